@@ -1,0 +1,1 @@
+//! Observations to ledgers to verdict: pure functions of the record.

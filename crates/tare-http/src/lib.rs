@@ -1,0 +1,1 @@
+//! HTTP/1.1 without I/O: parse and write requests and responses, with limits.

@@ -1,0 +1,1 @@
+//! Resolves a plan, runs trials, drives the system under test, guards the machine.

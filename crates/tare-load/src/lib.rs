@@ -1,0 +1,1 @@
+//! The load generator: pacing, stopping and protocol as separate parts.

@@ -1,0 +1,1 @@
+//! Facts of the machine (injectable roots), probes, knobs with undo, placement.

@@ -1,0 +1,1 @@
+//! Observers: raw counters of threads, CPUs, groups and network.

@@ -1,0 +1,35 @@
+//! The data of every stage as plain types with units: machine facts, plan, trial, observation, ledger and
+//! verdict, the metric descriptors, and the `.tare` file.
+//!
+//! Units stand last in names (`run_ns`, `rate_hz`); base units inside: seconds or nanoseconds, bytes, hertz.
+//! A value that could be absent is a [`Reading`]: measured, missing (why, and what would help), or not
+//! applicable. Missing is never zero.
+
+pub mod latency;
+pub mod machine;
+pub mod metric;
+pub mod metrics;
+pub mod observation;
+pub mod outcome;
+pub mod plan;
+pub mod reading;
+pub mod trial;
+
+pub use reading::{Missing, Reading};
+
+use machine::MachineFacts;
+use plan::Plan;
+use trial::Trial;
+
+/// Everything one sitting produced: what the explanation, the reports and a later re-reading work from.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Record {
+    /// The machine as it was found, before anything was started.
+    pub machine: MachineFacts,
+    /// What was resolved to be done.
+    pub plan: Plan,
+    /// The trials that ran, in the order they ran; a killed run has fewer than planned.
+    pub trials: Vec<Trial>,
+    /// Warnings of the run itself (not derived from the observations).
+    pub notices: Vec<outcome::Warning>,
+}

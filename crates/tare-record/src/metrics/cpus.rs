@@ -1,0 +1,25 @@
+//! Every CPU: who used it, how long it idled, what was taken from it.
+
+super::descriptors! {
+    TASK_RUN_NS = "cpus.task_run_ns", Nanosecond, Counter,
+        "Sum of run of all tasks on this CPU.", "root cpuacct.usage_percpu, or /proc/schedstat";
+    IDLE_NS = "cpus.idle_ns", Nanosecond, Counter,
+        "Idle time (iowait included), exact to 10 ms under NO_HZ.", "/proc/stat idle + iowait";
+    STEAL_NS = "cpus.steal_ns", Nanosecond, Counter,
+        "Time the hypervisor gave to somebody else.", "/proc/stat steal";
+    USER_NS = "cpus.user_ns", Nanosecond, Counter,
+        "User time, sampled at ticks: good for shares only.", "/proc/stat user + nice";
+    SYSTEM_NS = "cpus.system_ns", Nanosecond, Counter,
+        "Kernel time, sampled at ticks: good for shares only.", "/proc/stat system";
+    IRQ_NS = "cpus.irq_ns", Nanosecond, Counter,
+        "Hard interrupt time; sampled at ticks unless the kernel accounts it.", "/proc/stat irq";
+    SOFTIRQ_NS = "cpus.softirq_ns", Nanosecond, Counter,
+        "Soft interrupt time; sampled at ticks unless the kernel accounts it.", "/proc/stat softirq";
+    SWITCHES = "cpus.switches", Count, Counter,
+        "Context switches, to and from idle included.", "perf_event software context-switches, per CPU";
+    IDLE_EXITS = "cpus.idle_exits", Count, Counter,
+        "Times the idle task gave the CPU to another.", "perf_event sched:sched_switch with prev_pid == 0, or cpuidle usage";
+    IDLE_EXIT_COST_NS = "cpus.idle_exit_cost_ns", Nanosecond, Gauge,
+        "Interrupt and idle-loop time of one idle period that is neither idle nor any task's run.",
+        "traced for a moment under the same load: (time the idle task was current - idle) / idle periods";
+}

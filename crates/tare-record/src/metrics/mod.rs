@@ -1,0 +1,54 @@
+//! Every metric there is, one file per observer.
+//!
+//! The order of [`ALL`] is for reading only: ids, never positions, reach the disk.
+
+pub mod clock;
+pub mod cpus;
+pub mod groups;
+pub mod network;
+pub mod tasks;
+
+use crate::metric::Descriptor;
+
+/// All descriptors, observer by observer.
+pub static ALL: &[&[&Descriptor]] =
+    &[tasks::DESCRIPTORS, cpus::DESCRIPTORS, groups::DESCRIPTORS, network::DESCRIPTORS, clock::DESCRIPTORS];
+
+/// The descriptor with this id.
+pub fn by_id(id: &str) -> Option<&'static Descriptor> {
+    ALL.iter().flat_map(|group| group.iter()).copied().find(|descriptor| descriptor.id == id)
+}
+
+/// Declares descriptors and the slice that lists them, so that none can be forgotten in the registry.
+macro_rules! descriptors {
+    ($($name:ident = $id:literal, $unit:ident, $kind:ident, $help:literal, $source:literal;)*) => {
+        $(#[doc = concat!($help, " Source: ", $source, ".")]
+        pub static $name: $crate::metric::Descriptor = $crate::metric::Descriptor {
+            id: $id,
+            unit: $crate::metric::Unit::$unit,
+            kind: $crate::metric::Kind::$kind,
+            help: $help,
+            source: $source,
+        };)*
+        /// Every metric of this observer.
+        pub static DESCRIPTORS: &[&$crate::metric::Descriptor] = &[$(&$name),*];
+    };
+}
+pub(crate) use descriptors;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_unique_and_texts_are_there() {
+        let mut seen = HashSet::new();
+        for descriptor in ALL.iter().flat_map(|group| group.iter()) {
+            assert!(seen.insert(descriptor.id), "{} is declared twice", descriptor.id);
+            assert!(!descriptor.help.is_empty() && !descriptor.source.is_empty(), "{}", descriptor.id);
+            assert!(std::ptr::eq(by_id(descriptor.id).unwrap(), *descriptor));
+        }
+        assert!(by_id("tasks.no_such").is_none());
+    }
+}

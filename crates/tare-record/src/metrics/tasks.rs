@@ -1,0 +1,36 @@
+//! Threads: of the SUT, the generator, tare itself, and whoever else ran on the SUT's CPUs.
+
+super::descriptors! {
+    RUN_NS = "tasks.run_ns", Nanosecond, Counter,
+        "Time on a CPU.", "/proc/PID/task/TID/schedstat field 1";
+    WAIT_NS = "tasks.wait_ns", Nanosecond, Counter,
+        "Time runnable without a CPU; added when the wait ends.", "/proc/PID/task/TID/schedstat field 2";
+    USER_NS = "tasks.user_ns", Nanosecond, Counter,
+        "User part of run, in clock ticks of 10 ms.", "/proc/PID/task/TID/stat utime";
+    SYSTEM_NS = "tasks.system_ns", Nanosecond, Counter,
+        "Kernel part of run, in clock ticks of 10 ms.", "/proc/PID/task/TID/stat stime";
+    VOLUNTARY_SWITCHES = "tasks.voluntary_switches", Count, Counter,
+        "Switches because the thread went to sleep.", "/proc/PID/task/TID/status voluntary_ctxt_switches";
+    INVOLUNTARY_SWITCHES = "tasks.involuntary_switches", Count, Counter,
+        "Switches because another thread was given the CPU.", "/proc/PID/task/TID/status nonvoluntary_ctxt_switches";
+    LAST_CPU = "tasks.last_cpu", Index, Gauge,
+        "The CPU the thread ran on last.", "/proc/PID/task/TID/stat processor";
+    MAJOR_FAULTS = "tasks.major_faults", Count, Counter,
+        "Page faults that needed the disk.", "/proc/PID/task/TID/stat majflt";
+    MINOR_FAULTS = "tasks.minor_faults", Count, Counter,
+        "Page faults served from memory.", "/proc/PID/task/TID/stat minflt";
+    SAMPLES = "tasks.samples", Count, Counter,
+        "Looks at what the thread was doing.", "the observer's own count of the next six";
+    SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
+        "Looks that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
+    SAMPLES_EVENT = "tasks.samples_event", Count, Counter,
+        "Looks that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, poll, recv, accept …)";
+    SAMPLES_LOCK = "tasks.samples_lock", Count, Counter,
+        "Looks that found it in a futex.", "/proc/PID/task/TID/syscall (futex)";
+    SAMPLES_DISK = "tasks.samples_disk", Count, Counter,
+        "Looks that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
+    SAMPLES_TIMER = "tasks.samples_timer", Count, Counter,
+        "Looks that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep …)";
+    SAMPLES_OTHER = "tasks.samples_other", Count, Counter,
+        "Looks that found it blocked in anything else.", "/proc/PID/task/TID/syscall";
+}

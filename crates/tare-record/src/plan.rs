@@ -1,0 +1,143 @@
+//! What a sitting was resolved to do.
+
+use serde::{Deserialize, Serialize};
+
+/// A resolved plan: nothing in it is left to choose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The command line, for the reader.
+    pub argv: Vec<String>,
+    /// Wall clock at the start, seconds since 1970 (for display only).
+    pub started_unix_s: u64,
+    /// What is weighed.
+    pub workload: Workload,
+    /// The SUT's CPUs where they were chosen or given; empty: the SUT runs where its affinity lets it.
+    pub sut_cpus: Vec<u32>,
+    /// The CPUs of the generator's threads; empty when somebody else placed it.
+    pub load_cpus: Vec<u32>,
+    /// Clock that net is stated at, if the user gave one; else the 95th percentile of this record's.
+    pub ref_clock_hz: Option<f64>,
+}
+
+/// The kinds of things that can be weighed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// A server under HTTP load.
+    Http(HttpWorkload),
+    /// A program that runs and ends.
+    Command(CommandWorkload),
+}
+
+/// A server and the load on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HttpWorkload {
+    /// The URL as given (or made, for the embedded server).
+    pub url: String,
+    /// Which server.
+    pub sut: Sut,
+    /// Which generator.
+    pub generator: Generator,
+    /// How the bytes travel; costs over different transports are not compared.
+    pub transport: Transport,
+    /// The load levels, in the order of [`crate::trial::Trial::level`].
+    pub levels: Vec<Level>,
+}
+
+/// Where the SUT comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sut {
+    /// Tare's own server, as a child process.
+    Embedded,
+    /// Found running.
+    Attached {
+        /// Its processes at the start.
+        pids: Vec<u32>,
+    },
+    /// Started by tare.
+    Started {
+        /// The command as given.
+        command: String,
+    },
+    /// Cannot be observed from here: only the generator's side of the books is kept.
+    Unseen {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Who makes the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Generator {
+    /// Tare's own.
+    Own {
+        /// Its threads.
+        threads: u32,
+    },
+    /// Somebody else's, started by tare for each trial.
+    Started {
+        /// The command as given.
+        command: String,
+    },
+    /// Somebody else's, already running.
+    Attached {
+        /// Its process.
+        pid: u32,
+    },
+}
+
+/// How requests reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// The same network namespace: the sender runs the receiver's softirq.
+    Loopback,
+    /// Another network namespace of this machine.
+    Namespace,
+    /// Another host.
+    Remote,
+}
+
+/// One level of load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// Why it is driven.
+    pub purpose: Purpose,
+    /// Open connections.
+    pub connections: u32,
+    /// Requests per second of an open loop; `None` is a closed loop.
+    pub rate_hz: Option<f64>,
+    /// Requests in flight on each connection.
+    pub pipeline: u32,
+    /// Length of a trial, nanoseconds.
+    pub trial_ns: u64,
+    /// Load before the first trial, nanoseconds.
+    pub warmup_ns: u64,
+    /// How many trials.
+    pub trials: u32,
+}
+
+/// Why a level is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// The load that was asked for: gross is measured here.
+    Asked,
+    /// As much as the generator can make: the cost at saturation is measured here.
+    Saturating,
+}
+
+/// A program, or several with parameters filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandWorkload {
+    /// The commands as run, after parameters were filled in.
+    pub commands: Vec<String>,
+    /// Runs of each that count.
+    pub runs: u32,
+    /// Runs of each before those.
+    pub warmup: u32,
+    /// The shell that runs it; `None` runs the program itself.
+    pub shell: Option<String>,
+}

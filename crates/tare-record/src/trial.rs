@@ -1,0 +1,97 @@
+//! One trial: a window of load on the SUT (or one run of a command), with what the generator counted and what
+//! the observers saw.
+
+use crate::Reading;
+use crate::latency::Latencies;
+use crate::observation::Observation;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A finished trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Position in the sitting, from 0.
+    pub seq: u32,
+    /// Index into the plan's levels (http), 0 for commands.
+    pub level: u32,
+    /// What was measured.
+    pub sample: Measure,
+    /// What was seen meanwhile.
+    pub observation: Observation,
+}
+
+/// What a trial measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Requests over a connection.
+    Http(HttpSample),
+    /// One run of a program.
+    Command(CommandSample),
+}
+
+/// The generator's side of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HttpSample {
+    /// Window as the generator's own clock readings bound it, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Answers received whole in the window, errors of status included.
+    pub requests: Reading<u64>,
+    /// Errors by kind; a kind that did not occur is not in the map. Keys are [`ErrorKind`] names.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Time from (intended) send to last byte of the answer.
+    pub latency: Reading<Latencies>,
+    /// Quantiles that a foreign generator printed itself: (quantile 0..1, nanoseconds).
+    pub printed_quantiles_ns: Vec<(f64, u64)>,
+    /// Bytes received.
+    pub bytes_in: Reading<u64>,
+    /// Requests still unanswered at the window's end.
+    pub in_flight: Reading<u64>,
+    /// Open connections at the window's end.
+    pub connections: Reading<u32>,
+    /// Requests that an open loop should have sent in the window; `None` for a closed loop.
+    pub scheduled: Option<u64>,
+    /// Open loop: how late requests left, actual minus intended.
+    pub lateness: Option<Latencies>,
+    /// Requests by slice of the window, for the series: (monotonic end stamp, count in the slice).
+    pub slices: Vec<(u64, u64)>,
+}
+
+/// How a request can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// No connection: refused, unreachable, timed out, out of ports.
+    Connect,
+    /// The connection broke while reading or writing, or closed in mid-answer.
+    Io,
+    /// No whole answer in the allowed time.
+    Timeout,
+    /// A status of 400 or above.
+    Status,
+    /// Not HTTP, or an answer that contradicts itself.
+    Malformed,
+}
+
+/// One run of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandSample {
+    /// Which command of the plan (with its parameters), as an index.
+    pub command: u32,
+    /// From start to exit, nanoseconds.
+    pub wall_ns: u64,
+    /// User CPU time of the program and the children it waited for.
+    pub user_ns: u64,
+    /// Kernel CPU time of the same.
+    pub system_ns: u64,
+    /// Voluntary context switches of the same.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches of the same.
+    pub involuntary_switches: u64,
+    /// Largest resident set, bytes.
+    pub rss_bytes_max: u64,
+    /// Exit code; `None` when ended by a signal.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}

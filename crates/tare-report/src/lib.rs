@@ -1,0 +1,1 @@
+//! Record and verdict to terminal, HTML, JSON, CSV and Markdown.

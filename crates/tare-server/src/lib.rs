@@ -1,0 +1,1 @@
+//! The HTTP server: one connection state machine, a loop per thread.

@@ -1,0 +1,11 @@
+//! The only room with `unsafe`: thin, typed wrappers over the system calls that the other rooms need.
+//!
+//! Every `unsafe` block carries a SAFETY comment. Nothing here decides anything: a wrapper makes one call,
+//! turns the error into [`std::io::Error`], and owns what it opened.
+
+pub mod affinity;
+pub mod clock;
+pub mod epoll;
+pub mod net;
+pub mod perf;
+pub mod process;

@@ -1,0 +1,2 @@
+//! The command line: arguments, wiring and exit codes. The only room that prints.
+fn main() {}
