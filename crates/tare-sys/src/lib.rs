@@ -9,3 +9,4 @@ pub mod epoll;
 pub mod net;
 pub mod perf;
 pub mod process;
+pub mod time;
