@@ -23,6 +23,8 @@ pub struct Trial {
 /// What a trial measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+// One value a trial, never in bulk: a box would only make every reader dereference.
+#[expect(clippy::large_enum_variant)]
 pub enum Measure {
     /// Requests over a connection.
     Http(HttpSample),
