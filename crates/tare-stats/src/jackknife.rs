@@ -1,0 +1,49 @@
+//! The delete-one jackknife: intervals for anything computed from pooled trials.
+
+use crate::describe::mean;
+use crate::interval::Interval;
+
+/// A statistic of pooled trials with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Jackknife {
+    /// The statistic of all trials together.
+    pub value: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Degrees of freedom: trials − 1.
+    pub df: f64,
+}
+
+impl Jackknife {
+    /// The 95 % interval, by Student's t.
+    pub fn ci95(&self) -> Option<Interval> {
+        Interval::around(self.value, self.se, self.df)
+    }
+}
+
+/// Delete-one jackknife (Tukey 1958; Efron and Tibshirani 1993, chapter 11) of several statistics at once.
+///
+/// `statistic` is called with `None` for all `trials`, then once for each trial to leave out; it returns the same
+/// number of values each time. The standard error is √((n−1)/n · Σ(θ₍ᵢ₎ − θ̄)²): for a mean it is s/√n exactly, for
+/// a ratio of sums it needs no formula of its own. `None` for fewer than two trials, when the statistic cannot be
+/// computed without one of them, or when a value is not finite.
+pub fn jackknife(
+    trials: usize,
+    statistic: impl Fn(Option<usize>) -> Option<Vec<f64>>,
+) -> Option<Vec<Jackknife>> {
+    if trials < 2 {
+        return None;
+    }
+    let all = statistic(None)?;
+    let left_out: Vec<Vec<f64>> = (0..trials).map(|skip| statistic(Some(skip))).collect::<Option<_>>()?;
+    let n = trials as f64;
+    let one = |(index, value): (usize, &f64)| {
+        let replicates: Vec<f64> =
+            left_out.iter().map(|values| values.get(index).copied()).collect::<Option<_>>()?;
+        let centre = mean(&replicates)?;
+        let squares: f64 = replicates.iter().map(|replicate| (replicate - centre).powi(2)).sum();
+        let se = ((n - 1.0) / n * squares).sqrt();
+        (value.is_finite() && se.is_finite()).then_some(Jackknife { value: *value, se, df: n - 1.0 })
+    };
+    all.iter().enumerate().map(one).collect()
+}
