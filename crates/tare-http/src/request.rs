@@ -1,0 +1,244 @@
+//! Reading the head of a request: the server's side.
+
+use std::mem::MaybeUninit;
+
+pub use httparse::Header;
+
+use crate::framing::{Seen, list};
+use crate::limits::{FIELDS_MAX, Limits};
+use crate::refusal::Refusal;
+use crate::target::Target;
+
+/// Space for the fields of one head, not initialised: it costs nothing to make one for each request.
+pub type Slots<'b> = [MaybeUninit<Header<'b>>; FIELDS_MAX];
+
+/// New [`Slots`].
+#[inline]
+pub const fn slots<'b>() -> Slots<'b> {
+    [const { MaybeUninit::uninit() }; FIELDS_MAX]
+}
+
+/// A method that this server knows (RFC 9110, 9.3; PATCH: RFC 5789). CONNECT is not one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Transfer the target's current content.
+    Get,
+    /// The same without the content.
+    Head,
+    /// Process the content.
+    Post,
+    /// Replace the target.
+    Put,
+    /// Remove the target.
+    Delete,
+    /// Describe how to talk to the target.
+    Options,
+    /// Change the target in part.
+    Patch,
+    /// Loop the request back.
+    Trace,
+}
+
+impl Method {
+    fn from_token(token: &str) -> Option<Method> {
+        Some(match token {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            "PUT" => Method::Put,
+            "DELETE" => Method::Delete,
+            "OPTIONS" => Method::Options,
+            "PATCH" => Method::Patch,
+            "TRACE" => Method::Trace,
+            _ => return None,
+        })
+    }
+
+    /// The method's name as it is sent.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Options => "OPTIONS",
+            Method::Patch => "PATCH",
+            Method::Trace => "TRACE",
+        }
+    }
+}
+
+/// The version that a request speaks. A higher minor version counts as 1.1 (RFC 9110, 2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// HTTP/1.0.
+    Http10,
+    /// HTTP/1.1.
+    Http11,
+}
+
+/// How the end of a body is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// There is no body.
+    None,
+    /// So many bytes, at least one.
+    Length(u64),
+    /// Chunks up to the empty one ([`crate::chunked`]).
+    Chunked,
+}
+
+/// The head of a request, borrowed from the bytes it was read from.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'h, 'b> {
+    /// What is asked.
+    pub method: Method,
+    /// Of what.
+    pub target: Target<'b>,
+    /// The version spoken.
+    pub version: Version,
+    /// The header fields in the order sent.
+    pub fields: &'h [Header<'b>],
+    /// How the body ends.
+    pub framing: Framing,
+    /// Whether the connection stays open after the answer.
+    pub persistent: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expect_continue: bool,
+    /// Bytes from the start of the input to the end of the head, leading empty lines included.
+    pub len: usize,
+}
+
+impl<'h, 'b> Head<'h, 'b> {
+    /// The value of the first field of that name, in any case.
+    pub fn field(&self, name: &str) -> Option<&'b [u8]> {
+        self.fields.iter().find(|f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value)
+    }
+
+    /// The elements of every field of that name, read as one comma-separated list (RFC 9110, 5.3).
+    pub fn list<'n>(&self, name: &'n str) -> impl Iterator<Item = &'b [u8]> + use<'h, 'b, 'n> {
+        let fields = self.fields.iter().filter(move |f| f.name.eq_ignore_ascii_case(name));
+        fields.flat_map(|f| list(f.value))
+    }
+}
+
+/// Reads one head from the start of `bytes`. `Ok(None)`: it is not all there yet.
+///
+/// What is there is checked before the rest comes, so a request that can never become good is refused at once.
+/// Everything after the head belongs to the body or to the next request.
+#[inline]
+pub fn parse_head<'h, 'b>(
+    bytes: &'b [u8],
+    slots: &'h mut Slots<'b>,
+    limits: &Limits,
+) -> Result<Option<Head<'h, 'b>>, Refusal> {
+    let mut raw = httparse::Request::new(&mut []);
+    let fields_max = limits.fields.min(FIELDS_MAX);
+    match raw.parse_with_uninit_headers(bytes, &mut slots[..fields_max]) {
+        Ok(httparse::Status::Complete(len)) => finish(bytes, raw, len, limits).map(Some),
+        Ok(httparse::Status::Partial) => check_partial(bytes, limits).map(|()| None),
+        Err(error) => Err(refusal_of(error, bytes)),
+    }
+}
+
+#[inline]
+fn finish<'h, 'b>(
+    bytes: &'b [u8],
+    raw: httparse::Request<'h, 'b>,
+    len: usize,
+    limits: &Limits,
+) -> Result<Head<'h, 'b>, Refusal> {
+    let (Some(method), Some(target), Some(version)) = (raw.method, raw.path, raw.version) else {
+        return Err(Refusal::Malformed("request line"));
+    };
+    if has_bare_line_feed(&bytes[..len]) {
+        return Err(Refusal::BareLineFeed);
+    }
+    if target.len() > limits.target_bytes {
+        return Err(Refusal::TargetTooLong);
+    }
+    if len > limits.head_bytes {
+        return Err(Refusal::HeadTooLarge);
+    }
+    let version = if version == 0 { Version::Http10 } else { Version::Http11 };
+    let method = Method::from_token(method).ok_or(Refusal::Method)?;
+    let target = Target::parse(target, method)?;
+    let seen = Seen::gather(raw.headers)?;
+    seen.check_host(version)?;
+    Ok(Head {
+        method,
+        target,
+        version,
+        fields: raw.headers,
+        framing: seen.framing(version)?,
+        persistent: seen.persistent(version),
+        // RFC 9110, 10.1.1: the expectation of an HTTP/1.0 client is ignored.
+        expect_continue: seen.expect_continue && version == Version::Http11,
+        len,
+    })
+}
+
+/// Whether an LF stands without its CR. No branch in the loop, so that it runs on whole vectors.
+#[inline]
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    let first = head.first() == Some(&b'\n');
+    let pairs = head.iter().zip(head.get(1..).unwrap_or_default());
+    pairs.fold(first, |bare, (before, b)| bare | ((*b == b'\n') & (*before != b'\r')))
+}
+
+#[cold]
+fn check_partial(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
+    if has_bare_line_feed(bytes) {
+        return Err(Refusal::BareLineFeed);
+    }
+    if bytes.len() <= limits.head_bytes.min(limits.target_bytes) {
+        return Ok(());
+    }
+    let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(bytes.len());
+    let line = bytes[start..].iter().position(|b| *b == b'\n').unwrap_or(bytes.len() - start);
+    // Room for a long method, two spaces and the version beside the target.
+    if line > limits.target_bytes + 64 {
+        return Err(Refusal::TargetTooLong);
+    }
+    if bytes.len() > limits.head_bytes { Err(Refusal::HeadTooLarge) } else { Ok(()) }
+}
+
+#[cold]
+fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
+    match error {
+        httparse::Error::TooManyHeaders => Refusal::HeadTooLarge,
+        httparse::Error::HeaderName => Refusal::Malformed("field name"),
+        httparse::Error::HeaderValue => Refusal::Malformed("field value"),
+        httparse::Error::NewLine => Refusal::Malformed("line end"),
+        httparse::Error::Version if is_other_version(bytes) => Refusal::Version,
+        _ => Refusal::Malformed("request line"),
+    }
+}
+
+/// Whether the request line ends in a well-formed version, though not one that we speak.
+fn is_other_version(bytes: &[u8]) -> bool {
+    version_digits(bytes).is_some()
+}
+
+/// Where the minor version's digit stands, if the request line says `HTTP/1.d` with d ≥ 2: such a request is to
+/// be read as HTTP/1.1 (RFC 9110, 2.5), which the caller does by putting a `1` there and parsing again.
+pub fn higher_minor_version_at(bytes: &[u8]) -> Option<usize> {
+    let at = version_digits(bytes)?;
+    (bytes[at] == b'1' && matches!(bytes[at + 2], b'2'..=b'9')).then_some(at + 2)
+}
+
+/// Position of the major digit in `HTTP/d.d` at the end of the first line.
+fn version_digits(bytes: &[u8]) -> Option<usize> {
+    let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n'))?;
+    let line = bytes[start..].split(|b| matches!(b, b'\r' | b'\n')).next()?;
+    let word = line.len().checked_sub(9)?;
+    match &line[word..] {
+        [b' ', b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
+            Some(start + word + 6)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,127 @@
+//! The request-target: which of its four forms it is, and its parts (RFC 9112, 3.2).
+
+use crate::refusal::Refusal;
+use crate::request::Method;
+
+/// What a request is aimed at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'b> {
+    /// The path, as sent: at least `/`, not percent-decoded; `*` for `OPTIONS *`.
+    pub path: &'b str,
+    /// What follows the first `?`, if there is one.
+    pub query: Option<&'b str>,
+    /// Host and port of an absolute-form target; it then counts instead of the Host field.
+    pub authority: Option<&'b str>,
+}
+
+impl<'b> Target<'b> {
+    /// Splits a target by the form that its method allows.
+    #[inline]
+    pub fn parse(raw: &'b str, method: Method) -> Result<Target<'b>, Refusal> {
+        if raw.bytes().any(|b| REFUSED[usize::from(b)]) {
+            return Err(Refusal::Target("a byte that must be percent-encoded"));
+        }
+        if raw.starts_with('/') {
+            return Ok(Target::origin(raw, None));
+        }
+        Target::parse_other_form(raw, method)
+    }
+
+    #[cold]
+    fn parse_other_form(raw: &'b str, method: Method) -> Result<Target<'b>, Refusal> {
+        if raw == "*" {
+            return match method {
+                Method::Options => Ok(Target { path: "*", query: None, authority: None }),
+                _ => Err(Refusal::Target("`*` is for OPTIONS alone")),
+            };
+        }
+        let Some((scheme, rest)) = raw.split_once("://") else {
+            return Err(Refusal::Target("neither a path nor an absolute URI"));
+        };
+        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+            return Err(Refusal::Target("scheme is not http"));
+        }
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        if authority.is_empty() || authority.starts_with(':') || !is_host(authority.as_bytes()) {
+            return Err(Refusal::Target("no valid host in the absolute URI"));
+        }
+        // RFC 9112, 3.2.4: an absolute URI without a path in OPTIONS means the server as a whole.
+        match (rest, method) {
+            ("", Method::Options) => Ok(Target { path: "*", query: None, authority: Some(authority) }),
+            ("", _) => Ok(Target { path: "/", query: None, authority: Some(authority) }),
+            _ => match rest.strip_prefix('?') {
+                Some(query) => Ok(Target { path: "/", query: Some(query), authority: Some(authority) }),
+                None => Ok(Target::origin(rest, Some(authority))),
+            },
+        }
+    }
+
+    #[inline]
+    fn origin(raw: &'b str, authority: Option<&'b str>) -> Target<'b> {
+        match raw.bytes().position(|b| b == b'?') {
+            None => Target { path: raw, query: None, authority },
+            Some(at) => Target { path: &raw[..at], query: Some(&raw[at + 1..]), authority },
+        }
+    }
+
+    /// The value of `name` in a query of `name=value` pairs, not percent-decoded; the first one counts.
+    pub fn query_value(&self, name: &str) -> Option<&'b str> {
+        self.query?.split('&').find_map(|pair| match pair.split_once('=') {
+            Some((n, value)) => (n == name).then_some(value),
+            None => (pair == name).then_some(""),
+        })
+    }
+}
+
+/// Whether `value` is `uri-host [ ":" port ]` (RFC 9110, 7.2; RFC 3986, 3.2.2). An empty host is one.
+#[inline]
+pub fn is_host(value: &[u8]) -> bool {
+    let rest = match value {
+        [b'[', after @ ..] => {
+            let Some(end) = after.iter().position(|b| *b == b']') else { return false };
+            let literal = &after[..end];
+            let address = literal.iter().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.'));
+            if literal.is_empty() || !address {
+                return false;
+            }
+            &after[end + 1..]
+        }
+        _ => {
+            let end = value.iter().position(|b| !REG_NAME[usize::from(*b)]).unwrap_or(value.len());
+            &value[end..]
+        }
+    };
+    match rest {
+        [] => true,
+        [b':', port @ ..] => port.len() <= 5 && port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Bytes of a registered name: unreserved, sub-delims and `%` (RFC 3986, 3.2.2).
+static REG_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        let c = b as u8;
+        table[b] = c.is_ascii_alphanumeric()
+            || matches!(c, b'-' | b'.' | b'_' | b'~' | b'%')
+            || matches!(c, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=');
+        b += 1;
+    }
+    table
+};
+
+/// Bytes that every client percent-encodes: controls, space, `"#<>`, and all that is not ASCII. `{|}^\` and the
+/// backtick are no URI characters either, but browsers do send them in queries.
+static REFUSED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        let c = b as u8;
+        table[b] = !c.is_ascii_graphic() || matches!(c, b'"' | b'#' | b'<' | b'>');
+        b += 1;
+    }
+    table
+};
