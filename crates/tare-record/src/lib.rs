@@ -13,6 +13,7 @@ pub mod observation;
 pub mod outcome;
 pub mod plan;
 pub mod reading;
+pub mod store;
 pub mod trial;
 
 pub use reading::{Missing, Reading};
@@ -22,7 +23,7 @@ use plan::Plan;
 use trial::Trial;
 
 /// Everything one sitting produced: what the explanation, the reports and a later re-reading work from.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Record {
     /// The machine as it was found, before anything was started.
     pub machine: MachineFacts,

@@ -1,0 +1,185 @@
+//! Records as tests need them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use tare_record::latency::Latencies;
+use tare_record::machine::{CpuFacts, MachineFacts, Regime};
+use tare_record::metric::{Descriptor, Kind, Subject, Unit};
+use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
+use tare_record::plan::{Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload};
+use tare_record::store::Writer;
+use tare_record::trial::{ErrorKind, HttpSample, Measure, Trial};
+use tare_record::{Missing, Reading, Record, metrics};
+
+pub fn machine() -> MachineFacts {
+    MachineFacts {
+        kernel: "6.1.0".into(),
+        cpu_model: Reading::Measured("Some CPU @ 2.9 GHz".into()),
+        cpus: vec![CpuFacts {
+            cpu: 0,
+            package: Reading::Measured(0),
+            core: Reading::Measured(0),
+            node: Reading::missing("no NUMA"),
+            siblings: Reading::Measured(vec![0]),
+        }],
+        memory_bytes: Reading::Measured(1 << 34),
+        tick_hz: Reading::Measured(250),
+        base_slice_ns: Reading::Missing(Missing::with_remedy("no debugfs", "mount it")),
+        regime: Regime {
+            irq_time_accounting: Reading::Measured(false),
+            paravirt_time_accounting: Reading::Measured(false),
+            cpu_accounting: Reading::Measured("tick".into()),
+            cgroup: Reading::Measured("v2".into()),
+        },
+        virtualization: Reading::Measured("kvm".into()),
+        clocksource: Reading::Measured("tsc".into()),
+        governor: Reading::missing("no cpufreq"),
+        pmu: Reading::Measured(false),
+        boot_id: Reading::Measured("b".into()),
+    }
+}
+
+pub fn plan() -> Plan {
+    let level = Level {
+        purpose: Purpose::Asked,
+        connections: 64,
+        rate_hz: Some(0.1 + 0.2),
+        pipeline: 1,
+        trial_ns: 2_000_000_000,
+        warmup_ns: 0,
+        trials: 3,
+    };
+    Plan {
+        argv: vec!["tare".into(), "run".into(), "'; --".into()],
+        started_unix_s: 1_800_000_000,
+        workload: Workload::Http(HttpWorkload {
+            url: "http://127.0.0.1:8080/ü".into(),
+            sut: Sut::Attached { pids: vec![11, 12] },
+            generator: Generator::Own { threads: 1 },
+            transport: Transport::Loopback,
+            levels: vec![level],
+        }),
+        sut_cpus: vec![0],
+        load_cpus: vec![1],
+        ref_clock_hz: None,
+    }
+}
+
+pub fn trial(seq: u32, samples: u64) -> Trial {
+    let mut latency = Latencies::new();
+    (0..samples).for_each(|at| latency.record(at * 9_173));
+    let sample = HttpSample {
+        elapsed_ns: 2_000_000_000,
+        requests: Reading::Measured(200_000),
+        errors: BTreeMap::from([(ErrorKind::Status, 3)]),
+        latency: Reading::Measured(latency),
+        printed_quantiles_ns: vec![(0.9, 12)],
+        bytes_in: Reading::missing("not counted"),
+        in_flight: Reading::Measured(64),
+        connections: Reading::Measured(64),
+        scheduled: None,
+        lateness: None,
+        slices: (0..samples).map(|at| (at * 100_000_000, at * 7)).collect(),
+    };
+    Trial { seq, level: 0, sample: Measure::Http(sample), observation: observation(1, 1, samples) }
+}
+
+pub fn record(trials: u32, samples: u64) -> Record {
+    let trials = (0..trials).map(|seq| trial(seq, samples)).collect();
+    let notice =
+        |id: &str| tare_record::outcome::Warning { id: id.into(), text: "text".into(), hint: "hint".into() };
+    Record { machine: machine(), plan: plan(), trials, notices: vec![notice("a"), notice("b")] }
+}
+
+/// Sixteen busy threads of a SUT, four of a generator, on 16 CPUs, every metric there is on every one of them.
+pub fn busy_trial(samples: u64) -> Trial {
+    Trial { observation: observation(20, 16, samples), ..trial(0, 600) }
+}
+
+pub fn write(path: &Path, record: &Record) {
+    let mut writer = Writer::create(path, &record.machine, &record.plan).unwrap();
+    record.notices.iter().for_each(|notice| writer.notice(notice).unwrap());
+    record.trials.iter().for_each(|trial| writer.append(trial).unwrap());
+    writer.finish().unwrap();
+}
+
+/// All metrics of all threads and CPUs, stamped and grown as a live system's are.
+fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
+    let mut random = Random(7);
+    let mut columns = Vec::new();
+    let threads = (0..tasks).map(Subject::Task).map(|subject| (subject, metrics::tasks::DESCRIPTORS));
+    let processors = (0..cpus).map(Subject::Cpu).map(|subject| (subject, metrics::cpus::DESCRIPTORS));
+    // Each thread's files are read one by one; a file about all CPUs is read once for them all.
+    let mut axes: HashMap<(Subject, &str), Vec<u64>> = HashMap::new();
+    for (subject, descriptors) in threads.chain(processors) {
+        for descriptor in descriptors {
+            let file = descriptor.source.split([' ', ';']).find(|word| word.starts_with('/')).unwrap_or("");
+            let reader = match subject {
+                Subject::Cpu(_) => Subject::Machine,
+                _ => subject.clone(),
+            };
+            let stamps = axes.entry((reader, file)).or_insert_with(|| {
+                // 50 ms apart, late by up to 200 µs.
+                (0..samples).map(|at| at * 50_000_000 + random.below(200_000)).collect()
+            });
+            let mut value = 1e12;
+            let samples = stamps.iter().map(|&at_ns| {
+                value += growth(descriptor, &mut random);
+                Sample { at_ns, value }
+            });
+            let samples = samples.collect();
+            columns.push(Column { metric: descriptor.id.into(), subject: subject.clone(), samples });
+        }
+    }
+    columns.push(Column {
+        metric: metrics::clock::EFFECTIVE_HZ.id.into(),
+        subject: Subject::Cpu(0),
+        samples: vec![Sample { at_ns: 1, value: 2.9e9 + 0.1 }, Sample { at_ns: u64::MAX, value: -0.0 }],
+    });
+    let task = |tid| Task {
+        pid: 11,
+        tid,
+        name: "a \"thread\"".into(),
+        role: Role::Sut,
+        allowed_cpus: Reading::Measured(vec![0, 1]),
+        present_at_begin: true,
+        present_at_end: false,
+    };
+    Observation {
+        begin_ns: 5,
+        end_ns: 2_000_000_005,
+        tasks: (0..tasks).map(task).collect(),
+        sut_groups: vec!["/a".into(), "/".into()],
+        sut_group_is_own: true,
+        columns,
+        absences: vec![Absence {
+            metric: metrics::groups::QUOTA_NS.id.into(),
+            subject: Some(Subject::Group("/a".into())),
+            reason: Missing::new("no quota"),
+        }],
+    }
+}
+
+/// How much a metric grows in 50 ms on a busy system.
+fn growth(descriptor: &Descriptor, random: &mut Random) -> f64 {
+    let grown = match (descriptor.unit, descriptor.kind) {
+        (_, Kind::Gauge) => u64::from(random.below(8) == 0),
+        // schedstat and cpuacct count nanoseconds, stat counts ticks.
+        (Unit::Nanosecond, _) if descriptor.source.contains("/stat ") => 10_000_000 * random.below(6),
+        (Unit::Nanosecond, _) => 24_000_000 + random.below(2_000_000),
+        _ if descriptor.id.contains("switches") || descriptor.id.contains("exits") => random.below(500),
+        // Faults are rare, and each look at a thread finds it in one state.
+        _ => u64::from(random.below(3) == 0),
+    };
+    grown as f64
+}
+
+/// A linear congruential generator: the same record on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
