@@ -1,1 +1,148 @@
-//! See the crate's page.
+//! Which CPUs a thread may run on, and the kernel's way of writing CPU lists.
+
+use std::io;
+
+/// CPUs that the masks here can name; the largest `CONFIG_NR_CPUS` that distributions build with.
+pub const CPUS_MAX: u32 = 8192;
+const WORDS: usize = CPUS_MAX as usize / 64;
+
+/// The CPUs that thread `tid` may run on, ascending; `tid` 0 is the calling thread.
+///
+/// # Errors
+/// `ESRCH` when there is no such thread.
+pub fn get(tid: u32) -> io::Result<Vec<u32>> {
+    let mut mask = [0u64; WORDS];
+    // SAFETY: the kernel writes at most `size_of_val(&mask)` bytes into `mask`, which lives through the call;
+    // any bit pattern is a valid u64.
+    let rc = unsafe {
+        libc::sched_getaffinity(
+            pid_from(tid)?,
+            std::mem::size_of_val(&mask),
+            mask.as_mut_ptr().cast::<libc::cpu_set_t>(),
+        )
+    };
+    if rc < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((0..CPUS_MAX).filter(|&cpu| mask[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+}
+
+/// Lets thread `tid` run on `cpus` only; `tid` 0 is the calling thread. Threads that it starts later inherit
+/// this; the other threads of its process are not touched.
+///
+/// # Errors
+/// `EINVAL` when none of the CPUs exists or the thread's cpuset forbids them, `ESRCH`, `EPERM`.
+pub fn set(tid: u32, cpus: &[u32]) -> io::Result<()> {
+    Mask::new(cpus)?.apply(pid_from(tid)?)
+}
+
+/// A mask made before `fork`, so that it can be applied between `fork` and `exec`.
+#[derive(Clone)]
+pub(crate) struct Mask([u64; WORDS]);
+
+impl Mask {
+    pub(crate) fn new(cpus: &[u32]) -> io::Result<Mask> {
+        let mut words = [0u64; WORDS];
+        for &cpu in cpus {
+            let word = words.get_mut(cpu as usize / 64).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("CPU {cpu} is above {CPUS_MAX}"))
+            })?;
+            *word |= 1 << (cpu % 64);
+        }
+        Ok(Mask(words))
+    }
+
+    /// Async-signal-safe: one system call, no allocation.
+    pub(crate) fn apply(&self, pid: libc::pid_t) -> io::Result<()> {
+        // SAFETY: the kernel reads `size_of_val` bytes from the array, which lives through the call.
+        let rc = unsafe {
+            libc::sched_setaffinity(
+                pid,
+                std::mem::size_of_val(&self.0),
+                self.0.as_ptr().cast::<libc::cpu_set_t>(),
+            )
+        };
+        if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+/// The CPU that the calling thread is on right now.
+pub fn current_cpu() -> Option<u32> {
+    // SAFETY: takes no arguments and touches no memory of ours.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Reads the kernel's list format (`0-3,8`), ascending and without duplicates. `None` for anything else,
+/// for CPUs from [`CPUS_MAX`] on, and for an empty list.
+pub fn parse_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= CPUS_MAX || cpus.len() > CPUS_MAX as usize {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// Writes ascending CPUs in the kernel's list format.
+pub fn format_list(cpus: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts: Vec<String> = ranges
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    texts.join(",")
+}
+
+fn pid_from(tid: u32) -> io::Result<libc::pid_t> {
+    libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written_as_the_kernel_does() {
+        assert_eq!(parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_list("7"), Some(vec![7]));
+        for bad in ["", "a", "3-1", "0-", "-", "0,,1", "0-99999999", "4294967296"] {
+            assert_eq!(parse_list(bad), None, "{bad:?}");
+        }
+        for text in ["0", "0-3", "0-3,8", "1,3,5-7"] {
+            assert_eq!(format_list(&parse_list(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn a_thread_is_pinned_and_released() {
+        std::thread::spawn(|| {
+            let before = get(0).unwrap();
+            set(0, &before[..1]).unwrap();
+            assert_eq!(get(0).unwrap(), before[..1]);
+            assert_eq!(current_cpu(), Some(before[0]));
+            set(0, &before).unwrap();
+            assert_eq!(get(0).unwrap(), before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_is_an_error() {
+        assert!(set(0, &[]).is_err());
+        assert!(set(0, &[CPUS_MAX]).is_err());
+        assert!(get(u32::MAX).is_err());
+    }
+}

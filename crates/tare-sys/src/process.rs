@@ -1,1 +1,346 @@
-//! See the crate's page.
+//! Child processes that end with us, signals, and what a process used.
+
+use crate::affinity;
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+/// Where a child runs.
+#[derive(Debug, Clone, Default)]
+pub struct Confinement {
+    /// CPUs it may run on; empty: those of the calling thread.
+    pub cpus: Vec<u32>,
+    /// `cgroup.procs` files of the control groups that it joins before it runs anything.
+    pub cgroup_procs: Vec<PathBuf>,
+}
+
+/// Starts `command` as the leader of a process group of its own, which is killed by the kernel when the
+/// *thread* that called this ends (`PR_SET_PDEATHSIG`): call it from one that lives as long as the child shall.
+///
+/// # Errors
+/// What [`Command::spawn`] reports; a CPU or a control group that cannot be had is reported the same way, and
+/// nothing runs then.
+pub fn spawn(command: &mut Command, confinement: &Confinement) -> io::Result<Child> {
+    let mask = match confinement.cpus.as_slice() {
+        [] => None,
+        cpus => Some(affinity::Mask::new(cpus)?),
+    };
+    let groups = confinement
+        .cgroup_procs
+        .iter()
+        .map(|path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from))
+        .collect::<io::Result<Vec<_>>>()?;
+    let parent = std::process::id();
+    command.process_group(0);
+    // SAFETY: between fork and exec the closure only makes system calls on memory that was prepared before
+    // the fork (`mask`, `groups`); it allocates nothing and takes no lock. `io::Error` from an errno is a
+    // plain number.
+    unsafe {
+        command.pre_exec(move || {
+            die_with(parent)?;
+            for group in &groups {
+                join_group(group)?;
+            }
+            mask.as_ref().map_or(Ok(()), |mask| mask.apply(0))
+        });
+    }
+    command.spawn()
+}
+
+/// Asks to be killed with the parent, and notices a parent that died before the request was made.
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
+    // SAFETY: takes no arguments, touches no memory.
+    if unsafe { libc::getppid() } as u32 != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
+/// Moves the calling process into the group whose `cgroup.procs` this is.
+fn join_group(procs: &CString) -> io::Result<()> {
+    // SAFETY: `procs` is a NUL-terminated string that lives through the call.
+    let fd = unsafe { libc::open(procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    check(fd)?;
+    // SAFETY: the two bytes are static; `fd` was opened above.
+    let written = unsafe { libc::write(fd, c"0\n".as_ptr().cast(), 2) };
+    let outcome = if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    // SAFETY: `fd` is ours and is not used after this.
+    unsafe { libc::close(fd) };
+    outcome
+}
+
+/// Signals that are sent here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Please end.
+    Term,
+    /// As Ctrl-C does.
+    Int,
+    /// End now.
+    Kill,
+    /// Stop running until `Cont`.
+    Stop,
+    /// Go on.
+    Cont,
+}
+
+impl Signal {
+    fn number(self) -> libc::c_int {
+        match self {
+            Signal::Term => libc::SIGTERM,
+            Signal::Int => libc::SIGINT,
+            Signal::Kill => libc::SIGKILL,
+            Signal::Stop => libc::SIGSTOP,
+            Signal::Cont => libc::SIGCONT,
+        }
+    }
+}
+
+/// Sends a signal to one process.
+///
+/// # Errors
+/// `ESRCH` when it is gone, `EPERM`; `EINVAL` for pids that mean something else to `kill` (0, 1 and up to -1).
+pub fn kill(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = target(pid)?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::kill(pid, signal.number()) })
+}
+
+/// Sends a signal to every process of a process group.
+///
+/// # Errors
+/// As [`kill`].
+pub fn kill_group(pgid: u32, signal: Signal) -> io::Result<()> {
+    let pgid = target(pgid)?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::kill(-pgid, signal.number()) })
+}
+
+fn target(pid: u32) -> io::Result<libc::pid_t> {
+    match libc::pid_t::try_from(pid) {
+        Ok(pid) if pid > 1 => Ok(pid),
+        _ => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+    }
+}
+
+/// How a child ended and what it and the children it waited for used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its pid.
+    pub pid: u32,
+    /// Exit code; `None` when ended by a signal.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// User CPU time, nanoseconds (microsecond steps).
+    pub user_ns: u64,
+    /// Kernel CPU time, nanoseconds (microsecond steps).
+    pub system_ns: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Largest resident set, bytes.
+    pub rss_bytes_max: u64,
+}
+
+/// Reaps child `pid` (`wait4`) if it has ended; with `block`, waits until it has. A [`Child`] that was reaped
+/// so must not be waited for again.
+///
+/// # Errors
+/// `ECHILD` when it is not our child or was reaped before.
+pub fn wait4(pid: u32, block: bool) -> io::Result<Option<Ended>> {
+    let pid = target(pid)?;
+    let mut status: libc::c_int = 0;
+    let mut usage = zeroed_rusage();
+    let reaped = retry(|| {
+        // SAFETY: both pointers are to live locals of the right types.
+        unsafe { libc::wait4(pid, &mut status, if block { 0 } else { libc::WNOHANG }, &mut usage) }
+    })?;
+    if reaped == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Ended {
+        pid: reaped as u32,
+        exit_code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        user_ns: timeval_ns(usage.ru_utime),
+        system_ns: timeval_ns(usage.ru_stime),
+        voluntary_switches: usage.ru_nvcsw.max(0) as u64,
+        involuntary_switches: usage.ru_nivcsw.max(0) as u64,
+        rss_bytes_max: (usage.ru_maxrss.max(0) as u64).saturating_mul(1024),
+    }))
+}
+
+/// Whether child `pid` has ended, leaving it as a zombie whose `/proc` files can still be read
+/// (`waitid(WNOWAIT)`); with `block`, waits until it has.
+///
+/// # Errors
+/// `ECHILD` when it is not our child or was reaped before.
+pub fn has_ended(pid: u32, block: bool) -> io::Result<bool> {
+    let id = target(pid)? as libc::id_t;
+    let flags = libc::WEXITED | libc::WNOWAIT | if block { 0 } else { libc::WNOHANG };
+    // SAFETY: `siginfo_t` is plain old data; all zeroes is a valid value of it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    retry(|| {
+        // SAFETY: `info` is a live local of the right type.
+        unsafe { libc::waitid(libc::P_PID, id, &mut info, flags) }
+    })?;
+    // SAFETY: waitid filled the structure as for SIGCHLD, or left it zeroed when nothing has ended.
+    Ok(unsafe { info.si_pid() } != 0)
+}
+
+/// Makes orphaned descendants children of this process, so that they can be found and reaped.
+///
+/// # Errors
+/// None on Linux 3.4 or later.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) })
+}
+
+/// The calling thread's id.
+pub fn gettid() -> u32 {
+    // SAFETY: takes no arguments, cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// Whether this process acts with root's rights.
+pub fn is_root() -> bool {
+    // SAFETY: takes no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Context switches of the calling thread so far: (voluntary, involuntary).
+pub fn thread_switches() -> (u64, u64) {
+    let mut usage = zeroed_rusage();
+    // SAFETY: `usage` is a live local of the right type. RUSAGE_THREAD cannot fail with a valid pointer, and
+    // leaves zeroes if it did.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    (usage.ru_nvcsw.max(0) as u64, usage.ru_nivcsw.max(0) as u64)
+}
+
+/// CPU time that the calling thread used, nanoseconds, exact at the time of the call.
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// `CLOCK_MONOTONIC`, nanoseconds: the stamp of every sample.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_BOOTTIME`, nanoseconds: counts suspended time too, as the start times in `/proc` do.
+pub fn boottime_ns() -> u64 {
+    clock_ns(libc::CLOCK_BOOTTIME)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live local; these clocks exist on every Linux that this is built for.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Lifts the soft limit of open files to the hard one; observers keep files open for every thread they watch.
+/// Returns the limit that holds afterwards.
+///
+/// # Errors
+/// As `getrlimit` and `setrlimit`.
+pub fn raise_open_files_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live local of the right type.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    if limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: `limit` is a live local of the right type.
+        check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
+    }
+    Ok(limit.rlim_cur)
+}
+
+fn zeroed_rusage() -> libc::rusage {
+    // SAFETY: `rusage` is plain old data; all zeroes is a valid value of it.
+    unsafe { std::mem::zeroed() }
+}
+
+fn timeval_ns(time: libc::timeval) -> u64 {
+    (time.tv_sec.max(0) as u64)
+        .saturating_mul(1_000_000_000)
+        .saturating_add((time.tv_usec.max(0) as u64).saturating_mul(1000))
+}
+
+fn check(rc: libc::c_int) -> io::Result<()> {
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn retry(mut call: impl FnMut() -> libc::c_int) -> io::Result<libc::c_int> {
+    loop {
+        let rc = call();
+        if rc >= 0 {
+            return Ok(rc);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    #[test]
+    fn a_child_is_confined_leads_its_group_and_is_accounted_for() {
+        let cpus = affinity::get(0).unwrap();
+        let confinement = Confinement { cpus: cpus[..1].to_vec(), ..Confinement::default() };
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; exit 7"]).stdin(Stdio::piped());
+        let mut child = spawn(&mut command, &confinement).unwrap();
+        assert_eq!(affinity::get(child.id()).unwrap(), cpus[..1]);
+        assert!(!has_ended(child.id(), false).unwrap());
+        assert_eq!(wait4(child.id(), false).unwrap(), None);
+        drop(child.stdin.take());
+        assert!(has_ended(child.id(), true).unwrap());
+        let zombie = std::fs::read_to_string(format!("/proc/{}/schedstat", child.id())).unwrap();
+        assert!(zombie.split_whitespace().next().unwrap().parse::<u64>().unwrap() > 0);
+        let ended = wait4(child.id(), true).unwrap().unwrap();
+        assert_eq!((ended.exit_code, ended.signal), (Some(7), None));
+        assert!(ended.rss_bytes_max > 0);
+    }
+
+    #[test]
+    fn a_whole_group_is_killed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & echo; wait"]).stdout(Stdio::piped());
+        let mut child = spawn(&mut command, &Confinement::default()).unwrap();
+        kill_group(child.id(), Signal::Kill).unwrap();
+        // The pipe reports its end only when the shell and the sleeper are both gone.
+        let mut rest = Vec::new();
+        io::Read::read_to_end(&mut child.stdout.take().unwrap(), &mut rest).unwrap();
+        assert_eq!(wait4(child.id(), true).unwrap().unwrap().signal, Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn nothing_starts_where_a_group_or_a_cpu_is_not_to_be_had() {
+        let nowhere = Confinement { cgroup_procs: vec!["/no/such/group".into()], ..Confinement::default() };
+        assert!(spawn(&mut Command::new("true"), &nowhere).is_err());
+        let beyond = Confinement { cpus: vec![affinity::CPUS_MAX - 1], ..Confinement::default() };
+        assert!(spawn(&mut Command::new("true"), &beyond).is_err());
+    }
+
+    #[test]
+    fn pids_that_mean_everybody_are_refused() {
+        for pid in [0, 1, u32::MAX] {
+            assert!(kill(pid, Signal::Term).is_err());
+            assert!(kill_group(pid, Signal::Term).is_err());
+        }
+    }
+}
