@@ -82,7 +82,7 @@ fn read(mount: &Path, category: &str, name: &str) -> io::Result<Tracepoint> {
     Ok(Tracepoint { id, fields: parse_format(&std::fs::read_to_string(event.join("format"))?) })
 }
 
-/// Lines such as `field:pid_t prev_pid;	offset:24;	size:4;	signed:1;`; others are passed over.
+/// Lines such as `field:pid_t prev_pid; offset:24; size:4; signed:1;`; others are passed over.
 fn parse_format(text: &str) -> Vec<Field> {
     text.lines().filter_map(parse_field).collect()
 }
