@@ -1,1 +1,12 @@
-//! Facts of the machine (injectable roots), probes, knobs with undo, placement.
+//! Facts of the machine, read under an injectable root, and the few things that tare turns: where threads run,
+//! and what it started. Every knob is journalled before it is turned.
+
+pub mod cgroup;
+pub mod facts;
+pub mod journal;
+pub mod placement;
+pub mod procs;
+pub mod root;
+pub mod sockets;
+
+pub use root::Root;

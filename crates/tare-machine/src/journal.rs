@@ -1,0 +1,172 @@
+//! What tare started and turned, on disk before it is done, so that a later start can undo what a killed run
+//! left behind.
+//!
+//! One file per tare process, of JSON lines that are only ever appended and synced. A process is named by pid,
+//! start time and boot: a number that was given out again is somebody else's.
+
+mod recover;
+mod undo;
+
+pub use recover::{Recovery, Restored, Stopped, recover};
+pub use undo::{PinError, Pinned, pin_tasks};
+
+use crate::facts::boot_id;
+use crate::procs;
+use crate::root::Root;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The environment variable that every process started by tare carries, and that its children inherit.
+pub const RUN_VARIABLE: &str = "TARE_RUN";
+
+/// A journal that cannot be kept: nothing may be started or turned then.
+#[derive(Debug, thiserror::Error)]
+#[error("the journal {} cannot be written: {source}; hint: tare keeps there what it must undo after a crash", path.display())]
+pub struct JournalError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Identity of a process or thread for as long as the machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Id {
+    /// Process or thread id.
+    pub pid: u32,
+    /// Its start, clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "entry")]
+enum Entry {
+    /// First line: whose journal this is.
+    Owner { id: Id, boot_id: String, run: String },
+    /// A process is about to be started; it will carry the run id.
+    WillStart { command: String },
+    /// It was started, as the leader of process group `pgid`.
+    Started { id: Id, pgid: u32 },
+    /// It was stopped and reaped by its owner.
+    Stopped { pid: u32 },
+    /// A thread's CPUs are about to be changed from these.
+    WillPin { id: Id, cpus_before: Vec<u32> },
+    /// They were put back.
+    Unpinned { id: Id },
+}
+
+/// The journal of this process.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    run: String,
+    file: Mutex<File>,
+}
+
+/// Where journals are kept unless somebody says otherwise: `/run/tare` for root, else the user's runtime or
+/// state folder.
+pub fn default_dir() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if tare_sys::process::is_root() {
+        return PathBuf::from("/run/tare");
+    }
+    match (set("XDG_RUNTIME_DIR"), set("XDG_STATE_HOME"), set("HOME")) {
+        (Some(runtime), _, _) => runtime.join("tare"),
+        (None, Some(state), _) => state.join("tare"),
+        (None, None, Some(home)) => home.join(".local/state/tare"),
+        (None, None, None) => std::env::temp_dir().join("tare"),
+    }
+}
+
+impl Journal {
+    /// Opens a new journal for this process in `dir`, which is made if need be.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    pub fn create(dir: &Path, root: &Root) -> Result<Journal, JournalError> {
+        static SEQUENCE: AtomicU64 = AtomicU64::new(0);
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| JournalError { path, source }
+        };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed(dir))?;
+        let id = identity(root, std::process::id()).map_err(failed(dir))?;
+        let boot_id = boot_id(root).map_err(|missing| failed(dir)(io::Error::other(missing)))?;
+        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
+        let run = format!("{}-{}-{sequence}", id.pid, id.start_ticks);
+        let path = dir.join(format!("{run}.journal"));
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed(&path))?;
+        let journal = Journal { path, run: run.clone(), file: Mutex::new(file) };
+        journal.append(&Entry::Owner { id, boot_id, run })?;
+        File::open(dir).and_then(|folder| folder.sync_all()).map_err(failed(dir))?;
+        Ok(journal)
+    }
+
+    /// What to put into a child's environment under [`RUN_VARIABLE`].
+    pub fn run_id(&self) -> &str {
+        &self.run
+    }
+
+    /// To be called before a process is started.
+    ///
+    /// # Errors
+    /// [`JournalError`]: do not start it.
+    pub fn will_start(&self, command: &str) -> Result<(), JournalError> {
+        self.append(&Entry::WillStart { command: command.to_string() })
+    }
+
+    /// To be called at once after a child was started as the leader of its process group.
+    ///
+    /// # Errors
+    /// [`JournalError`]; the run id in its environment still leads to it.
+    pub fn started(&self, root: &Root, pid: u32) -> Result<(), JournalError> {
+        match identity(root, pid) {
+            Ok(id) => self.append(&Entry::Started { id, pgid: pid }),
+            // Gone already, and reaped: there is nothing to remember.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// To be called when a started process has ended and its group is empty.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    pub fn stopped(&self, pid: u32) -> Result<(), JournalError> {
+        self.append(&Entry::Stopped { pid })
+    }
+
+    /// To be called when all is undone: removes the file.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    pub fn finish(self) -> Result<(), JournalError> {
+        fs::remove_file(&self.path).map_err(|source| JournalError { path: self.path.clone(), source })
+    }
+
+    fn append(&self, entry: &Entry) -> Result<(), JournalError> {
+        let failed = |source| JournalError { path: self.path.clone(), source };
+        let mut line = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
+        line.push(b'\n');
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed)
+    }
+}
+
+/// Pid and start time of a process or thread that is there.
+fn identity(root: &Root, pid: u32) -> io::Result<Id> {
+    match procs::stat(root, pid) {
+        Ok(stat) => Ok(Id { pid, start_ticks: stat.start_ticks }),
+        Err(missing) => Err(io::Error::other(missing)),
+    }
+}

@@ -1,0 +1,198 @@
+//! Undoing what a run that was killed left behind.
+
+use super::{Entry, Id, RUN_VARIABLE, identity, undo};
+use crate::facts::boot_id;
+use crate::procs;
+use crate::root::Root;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tare_sys::process::{Signal, kill};
+
+/// Longest journal that is read.
+const JOURNAL_BYTES_MAX: u64 = 16 << 20;
+/// How long killed processes are given to be gone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A process that was left running and is stopped now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A thread that was left pinned and is back where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The thread.
+    pub tid: u32,
+    /// The CPUs that it may use again.
+    pub cpus: Vec<u32>,
+}
+
+/// What was undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Processes stopped.
+    pub stopped: Vec<Stopped>,
+    /// Threads put back.
+    pub restored: Vec<Restored>,
+    /// What could not be undone, in words; its journal is kept.
+    pub failed: Vec<String>,
+}
+
+/// Undoes what journals in `dir` say whose owner is dead: kills what it started and what carries its run id,
+/// puts pinned threads back, and deletes the journal. Never touches what a live owner has, nor anything after
+/// a reboot. A folder that is not there means that nothing was left.
+pub fn recover(dir: &Path, root: &Root) -> Recovery {
+    let mut recovery = Recovery::default();
+    let Ok(files) = fs::read_dir(dir) else { return recovery };
+    let Ok(boot_id) = boot_id(root) else { return recovery };
+    for path in files.flatten().map(|file| file.path()) {
+        if path.extension().is_some_and(|extension| extension == "journal") {
+            recover_one(&path, root, &boot_id, &mut recovery);
+        }
+    }
+    recovery
+}
+
+fn recover_one(path: &Path, root: &Root, boot_now: &str, recovery: &mut Recovery) {
+    let Some(entries) = read(path) else { return };
+    let Some(Entry::Owner { id: owner, boot_id, run }) = entries.first() else {
+        // Cut before the first line was whole: nothing had been done yet. Its owner may be about to write it.
+        if !owner_lives_by_name(path, root) {
+            let _ = fs::remove_file(path);
+        }
+        return;
+    };
+    if boot_id != boot_now {
+        let _ = fs::remove_file(path);
+        return;
+    }
+    if is_alive(root, *owner) {
+        return;
+    }
+    let failures = recovery.failed.len();
+    stop_left(root, &entries, run, recovery);
+    unpin_left(root, &entries, recovery);
+    if recovery.failed.len() == failures {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// All whole lines up to the first that is not one of ours: a crash may cut the last.
+fn read(path: &Path) -> Option<Vec<Entry>> {
+    if fs::metadata(path).ok()?.len() > JOURNAL_BYTES_MAX {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    Some(bytes.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// A zombie is dead: it is only not reaped yet.
+fn is_alive(root: &Root, id: Id) -> bool {
+    procs::stat(root, id.pid)
+        .is_ok_and(|stat| stat.start_ticks == id.start_ticks && !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// File names start with the owner's pid and start time.
+fn owner_lives_by_name(path: &Path, root: &Root) -> bool {
+    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    let mut numbers = name.split('-');
+    let (pid, start) = (numbers.next(), numbers.next());
+    match (pid.and_then(|text| text.parse().ok()), start.and_then(|text| text.parse().ok())) {
+        (Some(pid), Some(start_ticks)) => is_alive(root, Id { pid, start_ticks }),
+        _ => false,
+    }
+}
+
+fn stop_left(root: &Root, entries: &[Entry], run: &str, recovery: &mut Recovery) {
+    let mut leaders: Vec<(Id, u32)> = Vec::new();
+    let mut any_started = false;
+    for entry in entries {
+        match entry {
+            Entry::WillStart { .. } => any_started = true,
+            Entry::Started { id, pgid } => leaders.push((*id, *pgid)),
+            Entry::Stopped { pid } => leaders.retain(|(id, _)| id.pid != *pid),
+            _ => {}
+        }
+    }
+    if !any_started {
+        return;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = left_running(root, &leaders, run);
+        let mut refused = None;
+        for process in &left {
+            let stopped = Stopped { pid: process.id, name: process.name.clone() };
+            if !recovery.stopped.contains(&stopped) {
+                recovery.stopped.push(stopped);
+            }
+            if let Err(error) = kill(process.id, Signal::Kill) {
+                refused =
+                    Some(format!("process {} ({}) was left running: {error}", process.id, process.name));
+            }
+        }
+        match refused {
+            _ if left.is_empty() => return,
+            Some(failed) if Instant::now() > deadline => {
+                recovery.stopped.retain(|stopped| !left.iter().any(|process| process.id == stopped.pid));
+                recovery.failed.push(failed);
+                return;
+            }
+            None if Instant::now() > deadline => return,
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// What a dead run started and is still there: the leaders, their groups, and whoever carries the run id.
+fn left_running(root: &Root, leaders: &[(Id, u32)], run: &str) -> Vec<procs::Stat> {
+    let alive = |process: &procs::Stat| !matches!(process.state, 'Z' | 'X') && process.id > 1;
+    let mark = format!("{RUN_VARIABLE}={run}");
+    let carries_mark = |pid: u32| {
+        let environ = root.bytes(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    let is_left = |process: &procs::Stat| {
+        let is_leader = |(id, _): &(Id, u32)| id.pid == process.id && id.start_ticks == process.start_ticks;
+        // A group's number cannot be given out again while it has members; one that is older than its
+        // leader's start has been.
+        let is_member = |(id, pgid): &(Id, u32)| {
+            *pgid == process.pgid && process.start_ticks >= id.start_ticks && group_is_ours(root, *id)
+        };
+        process.id != std::process::id()
+            && (leaders.iter().any(|leader| is_leader(leader) || is_member(leader))
+                || carries_mark(process.id))
+    };
+    procs::all(root).unwrap_or_default().into_iter().filter(alive).filter(is_left).collect()
+}
+
+/// Whether the group that `leader` led can still be the one it made: nobody else has its number now.
+fn group_is_ours(root: &Root, leader: Id) -> bool {
+    identity(root, leader.pid).map_or(true, |now| now == leader)
+}
+
+fn unpin_left(root: &Root, entries: &[Entry], recovery: &mut Recovery) {
+    // The first entry of a thread holds its CPUs before tare ever moved it.
+    let mut pinned: Vec<(Id, &[u32])> = Vec::new();
+    for entry in entries {
+        match entry {
+            Entry::WillPin { id, cpus_before } if !pinned.iter().any(|(known, _)| known == id) => {
+                pinned.push((*id, cpus_before));
+            }
+            Entry::Unpinned { id } => pinned.retain(|(known, _)| known != id),
+            _ => {}
+        }
+    }
+    for (id, cpus) in pinned {
+        match undo::restore(root, id, cpus) {
+            Ok(true) => recovery.restored.push(Restored { tid: id.pid, cpus: cpus.to_vec() }),
+            Ok(false) => {}
+            Err(error) => recovery.failed.push(format!("thread {} was left pinned: {error}", id.pid)),
+        }
+    }
+}
