@@ -110,7 +110,8 @@ fn run_chain() -> Option<u64> {
     None
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
     use std::sync::Arc;

@@ -298,6 +298,7 @@ mod tests {
     use std::process::Stdio;
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "reaped by wait4")]
     fn a_child_is_confined_leads_its_group_and_is_accounted_for() {
         let cpus = affinity::get(0).unwrap();
         let confinement = Confinement { cpus: cpus[..1].to_vec(), ..Confinement::default() };
@@ -317,6 +318,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "reaped by wait4")]
     fn a_whole_group_is_killed() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo; wait"]).stdout(Stdio::piped());
