@@ -1,1 +1,40 @@
-//! The HTTP server: one connection state machine, a loop per thread.
+//! An HTTP/1.1 server: one connection state machine, several ways to spread it over threads.
+//!
+//! ```no_run
+//! use tare_server::{Config, Server};
+//!
+//! # fn main() -> Result<(), tare_server::ServerError> {
+//! let server = Server::builder()
+//!     .builtin_routes()
+//!     .route("/hello/*", |request, answer| {
+//!         answer.ok().content_type("text/plain").body(request.rest().as_bytes())
+//!     })
+//!     .bind(Config::new("127.0.0.1:8080".parse().expect("an address")))?;
+//! let stop = server.stop_handle(); // stop.stop() from another thread ends run() after a graceful drain
+//! let report = server.run()?;
+//! # drop((stop, report)); Ok(())
+//! # }
+//! ```
+//!
+//! The way of a request: [`architecture`] decides which thread gets the connection, [`epoll_loop`] moves bytes,
+//! [`connection`] turns bytes into answers without I/O, [`routes`] finds the handler. Nothing is allocated for a
+//! request once a thread is warm.
+
+pub mod architecture;
+mod buffers;
+mod builtin;
+pub mod config;
+pub mod connection;
+pub mod counters;
+mod epoll_loop;
+pub mod handler;
+mod peers;
+pub mod routes;
+mod server;
+
+pub use config::{Config, ServerError, Timeouts};
+pub use handler::{Answer, HeadWriter, Request, Responder};
+pub use server::{Builder, Report, Server, StopHandle, ThreadReport};
+pub use tare_http::limits::Limits;
+pub use tare_http::request::Method;
+pub use tare_http::status::Status;

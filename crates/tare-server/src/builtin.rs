@@ -1,0 +1,145 @@
+//! The built-in routes: two constant answers, bodies of any size, and one route for each way to spend time.
+//!
+//! All but the first three hold up their event loop on purpose, as a real handler of that kind would.
+
+use std::fs::File;
+use std::hint::{black_box, spin_loop};
+use std::io::{self, Seek, Write};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tare_http::status::Status;
+use tare_sys::time::monotonic_ns;
+
+use crate::handler::{Answer, Request, Responder};
+use crate::routes::Routes;
+
+/// Longest time that one request may ask for.
+const SPEND_NS_MAX: u64 = 10_000_000_000;
+/// Largest allocation that one request may ask for, in KiB.
+const ALLOC_KIB_MAX: usize = 1024 * 1024;
+/// Largest `/bytes/N`.
+const BYTES_MAX: u64 = 1 << 40;
+
+/// Bodies up to this size go through the output buffer, larger ones are made as they are sent.
+const INLINE_BYTES_MAX: u64 = 4096;
+static INLINE: [u8; INLINE_BYTES_MAX as usize] = [b'x'; INLINE_BYTES_MAX as usize];
+
+pub(crate) fn add(routes: &mut Routes) {
+    routes.add("/plaintext", |_: &Request<'_>, answer: Responder<'_>| {
+        answer.ok().content_type("text/plain").body(b"Hello, World!")
+    });
+    routes.add("/json", |_: &Request<'_>, answer: Responder<'_>| {
+        answer.ok().content_type("application/json").body(br#"{"message":"Hello, World!"}"#)
+    });
+    routes.add("/bytes/*", bytes);
+    routes.add("/status/*", status);
+    routes.add("/spin", spin);
+    routes.add("/sleep", sleep);
+    routes.add("/lock", lock);
+    routes.add("/alloc", alloc);
+    routes.add("/fsync", fsync);
+}
+
+/// `/bytes/N`: N bytes.
+fn bytes(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    match request.rest().parse::<u64>() {
+        Ok(n) if n <= INLINE_BYTES_MAX => {
+            answer.ok().content_type("application/octet-stream").body(&INLINE[..n as usize])
+        }
+        Ok(n) if n <= BYTES_MAX => answer.ok().content_type("application/octet-stream").fill(n),
+        _ => answer.plain(Status::NOT_FOUND),
+    }
+}
+
+/// `/status/N`: that status, 200 to 599.
+fn status(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    match request.rest().parse().ok().and_then(Status::new) {
+        Some(status) => answer.plain(status),
+        None => answer.plain(Status::NOT_FOUND),
+    }
+}
+
+/// `/spin?ns=N`: keeps the CPU busy for N ns.
+fn spin(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    with_ns(request, "ns", 1, answer, spin_for)
+}
+
+/// `/sleep?us=N`: blocks the thread for N µs, as a blocking call in a handler does.
+fn sleep(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    with_ns(request, "us", 1000, answer, |ns| std::thread::sleep(Duration::from_nanos(ns)))
+}
+
+/// `/lock?us=N`: keeps the CPU busy for N µs under the one mutex of the process.
+fn lock(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    static LOCK: Mutex<()> = Mutex::new(());
+    with_ns(request, "us", 1000, answer, |ns| {
+        let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        spin_for(ns);
+    })
+}
+
+/// `/alloc?kb=N`: allocates N KiB, touches every page and frees them.
+fn alloc(request: &Request<'_>, answer: Responder<'_>) -> Answer {
+    match request.query_value("kb").and_then(|kb| kb.parse::<usize>().ok()) {
+        Some(kib) if kib <= ALLOC_KIB_MAX => {
+            let mut memory: Vec<u8> = Vec::with_capacity(kib * 1024);
+            memory.resize(kib * 1024, 1);
+            black_box(&memory);
+            done(answer)
+        }
+        _ => bad_query(answer, "hint: /alloc?kb=N with N up to 1048576"),
+    }
+}
+
+/// `/fsync`: writes a byte to a file that is already unlinked and waits until the disk has it.
+fn fsync(_: &Request<'_>, answer: Responder<'_>) -> Answer {
+    static FILE: OnceLock<io::Result<Mutex<File>>> = OnceLock::new();
+    let written = match FILE.get_or_init(|| unlinked_file().map(Mutex::new)) {
+        Ok(file) => {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.rewind().and_then(|()| file.write_all(b"x")).and_then(|()| file.sync_data()).is_ok()
+        }
+        Err(_) => false,
+    };
+    if written { done(answer) } else { answer.plain(Status::INTERNAL_SERVER_ERROR) }
+}
+
+fn unlinked_file() -> io::Result<File> {
+    let path = std::env::temp_dir().join(format!("tare-fsync-{}", std::process::id()));
+    let file = File::create(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn with_ns(
+    request: &Request<'_>,
+    name: &str,
+    unit_ns: u64,
+    answer: Responder<'_>,
+    spend: impl FnOnce(u64),
+) -> Answer {
+    let asked = request.query_value(name).and_then(|n| n.parse::<u64>().ok()?.checked_mul(unit_ns));
+    match asked {
+        Some(ns) if ns <= SPEND_NS_MAX => {
+            spend(ns);
+            done(answer)
+        }
+        _ => bad_query(answer, "hint: ?ns=N or ?us=N, up to 10 seconds"),
+    }
+}
+
+fn spin_for(ns: u64) {
+    let end = monotonic_ns().saturating_add(ns);
+    while monotonic_ns() < end {
+        spin_loop();
+    }
+}
+
+fn done(answer: Responder<'_>) -> Answer {
+    answer.ok().content_type("text/plain").body(b"done")
+}
+
+fn bad_query(answer: Responder<'_>, hint: &str) -> Answer {
+    answer.status(Status::BAD_REQUEST).content_type("text/plain").body(hint.as_bytes())
+}

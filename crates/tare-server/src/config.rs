@@ -1,0 +1,138 @@
+//! What a server is told, and what can go wrong with it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tare_http::limits::Limits;
+
+use crate::architecture::{self, Architecture};
+
+/// How a server is set up. [`Config::new`] has a default for everything but the address.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen; port 0 takes a free one ([`crate::Server::local_addr`] tells which).
+    pub listen: SocketAddr,
+    /// How connections are spread over threads; see [`architecture::ARCHITECTURES`].
+    pub architecture: &'static dyn Architecture,
+    /// Event loops, 1 to 1024.
+    pub threads: usize,
+    /// Loop `i` is pinned to CPU `cpus[i % cpus.len()]`; empty: not pinned.
+    pub cpus: Vec<u32>,
+    /// Length of each listener's accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+    pub backlog: u32,
+    /// Open connections over all threads; one more is answered with 503.
+    pub connections_max: usize,
+    /// Bounds on a request.
+    pub limits: Limits,
+    /// How long to wait for a peer.
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// One unpinned thread, each with its own listener on `listen`.
+    pub fn new(listen: SocketAddr) -> Config {
+        Config {
+            listen,
+            architecture: architecture::DEFAULT,
+            threads: 1,
+            cpus: Vec::new(),
+            backlog: 4096,
+            connections_max: 65_536,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ServerError> {
+        if !(1..=1024).contains(&self.threads) {
+            return Err(ServerError::Threads { threads: self.threads });
+        }
+        if self.connections_max == 0 {
+            return Err(ServerError::NoConnections);
+        }
+        Ok(())
+    }
+}
+
+/// How long a peer may take. Kept to about half a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a head to its last (408).
+    pub head: Duration,
+    /// From the end of the head to the end of the body (408).
+    pub body: Duration,
+    /// For the peer to take 16 KiB of an answer, or what is left of it.
+    pub write: Duration,
+    /// Between an answer and the next request.
+    pub idle: Duration,
+    /// For the peer to close after the last answer.
+    pub linger: Duration,
+    /// For everything that is under way when the server is stopped.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            write: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+            linger: Duration::from_secs(2),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a server cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source} (hint: is another server there? port 0 takes a free one)")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread could not be started or bound to its CPU.
+    #[error("cannot start thread {thread}: {source}")]
+    Thread {
+        /// Which loop.
+        thread: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A CPU that this process may not use.
+    #[error("cannot pin a thread to CPU {cpu}: {source} (hint: see Cpus_allowed_list in /proc/self/status)")]
+    Cpu {
+        /// The CPU asked for.
+        cpu: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// An event loop failed.
+    #[error("an event loop ended: {source}")]
+    Loop {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A number of threads out of range.
+    #[error("{threads} threads (hint: 1 to 1024; one for each CPU of the server is best)")]
+    Threads {
+        /// The number asked for.
+        threads: usize,
+    },
+    /// More threads than the architecture has.
+    #[error("architecture {name} has one loop, not {threads} (hint: shared-nothing has as many as you like)")]
+    OneLoop {
+        /// The architecture.
+        name: &'static str,
+        /// The number asked for.
+        threads: usize,
+    },
+    /// A server that may hold no connection.
+    #[error("a server needs room for at least one connection")]
+    NoConnections,
+}

@@ -1,0 +1,342 @@
+//! The connection state machine: bytes in, answers out, no I/O. Every backend drives this one.
+
+use std::mem::take;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tare_http::chunked::Decoder;
+use tare_http::limits::Limits;
+use tare_http::refusal::Refusal;
+use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head, slots};
+use tare_http::status::Status;
+use tare_http::write::Stamp;
+
+use crate::buffers::Pool;
+use crate::counters::Counts;
+use crate::handler::{Manner, Request, Responder, Tail};
+use crate::routes::Routes;
+
+/// No further request is answered while this much of earlier answers has not been taken away, in bytes.
+const OUT_BYTES_MAX: usize = 128 * 1024;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// What the connections of one thread share.
+pub struct Engine {
+    routes: Arc<Routes>,
+    limits: Limits,
+    pub(crate) stamp: Stamp,
+    pub(crate) pool: Pool,
+    pub(crate) counts: Counts,
+    /// Every answer is the last one of its connection.
+    pub(crate) draining: bool,
+}
+
+impl Engine {
+    /// An engine that answers by `routes` and stamps answers with a second of the wall clock.
+    pub fn new(routes: Arc<Routes>, limits: Limits, unix_s: u64) -> Engine {
+        Engine {
+            routes,
+            limits,
+            stamp: Stamp::new(unix_s),
+            pool: Pool::default(),
+            counts: Counts::default(),
+            draining: false,
+        }
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// What a connection waits for, when it waits for its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// The first byte of a request.
+    Request,
+    /// The rest of a head.
+    Head,
+    /// The rest of a body.
+    Body,
+    /// Nothing: no further request is read, and what was written is the last.
+    End,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Connection {
+    phase: Phase,
+    /// Bytes received and not yet used: a head that is cut, or requests that wait for the output to drain.
+    inbox: Vec<u8>,
+    /// Bytes of the inbox in which no end of a head was found.
+    searched: usize,
+    /// The head of a request whose body is coming, and that body.
+    head: Vec<u8>,
+    body: Vec<u8>,
+    /// Rest of the last answer, to be sent after the output.
+    pub(crate) tail: Tail,
+    /// The inbox may hold whole requests, which wait for the output and the tail to be sent.
+    held_back: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum Phase {
+    #[default]
+    Head,
+    Length(u64),
+    Chunked(Decoder),
+    End,
+}
+
+impl Connection {
+    /// Takes bytes that the peer sent and appends to `out` what is to be sent to it.
+    ///
+    /// When [`Connection::is_held_back`] says so afterwards, send `out` (and the tail), then call
+    /// [`Connection::resume`] before receiving more.
+    #[inline]
+    pub fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
+        engine.counts.received_bytes += bytes.len() as u64;
+        if self.inbox.is_empty() {
+            let used = self.consume(bytes, out, engine);
+            if used < bytes.len() {
+                self.inbox = engine.pool.copy_of(&bytes[used..]);
+            }
+        } else {
+            self.inbox.extend_from_slice(bytes);
+            self.resume(out, engine);
+        }
+    }
+
+    /// Goes on with what was received before.
+    pub fn resume(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        let mut inbox = take(&mut self.inbox);
+        let used = self.consume(&inbox, out, engine);
+        if used == inbox.len() {
+            engine.pool.give(inbox);
+        } else {
+            inbox.drain(..used);
+            self.inbox = inbox;
+        }
+    }
+
+    /// Whether whole requests may wait until the output is sent.
+    #[inline]
+    pub fn is_held_back(&self) -> bool {
+        self.held_back
+    }
+
+    /// What comes next from the peer.
+    #[inline]
+    pub fn waiting(&self) -> Waiting {
+        match self.phase {
+            Phase::Head if self.inbox.is_empty() => Waiting::Request,
+            Phase::Head => Waiting::Head,
+            Phase::Length(_) | Phase::Chunked(_) => Waiting::Body,
+            Phase::End => Waiting::End,
+        }
+    }
+
+    /// The peer took too long: 408 to a request that had begun; then nothing more is read.
+    pub fn time_out(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        if matches!(self.waiting(), Waiting::Head | Waiting::Body) {
+            self.answer_error(Status::REQUEST_TIMEOUT, out, engine);
+        }
+        self.phase = Phase::End;
+    }
+
+    /// Answers 503: the server is full.
+    pub fn turn_away(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        self.answer_error(Status::SERVICE_UNAVAILABLE, out, engine);
+    }
+
+    /// Gives the buffers back.
+    pub(crate) fn retire(mut self, pool: &mut Pool) {
+        for buffer in [&mut self.inbox, &mut self.head, &mut self.body] {
+            pool.give(take(buffer));
+        }
+    }
+
+    /// Uses as much of the input as can be used now; how much that was.
+    #[inline]
+    fn consume(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> usize {
+        let mut at = 0;
+        self.held_back = false;
+        while at < input.len() {
+            if !matches!(self.tail, Tail::None) || out.len() >= OUT_BYTES_MAX {
+                self.held_back = true;
+                break;
+            }
+            match self.phase {
+                Phase::Head => match self.read_head(&input[at..], out, engine) {
+                    Some(used) => at += used,
+                    None => break,
+                },
+                Phase::Length(_) | Phase::Chunked(_) => at += self.read_body(&input[at..], out, engine),
+                Phase::End => return input.len(),
+            }
+        }
+        at
+    }
+
+    /// One request, or the head of one whose body is still coming; `None` when the head is not complete.
+    #[inline]
+    fn read_head(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> Option<usize> {
+        // A head that comes in pieces is parsed again only when it may be complete: else a peer that sends
+        // single bytes would make this quadratic.
+        if self.searched > 0 {
+            let news = &input[self.searched.saturating_sub(2).min(input.len())..];
+            if !may_end_head(news) && input.len() <= engine.limits.head_bytes {
+                self.searched = input.len();
+                return None;
+            }
+        }
+        let mut slots = slots();
+        match parse_head(input, &mut slots, &engine.limits) {
+            Ok(None) => {
+                self.searched = input.len();
+                None
+            }
+            Ok(Some(head)) => {
+                self.searched = 0;
+                if head.framing == Framing::None {
+                    self.answer(&head, b"", out, engine);
+                    return Some(head.len);
+                }
+                Some(self.begin_body(&head, input, out, engine))
+            }
+            Err(refusal) => self.refuse_head(refusal, input, out, engine),
+        }
+    }
+
+    #[cold]
+    fn refuse_head(
+        &mut self,
+        refusal: Refusal,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        engine: &mut Engine,
+    ) -> Option<usize> {
+        self.searched = 0;
+        match higher_minor_version_at(input) {
+            Some(at) if refusal == Refusal::Version => {
+                let mut patched = engine.pool.copy_of(input);
+                patched[at] = b'1';
+                let used = self.read_head(&patched, out, engine);
+                engine.pool.give(patched);
+                used
+            }
+            _ => {
+                self.answer_error(refusal.status(), out, engine);
+                Some(input.len())
+            }
+        }
+    }
+
+    /// A head is there and a body follows. The usual small one came along and is used in place.
+    fn begin_body(
+        &mut self,
+        head: &Head<'_, '_>,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        engine: &mut Engine,
+    ) -> usize {
+        let after = &input[head.len..];
+        if let Framing::Length(bytes) = head.framing {
+            if bytes > engine.limits.body_bytes {
+                self.answer_error(Status::CONTENT_TOO_LARGE, out, engine);
+                return input.len();
+            }
+            if let Some(body) = usize::try_from(bytes).ok().and_then(|n| after.get(..n)) {
+                self.answer(head, body, out, engine);
+                return head.len + body.len();
+            }
+            self.phase = Phase::Length(bytes);
+        } else {
+            self.phase = Phase::Chunked(Decoder::default());
+        }
+        // RFC 9110, 10.1.1: not needed once the body has begun to come.
+        if head.expect_continue && after.is_empty() {
+            out.extend_from_slice(CONTINUE);
+        }
+        self.head = engine.pool.copy_of(&input[..head.len]);
+        self.body = engine.pool.take();
+        head.len
+    }
+
+    fn read_body(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> usize {
+        let (used, done) = match &mut self.phase {
+            Phase::Length(left) => {
+                let here = input.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                self.body.extend_from_slice(&input[..here]);
+                *left -= here as u64;
+                (here, *left == 0)
+            }
+            Phase::Chunked(decoder) => match decoder.decode(input, &mut self.body, &engine.limits) {
+                Ok(progress) => (progress.consumed, progress.done),
+                Err(refusal) => {
+                    self.answer_error(refusal.status(), out, engine);
+                    return input.len();
+                }
+            },
+            Phase::Head | Phase::End => return 0,
+        };
+        if done {
+            self.end_body(out, engine);
+        }
+        used
+    }
+
+    fn end_body(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        let (head_bytes, body) = (take(&mut self.head), take(&mut self.body));
+        self.phase = Phase::Head;
+        match parse_head(&head_bytes, &mut slots(), &engine.limits) {
+            Ok(Some(head)) => self.answer(&head, &body, out, engine),
+            // It was complete and good when the body began.
+            Ok(None) | Err(_) => self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine),
+        }
+        engine.pool.give(head_bytes);
+        engine.pool.give(body);
+    }
+
+    #[inline]
+    fn answer(&mut self, head: &Head<'_, '_>, body: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
+        let stays = head.persistent && !engine.draining;
+        let start = out.len();
+        let request = Request { head, body, rest: "" };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            engine.routes.answer(request, Responder::new(out, &engine.stamp, Manner::of(head, stays)))
+        }));
+        match result {
+            Ok(answer) => {
+                self.tail = answer.tail;
+                engine.counts.answered(answer.status);
+                if !stays {
+                    self.phase = Phase::End;
+                }
+            }
+            Err(_) => {
+                out.truncate(start);
+                engine.counts.panics += 1;
+                self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine);
+            }
+        }
+    }
+
+    /// The last answer of a connection whose next request could not be found.
+    #[cold]
+    fn answer_error(&mut self, status: Status, out: &mut Vec<u8>, engine: &mut Engine) {
+        let answer = Responder::new(out, &engine.stamp, Manner::last()).plain(status);
+        engine.counts.answered(answer.status);
+        self.phase = Phase::End;
+    }
+}
+
+/// Whether an empty line ends in `bytes`.
+fn may_end_head(bytes: &[u8]) -> bool {
+    bytes.windows(2).any(|w| w == b"\n\n") || bytes.windows(3).any(|w| w == b"\n\r\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,488 @@
+//! The epoll backend: one thread's loop over its connections.
+//!
+//! Edge-triggered, with one `recv` and one `send` for a request: a `recv` that did not fill the buffer has
+//! emptied the socket, so no second one is made to hear that nothing is there.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tare_http::write::Stamp;
+use tare_sys::epoll::{Epoll, Event, Events, Interest};
+use tare_sys::net;
+use tare_sys::time::monotonic_ns;
+
+use crate::architecture::Intake;
+use crate::config::{Config, Timeouts};
+use crate::connection::{Engine, Waiting};
+use crate::handler::Tail;
+use crate::peers::{Patience, Peer, Peers, Place};
+use crate::routes::Routes;
+use crate::server::{Signal, StopHandle};
+
+const TOKEN_INTAKE: u64 = 1 << 63;
+const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
+
+/// Bytes of one `recv`, for all connections of the thread in turn.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// Connections accepted in a row before the open ones get their turn again.
+const ACCEPTS_MAX: usize = 64;
+/// Receives in a row from one connection before the others get their turn.
+const ROUNDS_MAX: usize = 4;
+/// How often deadlines are looked at, and how long accepting pauses when descriptors ran out.
+const TICK_NS: u64 = 250_000_000;
+/// Connections that are answered with 503 at a time; more wait in the accept queue.
+const TURNED_AWAY_MAX: usize = 64;
+/// An answer's taker must take this much within the write timeout.
+const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
+
+/// Source of `/bytes/N` bodies.
+static FILLING: [u8; RECEIVE_BYTES] = [b'x'; RECEIVE_BYTES];
+
+pub(crate) struct EpollLoop {
+    epoll: Epoll,
+    config: Arc<Config>,
+    intake: Option<Intake>,
+    accept_paused_until_ns: Option<u64>,
+    connections_max: usize,
+    signal: Arc<Signal>,
+    stop: StopHandle,
+    engine: Engine,
+    peers: Peers,
+    /// Connections that were left with more to do, for the fairness of the others.
+    again: Vec<Place>,
+    batch: Vec<Place>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    now_ns: u64,
+    stamp_until_ns: u64,
+    next_tick_ns: u64,
+    drain_until_ns: u64,
+}
+
+impl EpollLoop {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        routes: Arc<Routes>,
+        intake: Intake,
+        signal: Arc<Signal>,
+        stop: StopHandle,
+    ) -> io::Result<EpollLoop> {
+        let epoll = Epoll::new()?;
+        match &intake {
+            Intake::Listener(listener) => epoll.add(listener, Interest::READ, TOKEN_INTAKE)?,
+            Intake::Queue(queue) => epoll.add(&queue.waker, Interest::READ, TOKEN_INTAKE)?,
+        }
+        epoll.add(&signal.waker, Interest::READ, TOKEN_WAKER)?;
+        let connections_max = config.connections_max.div_ceil(config.threads);
+        Ok(EpollLoop {
+            epoll,
+            engine: Engine::new(routes, config.limits, 0),
+            config,
+            intake: Some(intake),
+            accept_paused_until_ns: None,
+            connections_max,
+            signal,
+            stop,
+            peers: Peers::default(),
+            again: Vec::new(),
+            batch: Vec::new(),
+            input: vec![0; RECEIVE_BYTES],
+            output: Vec::with_capacity(2 * RECEIVE_BYTES),
+            now_ns: 0,
+            stamp_until_ns: 0,
+            next_tick_ns: 0,
+            drain_until_ns: u64::MAX,
+        })
+    }
+
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(512);
+        loop {
+            self.epoll.wait(&mut events, self.patience())?;
+            self.read_clocks();
+            for event in events.iter() {
+                match event.token {
+                    TOKEN_INTAKE => self.take_in(),
+                    TOKEN_WAKER => {
+                        self.signal.waker.drain();
+                    }
+                    token => self.ready(Place::from_token(token), event),
+                }
+            }
+            self.go_on();
+            if self.now_ns >= self.next_tick_ns {
+                self.tick()?;
+            }
+            if self.stop.is_stopping() && self.drain() {
+                return Ok(());
+            }
+            self.publish();
+        }
+    }
+
+    /// How long to wait for events: not at all with work left over, to the next look at deadlines, or for ever.
+    fn patience(&self) -> Option<Duration> {
+        if !self.again.is_empty() {
+            Some(Duration::ZERO)
+        } else if self.peers.len() == 0 && self.accept_paused_until_ns.is_none() && !self.engine.draining {
+            None
+        } else {
+            Some(Duration::from_nanos(self.next_tick_ns.saturating_sub(self.now_ns).clamp(1, TICK_NS)))
+        }
+    }
+
+    /// Once a turn: the monotonic clock; and the wall clock when its second is over.
+    #[inline]
+    fn read_clocks(&mut self) {
+        self.now_ns = monotonic_ns();
+        if self.now_ns >= self.stamp_until_ns {
+            let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.engine.stamp = Stamp::new(wall.as_secs());
+            self.stamp_until_ns = self.now_ns + 1_000_000_000 - u64::from(wall.subsec_nanos());
+        }
+    }
+
+    fn publish(&mut self) {
+        self.engine.counts.open = self.peers.len() as u64;
+        self.signal.counters.publish(&self.engine.counts);
+    }
+
+    fn take_in(&mut self) {
+        for _ in 0..ACCEPTS_MAX {
+            if self.peers.len() >= self.connections_max + TURNED_AWAY_MAX {
+                return self.pause_accepting();
+            }
+            let accepted = match &self.intake {
+                None => return,
+                Some(Intake::Listener(listener)) => net::accept(listener),
+                Some(Intake::Queue(queue)) => {
+                    // Drained before the queue is emptied: what comes in between wakes again.
+                    queue.waker.drain();
+                    queue.pop().ok_or_else(|| io::ErrorKind::WouldBlock.into())
+                }
+            };
+            match accepted {
+                Ok(fd) => self.admit(fd),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // The peer gave up while it waited.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+                // Out of descriptors or memory: trying at once would spin.
+                Err(_) => return self.pause_accepting(),
+            }
+        }
+        // Level-triggered listeners tell again; a queue's eventfd was drained.
+        if let Some(Intake::Queue(queue)) = &self.intake {
+            let _ = queue.waker.wake();
+        }
+    }
+
+    fn pause_accepting(&mut self) {
+        self.engine.counts.accept_pauses += 1;
+        self.accept_paused_until_ns = Some(self.now_ns + TICK_NS);
+        let _ = self.watch_intake(Interest::NONE);
+    }
+
+    fn watch_intake(&self, interest: Interest) -> io::Result<()> {
+        match &self.intake {
+            Some(Intake::Listener(listener)) => self.epoll.modify(listener, interest, TOKEN_INTAKE),
+            Some(Intake::Queue(queue)) => self.epoll.modify(&queue.waker, interest, TOKEN_INTAKE),
+            None => Ok(()),
+        }
+    }
+
+    fn admit(&mut self, fd: OwnedFd) {
+        self.engine.counts.accepted += 1;
+        let full = self.peers.len() >= self.connections_max;
+        let deadline_ns = self.deadline_ns(Patience::Idle);
+        let place = self.peers.insert(Peer::new(fd), deadline_ns);
+        let Some(peer) = self.peers.get(place) else { return };
+        if self.epoll.add(&peer.fd, Interest::READ_WRITE.edge(), place.token()).is_err() {
+            return self.close(place);
+        }
+        if full {
+            self.engine.counts.turned_away += 1;
+            peer.connection.turn_away(&mut self.output, &mut self.engine);
+            if self.send_output(place) {
+                self.drive(place);
+            }
+        }
+    }
+
+    #[inline]
+    fn ready(&mut self, place: Place, event: Event) {
+        let Some(peer) = self.peers.get(place) else { return };
+        peer.readable |= event.readable();
+        peer.hung_up |= event.peer_closed();
+        self.drive(place);
+    }
+
+    /// Goes on with the connections that were interrupted for fairness.
+    fn go_on(&mut self) {
+        std::mem::swap(&mut self.again, &mut self.batch);
+        while let Some(place) = self.batch.pop() {
+            self.drive(place);
+        }
+    }
+
+    /// Does for a connection all that can be done without waiting.
+    fn drive(&mut self, place: Place) {
+        for _ in 0..ROUNDS_MAX {
+            match self.step(place) {
+                Step::More => {}
+                Step::Wait => return self.set_patience(place),
+                Step::Close => return self.close(place),
+            }
+        }
+        self.set_patience(place);
+        self.again.push(place);
+    }
+
+    /// One step: send what is left, answer what is there, or receive.
+    #[inline]
+    fn step(&mut self, place: Place) -> Step {
+        let Some(peer) = self.peers.get(place) else { return Step::Wait };
+        if peer.outbox.len() > peer.outbox_sent || !matches!(peer.connection.tail, Tail::None) {
+            return self.flush(place);
+        }
+        if peer.connection.is_held_back() {
+            peer.connection.resume(&mut self.output, &mut self.engine);
+            return self.sent_step(place);
+        }
+        if peer.connection.waiting() == Waiting::End && !peer.lingering {
+            if peer.ended || net::shutdown_write(&peer.fd).is_err() {
+                return Step::Close;
+            }
+            peer.lingering = true;
+        }
+        if peer.ended {
+            return Step::Close;
+        }
+        if !peer.readable {
+            return Step::Wait;
+        }
+        match net::recv(&peer.fd, &mut self.input) {
+            Ok(0) => {
+                peer.ended = true;
+                Step::More
+            }
+            Ok(n) => {
+                // An end that came with these bytes was told with them and will not be told again.
+                peer.readable = n == self.input.len() || peer.hung_up;
+                if peer.lingering {
+                    return Step::More;
+                }
+                peer.connection.receive(&self.input[..n], &mut self.output, &mut self.engine);
+                self.sent_step(place)
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                peer.readable = false;
+                Step::More
+            }
+            Err(_) => Step::Close,
+        }
+    }
+
+    /// Sends the output; what to do next.
+    #[inline]
+    fn sent_step(&mut self, place: Place) -> Step {
+        if !self.send_output(place) {
+            return Step::Close;
+        }
+        let Some(peer) = self.peers.get(place) else { return Step::Wait };
+        let quiet = !peer.readable
+            && peer.outbox.is_empty()
+            && !peer.connection.is_held_back()
+            && matches!(peer.connection.tail, Tail::None)
+            && peer.connection.waiting() != Waiting::End;
+        if quiet { Step::Wait } else { Step::More }
+    }
+
+    /// Sends the output; what the socket does not take goes to the outbox. False where the connection is lost.
+    #[inline]
+    fn send_output(&mut self, place: Place) -> bool {
+        let Some(peer) = self.peers.get(place) else { return true };
+        if self.output.is_empty() {
+            return true;
+        }
+        let sent = match net::send(&peer.fd, &self.output) {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => {
+                self.output.clear();
+                return false;
+            }
+        };
+        self.engine.counts.sent_bytes += sent as u64;
+        if sent < self.output.len() {
+            peer.outbox = self.engine.pool.copy_of(&self.output[sent..]);
+            peer.outbox_sent = 0;
+        }
+        self.output.clear();
+        true
+    }
+
+    /// Sends from the outbox, then from the tail.
+    fn flush(&mut self, place: Place) -> Step {
+        let Some(peer) = self.peers.get(place) else { return Step::Wait };
+        let from_outbox = peer.outbox.len() > peer.outbox_sent;
+        let piece = match (&peer.connection.tail, from_outbox) {
+            (_, true) => &peer.outbox[peer.outbox_sent..],
+            (Tail::Fill { left }, false) => {
+                &FILLING[..FILLING.len().min(usize::try_from(*left).unwrap_or(usize::MAX))]
+            }
+            (Tail::None, false) => return Step::More,
+        };
+        let wanted = piece.len();
+        let sent = match net::send(&peer.fd, piece) {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
+            Err(_) => return Step::Close,
+        };
+        self.engine.counts.sent_bytes += sent as u64;
+        peer.sent_since_deadline += sent;
+        if from_outbox {
+            peer.outbox_sent += sent;
+            if peer.outbox_sent == peer.outbox.len() {
+                self.engine.pool.give(std::mem::take(&mut peer.outbox));
+                peer.outbox_sent = 0;
+            }
+        } else if let Tail::Fill { left } = &mut peer.connection.tail {
+            *left -= sent as u64;
+            if *left == 0 {
+                peer.connection.tail = Tail::None;
+            }
+        }
+        // A short send filled the socket: it will tell when there is room.
+        if sent < wanted { Step::Wait } else { Step::More }
+    }
+
+    /// Sets the deadline by what the connection waits for now.
+    #[inline]
+    fn set_patience(&mut self, place: Place) {
+        let Some(peer) = self.peers.get(place) else { return };
+        let patience = if peer.lingering {
+            Patience::Linger
+        } else if peer.outbox.len() > peer.outbox_sent || !matches!(peer.connection.tail, Tail::None) {
+            Patience::Write
+        } else {
+            match peer.connection.waiting() {
+                Waiting::Request => Patience::Idle,
+                Waiting::Head => Patience::Head,
+                Waiting::Body => Patience::Body,
+                Waiting::End => Patience::Linger,
+            }
+        };
+        // Idle begins anew with each answer, writing with each piece taken; the others run from their start.
+        let progress = patience == Patience::Write && peer.sent_since_deadline >= WRITE_PROGRESS_BYTES;
+        if patience != peer.patience || patience == Patience::Idle || progress {
+            peer.patience = patience;
+            peer.sent_since_deadline = 0;
+            let deadline_ns = self.deadline_ns(patience);
+            self.peers.set_deadline(place, deadline_ns);
+        }
+    }
+
+    #[inline]
+    fn deadline_ns(&self, patience: Patience) -> u64 {
+        let timeouts: &Timeouts = &self.config.timeouts;
+        let timeout = match patience {
+            // At the end, a request that is on its way is still waited for: closing at once would cross it.
+            Patience::Idle if self.engine.draining => Duration::from_nanos(TICK_NS).min(timeouts.idle),
+            Patience::Idle => timeouts.idle,
+            Patience::Head => timeouts.head,
+            Patience::Body => timeouts.body,
+            Patience::Write => timeouts.write,
+            Patience::Linger => timeouts.linger,
+        };
+        self.now_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn close(&mut self, place: Place) {
+        let Some(peer) = self.peers.remove(place) else { return };
+        self.engine.pool.give(peer.outbox);
+        peer.connection.retire(&mut self.engine.pool);
+        // Dropping the descriptor closes it and takes it out of the epoll set.
+    }
+
+    /// Every quarter of a second: late connections, and accepting again after a pause.
+    fn tick(&mut self) -> io::Result<()> {
+        self.next_tick_ns = self.now_ns + TICK_NS;
+        if self.accept_paused_until_ns.is_some_and(|until| self.now_ns >= until) {
+            self.accept_paused_until_ns = None;
+            self.watch_intake(Interest::READ)?;
+        }
+        let mut from = 0;
+        while let Some(place) = self.peers.next_late(from, self.now_ns) {
+            from = place.index + 1;
+            self.time_out(place);
+        }
+        Ok(())
+    }
+
+    fn time_out(&mut self, place: Place) {
+        let Some(peer) = self.peers.get(place) else { return };
+        if peer.patience == Patience::Write || peer.patience == Patience::Linger {
+            self.engine.counts.timed_out += 1;
+            return self.close(place);
+        }
+        // Silence between requests is no fault: the connection ends without a word. A request that was begun is
+        // answered.
+        self.engine.counts.timed_out += u64::from(peer.patience != Patience::Idle);
+        peer.connection.time_out(&mut self.output, &mut self.engine);
+        match self.send_output(place) {
+            true => self.drive(place),
+            false => self.close(place),
+        }
+    }
+
+    /// The graceful end, called each turn once it has begun; whether it is over.
+    fn drain(&mut self) -> bool {
+        if !self.engine.draining {
+            self.engine.draining = true;
+            self.drain_until_ns = self.now_ns.saturating_add(self.config.timeouts.drain.as_nanos() as u64);
+        }
+        if let Some(intake) = &self.intake {
+            // All that the kernel has accepted is taken in: closing a listener resets what waits in its queue.
+            let queue = match intake {
+                Intake::Listener(_) => None,
+                Intake::Queue(queue) => Some(Arc::clone(queue)),
+            };
+            let before = self.peers.len();
+            self.take_in();
+            let emptied = self.peers.len() == before || self.accept_paused_until_ns.is_some();
+            if emptied && queue.is_none_or(|q| q.is_finished()) {
+                self.intake = None;
+            }
+            // What arrived before the end is answered; what is at rest after that is closed.
+            self.visit_all();
+        }
+        let over = self.intake.is_none() && (self.peers.len() == 0 || self.now_ns >= self.drain_until_ns);
+        if over {
+            self.publish();
+        }
+        over
+    }
+
+    fn visit_all(&mut self) {
+        let mut from = 0;
+        while let Some(place) = self.peers.next_open(from) {
+            from = place.index + 1;
+            if let Some(peer) = self.peers.get(place) {
+                peer.readable = true;
+            }
+            self.drive(place);
+        }
+    }
+}
+
+/// What to do with a connection after a step.
+enum Step {
+    /// Another step may get further.
+    More,
+    /// Nothing, until the socket is ready or a deadline passes.
+    Wait,
+    /// End it.
+    Close,
+}

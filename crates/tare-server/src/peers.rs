@@ -1,0 +1,149 @@
+//! The open connections of one loop, in slots that are used again.
+
+use std::os::fd::OwnedFd;
+
+use crate::connection::Connection;
+
+/// A connection and its socket.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) fd: OwnedFd,
+    pub(crate) connection: Connection,
+    /// Bytes that the socket did not take yet, and how many of them it took since.
+    pub(crate) outbox: Vec<u8>,
+    pub(crate) outbox_sent: usize,
+    /// The socket may have something to read (edge-triggered readiness is told once).
+    pub(crate) readable: bool,
+    /// The peer has closed its sending side; set by the event, before the end was read.
+    pub(crate) hung_up: bool,
+    /// The end was read: nothing more comes.
+    pub(crate) ended: bool,
+    /// Our sending side is closed; what still comes is thrown away.
+    pub(crate) lingering: bool,
+    /// What the deadline is for.
+    pub(crate) patience: Patience,
+    /// Bytes that the socket took since the write deadline was set.
+    pub(crate) sent_since_deadline: usize,
+}
+
+/// What a deadline is for: each has its own timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Idle,
+    Head,
+    Body,
+    Write,
+    Linger,
+}
+
+impl Peer {
+    pub(crate) fn new(fd: OwnedFd) -> Peer {
+        Peer {
+            fd,
+            connection: Connection::default(),
+            outbox: Vec::new(),
+            outbox_sent: 0,
+            readable: false,
+            hung_up: false,
+            ended: false,
+            lingering: false,
+            patience: Patience::Idle,
+            sent_since_deadline: 0,
+        }
+    }
+}
+
+/// A place in [`Peers`], which says when somebody else has taken it since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) index: u32,
+    generation: u32,
+}
+
+impl Place {
+    /// As an epoll token. The top bit stays clear for the tokens of the loop itself.
+    pub(crate) fn token(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    pub(crate) fn from_token(token: u64) -> Place {
+        Place { index: token as u32, generation: (token >> 32) as u32 }
+    }
+}
+
+/// The connections. Deadlines lie side by side, so that looking through them for late ones is cheap.
+#[derive(Default)]
+pub(crate) struct Peers {
+    slots: Vec<Slot>,
+    deadlines_ns: Vec<u64>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    peer: Option<Peer>,
+}
+
+/// The deadline of an empty slot.
+const NEVER_NS: u64 = u64::MAX;
+
+impl Peers {
+    pub(crate) fn insert(&mut self, peer: Peer, deadline_ns: u64) -> Place {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.deadlines_ns.push(NEVER_NS);
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.peer = Some(peer);
+        self.deadlines_ns[index as usize] = deadline_ns;
+        Place { index, generation: slot.generation }
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, place: Place) -> Option<&mut Peer> {
+        let slot = self.slots.get_mut(place.index as usize)?;
+        if slot.generation == place.generation { slot.peer.as_mut() } else { None }
+    }
+
+    pub(crate) fn remove(&mut self, place: Place) -> Option<Peer> {
+        let slot = self.slots.get_mut(place.index as usize)?;
+        if slot.generation != place.generation {
+            return None;
+        }
+        let peer = slot.peer.take()?;
+        // 31 bits: the top bit of a token is the loop's.
+        slot.generation = (slot.generation + 1) & (u32::MAX >> 1);
+        self.deadlines_ns[place.index as usize] = NEVER_NS;
+        self.free.push(place.index);
+        Some(peer)
+    }
+
+    #[inline]
+    pub(crate) fn set_deadline(&mut self, place: Place, deadline_ns: u64) {
+        if let Some(slot) = self.deadlines_ns.get_mut(place.index as usize) {
+            *slot = deadline_ns;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// The first connection at or after slot `from` whose deadline is at or before `now_ns`.
+    pub(crate) fn next_late(&self, from: u32, now_ns: u64) -> Option<Place> {
+        let at = self.deadlines_ns.get(from as usize..)?.iter().position(|d| *d <= now_ns)?;
+        Some(self.place(from + at as u32))
+    }
+
+    /// The first open connection at or after slot `from`.
+    pub(crate) fn next_open(&self, from: u32) -> Option<Place> {
+        let at = self.slots.get(from as usize..)?.iter().position(|s| s.peer.is_some())?;
+        Some(self.place(from + at as u32))
+    }
+
+    fn place(&self, index: u32) -> Place {
+        Place { index, generation: self.slots[index as usize].generation }
+    }
+}

@@ -1,0 +1,225 @@
+//! The server: its threads, how it is stopped, and what it reports.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tare_http::request::Method;
+use tare_sys::affinity;
+use tare_sys::epoll::Waker;
+
+use crate::architecture::{Layout, Role, dispatch};
+use crate::builtin;
+use crate::config::{Config, ServerError};
+use crate::counters::{Counters, Counts};
+use crate::epoll_loop::EpollLoop;
+use crate::handler::{Answer, Handler, Request, Responder};
+use crate::routes::Routes;
+
+/// Collects routes before the server is bound.
+#[derive(Default)]
+pub struct Builder {
+    routes: Routes,
+}
+
+impl Builder {
+    /// Adds a route for GET and HEAD. A path that ends in `*` stands for all that begin with what is before it;
+    /// the first route that fits is taken.
+    #[must_use]
+    pub fn route<F>(mut self, path: &str, handler: F) -> Builder
+    where
+        F: Fn(&Request<'_>, Responder<'_>) -> Answer + Send + Sync + 'static,
+    {
+        self.routes.add(path, handler);
+        self
+    }
+
+    /// Adds a route for the methods given.
+    #[must_use]
+    pub fn route_for(
+        mut self,
+        methods: &'static [Method],
+        path: &str,
+        handler: impl Handler + 'static,
+    ) -> Builder {
+        self.routes.add_for(methods, path, handler);
+        self
+    }
+
+    /// Adds `/plaintext`, `/json`, `/bytes/N`, `/status/N` and the laboratory's `/spin?ns=`, `/sleep?us=`,
+    /// `/lock?us=`, `/alloc?kb=` and `/fsync`.
+    #[must_use]
+    pub fn builtin_routes(mut self) -> Builder {
+        builtin::add(&mut self.routes);
+        self
+    }
+
+    /// Opens the listeners. From now on connections queue up; [`Server::run`] serves them.
+    pub fn bind(self, config: Config) -> Result<Server, ServerError> {
+        config.check()?;
+        let Layout { address, roles } = config.architecture.threads(&config)?;
+        let signal = |thread| {
+            let waker = Waker::new().map_err(|source| ServerError::Thread { thread, source })?;
+            Ok(Arc::new(Signal { waker, counters: Counters::default() }))
+        };
+        let signals = (0..roles.len()).map(signal).collect::<Result<Vec<_>, ServerError>>()?;
+        let stop = StopHandle { shared: Arc::new(Stop { flag: AtomicBool::new(false), signals }) };
+        Ok(Server { config: Arc::new(config), routes: Arc::new(self.routes), address, roles, stop })
+    }
+}
+
+/// A server that listens.
+pub struct Server {
+    config: Arc<Config>,
+    routes: Arc<Routes>,
+    address: SocketAddr,
+    roles: Vec<Role>,
+    stop: StopHandle,
+}
+
+/// Stops a server, from any thread.
+#[derive(Debug, Clone)]
+pub struct StopHandle {
+    shared: Arc<Stop>,
+}
+
+#[derive(Debug)]
+struct Stop {
+    flag: AtomicBool,
+    signals: Vec<Arc<Signal>>,
+}
+
+/// One thread's way to be woken and to be read.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    pub(crate) waker: Waker,
+    pub(crate) counters: Counters,
+}
+
+impl StopHandle {
+    /// Begins the graceful end: connections that wait are accepted, requests that have arrived are answered
+    /// with `Connection: close`, and the server ends when all are done or the drain timeout has passed.
+    pub fn stop(&self) {
+        self.shared.flag.store(true, Ordering::Release);
+        for signal in &self.shared.signals {
+            // A waker fails only when it is woken already.
+            let _ = signal.waker.wake();
+        }
+    }
+
+    /// Whether the end has begun.
+    #[inline]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.flag.load(Ordering::Acquire)
+    }
+
+    /// What each thread has done so far.
+    pub fn report(&self) -> Report {
+        let threads = self.shared.signals.iter().map(|s| ThreadReport { counts: s.counters.read() });
+        Report { threads: threads.collect() }
+    }
+}
+
+/// What a server did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// By thread. Uneven counts of `accepted` are a cause of uneven load.
+    pub threads: Vec<ThreadReport>,
+}
+
+/// What one thread did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadReport {
+    /// Its counts.
+    pub counts: Counts,
+}
+
+impl Server {
+    /// A server without routes.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The address listened on, with the port that was taken.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The handle that stops this server and reads its counts.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Serves until stopped; then what was done. An error of one thread stops the others.
+    pub fn run(self) -> Result<Report, ServerError> {
+        let stop = self.stop.clone();
+        let mut running = Vec::with_capacity(self.roles.len());
+        let mut result = Ok(());
+        for (thread, role) in self.roles.into_iter().enumerate() {
+            let cpu = match (&role, self.config.cpus.len()) {
+                (Role::Acceptor { .. }, _) | (_, 0) => None,
+                (Role::Loop(_), n) => Some(self.config.cpus[thread % n]),
+            };
+            let job = Job {
+                cpu,
+                role,
+                config: Arc::clone(&self.config),
+                routes: Arc::clone(&self.routes),
+                stop: stop.clone(),
+                signal: Arc::clone(&stop.shared.signals[thread]),
+            };
+            match thread::Builder::new().name(format!("serve-{thread}")).spawn(move || job.run()) {
+                Ok(handle) => running.push(handle),
+                Err(source) => {
+                    result = Err(ServerError::Thread { thread, source });
+                    stop.stop();
+                    break;
+                }
+            }
+        }
+        for handle in running {
+            let ended = handle.join().unwrap_or_else(|_| {
+                stop.stop();
+                Err(ServerError::Loop { source: io::Error::other("a server thread panicked") })
+            });
+            result = result.and(ended);
+        }
+        result.map(|()| stop.report())
+    }
+}
+
+struct Job {
+    cpu: Option<u32>,
+    role: Role,
+    config: Arc<Config>,
+    routes: Arc<Routes>,
+    stop: StopHandle,
+    signal: Arc<Signal>,
+}
+
+impl Job {
+    fn run(self) -> Result<(), ServerError> {
+        let stop = self.stop.clone();
+        let result = self.serve();
+        if result.is_err() {
+            stop.stop();
+        }
+        result
+    }
+
+    fn serve(self) -> Result<(), ServerError> {
+        if let Some(cpu) = self.cpu {
+            affinity::set(0, &[cpu]).map_err(|source| ServerError::Cpu { cpu, source })?;
+        }
+        let ended = match self.role {
+            Role::Loop(intake) => EpollLoop::new(self.config, self.routes, intake, self.signal, self.stop)
+                .and_then(EpollLoop::run),
+            Role::Acceptor { listener, queues } => {
+                dispatch::accept_and_deal(listener, &queues, &self.signal.waker, || self.stop.is_stopping())
+            }
+        };
+        ended.map_err(|source| ServerError::Loop { source })
+    }
+}

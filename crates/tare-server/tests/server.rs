@@ -1,0 +1,143 @@
+//! The server on real sockets.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+use common::{config, get, last_get, read_all, start, start_builtin, until};
+use tare_server::{Config, Server, ServerError, Timeouts, architecture};
+
+#[test]
+fn every_architecture_answers_and_counts() {
+    for architecture in architecture::ARCHITECTURES {
+        let threads = if architecture.name() == "reactor" { 1 } else { 3 };
+        let server = start_builtin(Config { architecture: *architecture, threads, ..config() });
+        for _ in 0..20 {
+            let answers = server.exchange(format!("{}{}", get("/plaintext"), last_get("/json")).as_bytes());
+            assert!(answers.contains("\r\n\r\nHello, World!HTTP/1.1 200 OK\r\n"), "{answers}");
+            assert!(answers.ends_with(r#"{"message":"Hello, World!"}"#), "{answers}");
+        }
+        let report = server.finish();
+        let sum =
+            |count: fn(&tare_server::ThreadReport) -> u64| report.threads.iter().map(count).sum::<u64>();
+        assert_eq!(sum(|t| t.counts.accepted), 20, "{}", architecture.name());
+        assert_eq!(sum(|t| t.counts.answers_2xx), 40, "{}", architecture.name());
+        assert_eq!(sum(|t| t.counts.open), 0, "{}", architecture.name());
+    }
+}
+
+#[test]
+fn the_registry_has_no_doubles_and_finds_by_name() {
+    for a in architecture::ARCHITECTURES {
+        assert_eq!(architecture::find(a.name()).unwrap().name(), a.name());
+        assert!(!a.help().is_empty());
+    }
+    assert!(architecture::find("no-such").is_none());
+}
+
+#[test]
+fn the_laboratory_routes_answer() {
+    let server = start_builtin(config());
+    let cases = [
+        ("/bytes/0", 200, 0),
+        ("/bytes/10", 200, 10),
+        ("/bytes/3000000", 200, 3_000_000),
+        ("/bytes/x", 404, 9),
+        ("/status/503", 503, 19),
+        ("/status/204", 204, 0),
+        ("/status/100", 404, 9),
+        ("/spin?ns=1000", 200, 4),
+        ("/sleep?us=10", 200, 4),
+        ("/lock?us=1", 200, 4),
+        ("/alloc?kb=64", 200, 4),
+        ("/fsync", 200, 4),
+        ("/spin", 400, 38),
+        ("/nothing", 404, 9),
+    ];
+    for (path, status, body_bytes) in cases {
+        let answer = server.exchange(last_get(path).as_bytes());
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {head}");
+        assert_eq!(body.len(), body_bytes, "{path}: {head}");
+    }
+}
+
+#[test]
+fn a_client_that_sends_its_end_first_still_gets_everything() {
+    let server = start_builtin(config());
+    let mut stream = server.connect();
+    stream.write_all(format!("{}{}", get("/bytes/2000000"), get("/plaintext")).as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let answers = read_all(&mut stream);
+    assert!(answers.ends_with("Hello, World!"));
+    assert!(answers.len() > 2_000_000);
+}
+
+#[test]
+fn a_stopped_server_answers_what_has_arrived_and_then_ends() {
+    let server = start_builtin(Config { threads: 2, ..config() });
+    let mut streams: Vec<_> = (0..50).map(|_| server.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(get("/plaintext").as_bytes()).unwrap();
+    }
+    let idle = server.connect();
+    server.stop.stop();
+    for stream in &mut streams {
+        let answer = read_all(stream);
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("Hello, World!"), "{answer:?}");
+    }
+    assert_eq!((&idle).read(&mut [0; 8]).unwrap(), 0);
+    drop((streams, idle));
+    server.finish();
+}
+
+#[test]
+fn slow_peers_are_timed_out_by_what_they_are_slow_at() {
+    let short = Duration::from_millis(100);
+    let timeouts = Timeouts { head: short, body: short, write: short, idle: short, ..Timeouts::default() };
+    let server = start_builtin(Config { timeouts, ..config() });
+    assert_eq!(server.exchange(b""), "");
+    assert!(server.exchange(b"GET / HTTP/1.1\r\nHost:").starts_with("HTTP/1.1 408 "));
+    let body = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc";
+    assert!(server.exchange(body).starts_with("HTTP/1.1 408 "));
+    let mut deaf = server.connect();
+    deaf.write_all(get("/bytes/100000000").as_bytes()).unwrap();
+    until("the deaf client is dropped", || {
+        let counts = server.stop.report().threads[0].counts;
+        counts.timed_out == 3 && counts.open == 0
+    });
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let server = start_builtin(Config { connections_max: 2, ..config() });
+    let held: Vec<_> = (0..2)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(get("/plaintext").as_bytes()).unwrap();
+            stream.read_exact(&mut [0; 20]).unwrap();
+            stream
+        })
+        .collect();
+    assert!(server.exchange(get("/plaintext").as_bytes()).starts_with("HTTP/1.1 503 "));
+    drop(held);
+    until("there is room again", || {
+        server.exchange(last_get("/plaintext").as_bytes()).starts_with("HTTP/1.1 200 ")
+    });
+}
+
+#[test]
+fn bad_configurations_are_refused_with_a_hint() {
+    let bind = |config: Config| Server::builder().bind(config).err().unwrap();
+    assert!(matches!(bind(Config { threads: 0, ..config() }), ServerError::Threads { .. }));
+    let reactor = architecture::find("reactor").unwrap();
+    let two = bind(Config { architecture: reactor, threads: 2, ..config() });
+    assert!(two.to_string().contains("hint: shared-nothing"), "{two}");
+    let taken = start(Server::builder(), config());
+    let listen = bind(Config { listen: taken.address, architecture: reactor, ..config() });
+    assert!(listen.to_string().contains("hint:"), "{listen}");
+    let server = Server::builder().bind(Config { cpus: vec![100_000], ..config() }).unwrap();
+    assert!(matches!(server.run(), Err(ServerError::Cpu { cpu: 100_000, .. })));
+}
