@@ -1,0 +1,66 @@
+//! Why load could not be made.
+
+use crate::spec::SpecError;
+use crate::target::TargetError;
+use std::io;
+use std::net::SocketAddr;
+use tare_http::response::Malformed;
+
+/// Why load could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The load was asked for in a way that cannot be done.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The URL, or the name in it.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// No connection could be opened.
+    #[error("cannot connect to {address}: {why} (hint: does the server listen there?)")]
+    NoConnection {
+        /// Where to.
+        address: SocketAddr,
+        /// What the kernel said.
+        why: io::Error,
+    },
+    /// The server took the connection and did not answer.
+    #[error("{address} gave no answer: {why}")]
+    NoAnswer {
+        /// Who.
+        address: SocketAddr,
+        /// What happened instead.
+        why: io::Error,
+    },
+    /// The server's answer is not HTTP/1.
+    #[error("{address} does not speak HTTP/1: {why} (hint: is this the right port?)")]
+    Malformed {
+        /// Who.
+        address: SocketAddr,
+        /// What is wrong with it.
+        why: Malformed,
+    },
+    /// More connections than this process may have files open.
+    #[error(
+        "{needed} open files are needed and {limit} allowed (hint: ulimit -n {needed}, or fewer connections)"
+    )]
+    OpenFiles {
+        /// Connections and what goes with them.
+        needed: u64,
+        /// `RLIMIT_NOFILE`, raised as far as it goes.
+        limit: u64,
+    },
+    /// A thread could not be put on its CPU.
+    #[error("cannot run on CPU {cpu}: {why} (hint: does it exist, and may this process use it?)")]
+    Pin {
+        /// As given.
+        cpu: u32,
+        /// What the kernel said.
+        why: io::Error,
+    },
+    /// A thread, or what it waits with, could not be made; or it ended by itself.
+    #[error("a generator thread failed: {why}")]
+    Thread {
+        /// What the kernel said.
+        why: io::Error,
+    },
+}

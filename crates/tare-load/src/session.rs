@@ -1,0 +1,313 @@
+//! One thread's requests and answers, without I/O: pacing, protocol and counting meet here, once.
+//!
+//! An engine owns the sockets. It says what came ([`Session::received`], [`Session::ended`],
+//! [`Session::broke`], [`Session::opened`]) and sends what it is given ([`Session::unsent`]). Requests on a
+//! connection are answered in order, so the first in flight is the current one: when a connection fails, that
+//! request failed, and those behind it are sent again on the next connection with the stamps they had.
+
+use crate::pacing::Schedule;
+use crate::request::Requests;
+use crate::spec::LoadSpec;
+use crate::tally::Tally;
+use std::collections::VecDeque;
+use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Step};
+use tare_record::trial::ErrorKind;
+
+/// What to do with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Go on.
+    Keep,
+    /// Close it and open it again.
+    Reopen,
+}
+
+/// When a request was (to be) sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Latency counts from here: the intended time in an open loop.
+    origin_ns: u64,
+    /// The timeout counts from here.
+    sent_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    reader: AnswerReader,
+    /// The unfinished head that the last piece ended with: seldom anything.
+    carry: Vec<u8>,
+    /// Where the current request stands in the connection's ring, and how many are in flight.
+    first: u32,
+    in_flight: u32,
+    /// Bytes of requests in flight that the socket has not taken.
+    unsent: usize,
+    open: bool,
+    /// In the queue of free connections (perhaps from before it was closed).
+    queued: bool,
+    /// Failures in a row without an answer between them.
+    failures: u32,
+}
+
+/// One thread's connections and what they wait for.
+pub(crate) struct Session {
+    connections: Vec<Connection>,
+    /// A ring of `depth` stamps for each connection.
+    rings: Vec<Sent>,
+    depth: u32,
+    requests: Requests,
+    heads: Heads,
+    /// Connections with room for another request, while none is due: each at most once.
+    free: VecDeque<u32>,
+    timeout_ns: u64,
+    pub(crate) schedule: Schedule,
+    pub(crate) tally: Box<Tally>,
+}
+
+impl Session {
+    /// All memory that a smooth run needs is allocated here. `spec` has been validated.
+    pub(crate) fn new(spec: &LoadSpec, connections: u32, tally: Box<Tally>) -> Self {
+        Session {
+            connections: (0..connections).map(|_| Connection::default()).collect(),
+            rings: vec![Sent::default(); connections as usize * spec.pipeline as usize],
+            depth: spec.pipeline,
+            requests: Requests::new(spec),
+            heads: Heads::new(spec.method == "HEAD"),
+            free: VecDeque::with_capacity(connections as usize),
+            timeout_ns: spec.timeout_ns,
+            schedule: Schedule::Held,
+            tally,
+        }
+    }
+
+    /// Connection `c` is there: what was in flight on the one before it goes first.
+    pub(crate) fn opened(&mut self, c: u32, now_ns: u64) {
+        let connection = &mut self.connections[c as usize];
+        connection.open = true;
+        connection.unsent = connection.in_flight as usize * self.requests.len();
+        for k in 0..connection.in_flight {
+            self.rings[(c * self.depth + (connection.first + k) % self.depth) as usize].sent_ns = now_ns;
+        }
+        self.fill(c, now_ns);
+    }
+
+    /// Puts the start of an unfinished head back in front of what will be read; its length.
+    #[inline]
+    pub(crate) fn restore(&mut self, c: u32, buffer: &mut [u8]) -> usize {
+        let carry = &mut self.connections[c as usize].carry;
+        let len = carry.len();
+        if len > 0 {
+            buffer[..len].copy_from_slice(carry);
+            carry.clear();
+        }
+        len
+    }
+
+    /// Connection `c` brought `bytes` (with what was restored before them, `fresh` of them new) by `now_ns`.
+    #[inline]
+    pub(crate) fn received(&mut self, c: u32, bytes: &[u8], fresh: usize, now_ns: u64) -> Verdict {
+        self.tally.bytes_in += fresh as u64;
+        let mut at = 0;
+        while at < bytes.len() {
+            let connection = &mut self.connections[c as usize];
+            if connection.in_flight == 0 {
+                // Nobody asked: the answer before this was longer than it claimed.
+                return self.fail(c, ErrorKind::Malformed);
+            }
+            match connection.reader.read(&mut self.heads, &bytes[at..]) {
+                Ok(Step::Answer { used, answer }) => {
+                    at += used;
+                    if self.answered(c, answer, now_ns) == Verdict::Reopen {
+                        return Verdict::Reopen;
+                    }
+                }
+                Ok(Step::More { used }) => {
+                    connection.carry.extend_from_slice(&bytes[at + used..]);
+                    break;
+                }
+                Err(_) => return self.fail(c, ErrorKind::Malformed),
+            }
+        }
+        Verdict::Keep
+    }
+
+    #[inline]
+    fn answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
+        let sent = self.pop(c);
+        self.tally.answered(sent.origin_ns, now_ns, answer.status);
+        self.connections[c as usize].failures = 0;
+        if answer.keep_alive {
+            return Verdict::Keep;
+        }
+        self.close(c);
+        Verdict::Reopen
+    }
+
+    /// Nothing came after what was restored.
+    pub(crate) fn keep(&mut self, c: u32, restored: &[u8]) {
+        self.connections[c as usize].carry.extend_from_slice(restored);
+    }
+
+    /// The server closed connection `c`, perhaps in the middle of a head.
+    pub(crate) fn ended(&mut self, c: u32, in_head: bool, now_ns: u64) -> Verdict {
+        let connection = &mut self.connections[c as usize];
+        match connection.reader.end(in_head) {
+            End::Answer(answer) if connection.in_flight > 0 => self.answered(c, answer, now_ns),
+            // Servers may close a connection that waits for nothing: no error, but no reason to hurry either.
+            _ if connection.in_flight == 0 => {
+                connection.failures = connection.failures.saturating_add(1);
+                self.close(c);
+                Verdict::Reopen
+            }
+            _ => self.fail(c, ErrorKind::Io),
+        }
+    }
+
+    /// Connection `c` failed while reading or writing.
+    pub(crate) fn broke(&mut self, c: u32) -> Verdict {
+        self.fail(c, ErrorKind::Io)
+    }
+
+    /// Connection `c` could not be opened.
+    pub(crate) fn refused(&mut self, c: u32) {
+        self.tally.failed(ErrorKind::Connect);
+        let failures = &mut self.connections[c as usize].failures;
+        *failures = failures.saturating_add(1);
+    }
+
+    /// The current request of `c` failed, and the connection with it.
+    fn fail(&mut self, c: u32, kind: ErrorKind) -> Verdict {
+        if self.connections[c as usize].in_flight > 0 {
+            self.pop(c);
+        }
+        self.tally.failed(kind);
+        let failures = &mut self.connections[c as usize].failures;
+        *failures = failures.saturating_add(1);
+        self.close(c);
+        Verdict::Reopen
+    }
+
+    fn close(&mut self, c: u32) {
+        let connection = &mut self.connections[c as usize];
+        connection.open = false;
+        connection.unsent = 0;
+        connection.carry.clear();
+        connection.reader = AnswerReader::default();
+    }
+
+    /// Fails what has waited too long on connection `c`.
+    pub(crate) fn expire(&mut self, c: u32, now_ns: u64) -> Verdict {
+        let connection = &self.connections[c as usize];
+        if !connection.open || connection.in_flight == 0 || !self.current_is_late(c, now_ns) {
+            return Verdict::Keep;
+        }
+        let verdict = self.fail(c, ErrorKind::Timeout);
+        while self.connections[c as usize].in_flight > 0 && self.current_is_late(c, now_ns) {
+            self.pop(c);
+            self.tally.failed(ErrorKind::Timeout);
+        }
+        verdict
+    }
+
+    fn current_is_late(&self, c: u32, now_ns: u64) -> bool {
+        let current = self.rings[(c * self.depth + self.connections[c as usize].first) as usize];
+        now_ns.saturating_sub(current.sent_ns) > self.timeout_ns
+    }
+
+    /// Failures of `c` in a row, without an answer between them.
+    pub(crate) fn failures(&self, c: u32) -> u32 {
+        self.connections[c as usize].failures
+    }
+
+    /// Fills connection `c` with what is due by `now_ns`, and remembers it as free if there is room left.
+    #[inline]
+    pub(crate) fn fill(&mut self, c: u32, now_ns: u64) {
+        while self.connections[c as usize].in_flight < self.depth {
+            let Some(origin_ns) = self.schedule.take(now_ns) else {
+                let connection = &mut self.connections[c as usize];
+                if !connection.queued {
+                    connection.queued = true;
+                    self.free.push_back(c);
+                }
+                return;
+            };
+            self.push(c, origin_ns, now_ns);
+        }
+    }
+
+    /// Gives what is due by `now_ns` to the connection that has been free for longest; that connection, which
+    /// then has something to send. `None` when nothing is due or no connection is free.
+    #[inline]
+    pub(crate) fn assign(&mut self, now_ns: u64) -> Option<u32> {
+        loop {
+            let c = *self.free.front()?;
+            let connection = &mut self.connections[c as usize];
+            if !connection.open || connection.in_flight == self.depth {
+                connection.queued = false;
+                self.free.pop_front();
+                continue;
+            }
+            let origin_ns = self.schedule.take(now_ns)?;
+            connection.queued = false;
+            self.free.pop_front();
+            self.push(c, origin_ns, now_ns);
+            if self.schedule.is_closed() {
+                self.fill(c, now_ns);
+            } else if self.connections[c as usize].in_flight < self.depth {
+                self.connections[c as usize].queued = true;
+                self.free.push_back(c);
+            }
+            return Some(c);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, c: u32, origin_ns: u64, now_ns: u64) {
+        let connection = &mut self.connections[c as usize];
+        let mut slot = connection.first + connection.in_flight;
+        if slot >= self.depth {
+            slot -= self.depth;
+        }
+        self.rings[(c * self.depth + slot) as usize] = Sent { origin_ns, sent_ns: now_ns };
+        connection.in_flight += 1;
+        connection.unsent += self.requests.len();
+        if !self.schedule.is_closed() {
+            self.tally.lateness.record(now_ns.saturating_sub(origin_ns));
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self, c: u32) -> Sent {
+        let connection = &mut self.connections[c as usize];
+        let sent = self.rings[(c * self.depth + connection.first) as usize];
+        connection.first = if connection.first + 1 == self.depth { 0 } else { connection.first + 1 };
+        connection.in_flight -= 1;
+        sent
+    }
+
+    /// What connection `c` has to send now.
+    #[inline]
+    pub(crate) fn unsent(&self, c: u32) -> &[u8] {
+        self.requests.tail(self.connections[c as usize].unsent)
+    }
+
+    /// The socket of `c` took `bytes` of [`Session::unsent`].
+    #[inline]
+    pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
+        let unsent = &mut self.connections[c as usize].unsent;
+        *unsent = unsent.saturating_sub(bytes);
+    }
+
+    /// Requests sent, or due, and unanswered by `now_ns`.
+    pub(crate) fn in_flight(&mut self, now_ns: u64) -> u64 {
+        let sent: u64 = self.connections.iter().map(|connection| u64::from(connection.in_flight)).sum();
+        sent + self.schedule.due(now_ns).map_or(0, |due| due.unsent)
+    }
+
+    /// Open connections.
+    pub(crate) fn open_connections(&self) -> u32 {
+        self.connections.iter().filter(|connection| connection.open).count() as u32
+    }
+}
+
+/// Least size of a buffer for [`Session::restore`] and what is read behind it.
+pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;

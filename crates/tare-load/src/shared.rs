@@ -1,0 +1,121 @@
+//! What a generator thread shares with whoever drives it.
+
+use crate::tally::Tally;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tare_sys::epoll::Waker;
+
+/// One thread's side door. Nothing here is looked at by the thread unless it was woken for it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) waker: Waker,
+    stop: AtomicBool,
+    /// When sending begins; 0 until it is known.
+    begin_ns: AtomicU64,
+    live: Counters,
+    handover: Mutex<Handover>,
+    handed: Condvar,
+}
+
+/// Alone on its cache lines: written by the thread after each batch, read by anybody.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counters {
+    answers: AtomicU64,
+    errors: AtomicU64,
+}
+
+/// Two tallies go back and forth; at any time the thread counts in one that is not here.
+#[derive(Debug)]
+struct Handover {
+    /// A cut was asked for: the origin of the next window's slices.
+    asked_ns: Option<u64>,
+    spare: Option<Box<Tally>>,
+    done: Option<Box<Tally>>,
+}
+
+impl Shared {
+    pub(crate) fn new() -> io::Result<Self> {
+        let handover = Handover { asked_ns: None, spare: Some(Box::new(Tally::new())), done: None };
+        Ok(Shared {
+            waker: Waker::new()?,
+            stop: AtomicBool::new(false),
+            begin_ns: AtomicU64::new(0),
+            live: Counters::default(),
+            handover: Mutex::new(handover),
+            handed: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn begin(&self, begin_ns: u64) -> io::Result<()> {
+        self.begin_ns.store(begin_ns, Ordering::Release);
+        self.waker.wake()
+    }
+
+    pub(crate) fn begin_ns(&self) -> Option<u64> {
+        Some(self.begin_ns.load(Ordering::Acquire)).filter(|&ns| ns > 0)
+    }
+
+    pub(crate) fn stop(&self) -> io::Result<()> {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake()
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// By the thread: how far it has come since the start. It is the only writer, so plain stores do.
+    #[inline]
+    pub(crate) fn publish(&self, answers: u64, errors: u64) {
+        self.live.answers.store(answers, Ordering::Relaxed);
+        self.live.errors.store(errors, Ordering::Relaxed);
+    }
+
+    /// Answers and errors since the start.
+    pub(crate) fn live(&self) -> (u64, u64) {
+        (self.live.answers.load(Ordering::Relaxed), self.live.errors.load(Ordering::Relaxed))
+    }
+
+    /// By the driver: asks for what was counted, and for slices of the next window to count from `origin_ns`.
+    pub(crate) fn ask(&self, origin_ns: u64) -> io::Result<()> {
+        self.handover().asked_ns = Some(origin_ns);
+        self.waker.wake()
+    }
+
+    /// By the thread: whether a cut was asked for, and where slices count from afterwards.
+    pub(crate) fn asked_ns(&self) -> Option<u64> {
+        self.handover().asked_ns
+    }
+
+    /// By the thread: gives what it counted and gets an empty tally. Not while the last one was not collected.
+    pub(crate) fn hand_over(&self, counted: &mut Box<Tally>) -> bool {
+        let mut handover = self.handover();
+        let Some(spare) = handover.spare.take() else { return false };
+        handover.asked_ns = None;
+        handover.done = Some(std::mem::replace(counted, spare));
+        self.handed.notify_all();
+        true
+    }
+
+    /// By the driver: what the thread counted, if it answers within `patience`.
+    pub(crate) fn collect(&self, patience: Duration) -> Option<Box<Tally>> {
+        let (mut handover, _) = self
+            .handed
+            .wait_timeout_while(self.handover(), patience, |handover| handover.done.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        handover.done.take()
+    }
+
+    /// By the driver: what was collected, to be counted in again.
+    pub(crate) fn give_back(&self, mut tally: Box<Tally>) {
+        tally.clear();
+        self.handover().spare = Some(tally);
+    }
+
+    fn handover(&self) -> MutexGuard<'_, Handover> {
+        self.handover.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,304 @@
+//! Everything a server can do to a generator, on real sockets: each thing is counted under its kind, and the
+//! run goes on.
+#![allow(clippy::unwrap_used)] // all of it is test code
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::{HELLO, Reply, Server, hello, run_until, wait_until};
+use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Target, preflight};
+use tare_record::trial::{ErrorKind, HttpSample};
+
+/// Runs until there were this many answers and errors, then cuts.
+fn sample(spec: &LoadSpec, answers: u64, errors: u64) -> HttpSample {
+    let mut generator = Generator::start(spec).unwrap();
+    run_until(&generator, |live| live.answers >= answers && live.errors >= errors);
+    let sample = generator.cut();
+    generator.stop().unwrap();
+    sample
+}
+
+fn requests(sample: &HttpSample) -> u64 {
+    *sample.requests.value().unwrap()
+}
+
+fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
+    assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [kind], "{:?}", sample.errors);
+    sample.errors[&kind]
+}
+
+#[test]
+fn keep_alive_answers_are_counted_once_each() {
+    let server = Server::start(|_, _| hello());
+    let mut spec = server.spec();
+    (spec.connections, spec.threads) = (5, 2);
+    let mut generator = Generator::start(&spec).unwrap();
+    assert_eq!(generator.thread_ids().len(), 2);
+    run_until(&generator, |live| live.answers >= 300);
+    let first = generator.cut();
+    run_until(&generator, |live| live.answers >= 2 * requests(&first));
+    let second = generator.cut();
+    let live = generator.live();
+    assert!(live.answers >= requests(&first) + requests(&second));
+    generator.stop().unwrap();
+
+    for sample in [&first, &second] {
+        let count = requests(sample);
+        assert_eq!(sample.errors.len(), 0);
+        assert_eq!(sample.latency.value().unwrap().count(), count);
+        assert_eq!(*sample.bytes_in.value().unwrap(), count * HELLO.len() as u64);
+        assert_eq!((*sample.in_flight.value().unwrap(), *sample.connections.value().unwrap()), (5, 5));
+        assert_eq!(sample.slices.iter().map(|slice| slice.1).sum::<u64>(), count);
+        assert_eq!((sample.scheduled, sample.lateness.is_some()), (None, false));
+    }
+    let between_ns = second.slices.last().unwrap().0 - first.slices.last().unwrap().0;
+    let apart = second.elapsed_ns.abs_diff(between_ns);
+    assert!(apart < 1_000_000_000, "windows follow each other: {apart}");
+    assert_eq!(server.accepted.load(Ordering::SeqCst), 5);
+}
+
+#[test]
+fn every_framing_is_an_answer() {
+    for (reply, close) in [
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false),
+        ("HTTP/1.1 204 No Content\r\n\r\n", false),
+        ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", false),
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", true),
+        ("HTTP/1.1 200 OK\r\n\r\nuntil the end", true),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", true),
+    ] {
+        let server =
+            Server::start(
+                move |_, _| {
+                    if close { Reply::Close(reply.into()) } else { Reply::Keep(reply.into()) }
+                },
+            );
+        let mut spec = server.spec();
+        spec.connections = 3;
+        let sample = sample(&spec, 50, 0);
+        assert_eq!(sample.errors.len(), 0, "{reply:?}: {:?}", sample.errors);
+        assert!(close || server.accepted.load(Ordering::SeqCst) == 3);
+    }
+}
+
+#[test]
+fn head_has_no_body_whatever_it_claims() {
+    let server = Server::start(|_, request| {
+        assert!(request.starts_with(b"HEAD / HTTP/1.1\r\n"));
+        Reply::Keep(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n".to_vec())
+    });
+    let mut spec = server.spec();
+    spec.method = "HEAD".to_owned();
+    assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
+}
+
+#[test]
+fn large_bodies_pass_through_a_small_buffer() {
+    const BODY: usize = 3_000_000;
+    let mut reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n").into_bytes();
+    let len = reply.len() + BODY;
+    reply.resize(len, b'x');
+    let server = Server::start(move |_, _| Reply::Keep(reply.clone()));
+    let sample = sample(&server.spec(), 5, 0);
+    assert_eq!(sample.errors.len(), 0);
+    assert!(*sample.bytes_in.value().unwrap() >= requests(&sample) * len as u64);
+}
+
+#[test]
+fn a_status_error_is_an_answer_too() {
+    let server = Server::start(|n, _| match n % 4 {
+        0 => Reply::Keep(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        1 => Reply::Keep(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        _ => hello(),
+    });
+    let sample = sample(&server.spec(), 100, 0);
+    let refused = only(&sample, ErrorKind::Status);
+    assert!(refused.abs_diff(requests(&sample) / 4) <= 1, "{refused} of {}", requests(&sample));
+}
+
+#[test]
+fn what_breaks_is_counted_under_its_kind_and_the_run_goes_on() {
+    let endless = format!("HTTP/1.1 200 OK\r\n{}", "X-Header: y\r\n".repeat(10_000));
+    let two_lengths = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello";
+    for (reply, kind) in [
+        (Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello".to_vec()), ErrorKind::Io),
+        (Reply::Close(b"HTTP/1.1 200 O".to_vec()), ErrorKind::Io),
+        (Reply::Close(Vec::new()), ErrorKind::Io),
+        (Reply::Reset(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel".to_vec()), ErrorKind::Io),
+        (Reply::Keep(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello".to_vec()), ErrorKind::Malformed),
+        (Reply::Keep(two_lengths.into()), ErrorKind::Malformed),
+        (Reply::Keep(endless.into()), ErrorKind::Malformed),
+        (Reply::Keep(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()), ErrorKind::Malformed),
+    ] {
+        // Every fifth answer is bad, the others are good.
+        let server = Server::start(move |n, _| match &reply {
+            _ if n % 5 != 4 => hello(),
+            Reply::Keep(bytes) => Reply::Keep(bytes.clone()),
+            Reply::Close(bytes) => Reply::Close(bytes.clone()),
+            Reply::Reset(bytes) => Reply::Reset(bytes.clone()),
+        });
+        let mut spec = server.spec();
+        spec.connections = 2;
+        let sample = sample(&spec, 60, 12);
+        let (bad, good) = (only(&sample, kind), requests(&sample));
+        // An answer that is too long is whole before it is found out.
+        assert!(bad >= 12 && good >= 60, "{kind:?}: {good} good, {bad} bad");
+    }
+}
+
+#[test]
+fn answers_past_the_timeout_are_timeouts() {
+    let server = Server::start(|n, _| {
+        if n % 10 == 9 {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        hello()
+    });
+    let mut spec = server.spec();
+    spec.timeout_ns = 20_000_000;
+    spec.connections = 2;
+    let sample = sample(&spec, 50, 3);
+    // Slow answers are none; a busy machine may make fast ones slow as well.
+    assert!(only(&sample, ErrorKind::Timeout) >= 3);
+    assert!(sample.latency.value().unwrap().max_ns().unwrap() < 200_000_000);
+}
+
+#[test]
+fn a_server_that_never_answers_does_not_hold_up_a_cut() {
+    let server = Server::start(|_, _| Reply::Keep(Vec::new()));
+    let mut spec = server.spec();
+    (spec.connections, spec.timeout_ns) = (4, 3_600_000_000_000);
+    let mut generator = Generator::start(&spec).unwrap();
+    wait_until(|| server.requests() == 4, || server.requests().to_string());
+    let sample = generator.cut();
+    assert_eq!((requests(&sample), *sample.in_flight.value().unwrap()), (0, 4));
+    assert_eq!(sample.latency.value().unwrap().quantile_ns(0.5), None);
+    assert!(sample.elapsed_ns > 0);
+    generator.stop().unwrap();
+}
+
+#[test]
+fn a_server_that_dies_and_returns_is_found_again() {
+    let first = Server::start(|n, _| if n < 40 { hello() } else { Reply::Reset(Vec::new()) });
+    let address = first.address;
+    let mut spec = first.spec();
+    spec.connections = 4;
+    let mut generator = Generator::start(&spec).unwrap();
+    run_until(&generator, |live| live.answers >= 40 && live.errors >= 4);
+    drop(first);
+    let before = generator.live();
+    run_until(&generator, |live| live.errors >= before.errors + 8);
+    let _second = Server::start_at(address, |_, _| hello());
+    let answers = generator.live().answers;
+    run_until(&generator, |live| live.answers >= answers + 100);
+    let sample = generator.cut();
+    assert!(sample.errors.contains_key(&ErrorKind::Connect), "{:?}", sample.errors);
+    wait_until(|| *generator.cut().connections.value().unwrap() == 4, || "some are still away".to_owned());
+    generator.stop().unwrap();
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_and_survive_a_close() {
+    let server = Server::start(|n, _| if n % 50 == 49 { Reply::Close(close_hello()) } else { hello() });
+    let mut spec = server.spec();
+    (spec.connections, spec.pipeline) = (2, 4);
+    let sample = sample(&spec, 500, 0);
+    assert_eq!(sample.errors.len(), 0, "requests behind an announced close are sent again, not failed");
+    assert!(*sample.in_flight.value().unwrap() <= 8, "a connection that is being opened again has none yet");
+    assert!(server.requests() >= requests(&sample));
+}
+
+fn close_hello() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec()
+}
+
+#[test]
+fn nobody_there() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = Target::parse(&format!("http://{address}/")).unwrap();
+    let mut spec = LoadSpec::new(target.clone());
+    (spec.connections, spec.threads) = (4, 2);
+    assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
+    assert!(matches!(preflight(&target, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
+    spec.threads = 0;
+    assert!(matches!(Generator::start(&spec), Err(LoadError::Spec(_))));
+    (spec.threads, spec.cpus) = (1, vec![8000]);
+    assert!(matches!(Generator::start(&spec), Err(LoadError::Pin { cpu: 8000, .. })));
+}
+
+#[test]
+fn preflight_holds_its_connection() {
+    for close in [false, true] {
+        let server = Server::start(move |_, _| if close { Reply::Close(close_hello()) } else { hello() });
+        let held = preflight(&server.spec().target, Duration::from_secs(10)).unwrap();
+        assert_eq!((held.status, held.peer_addr), (200, server.address));
+        assert_eq!(held.local_addr.ip(), server.address.ip());
+        wait_until(|| server.accepted.load(Ordering::SeqCst) == 1 + u64::from(close), String::new);
+    }
+    let silent = Server::start(|_, _| Reply::Keep(b"HTTP/1.1 200 OK\r\n".to_vec()));
+    let error = preflight(&silent.spec().target, Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, LoadError::NoAnswer { .. }), "{error}");
+    let ssh = Server::start(|_, _| Reply::Keep(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()));
+    let error = preflight(&ssh.spec().target, Duration::from_secs(10)).unwrap_err();
+    assert!(matches!(error, LoadError::Malformed { .. }), "{error}");
+}
+
+#[test]
+fn an_open_loop_counts_from_the_intended_time() {
+    // Stands still until told, then answers at once: every request of that time waited.
+    let still = Arc::new(AtomicBool::new(true));
+    let gate = Arc::clone(&still);
+    let server = Server::start(move |_, _| {
+        while gate.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        hello()
+    });
+    let mut spec = server.spec();
+    (spec.connections, spec.timeout_ns) = (2, 60_000_000_000);
+    spec.pacing = Pacing::Open { rate_hz: 1000.0, gaps: Gaps::Fixed };
+    let mut generator = Generator::start(&spec).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let stalled = generator.cut();
+    still.store(false, Ordering::SeqCst);
+    let waiting = *stalled.in_flight.value().unwrap();
+    run_until(&generator, |live| live.answers >= waiting);
+    let after = generator.cut();
+    generator.stop().unwrap();
+
+    let due = |sample: &HttpSample| sample.elapsed_ns as f64 / 1e6;
+    assert_eq!(requests(&stalled), 0);
+    assert_eq!(stalled.scheduled, Some(waiting), "all that fell due is still waiting");
+    assert!((waiting as f64 - due(&stalled)).abs() < 3.0, "{waiting} due in {}", due(&stalled));
+    let latency = after.latency.value().unwrap();
+    // Request k of the first `waiting` fell due at k ms and waited until the server went on.
+    assert!(latency.max_ns().unwrap() as f64 >= waiting as f64 * 0.99e6);
+    let slow = waiting as f64 / 2.0 / latency.count() as f64;
+    let median_of_the_waiting = latency.quantile_ns(1.0 - slow).unwrap() as f64;
+    assert!(median_of_the_waiting >= waiting as f64 * 0.45e6, "{median_of_the_waiting}");
+    let lateness = after.lateness.as_ref().unwrap();
+    assert!(lateness.count() + stalled.lateness.as_ref().unwrap().count() >= waiting);
+    assert!(lateness.max_ns().unwrap() as f64 >= waiting as f64 * 0.9e6);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    let server = Server::start(|_, _| hello());
+    for gaps in [Gaps::Fixed, Gaps::Poisson] {
+        let mut spec = server.spec();
+        (spec.connections, spec.threads, spec.pipeline) = (8, 2, 2);
+        spec.pacing = Pacing::Open { rate_hz: 2000.0, gaps };
+        let mut generator = Generator::start(&spec).unwrap();
+        run_until(&generator, |live| live.answers >= 600);
+        let sample = generator.cut();
+        generator.stop().unwrap();
+        let scheduled = sample.scheduled.unwrap();
+        let in_flight = *sample.in_flight.value().unwrap();
+        assert_eq!(requests(&sample) + in_flight, scheduled, "each arrival is answered or waits");
+        if gaps == Gaps::Fixed {
+            assert!((scheduled as f64 - sample.elapsed_ns as f64 * 2e-6).abs() <= 3.0);
+        }
+    }
+}
