@@ -5,6 +5,7 @@
 //! once before any load. [`foreign`] reads the summaries that other generators print.
 
 mod error;
+pub mod foreign;
 mod generator;
 mod pacing;
 mod preflight;
