@@ -138,6 +138,10 @@ pub fn parse_head<'h, 'b>(
     match raw.parse_with_uninit_headers(bytes, &mut slots[..fields_max]) {
         Ok(httparse::Status::Complete(len)) => finish(bytes, raw, len, limits).map(Some),
         Ok(httparse::Status::Partial) => check_partial(bytes, limits).map(|()| None),
+        // Whether a version is malformed or only not ours is known when its line is there.
+        Err(httparse::Error::Version) if !has_first_line(bytes) => {
+            check_partial(bytes, limits).map(|()| None)
+        }
         Err(error) => Err(refusal_of(error, bytes)),
     }
 }
@@ -228,11 +232,19 @@ pub fn higher_minor_version_at(bytes: &[u8]) -> Option<usize> {
     (bytes[at] == b'1' && matches!(bytes[at + 2], b'2'..=b'9')).then_some(at + 2)
 }
 
+fn has_first_line(bytes: &[u8]) -> bool {
+    let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(bytes.len());
+    bytes[start..].contains(&b'\n')
+}
+
 /// Position of the major digit in `HTTP/d.d` at the end of the first line.
 fn version_digits(bytes: &[u8]) -> Option<usize> {
     let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n'))?;
     let line = bytes[start..].split(|b| matches!(b, b'\r' | b'\n')).next()?;
     let word = line.len().checked_sub(9)?;
+    if line.iter().filter(|b| **b == b' ').count() != 2 {
+        return None;
+    }
     match &line[word..] {
         [b' ', b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
