@@ -1,1 +1,111 @@
-//! Observations to ledgers to verdict: pure functions of the record.
+//! Observations → ledgers → iron law → verdict: a pure function of the record, so that an old record can be
+//! explained again.
+//!
+//! The way through the room: [`explain`] keeps the books of every trial (`window`: threads, CPUs, waits,
+//! allotment), pools them by level (`books`), carries gross to net by the iron law (`iron`, `cost`; `command`
+//! for programs that end), decides what holds the figure (`limit`), asks every rule what was lost (`rules`), and
+//! writes it all down in the form of the outcome (`ledger`, `requests`, `warnings`).
+//!
+//! Nothing here reads a file, a clock or the machine; no record, however odd, makes it panic or yield a number
+//! that is not one.
+
+mod allotment;
+mod books;
+mod command;
+mod cost;
+mod cpus;
+mod generator;
+mod iron;
+mod ledger;
+mod limit;
+mod placement;
+mod quota;
+mod readings;
+mod requests;
+mod residual;
+mod rules;
+mod summary;
+mod taken;
+mod threads;
+mod trend;
+mod wait;
+mod warnings;
+mod window;
+
+use books::Books;
+use limit::Limit;
+use tare_record::Record;
+use tare_record::outcome::{Cause, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
+use tare_record::plan::Transport;
+
+/// Explains a record: gross, tare, net, limit, findings, ledgers and warnings.
+///
+/// `net` is missing, with the reason, where it cannot be computed; `gross.value` is 0 only with the warning
+/// `no-trials`, `no-requests` or `requests-unknown` beside it, and then `valid` is false.
+pub fn explain(record: &Record) -> Outcome {
+    let books = Books::keep(record);
+    let open = books.asked.pool.residuals().0.is_some_and(|residual| residual > residual::NO_VERDICT);
+    let mut limit = limit::decide(&books);
+    // Errors show in the requests, whatever the books of time say.
+    if open && limit.cause != Cause::Errors {
+        limit = Limit { cause: Cause::Unknown, gross_is: limit.gross_is };
+    }
+    let judgement = rules::judge(&books, limit.cause);
+    let warnings = warnings::warnings(&books, limit, &judgement.unjudged);
+    let http = books.http.is_some();
+    let gross = match http {
+        true => summary::estimate(&books.asked, "req/s", window::Window::rate_hz),
+        false => summary::estimate(&books.asked, "s", command::mean_s),
+    };
+    Outcome {
+        schema: SCHEMA,
+        workload: if http { "http" } else { "command" }.to_owned(),
+        valid: gross.value > 0.0 && !open && limit.cause != Cause::Errors,
+        warnings,
+        limit: limit.cause,
+        gross,
+        gross_is: if http { limit.gross_is } else { GrossIs::Capacity },
+        net: net(&books),
+        tare: tare(&books),
+        findings: judgement.findings,
+        ledger: ledger::ledger(&books),
+        requests: http.then(|| requests::requests(&books)),
+        latency_ns: http.then(|| requests::latency(&books)),
+        commands: books
+            .command
+            .map(|command| command::summaries(record, command, &books.windows))
+            .unwrap_or_default(),
+        machine: record.machine.clone(),
+        trials: requests::trials(&books),
+    }
+}
+
+fn net(books: &Books) -> NetOrMissing {
+    let Some(http) = books.http else { return command::net(&books.weighing) };
+    match &books.weighing {
+        Ok(weighing) => NetOrMissing::Net(Net {
+            value: weighing.net,
+            unit: "req/s".to_owned(),
+            ci95: weighing.net_ci95.map(|interval| [interval.lo, interval.hi]),
+            transport: match http.transport {
+                Transport::Loopback => "loopback",
+                Transport::Namespace => "namespace",
+                Transport::Remote => "remote",
+            }
+            .to_owned(),
+            cpus: weighing.allotted,
+            ref_clock_hz: weighing.reference_hz,
+        }),
+        Err(missing) => NetOrMissing::Missing(missing.clone()),
+    }
+}
+
+fn tare(books: &Books) -> Vec<TarePart> {
+    let Ok(weighing) = &books.weighing else { return Vec::new() };
+    let part = |(cause, ln_share, ci95): (_, f64, Option<tare_stats::Interval>)| TarePart {
+        cause,
+        ln_share,
+        ci95: ci95.map(|interval| [interval.lo, interval.hi]),
+    };
+    books::by_size(&weighing.parts).into_iter().map(part).collect()
+}

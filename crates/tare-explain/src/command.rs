@@ -1,0 +1,182 @@
+//! Programs that run and end: gross is the wall time of a run, net is what would be left of it with nothing in
+//! the way at the reference clock, and the tare parts sum to ln(gross / net).
+
+use crate::allotment::{Loss, ratio};
+use crate::books::{Level, Weighing, command_of};
+use crate::summary::estimate;
+use crate::window::Window;
+use std::collections::BTreeMap;
+use tare_record::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
+use tare_record::plan::CommandWorkload;
+use tare_record::trial::{CommandSample, Measure};
+use tare_record::{Missing, Record};
+use tare_stats::{Interval, log_mean};
+
+/// The runs of one command.
+pub(crate) fn level(record: &Record, windows: &[Window], command: u32) -> Level {
+    let runs = record.trials.iter().zip(windows);
+    let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
+    Level::new(mine.map(|(_, window)| window.clone()).collect())
+}
+
+/// Mean seconds of a run.
+pub(crate) fn mean_s(window: &Window) -> Option<f64> {
+    (window.trials > 0 && window.elapsed_s > 0.0).then(|| window.elapsed_s / f64::from(window.trials))
+}
+
+/// A run's time without what others took, part by part.
+struct Chain {
+    net_s: f64,
+    parts: BTreeMap<TareCause, f64>,
+}
+
+/// What can be told from the run's own books: its threads' waits for others, stolen time, and the clock.
+///
+/// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
+/// divided by how many are running or ready on average.
+fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
+    let gross_s = mean_s(window)?;
+    let sut = window.sut.as_ref()?;
+    let threads = || window.threads_of(tare_record::observation::Role::Sut);
+    let queue_s: f64 = threads().map(|thread| thread.queue_s.unwrap_or(0.0)).sum();
+    let at_work = ratio(sut.run_s + queue_s, sut.wall_s).max(1.0);
+    let runs = f64::from(window.trials);
+    let delay = |seconds: f64| seconds / at_work / runs;
+    let sum = |of: fn(&crate::threads::Thread) -> f64| delay(threads().map(of).sum::<f64>());
+    let delays = [
+        (TareCause::Throttled, sum(|thread| thread.wait.throttled_s)),
+        (TareCause::Preempted, sum(|thread| thread.wait.behind_s.other)),
+        (TareCause::Placement, sum(|thread| thread.wait.behind_s.load + thread.wait.behind_s.tare)),
+        (TareCause::Scheduler, sum(|thread| thread.wait.scheduler_s)),
+        (TareCause::Steal, sum(|thread| thread.steal_s)),
+        (TareCause::Irq, sum(|thread| thread.irq_s)),
+    ];
+    let taken_s: f64 = delays.iter().map(|(_, delay)| delay).sum();
+    // The window may be a hair longer than the run: never take all of it.
+    let fit = if taken_s > 0.99 * gross_s { 0.99 * gross_s / taken_s } else { 1.0 };
+    let undisturbed_s = gross_s - taken_s * fit;
+    let mean = log_mean(gross_s, undisturbed_s)?;
+    let mut parts: BTreeMap<TareCause, f64> = delays
+        .into_iter()
+        .filter(|(_, delay)| *delay > 0.0)
+        .map(|(cause, delay)| (cause, delay * fit / mean))
+        .collect();
+    let mut net_s = undisturbed_s;
+    if let (Some(reference), Some(clock)) = (reference_hz, window.clock_hz()) {
+        // Only time on a CPU follows the clock; sleep does not.
+        let on_cpu_s = delay(sut.run_s).min(undisturbed_s);
+        net_s = undisturbed_s - on_cpu_s + on_cpu_s * clock / reference;
+        parts.insert(TareCause::Clock, (undisturbed_s / net_s).ln());
+    }
+    let whole = net_s.is_finite() && net_s > 0.0 && parts.values().all(|part| part.is_finite());
+    whole.then_some(Chain { net_s, parts })
+}
+
+/// Gross → tare → net of one command.
+pub(crate) fn weigh(record: &Record, level: &Level, windows: &[Window]) -> Result<Weighing, Missing> {
+    if level.trials.is_empty() {
+        return Err(Missing::new("the command was not run"));
+    }
+    let clocks: Vec<f64> = windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
+    let given = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
+    let reference_hz = given.or_else(|| tare_stats::quantile(&clocks, 0.95));
+    let seen = level.pool.sut.as_ref().is_some_and(|sut| sut.run_s > 0.0);
+    let waits =
+        level.pool.threads_of(tare_record::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
+    let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
+        Missing::with_remedy(
+            "the program's threads were not seen long enough to tell what it waited for",
+            "weigh a longer run of it",
+        )
+    })?;
+    let causes: Vec<TareCause> = pooled.parts.keys().copied().collect();
+    let spread = level.spread(|window| {
+        let chain = chain(window, reference_hz)?;
+        let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
+        Some(std::iter::once(chain.net_s.ln()).chain(parts).collect())
+    });
+    let ci = |place: usize| -> Option<Interval> { spread.as_ref()?.get(place)?.ci95() };
+    let parts = pooled
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(place, (cause, part))| (*cause, *part, ci(place + 1)))
+        .collect();
+    let clocked = pooled.parts.contains_key(&TareCause::Clock);
+    Ok(Weighing {
+        net: pooled.net_s,
+        net_ci95: ci(0).and_then(|interval| interval.map(f64::exp)),
+        parts,
+        reference_hz: reference_hz.filter(|_| clocked),
+        allotted: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
+        choice: None,
+    })
+}
+
+/// Net as data.
+pub(crate) fn net(weighing: &Result<Weighing, Missing>) -> NetOrMissing {
+    match weighing {
+        Ok(weighing) => NetOrMissing::Net(Net {
+            value: weighing.net,
+            unit: "s".to_owned(),
+            ci95: weighing.net_ci95.map(|interval| [interval.lo, interval.hi]),
+            transport: "none".to_owned(),
+            cpus: weighing.allotted,
+            ref_clock_hz: weighing.reference_hz,
+        }),
+        Err(missing) => NetOrMissing::Missing(missing.clone()),
+    }
+}
+
+/// Every command of the workload, summed up as users of benchmark runners know it.
+pub(crate) fn summaries(
+    record: &Record,
+    commands: &CommandWorkload,
+    windows: &[Window],
+) -> Vec<CommandSummary> {
+    let indexed = (0u32..).zip(&commands.commands);
+    indexed.filter_map(|(index, text)| summary(record, windows, index, text)).collect()
+}
+
+fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
+    let level = level(record, windows, index);
+    let samples: Vec<&CommandSample> = record
+        .trials
+        .iter()
+        .filter_map(|trial| match &trial.sample {
+            Measure::Command(sample) if sample.command == index => Some(sample),
+            _ => None,
+        })
+        .collect();
+    let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
+    let mean_of = |of: fn(&CommandSample) -> u64| {
+        let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
+        tare_stats::mean(&seconds)
+    };
+    Some(CommandSummary {
+        command: text.to_owned(),
+        gross: estimate(&level, "s", mean_s),
+        net: net(&weigh(record, &level, windows)),
+        stdev_s: tare_stats::stdev(&times_s),
+        median_s: tare_stats::median(&times_s)?,
+        min_s: tare_stats::quantile(&times_s, 0.0)?,
+        max_s: tare_stats::quantile(&times_s, 1.0)?,
+        user_s: mean_of(|sample| sample.user_ns)?,
+        system_s: mean_of(|sample| sample.system_ns)?,
+        runs: samples.len().try_into().unwrap_or(u32::MAX),
+        exit_codes: samples.iter().map(|sample| sample.exit_code).collect(),
+        times_s,
+    })
+}
+
+/// Shares of the runs' time: on a CPU, and kept from one by others.
+pub(crate) fn time_shares(window: &Window) -> Option<(f64, f64)> {
+    let sut = window.sut.as_ref()?;
+    let taken: f64 = sut
+        .lost_s
+        .iter()
+        .filter(|(loss, _)| matches!(loss, Loss::Tare(cause) if *cause != TareCause::Starved))
+        .map(|(_, lost)| lost)
+        .sum();
+    Some((ratio(sut.run_s, sut.wall_s), ratio(taken, sut.wall_s)))
+}

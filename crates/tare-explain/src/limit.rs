@@ -1,0 +1,221 @@
+//! What holds throughput where it is: exactly one cause, chosen from the books in the order in which one cause
+//! hides another.
+//!
+//! 1. Errors: an error page is not the workload. 2. An open loop that got its rate is held by that rate.
+//! 3. What others took from the server, if it is the largest loss and more than noise: a server that is held back
+//!    is not full, however busy it is with the rest. 4. The server itself: all its CPUs, or one of its threads.
+//! 5. The program's own waits. 6. A server that starves: its generator if that has nothing left, else too few
+//!    requests at once, if more of them are known or likely to bring more. Otherwise it is unknown.
+
+use crate::allotment::Loss;
+use crate::books::Books;
+use crate::generator;
+use crate::threads::Asleep;
+use crate::window::Window;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, GrossIs, TareCause};
+
+/// More errors than this share of all attempts, and the figure is not a figure of the workload.
+pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
+/// A loss below this share of the allotment does not limit.
+pub(crate) const LOSS_SHARE_MIN: f64 = 0.12;
+/// Busier than this share of its allotment, a server is full whatever the generator does.
+const BUSY_FULL: f64 = 0.9;
+/// Between this and full, the fuller of server and generator is the limit.
+const BUSY_NEARLY_FULL: f64 = 0.85;
+/// The share of its schedule that an open loop must reach.
+const SCHEDULE_SHARE_MIN: f64 = 0.99;
+/// More connections must bring this factor before they are said to bring more.
+const MORE_RATE: f64 = 1.1;
+
+/// The limit and what it makes of the gross figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    pub cause: Cause,
+    pub gross_is: GrossIs,
+}
+
+/// Decides.
+pub(crate) fn decide(books: &Books) -> Limit {
+    let cause = if books.http.is_some() { http(books) } else { command(books) };
+    let gross_is = match cause {
+        Cause::OfferedLoad => GrossIs::Offered,
+        // The server could do more than it was given here: the figure is a floor.
+        Cause::LoadGeneratorBound | Cause::TooLittleConcurrency | Cause::ListenOverflow => {
+            GrossIs::LowerBound
+        }
+        Cause::Unknown if books.http.is_some() => GrossIs::LowerBound,
+        _ => GrossIs::Capacity,
+    };
+    Limit { cause, gross_is }
+}
+
+fn http(books: &Books) -> Cause {
+    let pool = &books.asked.pool;
+    if pool.error_share() > ERROR_SHARE_MAX {
+        return Cause::Errors;
+    }
+    if pool.trials == 0 || pool.requests == Some(0.0) {
+        return Cause::Unknown;
+    }
+    if reached_schedule(pool) {
+        return Cause::OfferedLoad;
+    }
+    let Some(sut) = books.sut() else { return from_the_generator_alone(pool) };
+    if let Some(cause) = taken_by_others(books) {
+        return cause;
+    }
+    let busy = sut.busy() / sut.cpus();
+    let starved = sut.tare_share(TareCause::Starved);
+    let generator = generator::fullness(pool).unwrap_or(0.0);
+    let server = 1.0 - starved;
+    if busy >= BUSY_FULL
+        || (busy >= BUSY_NEARLY_FULL && (generator < generator::SATURATED || server >= generator))
+    {
+        return Cause::ServerCpuBound;
+    }
+    if let Some(cause) = waits_itself(books) {
+        return cause;
+    }
+    if generator >= generator::SATURATED {
+        return Cause::LoadGeneratorBound;
+    }
+    if one_thread_is_full(pool) {
+        return Cause::OneThreadBound;
+    }
+    starved_with_a_generator_that_could(books, server, generator)
+}
+
+/// Whether an open loop sent what it was to send.
+pub(crate) fn reached_schedule(pool: &Window) -> bool {
+    let (Some(scheduled), Some(requests)) = (pool.scheduled, pool.requests) else { return false };
+    scheduled > 0.0 && requests >= SCHEDULE_SHARE_MIN * scheduled
+}
+
+fn from_the_generator_alone(pool: &Window) -> Cause {
+    match generator::fullness(pool) {
+        Some(fullness) if fullness >= generator::SATURATED => Cause::LoadGeneratorBound,
+        _ => Cause::Unknown,
+    }
+}
+
+/// The largest loss, if others took it and it is more than noise.
+fn taken_by_others(books: &Books) -> Option<Cause> {
+    let sut = books.sut()?;
+    let named = [
+        (TareCause::Throttled, Cause::CpuQuotaThrottled),
+        (TareCause::Preempted, Cause::CpuContended),
+        (TareCause::Placement, Cause::PlacementConflict),
+        (TareCause::Own, Cause::Oversubscribed),
+        (TareCause::Steal, Cause::Steal),
+    ];
+    let (largest, cause) =
+        named.into_iter().max_by(|a, b| sut.tare_share(a.0).total_cmp(&sut.tare_share(b.0)))?;
+    let share = sut.tare_share(largest);
+    (share >= LOSS_SHARE_MIN && share >= sut.tare_share(TareCause::Starved)).then_some(cause)
+}
+
+/// The program's own waits, where they take more than the lack of load does.
+fn waits_itself(books: &Books) -> Option<Cause> {
+    let sut = books.sut()?;
+    let named = [
+        (Asleep::Lock, Cause::LockContended),
+        (Asleep::Disk, Cause::BlockedOnDisk),
+        (Asleep::Timer, Cause::Unknown),
+    ];
+    let share = |why| sut.share(Loss::Program(why));
+    let (largest, cause) = named.into_iter().max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
+    (share(largest) >= LOSS_SHARE_MIN && share(largest) >= sut.tare_share(TareCause::Starved))
+        .then_some(cause)
+}
+
+/// Whether one of several serving threads is full while the others together have more than half of their time
+/// left.
+pub(crate) fn one_thread_is_full(pool: &Window) -> bool {
+    let mut shares: Vec<f64> = pool
+        .threads_of(Role::Sut)
+        .filter(|thread| thread.serves() && thread.wall_s > 0.0)
+        .map(|thread| thread.run_s / thread.wall_s)
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let Some((fullest, others)) = shares.split_last() else { return false };
+    let mean = tare_stats::mean(others);
+    *fullest >= 0.9 && mean.is_some_and(|mean| mean < 0.5)
+}
+
+/// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
+pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
+    let connections =
+        |level: &tare_record::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
+    let (asked, saturating) = (books.asked_level?, books.saturating_level?);
+    let more = connections(saturating) > connections(asked);
+    let rates = books.asked.pool.rate_hz().zip(books.saturating.as_ref()?.pool.rate_hz());
+    rates.filter(|_| more).map(|(asked, saturating)| saturating >= MORE_RATE * asked)
+}
+
+fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f64) -> Cause {
+    if books.asked.pool.listen_overflows.unwrap_or(0.0) >= 1.0
+        && books.asked.pool.errors.contains_key(&tare_record::trial::ErrorKind::Connect)
+    {
+        return Cause::ListenOverflow;
+    }
+    // An open loop that falls behind with room on both sides lacks requests in flight too.
+    let few = match more_connections_bring_more(books) {
+        Some(more) => more,
+        None => few_in_flight(books),
+    };
+    if few {
+        return Cause::TooLittleConcurrency;
+    }
+    // Neither has quite nothing left and more connections bring no more: the fuller one it is, if it is nearly so.
+    match server.max(generator) {
+        fuller if fuller < 0.8 => Cause::Unknown,
+        _ if generator > server => Cause::LoadGeneratorBound,
+        _ => Cause::ServerCpuBound,
+    }
+}
+
+/// Without a level to compare with: at most four requests in flight for each serving thread on either side
+/// cannot keep both at work.
+fn few_in_flight(books: &Books) -> bool {
+    let threads =
+        books.sut().map_or(1.0, |sut| sut.serving()) + books.load().map_or(1.0, |load| load.serving());
+    let in_flight =
+        books.asked_level.map(|level| f64::from(level.connections) * f64::from(level.pipeline.max(1)));
+    in_flight.is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))
+}
+
+fn command(books: &Books) -> Cause {
+    let failed = books.failed_runs();
+    if failed.0 > 0 {
+        return Cause::Errors;
+    }
+    let Some(sut) = books.sut() else { return command_by_rusage(books) };
+    let share = |cause| sut.tare_share(cause);
+    let named = [
+        (TareCause::Throttled, Cause::CpuQuotaThrottled),
+        (TareCause::Preempted, Cause::CpuContended),
+        (TareCause::Steal, Cause::Steal),
+        (TareCause::Own, Cause::Oversubscribed),
+    ];
+    let largest = named.into_iter().max_by(|a, b| share(a.0).total_cmp(&share(b.0)));
+    if let Some((_, cause)) = largest.filter(|(loss, _)| share(*loss) >= LOSS_SHARE_MIN) {
+        return cause;
+    }
+    by_cpu_share(sut.busy())
+}
+
+/// Runs too short to be looked at still have their rusage.
+fn command_by_rusage(books: &Books) -> Cause {
+    books.rusage_cpu_share().map_or(Cause::Unknown, by_cpu_share)
+}
+
+fn by_cpu_share(cpus: f64) -> Cause {
+    if cpus >= 0.8 {
+        Cause::ProgramCpuBound
+    } else if cpus < 0.5 {
+        Cause::ProgramWaits
+    } else {
+        Cause::Unknown
+    }
+}

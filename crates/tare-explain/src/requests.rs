@@ -1,0 +1,112 @@
+//! Requests, latency and trials in the form of the outcome.
+
+use crate::books::{Books, command_of};
+use crate::summary::error_name;
+use crate::window::Window;
+use std::collections::BTreeMap;
+use tare_record::observation::Role;
+use tare_record::outcome::{LatencySummary, PerRole, Requests, SwitchesPerRequest, TrialSummary};
+use tare_record::plan::Purpose;
+use tare_record::trial::{ErrorKind, Measure, Trial};
+
+const ERROR_KINDS: [ErrorKind; 5] =
+    [ErrorKind::Connect, ErrorKind::Io, ErrorKind::Timeout, ErrorKind::Status, ErrorKind::Malformed];
+
+/// The requests of the asked level.
+pub(crate) fn requests(books: &Books) -> Requests {
+    let pool = &books.asked.pool;
+    let count = |kind: ErrorKind| pool.errors.get(&kind).copied().unwrap_or(0.0) as u64;
+    let cpu_ns =
+        |run_s: Option<f64>| run_s.and_then(|run_s| pool.per_request(run_s)).map(|cost_s| cost_s * 1e9);
+    let switches = |of: fn(&crate::threads::Thread) -> Option<f64>| {
+        pool.sum_of(Role::Sut, of).and_then(|switches| pool.per_request(switches))
+    };
+    Requests {
+        count: pool.requests.filter(|_| !books.asked.trials.is_empty()).map(|count| count as u64),
+        errors: ERROR_KINDS.into_iter().map(|kind| (error_name(kind).to_owned(), count(kind))).collect(),
+        cpu_ns_per_request: PerRole {
+            sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
+            load: cpu_ns(pool.load.as_ref().map(|load| load.run_s)),
+        },
+        switches_per_request: SwitchesPerRequest {
+            voluntary: switches(|thread| thread.voluntary),
+            involuntary: switches(|thread| thread.involuntary),
+        },
+    }
+}
+
+/// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.
+pub(crate) fn latency(books: &Books) -> LatencySummary {
+    match books.latencies() {
+        Some(latencies) => {
+            let at = |quantile| latencies.quantile_ns(quantile).map(|ns| ns as f64);
+            LatencySummary {
+                p50: at(0.5),
+                p90: at(0.9),
+                p99: at(0.99),
+                p99_9: at(0.999),
+                max: latencies.max_ns().map(|ns| ns as f64),
+                mean: latencies.mean_ns().filter(|mean| mean.is_finite()),
+                stdev: latencies.stdev_ns().filter(|stdev| stdev.is_finite()),
+            }
+        }
+        None => printed(books),
+    }
+}
+
+/// Percentiles cannot be merged: of several trials' printed ones the median trial's is taken.
+fn printed(books: &Books) -> LatencySummary {
+    let mut by_quantile: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (quantile, ns) in books.samples().flat_map(|sample| &sample.printed_quantiles_ns) {
+        let thousandths = (quantile * 1e4).round() as u64;
+        by_quantile.entry(thousandths).or_default().push(*ns as f64);
+    }
+    let at = |quantile: u64| by_quantile.get(&quantile).and_then(|values| tare_stats::median(values));
+    LatencySummary {
+        p50: at(5_000),
+        p90: at(9_000),
+        p99: at(9_900),
+        p99_9: at(9_990),
+        max: at(10_000),
+        ..LatencySummary::default()
+    }
+}
+
+/// Every trial, in order.
+pub(crate) fn trials(books: &Books) -> Vec<TrialSummary> {
+    books
+        .record
+        .trials
+        .iter()
+        .zip(&books.windows)
+        .map(|(trial, window)| summary(books, trial, window))
+        .collect()
+}
+
+fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
+    let level = books.http.and_then(|http| http.levels.get(trial.level as usize));
+    let (name, value, sut_cpu_ns) = match &trial.sample {
+        Measure::Command(run) => {
+            let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
+            ("run", Some(window.elapsed_s), Some(cpu_ns))
+        }
+        Measure::Http(_) => {
+            let name = match level.map(|level| level.purpose) {
+                Some(Purpose::Saturating) => "saturating",
+                _ => "asked",
+            };
+            let cost_s = window.sut.as_ref().and_then(|sut| window.per_request(sut.run_s));
+            (name, window.rate_hz(), cost_s.map(|cost_s| cost_s * 1e9))
+        }
+    };
+    TrialSummary {
+        seq: trial.seq,
+        level: name.to_owned(),
+        connections: level.filter(|_| command_of(&trial.sample).is_none()).map(|level| level.connections),
+        elapsed_s: window.elapsed_s,
+        value,
+        sut_cpu_ns,
+        clock_hz: window.clock_hz(),
+        residual_ratio: window.residuals().0,
+    }
+}

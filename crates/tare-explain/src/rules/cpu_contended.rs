@@ -1,0 +1,43 @@
+//! `cpu-contended`: somebody else ran on the program's CPU while it was ready to.
+
+use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
+use crate::books::Books;
+use crate::limit::LOSS_SHARE_MIN;
+use crate::summary::neighbours;
+use tare_record::outcome::{Cause, TareCause};
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::CpuContended,
+    scope: Scope::Any,
+    needs: &[Input::Sut, Input::Waits],
+    applies,
+    describe,
+};
+
+fn applies(books: &Books) -> bool {
+    books.lost(TareCause::Preempted) >= NOTICE_SHARE
+}
+
+fn describe(books: &Books) -> Draft {
+    let share = books.lost(TareCause::Preempted);
+    let neighbours = neighbours(&books.asked.pool);
+    let who = match neighbours.first() {
+        Some((name, busy)) => format!("{name} (and took {} of a CPU there)", percent(*busy)),
+        None => "others, whom no look at the processes caught,".to_owned(),
+    };
+    let mut evidence = vec![number("ready while others ran, share of the allotment", share, "share")];
+    evidence.extend(
+        neighbours
+            .into_iter()
+            .take(5)
+            .map(|(name, busy)| number(format!("{name} on the same CPUs"), busy, "CPUs")),
+    );
+    Draft {
+        summary: format!("The program was ready {} of the time it could have used while {who} ran on its CPU.", percent(share)),
+        effect_ln: books.effect(TareCause::Preempted),
+        confidence: books.support_loss(TareCause::Preempted, LOSS_SHARE_MIN),
+        evidence,
+        remedy: "stop the neighbour or move it to other CPUs (taskset -p), or give the program CPUs of its own (--sut-cpus)".to_owned(),
+        confirm: "with the neighbour stopped the wait is gone and throughput rises".to_owned(),
+    }
+}

@@ -1,0 +1,103 @@
+//! What a rule cannot judge without, and why it is not there.
+
+use crate::books::Books;
+use tare_record::Missing;
+use tare_record::metric::Descriptor;
+use tare_record::metrics::{clock, cpus, groups, network, tasks};
+use tare_record::observation::Role;
+
+/// A kind of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The SUT's threads.
+    Sut,
+    /// The generator's threads.
+    Load,
+    /// A count of requests.
+    Requests,
+    /// How long threads were ready without a CPU.
+    Waits,
+    /// Why threads slept.
+    Sleeps,
+    /// The quota's time of the SUT's control groups.
+    Groups,
+    /// Run and idle of the SUT's CPUs.
+    Cpus,
+    /// The effective clock.
+    Clock,
+    /// Counters of the network namespace.
+    Network,
+    /// Net, which sets a level's cost against the cost at saturation.
+    Net,
+}
+
+impl Input {
+    /// Why it is not there; `None` when it is.
+    pub fn missing(self, books: &Books) -> Option<Missing> {
+        let pool = &books.asked.pool;
+        let unless = |there: bool, missing: Missing| (!there).then_some(missing);
+        match self {
+            Input::Sut => unless(books.sut().is_some(), sut_unseen(books)),
+            Input::Load => unless(
+                books.load().is_some(),
+                Missing::new("the load generator's threads cannot be seen from here"),
+            ),
+            Input::Requests => unless(
+                pool.requests.is_some(),
+                Missing::with_remedy(
+                    "the requests could not be counted",
+                    "use tare's own generator, or one whose summary can be read (wrk)",
+                ),
+            ),
+            Input::Waits => {
+                let known = pool.threads_of(Role::Sut).any(|thread| thread.queue_s.is_some());
+                unless(known, absent(books, &tasks::WAIT_NS))
+            }
+            Input::Sleeps => {
+                let unsplit = crate::threads::Asleep::Unsplit;
+                let split = |thread: &crate::threads::Thread| !thread.asleep_s.contains_key(&unsplit);
+                let known = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).all(split);
+                unless(known, absent(books, &tasks::SAMPLES))
+            }
+            Input::Groups => unless(pool.throttled_s.is_some(), absent(books, &groups::THROTTLED_NS)),
+            Input::Cpus => {
+                let complete = |books: &crate::cpus::Cpu| books.imbalance_s().is_some();
+                let known = pool.cpus.values().any(complete);
+                unless(known, absent(books, &cpus::TASK_RUN_NS))
+            }
+            Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(books, &clock::EFFECTIVE_HZ)),
+            Input::Network => {
+                unless(pool.listen_overflows.is_some(), absent(books, &network::LISTEN_OVERFLOWS))
+            }
+            Input::Net => books.weighing.as_ref().err().map(|missing| Missing {
+                why: format!("net is missing: {}", missing.why),
+                remedy: missing.remedy.clone(),
+            }),
+        }
+    }
+}
+
+/// Why there is no effective clock.
+pub(crate) fn clock_missing(books: &Books) -> Option<Missing> {
+    Input::Clock.missing(books)
+}
+
+/// Why the SUT's side of the books is empty.
+pub(crate) fn sut_unseen(books: &Books) -> Missing {
+    match books.http.map(|http| &http.sut) {
+        Some(tare_record::plan::Sut::Unseen { why }) => {
+            Missing::new(format!("the server cannot be seen from here: {why}"))
+        }
+        _ => Missing::new("none of the threads under test could be read"),
+    }
+}
+
+/// The observers' own reason for a metric that they could not read.
+fn absent(books: &Books, metric: &Descriptor) -> Missing {
+    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+    absences
+        .filter(|absence| absence.metric == metric.id)
+        .map(|absence| absence.reason.clone())
+        .next()
+        .unwrap_or_else(|| Missing::new(format!("{} was not observed", metric.id)))
+}

@@ -1,0 +1,54 @@
+//! `load-generator-bound`: the generator gave out first, so the figure is a lower bound of the server's.
+
+use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
+use crate::books::Books;
+use crate::generator;
+use crate::summary::names_of;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, TareCause};
+
+pub(super) static RULE: Rule =
+    Rule { cause: Cause::LoadGeneratorBound, scope: Scope::Http, needs: &[Input::Load], applies, describe };
+
+fn applies(books: &Books) -> bool {
+    let full = generator::fullness(&books.asked.pool).is_some_and(|full| full >= generator::SATURATED);
+    full && (books.lost(TareCause::Starved) >= NOTICE_SHARE || books.sut().is_none())
+}
+
+fn describe(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let full = generator::fullness(pool).unwrap_or(0.0);
+    let busy = books.sut().map(|sut| sut.busy() / sut.cpus());
+    let server = match books.sut() {
+        Some(sut) => format!(
+            "the server was busy {:.2} of its {:.2} CPUs and waited for requests {} of the time",
+            sut.busy(),
+            sut.cpus(),
+            percent(sut.tare_share(TareCause::Starved))
+        ),
+        None => "the server's side cannot be seen from here".to_owned(),
+    };
+    let mut evidence = vec![number("generator running or ready, share of its threads' time", full, "share")];
+    evidence.extend(number_if("generator busy", books.load().map(|load| load.busy()), "CPUs"));
+    evidence.extend(number_if("generator threads at work", books.load().map(|load| load.serving()), "count"));
+    evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
+    evidence.extend(number_if(
+        "server starved, share of its CPUs",
+        books.sut().map(|sut| sut.tare_share(TareCause::Starved)),
+        "share",
+    ));
+    Draft {
+        summary: format!(
+            "The load generator ({}) is the limit: it was running or ready {} of the time, while {server}.",
+            names_of(pool, Role::Load),
+            percent(full)
+        ),
+        effect_ln: books.effect(TareCause::Starved),
+        confidence: books.support(generator::fullness, generator::SATURATED),
+        evidence,
+        remedy:
+            "give the generator more CPUs and as many threads (-t, --load-cpus), or take a cheaper generator"
+                .to_owned(),
+        confirm: "with one more generator thread on a CPU of its own, throughput rises".to_owned(),
+    }
+}

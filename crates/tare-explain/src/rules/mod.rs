@@ -1,0 +1,212 @@
+//! One file per cause. A rule names the data it needs, says whether the cause cost anything, and can always
+//! describe what it sees, so that the limit has its finding even when it cost nothing.
+
+mod blocked_on_disk;
+mod clock_dropped;
+mod cpu_contended;
+mod cpu_quota_throttled;
+mod cross_cpu_wakeups;
+mod errors;
+mod input;
+mod listen_overflow;
+mod load_generator_bound;
+mod lock_contended;
+mod not_steady;
+mod offered_load;
+mod one_thread_bound;
+mod oversubscribed;
+mod placement_conflict;
+mod program_cpu_bound;
+mod program_waits;
+mod server_cpu_bound;
+mod steal;
+mod too_little_concurrency;
+pub(crate) mod too_noisy;
+mod unknown;
+
+use crate::allotment::Loss;
+use crate::books::Books;
+use crate::summary::own_wait;
+use crate::threads::Asleep;
+use input::Input;
+pub(crate) use input::{clock_missing, sut_unseen};
+use std::collections::BTreeMap;
+use tare_record::Missing;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, Evidence, Finding};
+
+/// A share of the allotment below this is not worth a finding.
+const NOTICE_SHARE: f64 = 0.03;
+
+/// How one cause is judged.
+pub(crate) struct Rule {
+    pub cause: Cause,
+    /// Which workloads it makes sense for.
+    pub scope: Scope,
+    /// What it cannot judge without.
+    pub needs: &'static [Input],
+    /// Whether it is worth a finding when it is not the limit.
+    pub applies: fn(&Books) -> bool,
+    /// What it sees, in any case.
+    pub describe: fn(&Books) -> Draft,
+}
+
+/// The workloads a rule is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Http,
+    Command,
+    Any,
+}
+
+/// A finding without its cause.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub summary: String,
+    pub effect_ln: f64,
+    pub confidence: f64,
+    pub evidence: Vec<Evidence>,
+    pub remedy: String,
+    pub confirm: String,
+}
+
+/// Every rule. The order is for reading only: findings are ranked by effect.
+pub(crate) static RULES: &[&Rule] = &[
+    &errors::RULE,
+    &offered_load::RULE,
+    &load_generator_bound::RULE,
+    &server_cpu_bound::RULE,
+    &one_thread_bound::RULE,
+    &cpu_quota_throttled::RULE,
+    &cpu_contended::RULE,
+    &placement_conflict::RULE,
+    &oversubscribed::RULE,
+    &steal::RULE,
+    &clock_dropped::RULE,
+    &cross_cpu_wakeups::RULE,
+    &lock_contended::RULE,
+    &blocked_on_disk::RULE,
+    &too_little_concurrency::RULE,
+    &listen_overflow::RULE,
+    &not_steady::RULE,
+    &too_noisy::RULE,
+    &program_cpu_bound::RULE,
+    &program_waits::RULE,
+    &unknown::RULE,
+];
+
+/// What the rules found, and what they could not judge.
+pub(crate) struct Judgement {
+    /// By effect, largest first.
+    pub findings: Vec<Finding>,
+    /// Causes that could not be judged, by the reason.
+    pub unjudged: Vec<(Missing, Vec<Cause>)>,
+}
+
+/// Asks every rule.
+pub(crate) fn judge(books: &Books, limit: Cause) -> Judgement {
+    let mut findings = Vec::new();
+    let mut unjudged: BTreeMap<(String, String), Vec<Cause>> = BTreeMap::new();
+    let in_scope = |rule: &&&Rule| match rule.scope {
+        Scope::Http => books.http.is_some(),
+        Scope::Command => books.command.is_some(),
+        Scope::Any => true,
+    };
+    for rule in RULES.iter().filter(in_scope) {
+        if rule.cause == limit {
+            findings.push(finding(rule, books));
+        } else if let Some(missing) = rule.needs.iter().find_map(|input| input.missing(books)) {
+            unjudged.entry((missing.why, missing.remedy)).or_default().push(rule.cause);
+        } else if (rule.applies)(books) {
+            findings.push(finding(rule, books));
+        }
+    }
+    findings.sort_by(|a, b| b.effect_ln.abs().total_cmp(&a.effect_ln.abs()));
+    let unjudged =
+        unjudged.into_iter().map(|((why, remedy), causes)| (Missing { why, remedy }, causes)).collect();
+    Judgement { findings, unjudged }
+}
+
+fn finding(rule: &Rule, books: &Books) -> Finding {
+    let draft = (rule.describe)(books);
+    let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
+    Finding {
+        cause: rule.cause,
+        summary: draft.summary,
+        effect_ln: finite(draft.effect_ln),
+        confidence: finite(draft.confidence).clamp(0.0, 1.0),
+        evidence: draft.evidence.into_iter().filter(|number| number.value.is_finite()).collect(),
+        remedy: draft.remedy,
+        confirm: draft.confirm,
+    }
+}
+
+fn number(name: impl Into<String>, value: f64, unit: &str) -> Evidence {
+    Evidence { name: name.into(), value, unit: unit.to_owned() }
+}
+
+/// A number that may not be there: then it is no evidence.
+fn number_if(name: &str, value: Option<f64>, unit: &str) -> Option<Evidence> {
+    value.map(|value| number(name, value, unit))
+}
+
+/// A share as whole percent for a sentence.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// The finding of a wait that is the program's own: net has it, so it explains nothing of the tare.
+fn own_wait_draft(books: &Books, why: Asleep, verb: &str, remedy: &str, confirm: &str) -> Draft {
+    let share = own_wait(books, why);
+    let mut evidence = vec![number(format!("{verb}, share of the allotment"), share, "share")];
+    for thread in books.asked.pool.threads_of(Role::Sut).filter(|thread| thread.asleep(why) > 0.0).take(8) {
+        evidence.push(number(
+            thread.label(),
+            thread.asleep(why) / thread.wall_s.max(f64::MIN_POSITIVE),
+            "share",
+        ));
+    }
+    Draft {
+        summary: format!("The program's threads {verb} {} of the time they could have used.", percent(share)),
+        effect_ln: 0.0,
+        confidence: books.support(|window| Some(window.sut.as_ref()?.share(Loss::Program(why))), 0.1),
+        evidence,
+        remedy: remedy.to_owned(),
+        confirm: confirm.to_owned(),
+    }
+}
+
+/// What a command did with its time: a sentence's middle, how far the trials bear `holds` out, and the numbers.
+fn program_shares(books: &Books, holds: fn(f64) -> bool) -> (String, f64, Vec<Evidence>) {
+    let seen = crate::command::time_shares(&books.asked.pool);
+    let on_cpu = seen.map(|(on_cpu, _)| on_cpu).or(books.rusage_cpu_share());
+    let mut evidence = Vec::new();
+    evidence.extend(number_if("on a CPU", on_cpu, "CPUs"));
+    evidence.extend(number_if("kept off a CPU by others", seen.map(|(_, taken)| taken), "CPUs"));
+    let trials: Vec<bool> = books
+        .asked
+        .trials
+        .iter()
+        .filter_map(|trial| crate::command::time_shares(trial).map(|(on_cpu, _)| holds(on_cpu)))
+        .collect();
+    let support = match trials.len() {
+        0 => 0.5,
+        runs => trials.iter().filter(|held| **held).count() as f64 / runs as f64,
+    };
+    let text = on_cpu.map_or("its CPU time is unknown".to_owned(), |cpus| {
+        format!("it kept {cpus:.2} CPUs busy on average")
+    });
+    (text, support, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_cause_has_one_rule() {
+        let causes: HashSet<Cause> = RULES.iter().map(|rule| rule.cause).collect();
+        assert_eq!(causes.len(), RULES.len());
+    }
+}

@@ -1,0 +1,20 @@
+//! `program-cpu-bound`: a command that was on a CPU nearly the whole time.
+
+use super::{Draft, Rule, Scope};
+use crate::books::Books;
+use tare_record::outcome::Cause;
+
+pub(super) static RULE: Rule =
+    Rule { cause: Cause::ProgramCpuBound, scope: Scope::Command, needs: &[], applies: |_| false, describe };
+
+fn describe(books: &Books) -> Draft {
+    let (summary, confidence, evidence) = super::program_shares(books, |share| share >= 0.8);
+    Draft {
+        summary: format!("The program itself is the limit: {summary}."),
+        confidence,
+        evidence,
+        remedy: "profile it; a faster clock or more threads help if it can use them".to_owned(),
+        confirm: "the time of a run follows the work it is given".to_owned(),
+        ..Draft::default()
+    }
+}

@@ -1,0 +1,53 @@
+//! `unknown`: the books name no cause that explains the figure.
+
+use super::{Draft, Rule, Scope, number, number_if};
+use crate::books::Books;
+use crate::generator;
+use crate::threads::Asleep;
+use tare_record::outcome::{Cause, TareCause};
+
+pub(super) static RULE: Rule =
+    Rule { cause: Cause::Unknown, scope: Scope::Any, needs: &[], applies: |_| false, describe };
+
+fn describe(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let mut evidence = Vec::new();
+    if let Some(sut) = books.sut() {
+        evidence.push(number("busy, share of the allotment", sut.busy() / sut.cpus(), "share"));
+        evidence.push(number(
+            "without work, share of the allotment",
+            sut.tare_share(TareCause::Starved),
+            "share",
+        ));
+        for why in [Asleep::Lock, Asleep::Disk, Asleep::Timer] {
+            let share = crate::summary::own_wait(books, why);
+            if share > 0.0 {
+                evidence.push(number(
+                    format!("asleep ({}), share of the allotment", why.name()),
+                    share,
+                    "share",
+                ));
+            }
+        }
+    }
+    evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
+    evidence.extend(number_if("largest residual of the books", pool.residuals().0, "share"));
+    let why = if pool.trials == 0 {
+        "no trial was finished"
+    } else if pool.requests == Some(0.0) {
+        "no request was answered"
+    } else if books.sut().is_none() {
+        "the program cannot be seen from here"
+    } else if pool.residuals().0.is_some_and(|residual| residual > crate::residual::NO_VERDICT) {
+        "the books do not close"
+    } else {
+        "nobody's books are full and nothing that was lost explains it"
+    };
+    Draft {
+        summary: format!("What holds the figure where it is cannot be told: {why}."),
+        evidence,
+        remedy: "read the warnings for what could not be seen; try more connections, a longer trial or more privileges".to_owned(),
+        confirm: "a change of one thing at a time (connections, generator threads, CPUs) that moves the figure names it".to_owned(),
+        ..Draft::default()
+    }
+}

@@ -1,0 +1,195 @@
+//! The thread ledger: for every thread, wall = run + wait + blocked (+ what was taken from it while it was
+//! current, where the kernel keeps that out of run).
+
+use crate::placement;
+use crate::readings::Readings;
+use crate::wait::Wait;
+use std::collections::BTreeMap;
+use tare_record::metric::Subject;
+use tare_record::metrics::tasks;
+use tare_record::observation::{Role, Task};
+
+/// A thread serves if it ran more than this share of its life in the window.
+const SERVING_RUN_SHARE: f64 = 0.001;
+
+/// Why a thread slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asleep {
+    Event,
+    Lock,
+    Disk,
+    Timer,
+    Other,
+    /// Nobody looked.
+    Unsplit,
+}
+
+impl Asleep {
+    pub const SAMPLED: [Asleep; 5] =
+        [Asleep::Event, Asleep::Lock, Asleep::Disk, Asleep::Timer, Asleep::Other];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Asleep::Event => "event",
+            Asleep::Lock => "lock",
+            Asleep::Disk => "disk",
+            Asleep::Timer => "timer",
+            Asleep::Other => "other",
+            Asleep::Unsplit => "unsplit",
+        }
+    }
+}
+
+/// The books of one thread over one window, or over several pooled.
+#[derive(Debug, Clone)]
+pub(crate) struct Thread {
+    pub pid: u32,
+    pub tid: u32,
+    pub name: String,
+    pub role: Role,
+    /// CPUs it may run on; empty when unknown.
+    pub allowed: Vec<u32>,
+    /// How much of the window it lived.
+    pub wall_s: f64,
+    pub run_s: f64,
+    /// Time in the run queue; `None` where the kernel does not tell.
+    pub queue_s: Option<f64>,
+    pub user_s: f64,
+    pub system_s: f64,
+    pub voluntary: Option<f64>,
+    pub involuntary: Option<f64>,
+    /// Run by CPU; sums to `run_s`. A CPU on which it was only seen has an entry of 0.
+    pub cpu_run_s: BTreeMap<u32, f64>,
+    /// The queue time by who held the CPU.
+    pub wait: Wait,
+    /// Stolen from it, and taken by interrupts that are not in run, while it was current.
+    pub steal_s: f64,
+    pub irq_s: f64,
+    pub asleep_s: BTreeMap<Asleep, f64>,
+    looks: BTreeMap<Asleep, f64>,
+}
+
+impl Thread {
+    /// Reads all threads of a window whose run is known; waits and sleeps are split later, when it is known who
+    /// else ran.
+    pub fn read_all(readings: &Readings) -> Vec<Thread> {
+        let indexed = (0u32..).zip(&readings.observation.tasks);
+        indexed.filter_map(|(index, task)| Thread::read(readings, index, task)).collect()
+    }
+
+    fn read(readings: &Readings, index: u32, task: &Task) -> Option<Thread> {
+        let grown = |metric| readings.task_growth(metric, index, task);
+        let seconds = |metric| grown(metric).map(|grown_ns| grown_ns / 1e9);
+        let (user_ticks, system_ticks) = (seconds(&tasks::USER_NS), seconds(&tasks::SYSTEM_NS));
+        // Without schedstat the ticks are all there is.
+        let run_s = seconds(&tasks::RUN_NS)
+            .or_else(|| user_ticks.zip(system_ticks).map(|(user, system)| user + system))?;
+        let queue_s = seconds(&tasks::WAIT_NS);
+        // Ticks are good for shares only; run is exact, so they divide it.
+        let ticks = user_ticks.unwrap_or(0.0) + system_ticks.unwrap_or(0.0);
+        let of_run = |part: Option<f64>| if ticks > 0.0 { run_s * part.unwrap_or(0.0) / ticks } else { 0.0 };
+        let allowed = task.allowed_cpus.value().cloned().unwrap_or_default();
+        let looks = [
+            (Asleep::Event, &tasks::SAMPLES_EVENT),
+            (Asleep::Lock, &tasks::SAMPLES_LOCK),
+            (Asleep::Disk, &tasks::SAMPLES_DISK),
+            (Asleep::Timer, &tasks::SAMPLES_TIMER),
+            (Asleep::Other, &tasks::SAMPLES_OTHER),
+        ];
+        let looks = looks.into_iter().filter_map(|(why, metric)| Some((why, grown(metric)?))).collect();
+        Some(Thread {
+            pid: task.pid,
+            tid: task.tid,
+            name: task.name.clone(),
+            role: task.role,
+            wall_s: lived_s(readings, index, task, run_s + queue_s.unwrap_or(0.0)),
+            run_s,
+            queue_s,
+            user_s: of_run(user_ticks),
+            system_s: of_run(system_ticks),
+            voluntary: grown(&tasks::VOLUNTARY_SWITCHES),
+            involuntary: grown(&tasks::INVOLUNTARY_SWITCHES),
+            cpu_run_s: placement::run_by_cpu(readings, index, &allowed, run_s),
+            allowed,
+            wait: Wait::default(),
+            steal_s: 0.0,
+            irq_s: 0.0,
+            asleep_s: BTreeMap::new(),
+            looks,
+        })
+    }
+
+    /// Whether it does part of the work, and is not a master process or a helper that sleeps.
+    pub fn serves(&self) -> bool {
+        self.run_s > SERVING_RUN_SHARE * self.wall_s
+    }
+
+    /// `name/tid`, as in the residuals and the evidence.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.name, self.tid)
+    }
+
+    /// The share of its run on a CPU; where it did not run, evenly over the CPUs it was seen on.
+    pub fn share_on(&self, cpu: u32) -> f64 {
+        match self.cpu_run_s.get(&cpu) {
+            None => 0.0,
+            Some(run_s) if self.run_s > 0.0 => run_s / self.run_s,
+            Some(_) => 1.0 / self.cpu_run_s.len() as f64,
+        }
+    }
+
+    /// Splits what is neither run, wait nor taken by the shares of looks that found it asleep for each reason.
+    pub fn split_sleep(&mut self) {
+        let known_s = self.run_s + self.queue_s.unwrap_or(0.0) + self.steal_s + self.irq_s;
+        let asleep_s = (self.wall_s - known_s).max(0.0);
+        let looks: f64 = self.looks.values().sum();
+        self.asleep_s = if looks > 0.0 && self.queue_s.is_some() {
+            self.looks.iter().map(|(why, count)| (*why, asleep_s * count / looks)).collect()
+        } else {
+            BTreeMap::from([(Asleep::Unsplit, asleep_s)])
+        };
+    }
+
+    pub fn asleep(&self, why: Asleep) -> f64 {
+        self.asleep_s.get(&why).copied().unwrap_or(0.0)
+    }
+
+    /// Adds the same thread's books of another window.
+    pub fn absorb(&mut self, other: &Thread) {
+        self.wall_s += other.wall_s;
+        self.run_s += other.run_s;
+        self.queue_s = self.queue_s.zip(other.queue_s).map(|(a, b)| a + b);
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.voluntary = self.voluntary.zip(other.voluntary).map(|(a, b)| a + b);
+        self.involuntary = self.involuntary.zip(other.involuntary).map(|(a, b)| a + b);
+        self.wait.absorb(&other.wait);
+        self.steal_s += other.steal_s;
+        self.irq_s += other.irq_s;
+        for (cpu, run_s) in &other.cpu_run_s {
+            *self.cpu_run_s.entry(*cpu).or_default() += run_s;
+        }
+        for (why, asleep_s) in &other.asleep_s {
+            *self.asleep_s.entry(*why).or_default() += asleep_s;
+        }
+    }
+}
+
+/// How much of the window the thread lived. A birth is dated back from the first look by what the thread had
+/// done until then, a death is dated at the last look.
+fn lived_s(readings: &Readings, index: u32, task: &Task, done_s: f64) -> f64 {
+    let observation = readings.observation;
+    if task.present_at_begin && task.present_at_end {
+        return readings.wall_s();
+    }
+    let subject = Subject::Task(index);
+    let samples = readings.samples(&tasks::RUN_NS, &subject);
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return readings.wall_s() };
+    let waited_ns = readings.samples(&tasks::WAIT_NS, &subject).first().map_or(0.0, |sample| sample.value);
+    let born_ns = first.at_ns as f64 - first.value - waited_ns;
+    let begin_ns = if task.present_at_begin { observation.begin_ns as f64 } else { born_ns };
+    let end_ns = if task.present_at_end { observation.end_ns } else { last.at_ns } as f64;
+    let lived_ns = end_ns.min(observation.end_ns as f64) - begin_ns.max(observation.begin_ns as f64);
+    // Never shorter than what it did: the look that saw it last is not its end.
+    (lived_ns / 1e9).max(done_s).min(readings.wall_s())
+}

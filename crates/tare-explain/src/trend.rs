@@ -1,0 +1,62 @@
+//! How the figure behaves from trial to trial.
+
+use crate::books::Books;
+use crate::window::Window;
+use tare_stats::{Interval, mean, stdev};
+
+/// A drift smaller than this is no matter, however clear.
+const DRIFT_LN_MIN: f64 = 0.05;
+
+/// The second half of the trials against the first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drift {
+    /// Difference of the mean logarithms.
+    pub ln: f64,
+    pub interval: Interval,
+    pub trials: usize,
+}
+
+impl Drift {
+    /// Large, and not to be had by chance.
+    pub fn is_clear(&self) -> bool {
+        self.ln.abs() > DRIFT_LN_MIN && (self.interval.lo > 0.0 || self.interval.hi < 0.0)
+    }
+
+    /// Share of the interval on the side of a drift that matters.
+    pub fn confidence(&self) -> f64 {
+        if self.ln >= 0.0 {
+            self.interval.share_above(DRIFT_LN_MIN)
+        } else {
+            1.0 - self.interval.share_above(-DRIFT_LN_MIN)
+        }
+    }
+}
+
+/// The figure of one window: answers per second, or seconds per run.
+pub(crate) fn figure(window: &Window) -> Option<f64> {
+    window.rate_hz().or_else(|| crate::command::mean_s(window).filter(|_| window.requests.is_none()))
+}
+
+fn ln_figure(window: &Window) -> Option<f64> {
+    figure(window).map(f64::ln).filter(|ln| ln.is_finite())
+}
+
+/// The drift over the asked level's trials; `None` for fewer than four.
+pub(crate) fn drift(books: &Books) -> Option<Drift> {
+    let values: Vec<f64> = books.asked.trials.iter().map(ln_figure).collect::<Option<_>>()?;
+    if values.len() < 4 {
+        return None;
+    }
+    let (first, second) = values.split_at(values.len() / 2);
+    let ln = mean(second)? - mean(first)?;
+    let squared_error = |half: &[f64]| stdev(half).map(|spread| spread * spread / half.len() as f64);
+    let se = (squared_error(first)? + squared_error(second)?).sqrt();
+    let interval = Interval::around(ln, se, values.len() as f64 - 2.0)?;
+    Some(Drift { ln, interval, trials: values.len() })
+}
+
+/// Half of the gross figure's interval, on the log; `None` for one trial.
+pub(crate) fn half_width_ln(books: &Books) -> Option<f64> {
+    let interval = books.asked.interval(ln_figure)?;
+    Some(0.5 * (interval.hi - interval.lo))
+}

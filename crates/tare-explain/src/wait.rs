@@ -1,0 +1,116 @@
+//! Why a thread that was ready had no CPU: a quota, somebody else on the CPU, one of its own kind, or nobody.
+//!
+//! Without scheduler tracepoints this is a bound, not a measurement. A quota's time is known for a CPU's run
+//! queue, not for a thread: with one thread on a CPU it is exact, with several each thread's part is an upper
+//! bound. Who else ran is known as a sum over the window, not moment by moment: a wait is put down to others in
+//! proportion to their run on the CPUs the thread used, never to more than they ran, and what nobody's run
+//! explains is the scheduler's delay.
+
+use crate::cpus::{ByRole, Cpu, ROLES};
+use crate::readings::Readings;
+use crate::threads::Thread;
+use std::collections::BTreeMap;
+use tare_record::metric::Subject;
+use tare_record::metrics::groups;
+use tare_record::observation::Role;
+
+/// The parts of a thread's wait, in seconds; they sum to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Wait {
+    pub throttled_s: f64,
+    /// By who ran; the thread's own role among them.
+    pub behind_s: ByRole,
+    pub scheduler_s: f64,
+}
+
+impl Wait {
+    /// The same parts of a share of it.
+    pub fn scaled(&self, share: f64) -> Wait {
+        let mut behind_s = self.behind_s;
+        for role in ROLES {
+            *behind_s.of_mut(role) *= share;
+        }
+        Wait { throttled_s: self.throttled_s * share, behind_s, scheduler_s: self.scheduler_s * share }
+    }
+
+    pub fn absorb(&mut self, other: &Wait) {
+        self.throttled_s += other.throttled_s;
+        self.behind_s.absorb(&other.behind_s);
+        self.scheduler_s += other.scheduler_s;
+    }
+}
+
+/// How long the SUT's run queues were held back by a quota: its own group's figure (which shows an ancestor's
+/// quota too), else the largest among its ancestors that have any; never a sum, since nested groups are held
+/// back by the same quota. `None` when no group could be read.
+pub(crate) fn throttled_s(readings: &Readings) -> Option<f64> {
+    let of = |path: &String| readings.growth_s(&groups::THROTTLED_NS, &Subject::Group(path.clone()));
+    let mut paths = readings.observation.sut_groups.iter();
+    let own = paths.next().and_then(of);
+    if own.is_some_and(|own| own > 0.0) {
+        return own;
+    }
+    paths.filter_map(of).chain(own).max_by(f64::total_cmp)
+}
+
+/// Splits the SUT's throttled time over CPUs by where its threads waited, at most the window for each.
+fn throttled_by_cpu(threads: &[Thread], throttled_s: f64, wall_s: f64) -> BTreeMap<u32, f64> {
+    let mut waited_s: BTreeMap<u32, f64> = BTreeMap::new();
+    for thread in threads.iter().filter(|thread| thread.role == Role::Sut) {
+        for cpu in thread.cpu_run_s.keys() {
+            *waited_s.entry(*cpu).or_default() += thread.queue_s.unwrap_or(0.0) * thread.share_on(*cpu);
+        }
+    }
+    let all_s: f64 = waited_s.values().sum();
+    if all_s <= 0.0 {
+        return BTreeMap::new();
+    }
+    waited_s.into_iter().map(|(cpu, waited)| (cpu, (throttled_s * waited / all_s).min(wall_s))).collect()
+}
+
+/// Splits every thread's wait, and marks the idle time of CPUs that was a quota's doing.
+pub(crate) fn split(
+    threads: &mut [Thread],
+    cpus: &mut BTreeMap<u32, Cpu>,
+    throttled_s: Option<f64>,
+    wall_s: f64,
+) -> BTreeMap<u32, f64> {
+    let throttled = throttled_by_cpu(threads, throttled_s.unwrap_or(0.0), wall_s);
+    for (cpu, held_s) in &throttled {
+        if let Some(books) = cpus.get_mut(cpu) {
+            books.throttled_s = held_s.min(books.idle_s.unwrap_or(*held_s));
+        }
+    }
+    for thread in threads {
+        thread.wait = split_one(thread, cpus, &throttled);
+    }
+    throttled
+}
+
+fn split_one(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, throttled: &BTreeMap<u32, f64>) -> Wait {
+    let waited_s = thread.queue_s.unwrap_or(0.0);
+    let mut held_s = 0.0;
+    let mut ran_s = ByRole::default();
+    for (cpu, own_run_s) in &thread.cpu_run_s {
+        let share = thread.share_on(*cpu);
+        if thread.role == Role::Sut {
+            // Of a run queue's throttled time every thread in it may have waited all.
+            let queue_s = throttled.get(cpu).copied().unwrap_or(0.0);
+            held_s += queue_s * if thread.cpu_run_s.len() == 1 { 1.0 } else { share };
+        }
+        let Some(books) = cpus.get(cpu) else { continue };
+        for role in ROLES {
+            let other_s = books.ran_s.of(role) - if role == thread.role { *own_run_s } else { 0.0 };
+            *ran_s.of_mut(role) += share * other_s.max(0.0);
+        }
+    }
+    let throttled_s = held_s.min(waited_s);
+    let rest_s = waited_s - throttled_s;
+    let candidates_s = ran_s.sum();
+    let part = if candidates_s > 0.0 { (rest_s / candidates_s).min(1.0) } else { 0.0 };
+    for role in ROLES {
+        *ran_s.of_mut(role) *= part;
+    }
+    let scheduler_s = (rest_s - ran_s.sum()).max(0.0);
+    Wait { throttled_s, behind_s: ran_s, scheduler_s }
+}

@@ -1,0 +1,222 @@
+//! Everything a reader must know before quoting a number: typed, each with the next thing to try.
+
+use crate::books::Books;
+use crate::cost::Basis;
+use crate::limit::{ERROR_SHARE_MAX, Limit};
+use crate::residual::{NO_VERDICT, OPEN};
+use crate::rules::too_noisy::NOISE_LN;
+use crate::trend;
+use tare_record::Missing;
+use tare_record::outcome::{Cause, GrossIs, Warning};
+
+/// Fewer answers than this say little about a cost or a tail.
+const REQUESTS_MIN: f64 = 1000.0;
+
+/// A shorter window is read with the error of the kernel's ticks and quota periods.
+const WINDOW_S_MIN: f64 = 1.0;
+
+/// What can be wrong.
+enum Caution<'a> {
+    NoTrials,
+    OneTrial,
+    BooksOpen { name: &'a str, ratio: f64 },
+    SutUnseen(Missing),
+    RequestsUnknown,
+    NoRequests,
+    Errors { share: f64 },
+    RunsFailed { failed: usize, runs: usize },
+    GeneratorSaturated,
+    ScheduleMissed { share: f64 },
+    ClockMissing(Missing),
+    CostNotSaturated { fitted: bool },
+    NetMissing(&'a Missing),
+    NotSteady { ln: f64 },
+    TooNoisy { half_ln: f64 },
+    FewRequests { count: f64 },
+    ShortWindow { seconds: f64 },
+    CouldNotJudge { causes: String, missing: &'a Missing },
+}
+
+impl Caution<'_> {
+    fn warning(self) -> Warning {
+        let (id, text, hint) = match self {
+            Caution::NoTrials => ("no-trials", "no trial was finished".to_owned(), "run again".to_owned()),
+            Caution::OneTrial => (
+                "one-trial",
+                "one trial gives no interval: nothing tells how far the next would be off".to_owned(),
+                "take at least three (--trials 3)".to_owned(),
+            ),
+            Caution::BooksOpen { name, ratio } => (
+                "books-open",
+                format!("the books do not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio),
+                if ratio > NO_VERDICT {
+                    "no verdict is given; take longer trials, and look for short-lived processes".to_owned()
+                } else {
+                    "take longer trials; shares below this size mean little".to_owned()
+                },
+            ),
+            Caution::SutUnseen(missing) => ("sut-unseen", missing.why, missing.remedy),
+            Caution::RequestsUnknown => (
+                "requests-unknown",
+                "the requests could not be counted, so there is no gross figure (it reads 0)".to_owned(),
+                "use tare's own generator, or one whose summary can be read (wrk)".to_owned(),
+            ),
+            Caution::NoRequests => (
+                "no-requests",
+                "no request was answered".to_owned(),
+                "ask for the URL by hand; is the server up and the path right?".to_owned(),
+            ),
+            Caution::Errors { share } => (
+                "errors",
+                format!("{:.2} % of the attempts failed", 100.0 * share),
+                "ask for the URL by hand; the figures are those of an error path".to_owned(),
+            ),
+            Caution::RunsFailed { failed, runs } => (
+                "errors",
+                format!("{failed} of {runs} runs ended with an error"),
+                "run the command by hand, or say --ignore-failure if that is as it should be".to_owned(),
+            ),
+            Caution::GeneratorSaturated => (
+                "generator-saturated",
+                "the load generator gave out before the server: gross is a lower bound".to_owned(),
+                "give the generator more CPUs and threads (-t, --load-cpus), or compare net".to_owned(),
+            ),
+            Caution::ScheduleMissed { share } => (
+                "schedule-missed",
+                format!("only {:.1} % of the scheduled requests were answered", 100.0 * share),
+                "lower the rate, or read the result as a closed loop's".to_owned(),
+            ),
+            Caution::ClockMissing(missing) => (
+                "clock-missing",
+                format!("the effective clock is not known ({}): costs are in seconds, and a slow clock would not show", missing.why),
+                missing.remedy,
+            ),
+            Caution::CostNotSaturated { fitted: true } => (
+                "cost-not-saturated",
+                "no level filled the server: its cost at saturation was carried there from the cost of a wake-up".to_owned(),
+                "give the generator more CPUs or connections; the interval of net is wide".to_owned(),
+            ),
+            Caution::CostNotSaturated { fitted: false } => (
+                "cost-not-saturated",
+                "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned(),
+                "let a saturating level be driven (without --no-levels) by a stronger generator".to_owned(),
+            ),
+            Caution::NetMissing(missing) => ("net-missing", missing.why.clone(), missing.remedy.clone()),
+            Caution::NotSteady { ln } => (
+                "not-steady",
+                format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0)),
+                "warm up longer, or take later trials only".to_owned(),
+            ),
+            Caution::TooNoisy { half_ln } => (
+                "too-noisy",
+                format!("gross is known to ±{:.0} % only", 100.0 * (half_ln.exp() - 1.0)),
+                "take more or longer trials (--trials, -d)".to_owned(),
+            ),
+            Caution::FewRequests { count } => (
+                "low-requests",
+                format!("only {count:.0} requests were answered: costs and high percentiles mean little"),
+                "take longer trials (-d) or a higher rate".to_owned(),
+            ),
+            Caution::ShortWindow { seconds } => (
+                "short-window",
+                format!("the shortest window is {seconds:.2} s: run and wait step at the kernel's ticks and quota periods"),
+                "take trials of a second or more (-d)".to_owned(),
+            ),
+            Caution::CouldNotJudge { causes, missing } => (
+                "could-not-judge",
+                format!("could not judge {causes}: {}", missing.why),
+                missing.remedy.clone(),
+            ),
+        };
+        Warning { id: id.to_owned(), text, hint }
+    }
+}
+
+/// All warnings, those that make the result invalid first.
+pub(crate) fn warnings(books: &Books, limit: Limit, unjudged: &[(Missing, Vec<Cause>)]) -> Vec<Warning> {
+    let mut cautions = Vec::new();
+    let (_, named) = books.asked.pool.residuals();
+    let worst = named.iter().max_by(|a, b| a.1.total_cmp(b.1));
+    if let Some((name, ratio)) = worst.filter(|(_, ratio)| **ratio > OPEN) {
+        cautions.push(Caution::BooksOpen { name, ratio: *ratio });
+    }
+    if books.asked.trials.is_empty() {
+        cautions.push(Caution::NoTrials);
+    } else if books.http.is_some() {
+        http(books, limit, &mut cautions);
+    } else {
+        let (failed, runs) = books.failed_runs();
+        if failed > 0 {
+            cautions.push(Caution::RunsFailed { failed, runs });
+        }
+    }
+    common(books, &mut cautions);
+    for (missing, causes) in unjudged {
+        let names: Vec<String> = causes.iter().map(|cause| cause_name(*cause)).collect();
+        cautions.push(Caution::CouldNotJudge { causes: names.join(", "), missing });
+    }
+    cautions.into_iter().map(Caution::warning).chain(books.record.notices.iter().cloned()).collect()
+}
+
+fn http<'a>(books: &'a Books, limit: Limit, cautions: &mut Vec<Caution<'a>>) {
+    let pool = &books.asked.pool;
+    match pool.requests {
+        None => cautions.push(Caution::RequestsUnknown),
+        Some(0.0) => cautions.push(Caution::NoRequests),
+        Some(count) if count < REQUESTS_MIN => cautions.push(Caution::FewRequests { count }),
+        Some(_) => {}
+    }
+    if pool.error_share() > ERROR_SHARE_MAX {
+        cautions.push(Caution::Errors { share: pool.error_share() });
+    }
+    if books.sut().is_none() {
+        cautions.push(Caution::SutUnseen(crate::rules::sut_unseen(books)));
+    }
+    if limit.cause == Cause::LoadGeneratorBound && limit.gross_is == GrossIs::LowerBound {
+        cautions.push(Caution::GeneratorSaturated);
+    }
+    let scheduled = pool.requests.zip(pool.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
+    if let Some((requests, scheduled)) = scheduled.filter(|_| !crate::limit::reached_schedule(pool)) {
+        cautions.push(Caution::ScheduleMissed { share: requests / scheduled });
+    }
+    if pool.shortest_s < WINDOW_S_MIN {
+        cautions.push(Caution::ShortWindow { seconds: pool.shortest_s });
+    }
+    match &books.weighing {
+        Ok(weighing) => match weighing.choice.as_ref().map(|choice| choice.basis) {
+            Some(Basis::Fitted) => cautions.push(Caution::CostNotSaturated { fitted: true }),
+            Some(Basis::UpperBound) => cautions.push(Caution::CostNotSaturated { fitted: false }),
+            _ => {}
+        },
+        Err(missing) if books.sut().is_some() => cautions.push(Caution::NetMissing(missing)),
+        Err(_) => {}
+    }
+}
+
+fn common<'a>(books: &'a Books, cautions: &mut Vec<Caution<'a>>) {
+    if books.asked.trials.len() == 1 {
+        cautions.push(Caution::OneTrial);
+    }
+    if let Some(missing) = crate::rules::clock_missing(books).filter(|_| !books.asked.trials.is_empty()) {
+        cautions.push(Caution::ClockMissing(missing));
+    }
+    if let Some(drift) = trend::drift(books).filter(|drift| drift.is_clear()) {
+        cautions.push(Caution::NotSteady { ln: drift.ln });
+    }
+    if let Some(half_ln) = trend::half_width_ln(books).filter(|half| *half > NOISE_LN) {
+        cautions.push(Caution::TooNoisy { half_ln });
+    }
+}
+
+/// A cause as it stands in data.
+pub(crate) fn cause_name(cause: Cause) -> String {
+    // Kebab-case of the variant's name, as the outcome serialises it.
+    let mut name = String::new();
+    for letter in format!("{cause:?}").chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}

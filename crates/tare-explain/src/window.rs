@@ -1,0 +1,270 @@
+//! The books of one trial, and of several pooled: everything in it is a sum of seconds or counts, so that pooling
+//! is adding, and leaving a trial out is adding the others.
+
+use crate::allotment::Allotment;
+use crate::cpus::{self, Cpu};
+use crate::readings::Readings;
+use crate::residual::{self, Balance};
+use crate::threads::Thread;
+use crate::{placement, quota::Quota};
+use crate::{taken, wait};
+use std::collections::BTreeMap;
+use tare_record::Record;
+use tare_record::metric::Subject;
+use tare_record::metrics::{clock, cpus as cpu_metrics, network};
+use tare_record::observation::{Observation, Role};
+use tare_record::trial::{ErrorKind, Measure, Trial};
+
+/// What one trial, or several, put into the books.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Window {
+    /// Trials pooled in it.
+    pub trials: u32,
+    /// Length as the observers saw it.
+    pub wall_s: f64,
+    /// Shortest single window.
+    pub shortest_s: f64,
+    pub threads: Vec<Thread>,
+    pub cpus: BTreeMap<u32, Cpu>,
+    /// `None` where none of its threads could be read.
+    pub sut: Option<Allotment>,
+    pub load: Option<Allotment>,
+    pub balances: BTreeMap<String, Balance>,
+    /// Effective clock samples of the SUT's CPUs (of all, where the SUT is unseen).
+    pub clocks_hz: Vec<f64>,
+    pub quota: Option<Quota>,
+    /// `None` where no group's throttled time could be read.
+    pub throttled_s: Option<f64>,
+    pub listen_overflows: Option<f64>,
+    /// As the generator measured it (http), or start to exit (commands).
+    pub elapsed_s: f64,
+    /// Answers; `None` where a foreign generator's count could not be read, and for commands.
+    pub requests: Option<f64>,
+    pub errors: BTreeMap<ErrorKind, f64>,
+    /// Requests that an open loop should have sent; `None` for a closed loop.
+    pub scheduled: Option<f64>,
+}
+
+/// What the books of every trial of a record need from the whole of it.
+pub(crate) struct Context<'a> {
+    pub record: &'a Record,
+    /// Interrupt and idle-loop time of one idle period, by CPU: traced in some trials only.
+    idle_exit_cost_ns: BTreeMap<u32, f64>,
+    online: Vec<u32>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(record: &'a Record) -> Self {
+        let mut costs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for column in record.trials.iter().flat_map(|trial| &trial.observation.columns) {
+            if let (true, Subject::Cpu(cpu)) =
+                (column.metric == cpu_metrics::IDLE_EXIT_COST_NS.id, &column.subject)
+            {
+                let believable = column.samples.iter().map(|sample| sample.value);
+                costs.entry(*cpu).or_default().extend(believable.filter(|cost| (0.0..=1e9).contains(cost)));
+            }
+        }
+        let idle_exit_cost_ns =
+            costs.into_iter().filter_map(|(cpu, costs)| Some((cpu, tare_stats::median(&costs)?))).collect();
+        let online = record.machine.cpus.iter().map(|facts| facts.cpu).collect();
+        Context { record, idle_exit_cost_ns, online }
+    }
+
+    /// The CPUs of a role whose affinity was not read: the plan's, else all there are.
+    fn fallback_cpus(&self, planned: &'a [u32]) -> &[u32] {
+        if planned.is_empty() { &self.online } else { planned }
+    }
+
+    /// Keeps the books of one trial.
+    pub fn window(&self, trial: &Trial) -> Window {
+        let observation = &trial.observation;
+        let readings = Readings::new(observation);
+        let wall_s = readings.wall_s();
+        let mut threads = Thread::read_all(&readings);
+        let regime = &self.record.machine.regime;
+        let mut cpus = Cpu::read_all(&readings, regime, &self.idle_exit_cost_ns);
+        placement::reconcile(&mut threads, &cpus);
+        cpus::fill_ran(&mut cpus, &threads, wall_s);
+        let throttled_s = wait::throttled_s(&readings);
+        let throttled = wait::split(&mut threads, &mut cpus, throttled_s, wall_s);
+        taken::attribute(&mut threads, &cpus);
+        threads.iter_mut().for_each(Thread::split_sleep);
+        let allotment = |role, planned| {
+            Allotment::of(role, &threads, &cpus, &throttled, self.fallback_cpus(planned), wall_s)
+        };
+        let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
+        let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
+        let balances = residual::balances(&readings, &threads, &cpus);
+        let clocks_hz = clocks(&readings, observation, &cpus);
+        cpus::take_steal_out_of_run(&mut cpus);
+        let mut window = Window {
+            trials: 1,
+            wall_s,
+            shortest_s: wall_s,
+            threads,
+            cpus,
+            sut,
+            load,
+            balances,
+            clocks_hz,
+            quota: Quota::read(&readings),
+            throttled_s,
+            listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
+            ..Window::default()
+        };
+        window.count(&trial.sample);
+        window
+    }
+}
+
+impl Window {
+    fn count(&mut self, sample: &Measure) {
+        match sample {
+            Measure::Http(http) => {
+                self.elapsed_s = http.elapsed_ns as f64 / 1e9;
+                self.requests = http.requests.value().map(|count| *count as f64);
+                self.errors = http.errors.iter().map(|(kind, count)| (*kind, *count as f64)).collect();
+                self.scheduled = http.scheduled.map(|count| count as f64);
+            }
+            Measure::Command(command) => self.elapsed_s = command.wall_ns as f64 / 1e9,
+        }
+    }
+
+    /// The books of several trials together.
+    pub fn pool<'w>(windows: impl IntoIterator<Item = &'w Window>) -> Window {
+        let mut windows = windows.into_iter();
+        let mut pool = windows.next().cloned().unwrap_or_default();
+        for window in windows {
+            pool.absorb(window);
+        }
+        pool
+    }
+
+    fn absorb(&mut self, other: &Window) {
+        self.trials += other.trials;
+        self.wall_s += other.wall_s;
+        self.shortest_s = self.shortest_s.min(other.shortest_s);
+        self.absorb_threads(&other.threads);
+        for (cpu, books) in &other.cpus {
+            match self.cpus.get_mut(cpu) {
+                Some(known) => known.absorb(books),
+                None => {
+                    self.cpus.insert(*cpu, books.clone());
+                }
+            }
+        }
+        absorb_allotment(&mut self.sut, &other.sut);
+        absorb_allotment(&mut self.load, &other.load);
+        for (name, balance) in &other.balances {
+            self.balances.entry(name.clone()).or_default().absorb(balance);
+        }
+        self.clocks_hz.extend(&other.clocks_hz);
+        self.quota = Quota::pooled(self.quota.take(), other.quota.as_ref());
+        let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+        self.throttled_s = sum(self.throttled_s, other.throttled_s);
+        self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
+        self.elapsed_s += other.elapsed_s;
+        self.requests = sum(self.requests, other.requests);
+        self.scheduled = sum(self.scheduled, other.scheduled);
+        for (kind, count) in &other.errors {
+            *self.errors.entry(*kind).or_default() += count;
+        }
+    }
+
+    /// Adds each thread to itself; one that is new (a generator started for each trial) to the one of the same
+    /// role and name that is gone, so that eight threads stay eight.
+    fn absorb_threads(&mut self, others: &[Thread]) {
+        let places: BTreeMap<(u32, u32), usize> = self
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(place, thread)| ((thread.pid, thread.tid), place))
+            .collect();
+        let mut taken = vec![false; self.threads.len()];
+        let known = |thread: &Thread| places.get(&(thread.pid, thread.tid)).copied();
+        for place in others.iter().filter_map(known) {
+            taken[place] = true;
+        }
+        let mut gone: BTreeMap<(usize, String), Vec<usize>> = BTreeMap::new();
+        for (place, thread) in self.threads.iter().enumerate().rev().filter(|(place, _)| !taken[*place]) {
+            gone.entry((thread.role as usize, thread.name.clone())).or_default().push(place);
+        }
+        for thread in others {
+            let successor = || gone.get_mut(&(thread.role as usize, thread.name.clone()))?.pop();
+            match known(thread).or_else(successor).and_then(|place| self.threads.get_mut(place)) {
+                Some(mine) => mine.absorb(thread),
+                None => self.threads.push(thread.clone()),
+            }
+        }
+    }
+
+    /// Answers per second; `None` where they could not be counted.
+    pub fn rate_hz(&self) -> Option<f64> {
+        self.requests.filter(|_| self.elapsed_s > 0.0).map(|count| count / self.elapsed_s)
+    }
+
+    /// Something that grew at `amount` per observed second, for each request.
+    pub fn per_request(&self, amount: f64) -> Option<f64> {
+        let rate_hz = self.rate_hz().filter(|rate_hz| *rate_hz > 0.0)?;
+        (self.wall_s > 0.0).then(|| amount / self.wall_s / rate_hz)
+    }
+
+    /// Failed attempts of any kind.
+    pub fn errors(&self) -> f64 {
+        self.errors.values().sum()
+    }
+
+    /// Errors as a share of all attempts. A status error is an answer too; the others have none.
+    pub fn error_share(&self) -> f64 {
+        let answerless: f64 =
+            self.errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, count)| count).sum();
+        let attempts = (self.requests.unwrap_or(0.0) + answerless).max(self.errors());
+        if attempts > 0.0 { self.errors() / attempts } else { 0.0 }
+    }
+
+    /// Median effective clock of the SUT's CPUs.
+    pub fn clock_hz(&self) -> Option<f64> {
+        tare_stats::median(&self.clocks_hz)
+    }
+
+    /// Threads of a role.
+    pub fn threads_of(&self, role: Role) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().filter(move |thread| thread.role == role)
+    }
+
+    /// A count summed over a role's threads; `None` when it was read of none of them.
+    pub fn sum_of(&self, role: Role, of: impl Fn(&Thread) -> Option<f64>) -> Option<f64> {
+        let known: Vec<f64> = self.threads_of(role).filter_map(of).collect();
+        (!known.is_empty()).then(|| known.iter().sum())
+    }
+
+    /// The largest residual and each by name.
+    pub fn residuals(&self) -> (Option<f64>, BTreeMap<String, f64>) {
+        let named: BTreeMap<String, f64> =
+            self.balances.iter().map(|(name, balance)| (name.clone(), balance.ratio())).collect();
+        (named.values().copied().max_by(f64::total_cmp), named)
+    }
+}
+
+fn absorb_allotment(mine: &mut Option<Allotment>, other: &Option<Allotment>) {
+    match (mine.as_mut(), other) {
+        (Some(mine), Some(other)) => mine.absorb(other),
+        (None, Some(other)) => *mine = Some(other.clone()),
+        (_, None) => {}
+    }
+}
+
+/// Clock samples of the CPUs that the SUT used; of all CPUs where it used none that was sampled.
+fn clocks(readings: &Readings, observation: &Observation, cpus: &BTreeMap<u32, Cpu>) -> Vec<f64> {
+    let mut used = Vec::new();
+    let mut all = Vec::new();
+    for column in observation.columns.iter().filter(|column| column.metric == clock::EFFECTIVE_HZ.id) {
+        let values = readings.samples(&clock::EFFECTIVE_HZ, &column.subject);
+        // Slower than 1 MHz is a failed sample, not a clock.
+        let values = values.into_iter().map(|sample| sample.value).filter(|hz| (1e6..1e11).contains(hz));
+        let Subject::Cpu(cpu) = column.subject else { continue };
+        let sut_ran = cpus.get(&cpu).is_some_and(|books| books.ran_s.sut > 0.01 * books.wall_s);
+        if sut_ran { &mut used } else { &mut all }.extend(values);
+    }
+    if used.is_empty() { all } else { used }
+}

@@ -1,0 +1,233 @@
+//! One record for each cause: the limit comes out right, its finding carries the proof, and the books close.
+
+mod support;
+
+use support::*;
+use tare_explain::explain;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
+use tare_record::trial::ErrorKind;
+
+fn limits_to(outcome: &Outcome, cause: Cause) -> &Finding {
+    assert_eq!(outcome.limit, cause, "{:#?}\n{:#?}", outcome.findings, outcome.ledger);
+    outcome.findings.iter().find(|finding| finding.cause == cause).expect("the limit has its finding")
+}
+
+fn sound(outcome: &Outcome) {
+    assert!(outcome.valid, "{:#?}", outcome.warnings);
+    assert!(outcome.ledger.residual_ratio.unwrap() < 0.01);
+    let sut = outcome.ledger.sut.as_ref().unwrap();
+    let lost: f64 = sut.losses_cpus.values().sum();
+    assert!((sut.allotment_cpus - sut.busy_cpus - lost).abs() < 0.01, "A = b + ΣL");
+    for cpu in &outcome.ledger.cpus {
+        let parts =
+            cpu.sut + cpu.load + cpu.tare + cpu.others + cpu.throttled + cpu.steal + cpu.irq + cpu.idle;
+        assert!((parts - 1.0).abs() < 0.01, "{cpu:?}");
+    }
+    if let NetOrMissing::Net(net) = &outcome.net {
+        let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+        assert!((parts - (net.value / outcome.gross.value).ln()).abs() < 1e-9);
+        let [low, high] = net.ci95.unwrap();
+        assert!(low <= net.value && net.value <= high, "{net:?}");
+    }
+}
+
+#[test]
+fn a_busy_server_is_the_limit() {
+    let outcome = explain(&asked(&Scene::default()));
+    let finding = limits_to(&outcome, Cause::ServerCpuBound);
+    assert!(finding.confidence > 0.99);
+    sound(&outcome);
+    assert_eq!(outcome.gross_is, GrossIs::Capacity);
+}
+
+#[test]
+fn a_full_generator_is_the_limit_of_an_idle_server() {
+    let scene = Scene { threads: vec![server(0.6, 0.01), generator(0.97, 0.01)], ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    let finding = limits_to(&outcome, Cause::LoadGeneratorBound);
+    assert!(finding.summary.contains("tare-load"), "{}", finding.summary);
+    assert_eq!(outcome.gross_is, GrossIs::LowerBound);
+    sound(&outcome);
+}
+
+#[test]
+fn a_quota_on_the_group_or_its_parent_is_the_limit() {
+    for throttled in [vec![("/sut", 0.69), ("/", 0.0)], vec![("/a/sut", 0.0), ("/a", 0.69), ("/", 0.0)]] {
+        let scene = Scene {
+            threads: vec![server(0.30, 0.69), generator(0.2, 0.0)],
+            throttled,
+            quota: Some(("/sut", 0.3)),
+            rate_hz: 30_000.0,
+            ..Scene::default()
+        };
+        let outcome = explain(&asked(&scene));
+        limits_to(&outcome, Cause::CpuQuotaThrottled);
+        assert!((loss(&outcome, "throttled") - 0.69).abs() < 0.01);
+        sound(&outcome);
+    }
+}
+
+#[test]
+fn a_neighbour_on_the_servers_cpu_is_named() {
+    let neighbour = Thread::new(Role::Other, "busyloop", 999, 0, 0.5, 0.49);
+    let scene = Scene {
+        threads: vec![server(0.49, 0.50), generator(0.3, 0.0), neighbour],
+        rate_hz: 50_000.0,
+        ..Scene::default()
+    };
+    let outcome = explain(&asked(&scene));
+    let finding = limits_to(&outcome, Cause::CpuContended);
+    assert!(finding.evidence.iter().any(|number| number.name.contains("busyloop/999")), "{finding:#?}");
+    sound(&outcome);
+}
+
+#[test]
+fn a_generator_on_the_servers_cpu_is_a_placement_conflict() {
+    // Waiting all the time, and sleeping in turns with the generator: both are the layout's doing.
+    for (wait, load_wait) in [(0.5, 0.49), (0.02, 0.02)] {
+        let load = Thread { cpu: 0, ..generator(0.5, load_wait) };
+        let scene = Scene { threads: vec![server(0.49, wait), load], rate_hz: 50_000.0, ..Scene::default() };
+        let outcome = explain(&asked(&scene));
+        limits_to(&outcome, Cause::PlacementConflict);
+        sound(&outcome);
+    }
+}
+
+#[test]
+fn one_connection_is_too_little_concurrency() {
+    let mut busy = server(0.4, 0.0);
+    busy.voluntary_hz = 20_000.0;
+    let scene = Scene { threads: vec![busy, generator(0.4, 0.0)], rate_hz: 20_000.0, ..Scene::default() };
+    limits_to(&explain(&asked_at(1, &scene)), Cause::TooLittleConcurrency);
+    let outcome = explain(&with_saturating(1, &scene, &Scene::default()));
+    let finding = limits_to(&outcome, Cause::TooLittleConcurrency);
+    assert_eq!(finding.confidence, 1.0);
+    sound(&outcome);
+}
+
+#[test]
+fn a_low_fixed_rate_is_the_limit_and_nothing_is_wrong() {
+    let scene = Scene {
+        threads: vec![server(0.05, 0.0), generator(0.99, 0.0)],
+        rate_hz: 2_000.0,
+        scheduled_hz: Some(2_000.0),
+        ..Scene::default()
+    };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::OfferedLoad);
+    assert_eq!(outcome.gross_is, GrossIs::Offered);
+    sound(&outcome);
+}
+
+#[test]
+fn an_error_page_is_not_a_result() {
+    let scene = Scene { errors: vec![(ErrorKind::Status, 200_000)], ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::Errors);
+    assert!(!outcome.valid);
+}
+
+#[test]
+fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
+    let threads =
+        (0..8).map(|i| Thread { name: "wrk", ..Thread::new(Role::Load, "wrk", 900 + i, 1, 0.12, 0.7) });
+    let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
+    scene.threads.push(server(0.7, 0.0));
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::LoadGeneratorBound);
+    let crowd = outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
+    assert!(crowd.summary.contains("generator (wrk) has 8 threads"), "{}", crowd.summary);
+    // Seven slices of one 4 ms tick each.
+    assert!(crowd.evidence.iter().any(|number| number.unit == "s" && (number.value - 0.028).abs() < 1e-9));
+    sound(&outcome);
+}
+
+#[test]
+fn steal_is_the_limit_where_the_hypervisor_took_most() {
+    let scene =
+        Scene { threads: vec![server(0.69, 0.0), generator(0.3, 0.0)], steal: 0.3, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::Steal);
+    sound(&outcome);
+}
+
+#[test]
+fn own_waits_are_named_and_stay_in_net() {
+    let mut locked = server(0.5, 0.0);
+    locked.looks = Some([0.1, 0.9, 0.0, 0.0]);
+    let scene = Scene { threads: vec![locked, generator(0.3, 0.0)], ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::LockContended);
+    sound(&outcome);
+    let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
+    // 45 % of the time in its own lock caps it at 1 / (5 + 4.5 µs), not at 1 / 5 µs.
+    assert!((net.value - 1e6 / 9.5).abs() < 0.02 * net.value, "{}", net.value);
+
+    let mut sleepy = server(0.3, 0.0);
+    sleepy.looks = Some([0.0, 0.0, 0.0, 1.0]);
+    let scene = Scene { threads: vec![sleepy, generator(0.3, 0.0)], ..Scene::default() };
+    limits_to(&explain(&asked(&scene)), Cause::Unknown);
+}
+
+#[test]
+fn one_full_thread_of_four_is_the_limit() {
+    let threads =
+        [(0.97, 0), (0.1, 1), (0.1, 1), (0.1, 1)].into_iter().zip(4712..).map(|((run, cpu), tid)| Thread {
+            pinned: false,
+            ..Thread::new(Role::Sut, "worker", tid, cpu, run, 0.0)
+        });
+    let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
+    scene.threads.push(generator(0.5, 0.0));
+    limits_to(&explain(&asked(&scene)), Cause::OneThreadBound);
+}
+
+#[test]
+fn open_books_give_no_verdict() {
+    let outcome = explain(&asked(&Scene { hidden: 0.03, ..Scene::default() }));
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "books-open"));
+    let worse =
+        Scene { threads: vec![server(0.8, 0.0), generator(0.6, 0.0)], hidden: 0.1, ..Scene::default() };
+    let outcome = explain(&asked(&worse));
+    assert_eq!((outcome.valid, outcome.limit), (false, Cause::Unknown));
+}
+
+#[test]
+fn an_unseen_server_is_judged_from_the_generator_alone() {
+    let full = Scene { threads: vec![generator(0.97, 0.01)], ..Scene::default() };
+    let outcome = explain(&asked(&full));
+    limits_to(&outcome, Cause::LoadGeneratorBound);
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "sut-unseen"));
+    assert!(matches!(outcome.net, NetOrMissing::Missing(_)));
+    let half = Scene { threads: vec![generator(0.5, 0.01)], ..Scene::default() };
+    limits_to(&explain(&asked(&half)), Cause::Unknown);
+}
+
+#[test]
+fn a_slow_clock_and_a_dear_request_are_parts_of_the_tare() {
+    let mut dear = server(0.5, 0.0);
+    dear.voluntary_hz = 20_000.0;
+    let slow = Scene {
+        threads: vec![dear, generator(0.97, 0.0)],
+        rate_hz: 40_000.0,
+        clock_hz: Some(2.0e9),
+        ..Scene::default()
+    };
+    let outcome = explain(&with_saturating(64, &slow, &Scene { clock_hz: Some(3.0e9), ..Scene::default() }));
+    sound(&outcome);
+    let part = |cause| outcome.tare.iter().find(|part| part.cause == cause).unwrap().ln_share;
+    assert!((part(TareCause::Clock) - 1.5f64.ln()).abs() < 1e-6);
+    // 12.5 µs at 2 GHz against 9.7 µs at 3 GHz, in cycles.
+    assert!((part(TareCause::Cost) - (25_000.0f64 / 29_100.0).ln()).abs() < 1e-3);
+    assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::ClockDropped));
+}
+
+#[test]
+fn without_a_clock_costs_are_in_seconds() {
+    let outcome = explain(&asked(&Scene { clock_hz: None, ..Scene::default() }));
+    sound(&outcome);
+    assert!(outcome.tare.iter().all(|part| part.cause != TareCause::Clock));
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "clock-missing"));
+    let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
+    assert_eq!(net.ref_clock_hz, None);
+}
