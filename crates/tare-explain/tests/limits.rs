@@ -15,8 +15,8 @@ fn limits_to(outcome: &Outcome, cause: Cause) -> &Finding {
 
 fn sound(outcome: &Outcome) {
     assert!(outcome.valid, "{:#?}", outcome.warnings);
-    assert!(outcome.ledger.residual_ratio.unwrap() < 0.01);
-    let sut = outcome.ledger.sut.as_ref().unwrap();
+    assert!(outcome.ledger.residual_ratio.expect("checked") < 0.01);
+    let sut = outcome.ledger.sut.as_ref().expect("seen");
     let lost: f64 = sut.losses_cpus.values().sum();
     assert!((sut.allotment_cpus - sut.busy_cpus - lost).abs() < 0.01, "A = b + ΣL");
     for cpu in &outcome.ledger.cpus {
@@ -27,7 +27,7 @@ fn sound(outcome: &Outcome) {
     if let NetOrMissing::Net(net) = &outcome.net {
         let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
         assert!((parts - (net.value / outcome.gross.value).ln()).abs() < 1e-9);
-        let [low, high] = net.ci95.unwrap();
+        let [low, high] = net.ci95.expect("three trials");
         assert!(low <= net.value && net.value <= high, "{net:?}");
     }
 }
