@@ -1,1 +1,56 @@
-//! Record and verdict to terminal, HTML, JSON, CSV and Markdown.
+//! Record and outcome to terminal, HTML, Markdown, CSV and JSON.
+//!
+//! ```text
+//! (Record, Outcome) ──▶ sections ──▶ blocks ──▶ a renderer ──▶ String
+//! ```
+//!
+//! A section picks figures and puts them into words; a renderer lays blocks out for its medium. Renderers never
+//! compute a figure, sections never know the medium, and neither reads a file or prints.
+//!
+//! To add a section: its file in `sections/` and one line in [`sections`]' registry.
+//!
+//! ```
+//! use tare_record::{Record, outcome::Outcome};
+//!
+//! fn shown(record: &Record, outcome: &Outcome, is_terminal: bool, width: usize) -> String {
+//!     let style = tare_report::Style { color: is_terminal, width, unicode: true };
+//!     tare_report::terminal(record, outcome, style)
+//! }
+//! ```
+
+mod block;
+mod format;
+mod render;
+mod sections;
+mod words;
+
+use sections::{Medium, Source};
+use tare_record::Record;
+use tare_record::outcome::Outcome;
+
+pub use render::terminal::Style;
+
+/// The result for a terminal: the limit in one sentence first, then gross, tare and net, then the books.
+pub fn terminal(record: &Record, outcome: &Outcome, style: Style) -> String {
+    render::terminal::render(&sections::build(&Source { record, outcome }, Medium::Terminal), style)
+}
+
+/// The result in Markdown: for http the weighing and the trials, for commands the table that hyperfine's users
+/// know.
+pub fn markdown(record: &Record, outcome: &Outcome) -> String {
+    render::markdown::render(&sections::build(&Source { record, outcome }, Medium::Markdown))
+}
+
+/// The result as CSV: for http one row per trial, then gross and net; for commands the columns of hyperfine's
+/// export (seconds).
+pub fn csv(outcome: &Outcome) -> String {
+    render::csv::render(outcome)
+}
+
+/// The result as the JSON object that scripts rely on, indented.
+///
+/// # Errors
+/// None that is known: every key is a string, and a number that is not finite becomes `null`.
+pub fn json(outcome: &Outcome) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(outcome)
+}

@@ -1,0 +1,107 @@
+//! Commands, as hyperfine's users know them: mean ± σ, range, user and system time, and how they compare.
+
+use super::{Medium, Section, Source};
+use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::format::{self, NONE, seconds};
+use crate::words;
+use tare_record::outcome::{CommandSummary, NetOrMissing};
+
+pub(crate) static SECTION: Section =
+    Section { title: "Runs", media: &[Medium::Terminal, Medium::Page], build };
+
+fn build(source: &Source) -> Vec<Block> {
+    let commands = &source.outcome.commands;
+    if commands.is_empty() { Vec::new() } else { vec![Block::Notes(commands.iter().map(note).collect())] }
+}
+
+/// Several commands side by side.
+pub(crate) static COMPARISON: Section =
+    Section { title: "Comparison", media: &[Medium::Terminal, Medium::Page], build: build_comparison };
+
+fn build_comparison(source: &Source) -> Vec<Block> {
+    let commands = &source.outcome.commands;
+    if commands.len() < 2 { Vec::new() } else { vec![comparison(commands)] }
+}
+
+/// The table that hyperfine exports, for one command too.
+pub(crate) static TABLE: Section = Section { title: "", media: &[Medium::Markdown], build: build_table };
+
+fn build_table(source: &Source) -> Vec<Block> {
+    let commands = &source.outcome.commands;
+    if commands.is_empty() { Vec::new() } else { vec![comparison(commands)] }
+}
+
+fn note(command: &CommandSummary) -> Note {
+    let times = [command.min_s, command.median_s, command.max_s, command.user_s, command.system_s];
+    let [min, median, max, user, system] = times.map(seconds);
+    let mut lines = vec![
+        ("mean ± σ", format!("{} (user {user}, system {system})", mean(command))),
+        ("min … max", format!("{min} … {max}, median {median}")),
+    ];
+    let failed = failed(command);
+    if failed > 0 {
+        lines.push(("exit", format!("{} did not end with 0", words::things(failed, "run"))));
+    }
+    let tone = if failed > 0 { Tone::Warn } else { Tone::Strong };
+    let aside = words::things(command.runs as usize, "run");
+    Note { title: Text::new(&command.command, tone), aside, body: String::new(), lines }
+}
+
+fn mean(command: &CommandSummary) -> String {
+    let stdev = command.stdev_s.map(|stdev| format!(" ± {}", seconds(stdev)));
+    seconds(command.gross.value) + &stdev.unwrap_or_default()
+}
+
+fn failed(command: &CommandSummary) -> usize {
+    command.exit_codes.iter().filter(|code| **code != Some(0)).count()
+}
+
+/// Every command against the fastest.
+fn comparison(commands: &[CommandSummary]) -> Block {
+    let fastest = fastest(commands);
+    let columns = vec![
+        Column::words("command", 0),
+        Column::figures("mean ± σ", 0),
+        Column::figures("min", 2),
+        Column::figures("max", 2),
+        Column::figures("net", 1),
+        Column::words("relative", 0),
+    ];
+    let row = |command: &CommandSummary| {
+        let best = fastest.is_some_and(|fastest| std::ptr::eq(fastest, command));
+        Row::Cells(vec![
+            Text::plain(&command.command),
+            Text::strong(mean(command)),
+            Text::plain(seconds(command.min_s)),
+            Text::plain(seconds(command.max_s)),
+            Text::plain(match &command.net {
+                NetOrMissing::Net(net) => seconds(net.value),
+                NetOrMissing::Missing(_) => NONE.into(),
+            }),
+            match fastest {
+                Some(_) if best => Text::new("1.00", Tone::Good),
+                Some(fastest) => Text::plain(relative(command, fastest)),
+                None => Text::plain(NONE),
+            },
+        ])
+    };
+    Block::Table(Table { columns, rows: commands.iter().map(row).collect() })
+}
+
+/// The command with the smallest mean.
+pub(super) fn fastest(commands: &[CommandSummary]) -> Option<&CommandSummary> {
+    let timed = commands.iter().filter(|command| command.gross.value > 0.0);
+    timed.min_by(|a, b| a.gross.value.total_cmp(&b.gross.value))
+}
+
+/// The ratio of two means, with the standard deviation that first-order propagation gives it.
+pub(super) fn relative(command: &CommandSummary, fastest: &CommandSummary) -> String {
+    let ratio = command.gross.value / fastest.gross.value;
+    match (command.stdev_s, fastest.stdev_s) {
+        (Some(a), Some(b)) => {
+            let (a, b) = (a / command.gross.value, b / fastest.gross.value);
+            format!("{} ± {}", format::ratio(ratio), format::ratio(ratio * a.hypot(b)))
+        }
+        _ => format::ratio(ratio),
+    }
+}

@@ -1,0 +1,66 @@
+//! What the figures rest on, in two lines.
+
+use super::{Medium, Section, Source, join};
+use crate::block::{Block, Text};
+use crate::format::{bytes, count, hertz, percent, seconds};
+use crate::words;
+use std::collections::BTreeMap;
+use tare_record::Reading;
+
+pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Terminal], build };
+
+fn build(source: &Source) -> Vec<Block> {
+    let lines = [books(source), machine(source)];
+    lines.into_iter().filter(|line| !line.is_empty()).map(|line| Block::Line(Text::dim(line))).collect()
+}
+
+fn books(source: &Source) -> String {
+    let outcome = source.outcome;
+    let mut told = vec![if outcome.valid { "valid" } else { "not valid" }.to_string()];
+    let mut levels: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for trial in &outcome.trials {
+        let level = levels.entry(trial.level.as_str()).or_default();
+        *level = (level.0 + 1, level.1 + trial.elapsed_s);
+    }
+    let level = |(name, (trials, length)): (&&str, &(usize, f64))| {
+        let noun = match *name {
+            "run" => "run".to_string(),
+            "asked" => "trial".to_string(),
+            other => format!("{other} trial"),
+        };
+        format!("{} of {}", words::things(*trials, &noun), seconds(length / *trials as f64))
+    };
+    told.push(levels.iter().map(level).collect::<Vec<_>>().join(" + "));
+    told.push(match outcome.ledger.residual_ratio {
+        Some(ratio) => format!("books open by {}", percent(ratio)),
+        None => "books not checked".into(),
+    });
+    if let Reading::Measured(accounting) = &outcome.ledger.regime.cpu_accounting {
+        let inside = match outcome.ledger.regime.irq_time_accounting {
+            Reading::Measured(true) => ", interrupts outside run",
+            Reading::Measured(false) => ", interrupts inside run",
+            _ => "",
+        };
+        told.push(format!("{accounting} accounting{inside}"));
+    }
+    let clocks: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.clock_hz).collect();
+    told.push(match tare_stats::median(&clocks) {
+        Some(clock) => format!("clock {}", hertz(clock)),
+        None => "clock not measured".into(),
+    });
+    join(told)
+}
+
+fn machine(source: &Source) -> String {
+    let machine = &source.outcome.machine;
+    let cpus = words::things(machine.cpus.len(), "CPU");
+    let told = [
+        machine.cpu_model.value().cloned(),
+        Some(cpus),
+        machine.memory_bytes.value().map(|size| bytes(*size as f64)),
+        machine.virtualization.value().cloned(),
+        Some(format!("Linux {}", machine.kernel)),
+        machine.tick_hz.value().map(|hz| format!("HZ {}", count(f64::from(*hz)))),
+    ];
+    join(told.into_iter().flatten())
+}

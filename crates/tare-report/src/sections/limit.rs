@@ -1,0 +1,135 @@
+//! What holds throughput where it is, in one sentence; and whether any of it may be quoted.
+
+use super::{Medium, Section, Source, capital, commands};
+use crate::block::{Block, Text, Tone};
+use crate::format::{percent, seconds, with_unit};
+use crate::words;
+use tare_record::outcome::{Cause, CommandSummary, GrossIs, Outcome, RoleLedger};
+
+pub(crate) static SECTION: Section =
+    Section { title: "", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
+
+/// The design's bounds: beyond them there is no verdict.
+const RESIDUAL_RATIO_MAX: f64 = 0.05;
+const ERROR_RATIO_MAX: f64 = 0.001;
+
+fn build(source: &Source) -> Vec<Block> {
+    let outcome = source.outcome;
+    if outcome.trials.is_empty() {
+        return vec![Block::Headline(Text::new("No trial ended, so there is no result.", Tone::Bad))];
+    }
+    let mut blocks = Vec::new();
+    if !outcome.valid {
+        let text = format!("INVALID: {}. Do not quote these figures.", invalid_because(outcome));
+        blocks.push(Block::Headline(Text::new(text, Tone::Bad)));
+    }
+    let tone = match outcome.limit {
+        Cause::ServerCpuBound | Cause::OneThreadBound | Cause::ProgramCpuBound | Cause::ProgramWaits => {
+            Tone::Good
+        }
+        Cause::Errors | Cause::NotSteady | Cause::TooNoisy | Cause::Unknown => Tone::Warn,
+        _ => Tone::Strong,
+    };
+    let text = if outcome.commands.is_empty() { sentence(source) } else { command_sentence(outcome) };
+    blocks.push(Block::Headline(Text::new(text, tone)));
+    blocks
+}
+
+/// One command: what its time went to. Several: which is fastest, and by how much.
+fn command_sentence(outcome: &Outcome) -> String {
+    let told = |command: &CommandSummary| format!("`{}`", command.command);
+    if let (Some(fastest), true) = (commands::fastest(&outcome.commands), outcome.commands.len() > 1) {
+        let others = outcome.commands.iter().filter(|command| !std::ptr::eq(*command, fastest));
+        let others: Vec<String> = others
+            .map(|other| format!("{} times faster than {}", commands::relative(other, fastest), told(other)))
+            .collect();
+        return format!("{} is the fastest: {}.", told(fastest), others.join(", "));
+    }
+    let (Some(command), limit) = (outcome.commands.first(), words::limit(outcome.limit)) else {
+        return String::new();
+    };
+    let wall = command.gross.value;
+    let busy = percent((command.user_s + command.system_s) / wall);
+    format!("{limit}: {} took {} and used a CPU for {busy} of it.", told(command), seconds(wall))
+}
+
+/// Why an outcome is not valid, from its own figures where they tell.
+fn invalid_because(outcome: &Outcome) -> String {
+    let mut reasons = Vec::new();
+    if let Some(requests) = &outcome.requests {
+        let errors: u64 = requests.errors.values().fold(0, |sum, count| sum.saturating_add(*count));
+        // Requests that never got an answer are not in the count.
+        let unanswered = errors.saturating_sub(requests.errors.get("status").copied().unwrap_or(0));
+        let all = requests.count.unwrap_or(0).saturating_add(unanswered);
+        let ratio = errors as f64 / all as f64;
+        if ratio > ERROR_RATIO_MAX {
+            reasons.push(format!("{} of the requests failed", percent(ratio)));
+        }
+    }
+    if let Some(residual) = outcome.ledger.residual_ratio.filter(|ratio| *ratio > RESIDUAL_RATIO_MAX) {
+        reasons.push(format!("the books are open by {}", percent(residual)));
+    }
+    if reasons.is_empty() {
+        reasons.extend(outcome.warnings.first().map(|warning| warning.text.trim_end_matches('.').into()));
+    }
+    if reasons.is_empty() { "the checks did not pass".into() } else { reasons.join(", ") }
+}
+
+fn sentence(source: &Source) -> String {
+    let outcome = source.outcome;
+    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let name = source.sut_name();
+    let text = match (outcome.limit, &outcome.ledger.sut) {
+        (Cause::ServerCpuBound, Some(sut)) => {
+            format!("{} is the limit: it {} at {gross}", capital(&name), busy(sut))
+        }
+        (Cause::LoadGeneratorBound, sut) => generator_bound(outcome, &name, sut.as_ref()),
+        (Cause::OfferedLoad, Some(sut)) => format!(
+            "Nothing is short: {name} answered all {gross} that were offered with {} of its CPU",
+            percent(sut.busy_cpus / sut.allotment_cpus)
+        ),
+        (Cause::OneThreadBound, Some(RoleLedger { threads, .. })) if !threads.is_empty() => format!(
+            "One thread of {name} is the limit: {} ({}) was on its CPU {} of the time at {gross}",
+            threads[0].name,
+            threads[0].tid,
+            percent(threads[0].run)
+        ),
+        (Cause::CpuQuotaThrottled, Some(sut)) if lost(sut, "throttled") > 0.0 => format!(
+            "A CPU quota is the limit: it held {name} back {} of the time, at {gross}",
+            percent(lost(sut, "throttled"))
+        ),
+        (limit, _) => {
+            let finding = outcome.findings.iter().find(|finding| finding.cause == limit);
+            match finding.map(|finding| finding.summary.trim_end_matches('.')) {
+                Some(summary) if !summary.is_empty() => format!("{}: {summary}", words::limit(limit)),
+                _ => format!("{}, at {gross}", words::limit(limit)),
+            }
+        }
+    };
+    let bound = outcome.gross_is == GrossIs::LowerBound && outcome.limit != Cause::LoadGeneratorBound;
+    if bound { format!("{text}; {gross} is a lower bound.") } else { format!("{text}.") }
+}
+
+fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleLedger>) -> String {
+    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let generator = outcome.ledger.load.as_ref().map(|load| format!("it {}", busy(load)));
+    let server = sut.map(|sut| format!("{name} was busy {}", percent(sut.busy_cpus / sut.allotment_cpus)));
+    let why: Vec<String> = generator.into_iter().chain(server).collect();
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(" while ")) };
+    format!("The load generator was the limit{why}, so {gross} is a lower bound")
+}
+
+/// How busy a role was, as a part of a sentence.
+fn busy(role: &RoleLedger) -> String {
+    let share = percent(role.busy_cpus / role.allotment_cpus);
+    if role.allotment_cpus > 1.5 {
+        format!("kept its {:.0} CPUs busy {share} of the time", role.allotment_cpus.min(1e6))
+    } else {
+        format!("was on its CPU {share} of the time")
+    }
+}
+
+/// Share of its allotment that a role lost to a cause.
+fn lost(role: &RoleLedger, cause: &str) -> f64 {
+    role.losses_cpus.get(cause).copied().unwrap_or(0.0) / role.allotment_cpus
+}

@@ -1,0 +1,134 @@
+//! The parts of a report, one file each. A section turns the record and the outcome into blocks.
+
+mod commands;
+mod cpus;
+mod findings;
+mod footer;
+mod latency;
+mod limit;
+mod machine;
+mod scale;
+mod threads;
+mod trials;
+mod warnings;
+mod weigh;
+
+use crate::block::Block;
+use tare_record::Record;
+use tare_record::outcome::Outcome;
+use tare_record::plan::{HttpWorkload, Sut, Workload};
+
+/// What sections work from.
+pub(crate) struct Source<'a> {
+    pub record: &'a Record,
+    pub outcome: &'a Outcome,
+}
+
+/// What a report is shown on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Medium {
+    Terminal,
+    Markdown,
+    Page,
+}
+
+/// A part of a report.
+pub(crate) struct Section {
+    /// Its heading; empty for parts that speak for themselves.
+    pub title: &'static str,
+    /// Where it is shown.
+    pub media: &'static [Medium],
+    /// Its blocks; none where there is nothing to say.
+    pub build: fn(&Source) -> Vec<Block>,
+}
+
+/// A section that had something to say.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part {
+    pub title: &'static str,
+    pub blocks: Vec<Block>,
+}
+
+/// In the order in which they are read.
+static SECTIONS: &[&Section] = &[
+    &limit::SECTION,
+    &commands::SECTION,
+    &commands::COMPARISON,
+    &commands::TABLE,
+    &weigh::SECTION,
+    &findings::SECTION,
+    &latency::SECTION,
+    &threads::SECTION,
+    &cpus::SECTION,
+    &warnings::SECTION,
+    &trials::SECTION,
+    &machine::SECTION,
+    &footer::SECTION,
+];
+
+/// All parts for a medium.
+pub(crate) fn build(source: &Source, medium: Medium) -> Vec<Part> {
+    SECTIONS
+        .iter()
+        .filter(|section| section.media.contains(&medium))
+        .map(|section| Part { title: section.title, blocks: (section.build)(source) })
+        .filter(|part| !part.blocks.is_empty())
+        .collect()
+}
+
+impl Source<'_> {
+    /// The HTTP workload of the plan.
+    pub fn http(&self) -> Option<&HttpWorkload> {
+        match &self.record.plan.workload {
+            Workload::Http(http) => Some(http),
+            Workload::Command(_) => None,
+        }
+    }
+
+    /// What to call the SUT: its busiest thread's process name, or what was started.
+    pub fn sut_name(&self) -> String {
+        let seen = self.outcome.ledger.sut.as_ref().and_then(|sut| sut.threads.first());
+        match (self.http().map(|http| &http.sut), seen) {
+            (Some(Sut::Embedded), _) => "the built-in server".into(),
+            (_, Some(thread)) if !thread.name.is_empty() => thread.name.clone(),
+            (Some(Sut::Started { command }), _) => program(command),
+            (None, _) => "the program".into(),
+            _ => "the server".into(),
+        }
+    }
+}
+
+/// Things told on one line, which breaks between them and not within.
+fn join(told: impl IntoIterator<Item = String>) -> String {
+    let told = told.into_iter().filter(|text| !text.is_empty()).map(|text| text.replace(' ', "\u{a0}"));
+    told.collect::<Vec<_>>().join("\u{a0}· ")
+}
+
+/// The program's name in a command line.
+fn program(command: &str) -> String {
+    let path = command.split_whitespace().next().unwrap_or("the program");
+    path.rsplit('/').next().unwrap_or(path).into()
+}
+
+/// A sentence starts with a capital letter, unless with a name.
+fn capital(text: &str) -> String {
+    match text.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_is_shown_somewhere_and_titles_differ() {
+        let mut titles = Vec::new();
+        for section in SECTIONS {
+            assert!(!section.media.is_empty());
+            assert!(section.title.is_empty() || !titles.contains(&section.title), "{}", section.title);
+            titles.push(section.title);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The threads of each role, as pidstat shows them.
+
+use super::{Medium, Section, Source};
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::format::{NONE, count, hundredths};
+use crate::words;
+use tare_record::outcome::{RoleLedger, ThreadRow};
+
+pub(crate) static SECTION: Section =
+    Section { title: "Threads", media: &[Medium::Terminal, Medium::Page], build };
+
+/// Threads with a row of their own; the rest share one.
+const ROWS_MAX: usize = 10;
+/// From here on a thread is as good as always on a CPU, or always waiting for one.
+const MOST: f64 = 0.9;
+/// Tare's own threads are shown when they took more than this of one CPU.
+const TARE_SHOWN: f64 = 0.001;
+
+fn build(source: &Source) -> Vec<Block> {
+    let ledger = &source.outcome.ledger;
+    let roles =
+        [("server", &ledger.sut), ("load generator", &ledger.load), ("tare's observers", &ledger.tare)];
+    let mut rows = Vec::new();
+    for (name, role) in roles {
+        let Some(role) = role.as_ref().filter(|role| !role.threads.is_empty()) else { continue };
+        if name.starts_with("tare") && role.busy_cpus < TARE_SHOWN {
+            continue;
+        }
+        let name = match source.http() {
+            None if name == "server" => "program",
+            _ => name,
+        };
+        rows.push(Row::Heading(Text::strong(heading(name, role))));
+        rows.extend(role_rows(role));
+    }
+    if rows.is_empty() { Vec::new() } else { vec![Block::Table(Table { columns: columns(), rows })] }
+}
+
+fn heading(name: &str, role: &RoleLedger) -> String {
+    let threads = words::things(role.threads.len(), "thread");
+    let cpus = count(role.allotment_cpus);
+    let plural = if cpus == "1" { "" } else { "s" };
+    format!("{name}: {threads}, {} of {cpus} CPU{plural} busy", count(role.busy_cpus))
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::figures("pid", 2),
+        Column::figures("tid", 0),
+        Column::words("thread", 0),
+        Column::figures("%user", 1),
+        Column::figures("%kernel", 1),
+        Column::figures("%run", 0),
+        Column::figures("%wait", 0),
+        Column::figures("vol/s", 0),
+        Column::figures("invol/s", 0),
+        Column::words("CPUs", 3),
+    ]
+}
+
+fn role_rows(role: &RoleLedger) -> Vec<Row> {
+    // One thread too many is shown rather than folded: its row would be there either way.
+    let shown = if role.threads.len() <= ROWS_MAX + 1 { role.threads.len() } else { ROWS_MAX };
+    let (shown, folded) = role.threads.split_at(shown);
+    let mut rows: Vec<Row> = shown.iter().map(row).collect();
+    if !folded.is_empty() {
+        rows.push(folded_row(folded));
+    }
+    rows
+}
+
+fn row(thread: &ThreadRow) -> Row {
+    let busy = if thread.run >= MOST { Tone::Strong } else { Tone::Plain };
+    let waiting = if thread.wait >= MOST / 3.0 { Tone::Warn } else { Tone::Plain };
+    Row::Cells(vec![
+        Text::dim(thread.pid.to_string()),
+        Text::plain(thread.tid.to_string()),
+        Text::plain(&thread.name),
+        Text::plain(hundredths(thread.user)),
+        Text::plain(hundredths(thread.system)),
+        Text::new(hundredths(thread.run), busy),
+        Text::new(hundredths(thread.wait), waiting),
+        Text::plain(count(thread.voluntary_hz)),
+        Text::plain(count(thread.involuntary_hz)),
+        Text::dim(ranges(&thread.cpus)),
+    ])
+}
+
+fn folded_row(folded: &[ThreadRow]) -> Row {
+    let sum = |figure: fn(&ThreadRow) -> f64| folded.iter().map(figure).sum::<f64>();
+    let shares = [sum(|one| one.user), sum(|one| one.system), sum(|one| one.run), sum(|one| one.wait)];
+    let rates = [sum(|one| one.voluntary_hz), sum(|one| one.involuntary_hz)];
+    let mut cpus: Vec<u32> = folded.iter().flat_map(|thread| thread.cpus.iter().copied()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let mut cells = vec![Text::plain(""), Text::plain(""), Text::dim(format!("{} more", folded.len()))];
+    cells.extend(shares.map(|share| Text::dim(hundredths(share))));
+    cells.extend(rates.map(|rate| Text::dim(count(rate))));
+    cells.push(Text::dim(ranges(&cpus)));
+    Row::Cells(cells)
+}
+
+/// CPU numbers as the kernel writes lists of them: `0-3,8`.
+pub(super) fn ranges(cpus: &[u32]) -> String {
+    let mut text = String::new();
+    let mut rest = cpus;
+    while let Some(&first) = rest.first() {
+        let length =
+            rest.iter().zip(first..=u32::MAX).take_while(|(cpu, expected)| *cpu == expected).count().max(1);
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&first.to_string());
+        if length > 1 {
+            text.push_str(&format!("-{}", rest[length - 1]));
+        }
+        rest = &rest[length..];
+    }
+    if text.is_empty() { NONE.into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn cpu_lists_are_short() {
+        assert_eq!(ranges(&[0, 1, 2, 3, 8]), "0-3,8");
+        assert_eq!(ranges(&[5]), "5");
+        assert_eq!(ranges(&[]), "–");
+        assert_eq!(ranges(&[u32::MAX, 0, u32::MAX]), "4294967295,0,4294967295");
+    }
+}

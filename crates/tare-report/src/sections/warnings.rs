@@ -1,0 +1,29 @@
+//! What a reader must know before quoting a number.
+
+use super::{Medium, Section, Source};
+use crate::block::{Block, Note, Text, Tone};
+use tare_record::outcome::Warning;
+
+pub(crate) static SECTION: Section =
+    Section { title: "Warnings", media: &[Medium::Terminal, Medium::Page], build };
+
+fn build(source: &Source) -> Vec<Block> {
+    let mut told: Vec<&Warning> = Vec::new();
+    // An explanation may hand the record's own notices on; each is told once.
+    for warning in source.outcome.warnings.iter().chain(&source.record.notices) {
+        if !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
+    if told.is_empty() { Vec::new() } else { vec![Block::Notes(told.into_iter().map(note).collect())] }
+}
+
+fn note(warning: &Warning) -> Note {
+    let hint = (!warning.hint.is_empty()).then(|| ("hint", warning.hint.clone()));
+    Note {
+        title: Text::new(&warning.id, Tone::Warn),
+        aside: String::new(),
+        body: warning.text.clone(),
+        lines: hint.into_iter().collect(),
+    }
+}

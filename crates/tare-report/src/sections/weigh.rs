@@ -1,0 +1,136 @@
+//! Gross, the tare parts, net: what was measured, what was taken, what is left to the program itself.
+
+use super::scale::Scale;
+use super::{Medium, Section, Source};
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
+use crate::words;
+use tare_record::outcome::{Net, NetOrMissing, TarePart};
+
+pub(crate) static SECTION: Section =
+    Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
+
+/// Parts below this share of ln are one line together.
+pub(super) const SMALL_LN: f64 = 0.001;
+
+fn build(source: &Source) -> Vec<Block> {
+    let outcome = source.outcome;
+    if outcome.trials.is_empty() || outcome.commands.len() > 1 {
+        // Several commands have no common weight; each has its own line in their own section.
+        return Vec::new();
+    }
+    let scale = Scale::of(outcome);
+    let unit = outcome.gross.unit.as_str();
+    let mut rows = vec![gross_row(source)];
+    let (parts, small): (Vec<&TarePart>, Vec<&TarePart>) =
+        outcome.tare.iter().partition(|part| part.ln_share.abs() >= SMALL_LN || part.ln_share.is_nan());
+    rows.extend(parts.iter().map(|part| part_row(part, &scale, unit)));
+    if !small.is_empty() {
+        rows.push(small_row(&small, &scale, unit));
+    }
+    let mut remarks = Vec::new();
+    match &outcome.net {
+        NetOrMissing::Net(net) => rows.push(net_row(net, &outcome.tare)),
+        NetOrMissing::Missing(missing) => {
+            let why = missing.why.trim_end_matches('.');
+            remarks.push(Block::Line(Text::new(format!("No net figure: {why}."), Tone::Warn)));
+            if !missing.remedy.is_empty() {
+                remarks.push(Block::Line(Text::dim(format!("hint: {}", missing.remedy))));
+            }
+        }
+    }
+    let mut blocks = vec![Block::Table(Table { columns: columns(unit), rows })];
+    blocks.extend(remarks);
+    blocks
+}
+
+fn columns(unit: &str) -> Vec<Column> {
+    vec![
+        Column::words("", 0),
+        Column::figures(if unit == "s" { "time" } else { unit }, 0),
+        Column::words("", 1),
+        Column::figures("ln", 4),
+        Column::figures("share", 2),
+        Column::words("", 3),
+    ]
+}
+
+fn gross_row(source: &Source) -> Row {
+    let gross = &source.outcome.gross;
+    let meaning = match source.http() {
+        Some(_) => words::gross_is(source.outcome.gross_is),
+        None => "measured, wall time per run",
+    };
+    Row::Cells(vec![
+        Text::strong("gross"),
+        Text::strong(figure(gross.value, &gross.unit)),
+        Text::dim(spread(gross.value, gross.ci95, |end| figure(end, &gross.unit))),
+        Text::plain(""),
+        Text::plain(""),
+        Text::dim(meaning),
+    ])
+}
+
+fn part_row(part: &TarePart, scale: &Scale, unit: &str) -> Row {
+    let tone = if part.ln_share >= SMALL_LN { Tone::Warn } else { Tone::Plain };
+    let spread = match part.ci95 {
+        Some([low, high]) if (high - low).is_finite() => format!("±{}", percent((high - low) / 2.0)),
+        _ => String::new(),
+    };
+    Row::Cells(vec![
+        Text::new(words::id(part.cause), tone),
+        Text::plain(change(scale.amount(part.ln_share), unit)),
+        Text::dim(spread),
+        Text::plain(logarithm(part.ln_share)),
+        Text::plain(percent(scale.share(part.ln_share))),
+        Text::dim(words::meaning(part.cause)),
+    ])
+}
+
+fn small_row(small: &[&TarePart], scale: &Scale, unit: &str) -> Row {
+    let sum: f64 = small.iter().map(|part| part.ln_share).sum();
+    let names: Vec<String> = small.iter().map(|part| words::id(part.cause)).collect();
+    Row::Cells(vec![
+        Text::dim(if small.len() == 1 { names[0].clone() } else { format!("{} others", small.len()) }),
+        Text::dim(change(scale.amount(sum), unit)),
+        Text::plain(""),
+        Text::dim(logarithm(sum)),
+        Text::dim(percent(scale.share(sum))),
+        Text::dim(if small.len() == 1 { String::new() } else { names.join(", ") }),
+    ])
+}
+
+fn net_row(net: &Net, tare: &[TarePart]) -> Row {
+    let total: f64 = tare.iter().map(|part| part.ln_share).sum();
+    Row::Total(vec![
+        Text::new("net", Tone::Good),
+        Text::new(figure(net.value, &net.unit), Tone::Good),
+        Text::dim(spread(net.value, net.ci95, |end| figure(end, &net.unit))),
+        Text::plain(if tare.is_empty() { String::new() } else { logarithm(total) }),
+        Text::plain(""),
+        Text::dim(conditions(net)),
+    ])
+}
+
+/// What a net figure holds for.
+pub(super) fn conditions(net: &Net) -> String {
+    let cpus = count(net.cpus);
+    let cpus = if cpus == "1" { "on 1 CPU".into() } else { format!("on {cpus} CPUs") };
+    let clock = net.ref_clock_hz.map(|hz| format!(" at {}", hertz(hz))).unwrap_or_default();
+    match net.transport.as_str() {
+        "none" | "" => format!("{cpus}{clock}"),
+        transport => format!("{cpus}{clock}, {transport}"),
+    }
+}
+
+/// A figure under a heading that has the unit, but for times, whose prefixes differ.
+fn figure(value: f64, unit: &str) -> String {
+    if unit == "s" { with_unit(value, unit) } else { count(value) }
+}
+
+/// An amount with its sign.
+fn change(amount: Option<f64>, unit: &str) -> String {
+    let Some(amount) = amount else { return String::new() };
+    let figure = if unit == "s" { seconds(amount) } else { count(amount) };
+    if amount > 0.0 && figure != NONE { format!("+{figure}") } else { figure }
+}

@@ -1,0 +1,612 @@
+//! Records and outcomes as runs would have produced them.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::collections::BTreeMap;
+use tare_record::latency::Latencies;
+use tare_record::machine::{CpuFacts, MachineFacts, Regime};
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics;
+use tare_record::observation::{Column, Observation, Role, Sample, Task};
+use tare_record::outcome::*;
+use tare_record::plan::{
+    CommandWorkload, Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload,
+};
+use tare_record::trial::{HttpSample, Measure, Trial};
+use tare_record::{Missing, Reading, Record};
+
+pub fn machine() -> MachineFacts {
+    let cpu = |cpu| CpuFacts {
+        cpu,
+        package: Reading::Measured(0),
+        core: Reading::Measured(cpu),
+        node: Reading::Measured(0),
+        siblings: Reading::Measured(vec![cpu]),
+    };
+    MachineFacts {
+        kernel: "6.18.5".into(),
+        cpu_model: Reading::Measured("Intel(R) Xeon(R) Processor".into()),
+        cpus: vec![cpu(0), cpu(1)],
+        memory_bytes: Reading::Measured(16_777_216_000),
+        tick_hz: Reading::Measured(250),
+        base_slice_ns: Reading::missing("debugfs is not mounted"),
+        regime: regime(),
+        virtualization: Reading::Measured("firecracker".into()),
+        clocksource: Reading::Measured("kvm-clock".into()),
+        governor: Reading::missing("no cpufreq driver in this VM"),
+        pmu: Reading::Measured(false),
+        boot_id: Reading::Measured("3f1c".into()),
+    }
+}
+
+fn regime() -> Regime {
+    Regime {
+        irq_time_accounting: Reading::Measured(false),
+        paravirt_time_accounting: Reading::Measured(false),
+        cpu_accounting: Reading::Measured("tick".into()),
+        cgroup: Reading::Measured("hybrid".into()),
+    }
+}
+
+fn plan(sut: Sut) -> Plan {
+    let level = |purpose, connections, trials| Level {
+        purpose,
+        connections,
+        rate_hz: None,
+        pipeline: 1,
+        trial_ns: 2_000_000_000,
+        warmup_ns: 500_000_000,
+        trials,
+    };
+    Plan {
+        argv: ["tare", "run", "http://127.0.0.1:8080/"].map(String::from).to_vec(),
+        started_unix_s: 1_795_298_400,
+        workload: Workload::Http(HttpWorkload {
+            url: "http://127.0.0.1:8080/".into(),
+            sut,
+            generator: Generator::Own { threads: 1 },
+            transport: Transport::Loopback,
+            levels: vec![level(Purpose::Asked, 64, 3), level(Purpose::Saturating, 256, 1)],
+        }),
+        sut_cpus: Vec::new(),
+        load_cpus: vec![1],
+        ref_clock_hz: None,
+    }
+}
+
+/// Three trials of two seconds, sampled at 10 Hz.
+pub fn record() -> Record {
+    let trials = (0..3).map(trial).collect();
+    Record { machine: machine(), plan: plan(Sut::Attached { pids: vec![4711] }), trials, notices: Vec::new() }
+}
+
+fn trial(seq: u32) -> Trial {
+    const SECOND: u64 = 1_000_000_000;
+    let begin_ns = 100 * SECOND + u64::from(seq) * 3 * SECOND;
+    let mut latency = Latencies::new();
+    for (value_us, count) in [(310, 5000), (360, 80_000), (420, 9000), (900, 900), (2400, 90), (9100, 4)] {
+        latency.record_n(value_us * 1000, count);
+    }
+    let stamps: Vec<u64> = (1..=20).map(|at| begin_ns + at * SECOND / 10).collect();
+    let wobble = |at: u64| (at * 7919 + u64::from(seq) * 31) % 13;
+    let sample = HttpSample {
+        elapsed_ns: 2 * SECOND,
+        requests: Reading::Measured(356_000),
+        errors: BTreeMap::new(),
+        latency: Reading::Measured(latency),
+        printed_quantiles_ns: Vec::new(),
+        bytes_in: Reading::Measured(60_000_000),
+        in_flight: Reading::Measured(64),
+        connections: Reading::Measured(64),
+        scheduled: None,
+        lateness: None,
+        slices: stamps.iter().map(|&at| (at, 17_200 + 100 * wobble(at / 100_000_000))).collect(),
+    };
+    let column = |metric: &Descriptor, subject: Subject, per_tick: u64| Column {
+        metric: metric.id.into(),
+        subject,
+        samples: stamps
+            .iter()
+            .zip(1u64..)
+            .map(|(&at_ns, n)| Sample { at_ns, value: (n * per_tick + wobble(n) * 100_000) as f64 })
+            .collect(),
+    };
+    let task = |pid, name: &str, role| Task {
+        pid,
+        tid: pid,
+        name: name.into(),
+        role,
+        allowed_cpus: Reading::Measured(vec![0, 1]),
+        present_at_begin: true,
+        present_at_end: true,
+    };
+    let observation = Observation {
+        begin_ns,
+        end_ns: begin_ns + 2 * SECOND,
+        tasks: vec![task(4711, "nginx", Role::Sut), task(4800, "tare", Role::Load)],
+        sut_groups: vec!["/demo".into(), "/".into()],
+        sut_group_is_own: true,
+        columns: vec![
+            column(&metrics::tasks::RUN_NS, Subject::Task(0), 97_000_000),
+            column(&metrics::tasks::RUN_NS, Subject::Task(1), 81_000_000),
+            column(&metrics::cpus::TASK_RUN_NS, Subject::Cpu(0), 98_000_000),
+            column(&metrics::cpus::TASK_RUN_NS, Subject::Cpu(1), 82_000_000),
+        ],
+        absences: Vec::new(),
+    };
+    Trial { seq, level: 0, sample: Measure::Http(sample), observation }
+}
+
+fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
+    ThreadRow {
+        pid,
+        tid: pid,
+        name: name.into(),
+        user: run * 0.29,
+        system: run * 0.71,
+        run,
+        wait,
+        voluntary_hz: switches[0],
+        involuntary_hz: switches[1],
+        cpus: vec![cpu],
+    }
+}
+
+fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleLedger {
+    let wall_s = 6.0 * threads.len() as f64;
+    let busy_cpus: f64 = threads.iter().map(|thread| thread.run).sum();
+    let wait_s: f64 = threads.iter().map(|thread| thread.wait * 6.0).sum();
+    let throttled =
+        losses.iter().find(|(cause, _)| *cause == "throttled").map_or(0.0, |(_, cpus)| cpus * 6.0);
+    RoleLedger {
+        wall_s,
+        run_s: busy_cpus * 6.0,
+        wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
+        blocked_s: BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]),
+        busy_cpus,
+        allotment_cpus: 1.0,
+        losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),
+        threads,
+    }
+}
+
+fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuLedger {
+    let (tare, others, irq) = (0.001, 0.002, 0.001);
+    CpuLedger {
+        cpu,
+        sut,
+        load,
+        tare,
+        others,
+        throttled,
+        steal: 0.0,
+        irq,
+        idle: 1.0 - sut - load - throttled - tare - others - irq,
+        share: ModeShare {
+            user: (sut + load) * 0.27,
+            system: (sut + load) * 0.43,
+            softirq: (sut + load) * 0.3,
+        },
+    }
+}
+
+fn part(cause: TareCause, ln_share: f64) -> TarePart {
+    TarePart { cause, ln_share, ci95: Some([ln_share - 0.004, ln_share + 0.004]) }
+}
+
+fn net(value: f64) -> NetOrMissing {
+    NetOrMissing::Net(Net {
+        value,
+        unit: "req/s".into(),
+        ci95: Some([value * 0.985, value * 1.015]),
+        transport: "loopback".into(),
+        cpus: 1.0,
+        ref_clock_hz: Some(2.9e9),
+    })
+}
+
+fn rate(value: f64) -> Estimate {
+    Estimate { value, unit: "req/s".into(), ci95: Some([value * 0.988, value * 1.012]) }
+}
+
+fn evidence(name: &str, value: f64, unit: &str) -> Evidence {
+    Evidence { name: name.into(), value, unit: unit.into() }
+}
+
+/// nginx on its CPU nearly all of the time.
+pub fn server_bound() -> Outcome {
+    let gross = 178_412.0;
+    let parts = vec![
+        part(TareCause::Starved, 0.0121),
+        part(TareCause::Cost, 0.0093),
+        part(TareCause::Clock, 0.0041),
+        part(TareCause::Preempted, 0.0006),
+        part(TareCause::Irq, 0.0004),
+        part(TareCause::Steal, 0.0),
+    ];
+    let total: f64 = parts.iter().map(|part| part.ln_share).sum();
+    let trial = |seq: u32, level: &str, connections, value| TrialSummary {
+        seq,
+        level: level.into(),
+        connections: Some(connections),
+        elapsed_s: 2.0,
+        value: Some(value),
+        sut_cpu_ns: Some(5480.0),
+        clock_hz: Some(2.89e9),
+        residual_ratio: Some(0.0031),
+    };
+    Outcome {
+        schema: SCHEMA,
+        workload: "http".into(),
+        valid: true,
+        warnings: Vec::new(),
+        limit: Cause::ServerCpuBound,
+        gross: rate(gross),
+        gross_is: GrossIs::Capacity,
+        net: net(gross * total.exp()),
+        tare: parts,
+        findings: vec![Finding {
+            cause: Cause::ServerCpuBound,
+            summary: "nginx ran 98 % of the time on the one CPU that it may use.".into(),
+            effect_ln: 0.0,
+            confidence: 0.99,
+            evidence: vec![
+                evidence("busy of its CPU", 98.0, "%"),
+                evidence("CPU of a request", 5480.0, "ns"),
+            ],
+            remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
+            confirm: "with two workers on two CPUs the rate nearly doubles".into(),
+        }],
+        ledger: Ledger {
+            residual_ratio: Some(0.0031),
+            residuals: BTreeMap::from([("cpu 0".into(), 0.0031)]),
+            regime: regime(),
+            sut: Some(role(
+                vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)],
+                &[("starved", 0.012)],
+            )),
+            load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
+            tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
+            cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
+        },
+        requests: Some(Requests {
+            count: Some(1_070_472),
+            errors: ["connect", "io", "timeout", "status", "malformed"].map(|kind| (kind.into(), 0)).into(),
+            cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
+            switches_per_request: SwitchesPerRequest { voluntary: Some(0.00007), involuntary: Some(0.0006) },
+        }),
+        latency_ns: Some(LatencySummary {
+            p50: Some(360e3),
+            p90: Some(420e3),
+            p99: Some(900e3),
+            p99_9: Some(2.4e6),
+            max: Some(9.1e6),
+            mean: Some(371e3),
+            stdev: Some(112e3),
+        }),
+        commands: Vec::new(),
+        machine: machine(),
+        trials: vec![
+            trial(0, "asked", 64, 178_100.0),
+            trial(1, "saturating", 256, 179_900.0),
+            trial(2, "asked", 64, 178_700.0),
+            trial(3, "asked", 64, 178_430.0),
+        ],
+    }
+}
+
+/// The same nginx under a quota of 30 %.
+pub fn throttled() -> Outcome {
+    let sut = role(
+        vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)],
+        &[("throttled", 0.668), ("starved", 0.02)],
+    );
+    let parts = vec![part(TareCause::Throttled, 1.148), part(TareCause::Starved, 0.035)];
+    let ledger = Ledger {
+        sut: Some(sut),
+        cpus: vec![cpu(0, 0.301, 0.0, 0.668), cpu(1, 0.0, 0.25, 0.0)],
+        ..server_bound().ledger
+    };
+    let finding = Finding {
+        cause: Cause::CpuQuotaThrottled,
+        summary: "The quota of /demo (30 ms of every 100 ms) held nginx back for 66.8 % of the time.".into(),
+        effect_ln: 1.148,
+        confidence: 1.0,
+        evidence: vec![
+            evidence("throttled", 4.008, "s"),
+            evidence("periods throttled", 60.0, "of 60"),
+            evidence("quota", 0.3, "CPUs"),
+        ],
+        remedy: "raise cpu.cfs_quota_us of /demo, or take it away with -1; a quota below the need of the server costs more than its share because every request that is caught waits for the next period".into(),
+        confirm: "weigh it again with the quota at 100 %: about 178k req/s are expected".into(),
+    };
+    let note = Finding {
+        cause: Cause::ServerCpuBound,
+        summary: "When it was let, nginx ran without a pause.".into(),
+        effect_ln: 0.0,
+        confidence: 0.8,
+        evidence: Vec::new(),
+        remedy: String::new(),
+        confirm: String::new(),
+    };
+    Outcome {
+        limit: Cause::CpuQuotaThrottled,
+        gross: rate(54_300.0),
+        net: net(54_300.0 * 1.183f64.exp()),
+        tare: parts,
+        findings: vec![finding, note],
+        ledger,
+        ..server_bound()
+    }
+}
+
+/// A generator of many threads on one CPU that gives out first.
+pub fn generator_bound() -> Outcome {
+    let load: Vec<ThreadRow> =
+        (0..16).map(|at| thread(4800 + at, "wrk", 0.0624, 0.93, [3.1, 14.9], 1)).collect();
+    let sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("starved", 0.28)]);
+    Outcome {
+        limit: Cause::LoadGeneratorBound,
+        gross: rate(129_000.0),
+        gross_is: GrossIs::LowerBound,
+        tare: vec![part(TareCause::Starved, 0.337), part(TareCause::Clock, -0.0212)],
+        net: net(129_000.0 * 0.3158f64.exp()),
+        ledger: Ledger { sut: Some(sut), load: Some(role(load, &[])), ..server_bound().ledger },
+        warnings: vec![Warning {
+            id: "gross-is-a-lower-bound".into(),
+            text: "the load generator was busy all the time, so the server may be able to do more".into(),
+            hint: "give the generator more CPUs (--load-cpus) or fewer threads (-t)".into(),
+        }],
+        findings: vec![Finding {
+            cause: Cause::Oversubscribed,
+            summary: "16 threads of wrk share one CPU: each waits 15 slices of 4 ms for its turn.".into(),
+            effect_ln: 0.0,
+            confidence: 0.95,
+            evidence: vec![evidence("involuntary switches of wrk/4801", 14.9, "/s")],
+            remedy: "run wrk with -t1".into(),
+            confirm: String::new(),
+        }],
+        ..server_bound()
+    }
+}
+
+/// Every answer is a 404.
+pub fn errors() -> Outcome {
+    let mut outcome = server_bound();
+    if let Some(requests) = &mut outcome.requests {
+        requests.errors.insert("status".into(), 1_070_472);
+    }
+    Outcome {
+        valid: false,
+        limit: Cause::Errors,
+        net: NetOrMissing::Missing(Missing::with_remedy(
+            "the answers are errors",
+            "give a URL that the server answers with a status below 400",
+        )),
+        findings: vec![Finding {
+            cause: Cause::Errors,
+            summary: "100 % of the answers had status 404.".into(),
+            effect_ln: 0.0,
+            confidence: 1.0,
+            evidence: Vec::new(),
+            remedy: "correct the path".into(),
+            confirm: "curl -i http://127.0.0.1:8080/absent".into(),
+        }],
+        ..outcome
+    }
+}
+
+/// A server that this host cannot look into.
+pub fn unseen() -> (Record, Outcome) {
+    let why = "another host (10.0.0.7) holds the server's sockets".to_string();
+    let outcome = server_bound();
+    let outcome = Outcome {
+        limit: Cause::Unknown,
+        net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
+        tare: Vec::new(),
+        findings: Vec::new(),
+        ledger: Ledger { sut: None, residual_ratio: None, ..outcome.ledger },
+        warnings: vec![Warning {
+            id: "sut-unseen".into(),
+            text: why.clone(),
+            hint: "run tare on that host".into(),
+        }],
+        latency_ns: Some(LatencySummary { p50: Some(1.1e6), p99: Some(4e6), ..LatencySummary::default() }),
+        ..outcome
+    };
+    (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
+}
+
+/// Two programs, run ten times each.
+pub fn commands() -> (Record, Outcome) {
+    let named = ["sort -u words.txt", "awk '!seen[$0]++' words.txt, \"all\" | wc -l"];
+    let summary = |command: &str, mean: f64, failed: bool| CommandSummary {
+        command: command.into(),
+        gross: Estimate { value: mean, unit: "s".into(), ci95: Some([mean * 0.98, mean * 1.02]) },
+        net: NetOrMissing::Net(Net {
+            value: mean * 0.93,
+            unit: "s".into(),
+            ci95: None,
+            transport: "none".into(),
+            cpus: 1.0,
+            ref_clock_hz: None,
+        }),
+        stdev_s: Some(mean * 0.03),
+        median_s: mean * 0.99,
+        min_s: mean * 0.95,
+        max_s: mean * 1.08,
+        user_s: mean * 0.8,
+        system_s: mean * 0.1,
+        runs: 10,
+        times_s: vec![mean; 10],
+        exit_codes: vec![if failed { Some(1) } else { Some(0) }; 10],
+    };
+    let outcome = server_bound();
+    let outcome = Outcome {
+        workload: "command".into(),
+        limit: Cause::ProgramCpuBound,
+        gross: Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) },
+        net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
+        tare: Vec::new(),
+        findings: Vec::new(),
+        ledger: Ledger { load: None, sut: None, tare: None, cpus: Vec::new(), ..outcome.ledger },
+        requests: None,
+        latency_ns: None,
+        commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
+        trials: (0..20)
+            .map(|seq| TrialSummary {
+                level: "run".into(),
+                connections: None,
+                elapsed_s: 0.3,
+                value: Some(0.3),
+                seq,
+                ..outcome.trials[0].clone()
+            })
+            .collect(),
+        ..outcome
+    };
+    let mut record = record();
+    record.trials.clear();
+    record.plan.workload = Workload::Command(CommandWorkload {
+        commands: named.map(String::from).to_vec(),
+        runs: 10,
+        warmup: 3,
+        shell: Some("/bin/sh".into()),
+    });
+    (record, outcome)
+}
+
+/// One program with a weight of its own.
+pub fn one_command() -> (Record, Outcome) {
+    let (record, outcome) = commands();
+    let mut first = outcome.commands[0].clone();
+    let parts = vec![part(TareCause::Preempted, 0.05), part(TareCause::Clock, 0.0226)];
+    if let NetOrMissing::Net(net) = &mut first.net {
+        net.value = first.gross.value * (-0.0726f64).exp();
+        net.ref_clock_hz = Some(2.9e9);
+    }
+    let outcome = Outcome {
+        net: first.net.clone(),
+        tare: parts,
+        trials: outcome.trials[..10].to_vec(),
+        commands: vec![first],
+        ..outcome
+    };
+    (record, outcome)
+}
+
+/// A run that was stopped before its first trial ended.
+pub fn empty() -> (Record, Outcome) {
+    let (mut record, outcome) = unseen();
+    record.trials.clear();
+    let outcome = Outcome {
+        valid: false,
+        gross: Estimate { value: f64::NAN, unit: "req/s".into(), ci95: None },
+        requests: None,
+        latency_ns: None,
+        trials: Vec::new(),
+        warnings: Vec::new(),
+        ledger: Ledger { load: None, tare: None, cpus: Vec::new(), ..outcome.ledger },
+        ..outcome
+    };
+    (record, outcome)
+}
+
+/// Every outcome with its record, by name.
+pub fn all() -> Vec<(&'static str, Record, Outcome)> {
+    let http = |name, outcome| (name, record(), outcome);
+    let pair = |name, (record, outcome)| (name, record, outcome);
+    vec![
+        http("server-bound", server_bound()),
+        http("throttled", throttled()),
+        http("generator-bound", generator_bound()),
+        http("errors", errors()),
+        pair("unseen", unseen()),
+        pair("commands", commands()),
+        pair("one-command", one_command()),
+        pair("empty", empty()),
+    ]
+}
+
+/// The outcome with every figure and every text replaced, in turn, by the given ones.
+pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
+    let mut figures = figures.iter().copied().cycle();
+    let mut next = || figures.next().unwrap_or(f64::NAN);
+    let scramble_net = |net: &mut NetOrMissing, next: &mut dyn FnMut() -> f64| match net {
+        NetOrMissing::Net(net) => {
+            (net.value, net.cpus) = (next(), next());
+            (net.ci95, net.ref_clock_hz) = (Some([next(), next()]), Some(next()));
+            net.transport = text.into();
+        }
+        NetOrMissing::Missing(missing) => {
+            *missing = Missing::with_remedy(text, text);
+        }
+    };
+    outcome.gross.value = next();
+    outcome.gross.ci95 = Some([next(), next()]);
+    scramble_net(&mut outcome.net, &mut next);
+    for part in &mut outcome.tare {
+        (part.ln_share, part.ci95) = (next(), Some([next(), next()]));
+    }
+    for finding in &mut outcome.findings {
+        (finding.effect_ln, finding.confidence) = (next(), next());
+        finding.evidence.push(Evidence { name: text.into(), value: next(), unit: text.into() });
+        for words in [&mut finding.summary, &mut finding.remedy, &mut finding.confirm] {
+            *words = text.into();
+        }
+    }
+    outcome.ledger.residual_ratio = Some(next());
+    let roles = [&mut outcome.ledger.sut, &mut outcome.ledger.load, &mut outcome.ledger.tare];
+    for role in roles.into_iter().flatten() {
+        (role.wall_s, role.run_s, role.busy_cpus, role.allotment_cpus) = (next(), next(), next(), next());
+        role.wait_s = WaitSplit { throttled: next(), preempted: next(), own: next(), scheduler: next() };
+        role.blocked_s = BTreeMap::from([("event".into(), next()), (text.into(), next())]);
+        role.losses_cpus = BTreeMap::from([("throttled".into(), next()), (text.into(), next())]);
+        for thread in &mut role.threads {
+            thread.name = text.into();
+            (thread.user, thread.system, thread.run, thread.wait) = (next(), next(), next(), next());
+            (thread.voluntary_hz, thread.involuntary_hz) = (next(), next());
+        }
+    }
+    for cpu in &mut outcome.ledger.cpus {
+        (cpu.sut, cpu.load, cpu.tare, cpu.others) = (next(), next(), next(), next());
+        (cpu.throttled, cpu.steal, cpu.irq, cpu.idle) = (next(), next(), next(), next());
+        cpu.share = ModeShare { user: next(), system: next(), softirq: next() };
+    }
+    if let Some(requests) = &mut outcome.requests {
+        requests.count = Some(next() as u64);
+        requests.errors.insert(text.into(), next() as u64);
+        requests.cpu_ns_per_request = PerRole { sut: Some(next()), load: Some(next()) };
+    }
+    if let Some(latency) = &mut outcome.latency_ns {
+        (latency.p50, latency.p99_9, latency.max) = (Some(next()), Some(next()), Some(next()));
+    }
+    for command in &mut outcome.commands {
+        command.command = text.into();
+        (command.gross.value, command.stdev_s) = (next(), Some(next()));
+        (command.min_s, command.max_s, command.user_s) = (next(), next(), next());
+        scramble_net(&mut command.net, &mut next);
+    }
+    for trial in &mut outcome.trials {
+        (trial.elapsed_s, trial.value, trial.clock_hz) = (next(), Some(next()), Some(next()));
+        trial.level = text.into();
+    }
+    outcome.machine.cpu_model = Reading::Measured(text.into());
+    outcome.warnings.push(Warning { id: text.into(), text: text.into(), hint: text.into() });
+}
+
+/// The record with every sample and every slice replaced by the given values.
+pub fn scramble_record(record: &mut Record, figures: &[f64], text: &str) {
+    let mut figures = figures.iter().copied().cycle();
+    let mut next = || figures.next().unwrap_or(f64::NAN);
+    for trial in &mut record.trials {
+        for sample in trial.observation.columns.iter_mut().flat_map(|column| &mut column.samples) {
+            (sample.at_ns, sample.value) = (next() as u64, next());
+        }
+        trial.observation.tasks.iter_mut().for_each(|task| task.name = text.into());
+        if let Measure::Http(http) = &mut trial.sample {
+            http.slices.iter_mut().for_each(|slice| *slice = (next() as u64, next() as u64));
+        }
+    }
+    record.plan.argv = vec![text.into()];
+    record.notices = vec![Warning { id: text.into(), text: text.into(), hint: text.into() }];
+}

@@ -1,0 +1,117 @@
+//! The result in the terminal, in Markdown, as CSV and as JSON.
+
+// Helpers of tests are tests too; clippy only knows functions that are marked as such.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use tare_report::{Style, csv, json, markdown, terminal};
+
+const PLAIN: Style = Style { color: false, width: 100, unicode: true };
+
+#[test]
+fn every_kind_of_result_in_the_terminal() {
+    for (name, record, outcome) in support::all() {
+        assert_snapshot!(format!("terminal-{name}"), terminal(&record, &outcome, PLAIN));
+    }
+}
+
+#[test]
+fn every_kind_of_result_in_markdown() {
+    for (name, record, outcome) in support::all() {
+        assert_snapshot!(format!("markdown-{name}"), markdown(&record, &outcome));
+    }
+}
+
+#[test]
+fn every_kind_of_result_as_csv() {
+    for (name, _, outcome) in support::all() {
+        assert_snapshot!(format!("csv-{name}"), csv(&outcome));
+    }
+}
+
+#[test]
+fn json_is_the_outcome() {
+    for (name, _, outcome) in support::all() {
+        let text = json(&outcome).unwrap();
+        // The figure of the empty record is not a number, so it has no way back.
+        if name != "empty" {
+            assert_eq!(
+                serde_json::from_str::<tare_record::outcome::Outcome>(&text).unwrap(),
+                outcome,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_narrow_terminal_without_unicode() {
+    let style = Style { color: false, width: 80, unicode: false };
+    let text = terminal(&support::record(), &support::throttled(), style);
+    assert!(text.is_ascii());
+    assert_snapshot!("terminal-narrow-ascii", text);
+}
+
+#[test]
+fn colour_only_when_asked_for_and_nothing_else_changes() {
+    for (name, record, outcome) in support::all() {
+        let plain = terminal(&record, &outcome, PLAIN);
+        let coloured = terminal(&record, &outcome, Style { color: true, ..PLAIN });
+        assert!(!plain.contains('\x1b'), "{name}");
+        assert!(coloured.contains("\x1b["), "{name}");
+        let mut bare = String::new();
+        for piece in coloured.split('\x1b') {
+            bare.push_str(
+                piece.strip_prefix('[').and_then(|rest| rest.split_once('m')).map_or(piece, |(_, text)| text),
+            );
+        }
+        assert_eq!(bare, plain, "{name}");
+    }
+}
+
+/// Figures that arithmetic on broken books could produce, and honest ones.
+fn figure() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        prop::num::f64::ANY,
+        Just(0.0),
+        Just(-1.0),
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(f64::MAX),
+        -1.0..1.0f64,
+        0.0..1e7f64,
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_outcome_breaks_a_text(
+        kind in 0usize..8,
+        figures in prop::collection::vec(figure(), 1..60),
+        text in prop_oneof!["\\PC{0,80}", "(?s).{0,30}", Just("\x1b[31m\r\n\0|`*,\"".to_string())],
+        width in 0usize..140,
+        unicode: bool,
+    ) {
+        let (_, mut record, mut outcome) = support::all().swap_remove(kind);
+        support::scramble(&mut outcome, &figures, &text);
+        support::scramble_record(&mut record, &figures, &text);
+        let shown = terminal(&record, &outcome, Style { color: false, width, unicode });
+        prop_assert!(!shown.contains(['\x1b', '\r', '\0', '\t']));
+        prop_assert!(unicode || shown.is_ascii());
+        for line in shown.lines() {
+            // Only tables whose figures are all needed may pass the width.
+            prop_assert!(unicode_width::UnicodeWidthStr::width(line) <= width.max(92), "{line}");
+        }
+        let all = [shown, markdown(&record, &outcome), csv(&outcome)];
+        let named = text.to_lowercase();
+        if !named.contains("nan") && !named.contains("inf") {
+            for figure in all.iter().flat_map(|text| text.split([' ', ',', '\n', '\u{a0}', '±', '…', '|'])) {
+                prop_assert!(!["NaN", "inf", "-inf", "−inf", "infs"].contains(&figure), "{figure}");
+            }
+        }
+        json(&outcome).unwrap();
+    }
+}
