@@ -1,1 +1,58 @@
-//! Observers: raw counters of threads, CPUs, groups and network.
+//! Observers: what the threads of the SUT and of the generator, the CPUs, the control groups and the network
+//! did in a window of time, as raw counters with monotonic stamps.
+//!
+//! On the sampling path nothing is parsed: open files are read into a [`tape`] with a stamp, and the text is
+//! made into numbers when the window has closed. An observer is one file here, one file of descriptors in
+//! `tare-record`, and one line in [`REGISTRY`].
+
+mod book;
+mod clock;
+mod cpus;
+mod engine;
+mod groups;
+mod idle;
+mod network;
+mod scene;
+mod tape;
+mod tasks;
+
+pub use engine::{ObserveError, Observers};
+pub use scene::{LoadWatch, Watch};
+
+use book::Book;
+use scene::Scene;
+use std::time::Duration;
+
+/// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
+/// as can be. The order does not reach the disk.
+static REGISTRY: &[Open] = &[cpus::open, tasks::open, groups::open, network::open, clock::open];
+
+/// How an observer is made; it opens what it can.
+type Open = fn(&Scene) -> Box<dyn Observer>;
+
+/// One source of counters.
+trait Observer: Send {
+    /// Before a window opens: look who is there, open files, forget the last window. May take its time.
+    fn prepare(&mut self, scene: &Scene);
+
+    /// At the instant where the window opens, and again where it closes. Quick.
+    fn edge(&mut self, edge: &mut Edge);
+
+    /// Between the edges, at the sampling rate; `tick` counts from 1.
+    fn sample(&mut self, _scene: &Scene, _tick: u64) {}
+
+    /// After the window has closed: slow looks, then everything on tape is made into numbers.
+    fn report(&mut self, scene: &Scene, book: &mut Book);
+
+    /// Stops whatever costs something while nobody watches, or starts it again.
+    fn set_active(&mut self, _active: bool) {}
+
+    /// Measures under the load that runs now, between windows, what a window needs to know.
+    fn calibrate(&mut self, _scene: &Scene, _duration: Duration) {}
+}
+
+/// One end of a window.
+struct Edge {
+    /// CLOCK_MONOTONIC, nanoseconds; the CPU observer moves it to where it read.
+    at_ns: u64,
+}

@@ -1,0 +1,130 @@
+//! The observation of one window while it is written.
+
+use std::io;
+use std::path::Path;
+use tare_record::Missing;
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::observation::{Absence, Column, Observation, Sample, Task};
+
+/// Takes columns and absences from the observers.
+pub(crate) struct Book {
+    observation: Observation,
+}
+
+impl Book {
+    pub(crate) fn new(begin_ns: u64, end_ns: u64) -> Book {
+        Book { observation: Observation { begin_ns, end_ns, ..Observation::default() } }
+    }
+
+    pub(crate) fn begin_ns(&self) -> u64 {
+        self.observation.begin_ns
+    }
+
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.observation.end_ns
+    }
+
+    /// Adds a thread; columns refer to it by what this returns.
+    pub(crate) fn task(&mut self, task: Task) -> Subject {
+        self.observation.tasks.push(task);
+        Subject::Task((self.observation.tasks.len() - 1) as u32)
+    }
+
+    pub(crate) fn sut_groups(&mut self, groups: Vec<String>, is_own: bool) {
+        self.observation.sut_groups = groups;
+        self.observation.sut_group_is_own = is_own;
+    }
+
+    /// Adds a column; one without samples is not a column.
+    pub(crate) fn column(&mut self, metric: &Descriptor, subject: Subject, samples: Vec<Sample>) {
+        if !samples.is_empty() {
+            self.observation.columns.push(Column { metric: metric.id.to_string(), subject, samples });
+        }
+    }
+
+    /// Says why a metric is not there, for one subject or for all.
+    pub(crate) fn absent(&mut self, metric: &Descriptor, subject: Option<Subject>, reason: Missing) {
+        self.observation.absences.push(Absence { metric: metric.id.to_string(), subject, reason });
+    }
+
+    pub(crate) fn close(self) -> Observation {
+        self.observation
+    }
+}
+
+/// Only the first and the last sample: what a difference needs.
+pub(crate) fn ends(mut samples: Vec<Sample>) -> Vec<Sample> {
+    if samples.len() > 2 {
+        let last = samples[samples.len() - 1];
+        samples.truncate(1);
+        samples.push(last);
+    }
+    samples
+}
+
+/// First and last sample, and between them at most one in `apart_ns`.
+pub(crate) fn thinned(samples: Vec<Sample>, apart_ns: u64) -> Vec<Sample> {
+    let Some(&last) = samples.last() else { return samples };
+    let mut kept: Vec<Sample> = Vec::new();
+    for sample in samples {
+        let far_enough = |previous: &Sample| {
+            sample.at_ns >= previous.at_ns.saturating_add(apart_ns)
+                && last.at_ns >= sample.at_ns.saturating_add(apart_ns)
+        };
+        if kept.last().is_none_or(far_enough) {
+            kept.push(sample);
+        }
+    }
+    if kept.last() != Some(&last) {
+        kept.push(last);
+    }
+    kept
+}
+
+/// First and last sample, and every change between them.
+pub(crate) fn changes(samples: Vec<Sample>) -> Vec<Sample> {
+    let last = samples.last().copied();
+    let mut kept: Vec<Sample> = Vec::new();
+    for sample in samples {
+        if kept.last().is_none_or(|previous| previous.value != sample.value) {
+            kept.push(sample);
+        }
+    }
+    if let Some(last) = last.filter(|last| kept.last().is_some_and(|kept| kept.at_ns != last.at_ns)) {
+        kept.push(last);
+    }
+    kept
+}
+
+/// Why a system call or an open failed, and what would help.
+pub(crate) fn refused(what: &str, error: &io::Error) -> Missing {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Missing::with_remedy(format!("{what}: not permitted"), "run tare as root")
+        }
+        _ => tare_machine::root::unreadable(Path::new(what), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[(u64, f64)]) -> Vec<Sample> {
+        values.iter().map(|&(at_ns, value)| Sample { at_ns, value }).collect()
+    }
+
+    #[test]
+    fn series_are_thinned_without_losing_their_ends() {
+        let all = samples(&[(0, 1.0), (5, 1.0), (10, 2.0), (12, 2.0), (15, 2.0)]);
+        assert_eq!(ends(all.clone()), samples(&[(0, 1.0), (15, 2.0)]));
+        assert_eq!(thinned(all.clone(), 5), samples(&[(0, 1.0), (5, 1.0), (10, 2.0), (15, 2.0)]));
+        assert_eq!(thinned(all.clone(), 100), samples(&[(0, 1.0), (15, 2.0)]));
+        assert_eq!(changes(all), samples(&[(0, 1.0), (10, 2.0), (15, 2.0)]));
+        for thin in [ends, changes] {
+            assert_eq!(thin(vec![]), vec![]);
+            assert_eq!(thin(samples(&[(1, 1.0)])), samples(&[(1, 1.0)]));
+        }
+        assert_eq!(thinned(samples(&[(1, 1.0)]), 5), samples(&[(1, 1.0)]));
+    }
+}

@@ -1,0 +1,444 @@
+//! Every CPU: run of all tasks, idle, steal, shares, switches, and what an idle period costs.
+
+use crate::book::{Book, refused};
+use crate::idle::{IdleState, idle_current, parse_timer_list};
+use crate::scene::USER_TICK_NS;
+use crate::tape::{Reading, Tape};
+use crate::{Edge, Observer, Scene};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+use tare_machine::cgroup;
+use tare_record::Missing;
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics::cpus;
+use tare_record::observation::Sample;
+use tare_sys::perf::{Counter, SwitchTrace, Tracepoint};
+use tare_sys::process::monotonic_ns;
+
+/// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
+/// interrupts.
+const RUN_HZ: f64 = 10.0;
+const STAT_HZ: f64 = 4.0;
+/// An edge whose files were read within this is taken; else it is read again, and the quickest counts.
+const EDGE_NS_ENOUGH: u64 = 200_000;
+const EDGE_ATTEMPTS: u32 = 4;
+/// CPUs that are traced and counted, at most.
+const COUNTED_CPUS_MAX: usize = 64;
+/// Idle periods below which a traced stretch says nothing about their cost.
+const IDLE_EXITS_MIN: u64 = 100;
+
+const RUN: u32 = 0;
+const STAT: u32 = 1;
+const TIMERS: u32 = 2;
+/// Sources from here on are counters: two for each CPU in [`Sources::counters`].
+const COUNTERS: u32 = 16;
+
+struct Cpus {
+    sources: Sources,
+    /// Nanoseconds beside idle time per idle period, by CPU; or why they are not known.
+    costs: Result<BTreeMap<u32, f64>, Missing>,
+    tape: Tape,
+}
+
+/// What is read, opened once.
+struct Sources {
+    run: Result<File, Missing>,
+    stat: Result<File, Missing>,
+    timers: Result<File, Missing>,
+    counters: Result<Vec<CpuCounters>, Missing>,
+}
+
+impl Sources {
+    fn read_all(&mut self, tape: &mut Tape) {
+        read(tape, RUN, &mut self.run);
+        read(tape, TIMERS, &mut self.timers);
+        read(tape, STAT, &mut self.stat);
+        for (at, counters) in (0u32..).zip(self.counters.iter().flatten()) {
+            for (which, counter) in [(0, &counters.switches), (1, &counters.idle_exits)] {
+                if let Ok(value) = counter.read() {
+                    tape.put(COUNTERS + 2 * at + which, monotonic_ns(), value);
+                }
+            }
+        }
+    }
+}
+
+fn read(tape: &mut Tape, source: u32, file: &mut Result<File, Missing>) {
+    if let Some(Err(error)) = file.as_ref().ok().map(|file| tape.record_all(source, file)) {
+        *file = Err(refused("a file of the CPUs", &error));
+    }
+}
+
+struct CpuCounters {
+    cpu: u32,
+    switches: Counter,
+    idle_exits: Counter,
+}
+
+pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
+    let file = |path: &Path| {
+        File::open(scene.root.path(path)).map_err(|error| refused(&path.to_string_lossy(), &error))
+    };
+    let run = cgroup::root_usage_per_cpu(&scene.root).and_then(|path| file(&path));
+    let sources = Sources {
+        run: run.or_else(|missing| file("/proc/schedstat".as_ref()).map_err(|_| missing)),
+        stat: file("/proc/stat".as_ref()),
+        timers: file("/proc/timer_list".as_ref()),
+        counters: open_counters(&scene.busy_cpus()),
+    };
+    let costs = Err(Missing::new("the cost of an idle period was not calibrated"));
+    Box::new(Cpus { sources, costs, tape: Tape::default() })
+}
+
+fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
+    let switch = sched_switch()?;
+    let open = |&cpu: &u32| {
+        let switches = Counter::context_switches(cpu)?;
+        let idle_exits = Counter::tracepoint(cpu, &switch, "prev_pid==0")?;
+        Ok(CpuCounters { cpu, switches, idle_exits })
+    };
+    let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
+    counters.map_err(|error| refused("counting context switches", &error))
+}
+
+fn sched_switch() -> Result<Tracepoint, Missing> {
+    Tracepoint::find("sched", "sched_switch").map_err(|error| refused("tracefs", &error))
+}
+
+impl Observer for Cpus {
+    fn prepare(&mut self, _scene: &Scene) {
+        self.tape.clear();
+    }
+
+    fn edge(&mut self, edge: &mut Edge) {
+        // Whoever reads may lose its CPU between two files, and the books then do not fit together.
+        let mut quickest_ns = u64::MAX;
+        let (mut best, mut attempt) = (Tape::default(), Tape::default());
+        for _ in 0..EDGE_ATTEMPTS {
+            attempt.clear();
+            let begin_ns = monotonic_ns();
+            self.sources.read_all(&mut attempt);
+            let taken_ns = monotonic_ns().saturating_sub(begin_ns);
+            if taken_ns < quickest_ns {
+                std::mem::swap(&mut best, &mut attempt);
+                (quickest_ns, edge.at_ns) = (taken_ns, begin_ns);
+            }
+            if quickest_ns <= EDGE_NS_ENOUGH {
+                break;
+            }
+        }
+        self.tape.append(&best);
+    }
+
+    fn sample(&mut self, scene: &Scene, tick: u64) {
+        if tick.is_multiple_of(scene.every(RUN_HZ)) {
+            read(&mut self.tape, RUN, &mut self.sources.run);
+        }
+        if tick.is_multiple_of(scene.every(STAT_HZ)) {
+            read(&mut self.tape, STAT, &mut self.sources.stat);
+        }
+    }
+
+    fn report(&mut self, scene: &Scene, book: &mut Book) {
+        let online = tare_machine::facts::online_cpus(&scene.root).unwrap_or_default();
+        self.report_run(&online, book);
+        self.report_stat(&online, book);
+        self.report_counters(book);
+        self.report_idle_exit_cost(&scene.busy_cpus(), book);
+    }
+
+    fn set_active(&mut self, active: bool) {
+        for counters in self.sources.counters.iter().flatten() {
+            // A counter that cannot be stopped goes on counting: its cost stays, its value is right.
+            let _ = counters.switches.enable(active);
+            let _ = counters.idle_exits.enable(active);
+        }
+    }
+
+    fn calibrate(&mut self, scene: &Scene, duration: Duration) {
+        let cpus = scene.busy_cpus();
+        let outcome = calibrate(&mut self.sources, &cpus, duration);
+        self.costs = match (outcome, std::mem::replace(&mut self.costs, Ok(BTreeMap::new()))) {
+            (Ok(new), Ok(mut costs)) => {
+                costs.extend(new);
+                Ok(costs)
+            }
+            (Ok(new), Err(_)) => Ok(new),
+            (Err(_), Ok(costs)) if !costs.is_empty() => Ok(costs),
+            (Err(reason), _) => Err(reason),
+        };
+    }
+}
+
+impl Cpus {
+    fn readings(&self, source: u32) -> impl Iterator<Item = Reading<'_>> {
+        self.tape.readings().filter(move |reading| reading.source == source)
+    }
+
+    fn report_run(&self, online: &[u32], book: &mut Book) {
+        for &cpu in online {
+            let sample = |reading: Reading| {
+                Some(Sample { at_ns: reading.at_ns, value: run_ns(reading.text(), cpu)? as f64 })
+            };
+            let samples: Vec<Sample> = self.readings(RUN).filter_map(sample).collect();
+            if samples.is_empty() {
+                let reason = self.sources.run.as_ref().err().cloned();
+                let reason = reason.unwrap_or_else(|| Missing::new("this CPU is not listed"));
+                book.absent(&cpus::TASK_RUN_NS, Some(Subject::Cpu(cpu)), reason);
+            }
+            book.column(&cpus::TASK_RUN_NS, Subject::Cpu(cpu), samples);
+        }
+    }
+
+    fn report_stat(&self, online: &[u32], book: &mut Book) {
+        let timers: Vec<(u64, Vec<IdleState>)> =
+            self.readings(TIMERS).map(|reading| (reading.at_ns, parse_timer_list(reading.text()))).collect();
+        let times: Vec<(u64, BTreeMap<u32, CpuTimes>)> =
+            self.readings(STAT).map(|reading| (reading.at_ns, parse_stat(reading.text()))).collect();
+        for &cpu in online {
+            let of_cpu: Vec<(u64, CpuTimes)> =
+                times.iter().filter_map(|(at_ns, cpus)| Some((*at_ns, *cpus.get(&cpu)?))).collect();
+            let subject = Subject::Cpu(cpu);
+            for (metric, value) in STAT_METRICS {
+                let samples: Vec<Sample> = of_cpu
+                    .iter()
+                    .map(|(at_ns, times)| Sample { at_ns: *at_ns, value: value(times) as f64 })
+                    .collect();
+                if samples.is_empty() {
+                    let reason = self.sources.stat.as_ref().err().cloned();
+                    let reason = reason.unwrap_or_else(|| Missing::new("/proc/stat does not list this CPU"));
+                    book.absent(metric, Some(subject.clone()), reason);
+                }
+                let is_idle = metric.id == cpus::IDLE_NS.id;
+                let samples = if is_idle { refine_idle(cpu, samples, &timers) } else { samples };
+                book.column(metric, subject.clone(), samples);
+            }
+        }
+    }
+
+    fn report_counters(&self, book: &mut Book) {
+        let counters = match &self.sources.counters {
+            Ok(counters) => counters,
+            Err(reason) => {
+                book.absent(&cpus::SWITCHES, None, reason.clone());
+                book.absent(&cpus::IDLE_EXITS, None, reason.clone());
+                return;
+            }
+        };
+        for (at, counter) in (0u32..).zip(counters) {
+            for (which, metric) in [(0, &cpus::SWITCHES), (1, &cpus::IDLE_EXITS)] {
+                let sample = |reading: Reading| {
+                    let value = u64::from_ne_bytes(reading.bytes.try_into().ok()?);
+                    Some(Sample { at_ns: reading.at_ns, value: value as f64 })
+                };
+                let samples = self.readings(COUNTERS + 2 * at + which).filter_map(sample).collect();
+                book.column(metric, Subject::Cpu(counter.cpu), samples);
+            }
+        }
+    }
+
+    fn report_idle_exit_cost(&self, busy: &[u32], book: &mut Book) {
+        let costs = match &self.costs {
+            Ok(costs) => costs,
+            Err(reason) => return book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone()),
+        };
+        for &cpu in busy {
+            match costs.get(&cpu) {
+                Some(&value) => {
+                    let sample = Sample { at_ns: book.begin_ns(), value };
+                    book.column(&cpus::IDLE_EXIT_COST_NS, Subject::Cpu(cpu), vec![sample]);
+                }
+                None => {
+                    let reason =
+                        "it was hardly ever idle while that was calibrated: there is nothing to cost";
+                    book.absent(&cpus::IDLE_EXIT_COST_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
+                }
+            }
+        }
+    }
+}
+
+/// Traces the idle task of each CPU for `duration`; nanoseconds per idle period of those that had enough.
+fn calibrate(sources: &mut Sources, cpus: &[u32], duration: Duration) -> Result<BTreeMap<u32, f64>, Missing> {
+    let failed = |error: std::io::Error| refused("tracing context switches", &error);
+    let switch = sched_switch()?;
+    let open = |&cpu: &u32| SwitchTrace::open(cpu, &switch, "prev_pid==0||next_pid==0");
+    let traces: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
+    let mut traces = traces.map_err(failed)?;
+    for trace in &traces {
+        trace.start().map_err(failed)?;
+    }
+    let before = idle_states(sources)?;
+    std::thread::sleep(duration);
+    let after = idle_states(sources)?;
+    let mut costs = BTreeMap::new();
+    for (&cpu, trace) in cpus.iter().zip(&mut traces) {
+        let trace = trace.stop().map_err(failed)?;
+        let (Some(&(begin_ns, idle_before)), Some(&(end_ns, idle_after))) =
+            (before.get(&cpu), after.get(&cpu))
+        else {
+            continue;
+        };
+        if trace.cut_at_ns.is_some_and(|cut_ns| cut_ns < end_ns) {
+            return Err(Missing::new(format!("CPU {cpu} switched too often to be traced")));
+        }
+        if let Some((current_ns, exits)) = idle_current(&trace.switches, begin_ns, end_ns)
+            && exits >= IDLE_EXITS_MIN
+        {
+            let beside_ns = current_ns.saturating_sub(idle_after.saturating_sub(idle_before));
+            costs.insert(cpu, beside_ns as f64 / exits as f64);
+        }
+    }
+    Ok(costs)
+}
+
+/// Stamp and idle time of each CPU right now.
+fn idle_states(sources: &mut Sources) -> Result<BTreeMap<u32, (u64, u64)>, Missing> {
+    let mut tape = Tape::default();
+    read(&mut tape, TIMERS, &mut sources.timers);
+    if let Err(reason) = &sources.timers {
+        return Err(reason.clone());
+    }
+    read(&mut tape, STAT, &mut sources.stat);
+    let text = |source| tape.readings().find(|reading| reading.source == source).map(|found| found.text());
+    let coarse = parse_stat(text(STAT).unwrap_or_default());
+    let states = parse_timer_list(text(TIMERS).unwrap_or_default());
+    let idle = |state: &IdleState| {
+        let coarse_ns = coarse.get(&state.cpu).map(|times| times.idle_ns);
+        (state.cpu, (state.now_ns, state.idle_ns(coarse_ns, USER_TICK_NS)))
+    };
+    Ok(states.iter().map(idle).collect())
+}
+
+/// Puts the exact idle time of `/proc/timer_list` in place of the first and the last sample.
+fn refine_idle(cpu: u32, mut samples: Vec<Sample>, timers: &[(u64, Vec<IdleState>)]) -> Vec<Sample> {
+    let exact = |(at_ns, states): &(u64, Vec<IdleState>), coarse: &Sample| {
+        let state = states.iter().find(|state| state.cpu == cpu)?;
+        let value = state.idle_ns(Some(coarse.value as u64), USER_TICK_NS) as f64;
+        Some(Sample { at_ns: *at_ns, value })
+    };
+    let ([first_timers, .., last_timers], [first, .., last]) = (timers, samples.as_mut_slice()) else {
+        return samples;
+    };
+    if let (Some(begin), Some(end)) = (exact(first_timers, first), exact(last_timers, last)) {
+        (*first, *last) = (begin, end);
+        // What is between is rounded down and may stand below what is known at the beginning.
+        let mut floor = begin.value;
+        for sample in &mut samples {
+            floor = sample.value.max(floor);
+            sample.value = floor;
+        }
+    }
+    samples
+}
+
+/// Run of all tasks of a CPU: numbers in CPU order (`cpuacct.usage_percpu`), or `/proc/schedstat`, whose
+/// `cpuN` lines hold it as the seventh number since version 15.
+fn run_ns(text: &str, cpu: u32) -> Option<u64> {
+    if !text.starts_with("version") {
+        return text.split_ascii_whitespace().nth(cpu as usize)?.parse().ok();
+    }
+    let mut lines = text.lines().map(str::split_ascii_whitespace);
+    let name = format!("cpu{cpu}");
+    lines.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(6)?.parse().ok())).flatten()
+}
+
+/// The columns of one CPU in `/proc/stat`, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CpuTimes {
+    user_ns: u64,
+    system_ns: u64,
+    idle_ns: u64,
+    irq_ns: u64,
+    softirq_ns: u64,
+    steal_ns: u64,
+}
+
+type StatMetric = (&'static Descriptor, fn(&CpuTimes) -> u64);
+
+static STAT_METRICS: &[StatMetric] = &[
+    (&cpus::IDLE_NS, |times| times.idle_ns),
+    (&cpus::STEAL_NS, |times| times.steal_ns),
+    (&cpus::USER_NS, |times| times.user_ns),
+    (&cpus::SYSTEM_NS, |times| times.system_ns),
+    (&cpus::IRQ_NS, |times| times.irq_ns),
+    (&cpus::SOFTIRQ_NS, |times| times.softirq_ns),
+];
+
+fn parse_stat(text: &str) -> BTreeMap<u32, CpuTimes> {
+    text.lines().filter_map(parse_stat_line).collect()
+}
+
+/// `cpu3 user nice system idle iowait irq softirq steal …`, clock ticks.
+fn parse_stat_line(line: &str) -> Option<(u32, CpuTimes)> {
+    let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
+    let cpu = fields.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
+    let mut next_ns = || fields.next()?.parse::<u64>().ok()?.checked_mul(USER_TICK_NS);
+    let (user, nice, system) = (next_ns()?, next_ns()?, next_ns()?);
+    let (idle, iowait, irq, softirq, steal) = (next_ns()?, next_ns()?, next_ns()?, next_ns()?, next_ns()?);
+    let times = CpuTimes {
+        user_ns: user.checked_add(nice)?,
+        system_ns: system,
+        idle_ns: idle.checked_add(iowait)?,
+        irq_ns: irq,
+        softirq_ns: softirq,
+        steal_ns: steal,
+    };
+    Some((cpu, times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAT_TEXT: &str =
+        "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu12 1 1 1 1 1 1 1 1 0 0\nintr 5\n";
+
+    #[test]
+    fn stat_lines_are_read_by_cpu() {
+        let times = parse_stat(STAT_TEXT);
+        assert_eq!(times.keys().copied().collect::<Vec<_>>(), [0, 12]);
+        let cpu0 = times[&0];
+        assert_eq!((cpu0.user_ns, cpu0.idle_ns), (30_000_000, 450_000_000));
+        assert_eq!((cpu0.softirq_ns, cpu0.steal_ns), (70_000_000, 80_000_000));
+    }
+
+    #[test]
+    fn run_is_read_from_either_file() {
+        assert_eq!(run_ns("123 456 \n", 1), Some(456));
+        assert_eq!(run_ns("123 456 \n", 2), None);
+        let schedstat =
+            "version 15\ntimestamp 1\ncpu0 0 0 0 0 0 0 777 8 9\ndomain0 1\ncpu1 0 0 0 0 0 0 888 8 9\n";
+        assert_eq!(run_ns(schedstat, 1), Some(888));
+        assert_eq!(run_ns(schedstat, 7), None);
+    }
+
+    #[test]
+    fn idle_is_exact_at_both_ends_and_never_falls_between() {
+        let list = |now: u64, slept: u64| {
+            let text = format!(
+                "now at {now} nsecs\n\ncpu: 0\n .tick_stopped : 0\n .idle_entrytime : 0 nsecs\n \
+                 .idle_sleeptime : {slept} nsecs\n .iowait_sleeptime: 0 nsecs\n"
+            );
+            (now, parse_timer_list(&text))
+        };
+        let sample = |at_ns, value| Sample { at_ns, value };
+        let coarse = vec![sample(1, 20e6), sample(50, 20e6), sample(99, 40e6)];
+        let refined = refine_idle(0, coarse.clone(), &[list(2, 27_000_000), list(98, 41_000_000)]);
+        assert_eq!(refined, vec![sample(2, 27e6), sample(50, 27e6), sample(98, 41e6)]);
+        assert_eq!(refine_idle(0, coarse.clone(), &[]), coarse);
+        assert_eq!(refine_idle(9, coarse.clone(), &[list(2, 1), list(3, 1)]), coarse);
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_no_cpu(text in "\\PC{0,100}", cut in 0..STAT_TEXT.len()) {
+            parse_stat(&text);
+            run_ns(&text, 0);
+            prop_assert!(parse_stat(&STAT_TEXT[..cut]).len() <= 2);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Windows and the thread that samples in them.
+
+use crate::book::Book;
+use crate::scene::{LoadWatch, Scene, Watch};
+use crate::{Edge, Observer, REGISTRY};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tare_machine::Root;
+use tare_record::observation::Observation;
+use tare_sys::{affinity, process};
+
+/// Why observing could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// The sampling thread could not be started.
+    #[error("no thread for the observers: {0}; hint: is the process limit (ulimit -u) reached?")]
+    Thread(io::Error),
+}
+
+/// The observers at work. Outside of windows they do nothing.
+pub struct Observers {
+    shared: Arc<Shared>,
+    sampler: Option<JoinHandle<()>>,
+    notes: Vec<String>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+struct State {
+    scene: Scene,
+    observers: Vec<Box<dyn Observer>>,
+    /// Stamp of the edge that opened the window.
+    window: Option<u64>,
+    active: bool,
+    stopping: bool,
+    tick: u64,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observers {
+    /// Opens what can be opened and starts the sampling thread. What cannot be seen is said in each
+    /// observation, with the reason.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub fn start(watch: Watch, root: &Root) -> Result<Observers, ObserveError> {
+        let mut notes = Vec::new();
+        if let Err(error) = process::raise_open_files_limit() {
+            notes.push(format!("the limit of open files could not be raised: {error}"));
+        }
+        let scene = Scene::new(watch, root);
+        let home = scene.watch.observer_cpus.clone();
+        let observers = REGISTRY.iter().map(|open| open(&scene)).collect();
+        let state = State { scene, observers, window: None, active: true, stopping: false, tick: 0 };
+        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
+        let (sender, pinned) = std::sync::mpsc::channel();
+        let sampler = std::thread::Builder::new()
+            .name("tare-observe".into())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || {
+                    let outcome = if home.is_empty() { Ok(()) } else { affinity::set(0, &home) };
+                    let _ = sender.send(outcome);
+                    sample_until_stopped(&shared);
+                }
+            })
+            .map_err(ObserveError::Thread)?;
+        if let Ok(Err(error)) = pinned.recv() {
+            notes.push(format!("the observers could not be kept to their CPUs: {error}"));
+        }
+        Ok(Observers { shared, sampler: Some(sampler), notes })
+    }
+
+    /// What is not as it should be with the observers themselves, in words for the user.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Watches another generator from the next window on.
+    pub fn watch_load(&self, load: LoadWatch) {
+        self.shared.lock().scene.watch.load = load;
+    }
+
+    /// Opens a window. One that is still open is dropped.
+    pub fn begin(&self) {
+        let mut state = self.shared.lock();
+        let State { scene, observers, .. } = &mut *state;
+        for observer in observers.iter_mut() {
+            observer.prepare(scene);
+        }
+        let at_ns = edge(observers);
+        state.tick = 0;
+        state.window = Some(at_ns);
+        self.shared.wake.notify_all();
+    }
+
+    /// Closes the window and hands over what was seen in it. Without an open one, the observation is empty.
+    pub fn end(&self) -> Observation {
+        let mut state = self.shared.lock();
+        let State { scene, observers, window, .. } = &mut *state;
+        let Some(begin_ns) = window.take() else { return Observation::default() };
+        let end_ns = edge(observers);
+        let mut book = Book::new(begin_ns, end_ns);
+        for observer in observers {
+            observer.report(scene, &mut book);
+        }
+        book.close()
+    }
+
+    /// Measures, under the load that runs now, what an idle period costs that is neither idle time nor any
+    /// task's run. Traces the SUT's and the generator's CPUs for `duration`: not to be done in a window.
+    pub fn calibrate_idle(&self, duration: Duration) {
+        let mut state = self.shared.lock();
+        let State { scene, observers, .. } = &mut *state;
+        for observer in observers {
+            observer.calibrate(scene, duration);
+        }
+    }
+
+    /// Switches all watching between the edges off or on, kernel counters included: for finding out what it
+    /// costs. Edges are read either way.
+    pub fn set_active(&self, active: bool) {
+        let mut state = self.shared.lock();
+        state.active = active;
+        for observer in &mut state.observers {
+            observer.set_active(active);
+        }
+        self.shared.wake.notify_all();
+    }
+
+    /// Ends the threads.
+    pub fn stop(self) {}
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        self.shared.lock().stopping = true;
+        self.shared.wake.notify_all();
+        if let Some(sampler) = self.sampler.take() {
+            let _ = sampler.join();
+        }
+    }
+}
+
+fn edge(observers: &mut [Box<dyn Observer>]) -> u64 {
+    let mut edge = Edge { at_ns: process::monotonic_ns() };
+    for observer in observers {
+        observer.edge(&mut edge);
+    }
+    edge.at_ns
+}
+
+fn sample_until_stopped(shared: &Shared) {
+    let mut state = shared.lock();
+    let mut next = Instant::now();
+    while !state.stopping {
+        if state.window.is_none() || !state.active {
+            state = shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            next = Instant::now() + period(&state.scene);
+            continue;
+        }
+        let now = Instant::now();
+        if now < next {
+            state = shared.wake.wait_timeout(state, next - now).unwrap_or_else(PoisonError::into_inner).0;
+            continue;
+        }
+        state.tick += 1;
+        let State { scene, observers, tick, .. } = &mut *state;
+        for observer in observers {
+            observer.sample(scene, *tick);
+        }
+        // A tick that came late is not made up for: the stamps tell.
+        next = Instant::now().max(next + period(scene));
+    }
+}
+
+fn period(scene: &Scene) -> Duration {
+    Duration::from_secs_f64(1.0 / scene.sample_hz())
+}

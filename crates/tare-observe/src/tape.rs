@@ -1,0 +1,151 @@
+//! What was read, as it was read: text with a stamp and the number of its source.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use tare_sys::process::monotonic_ns;
+
+/// Most bytes on one tape; what comes later in the window is not kept.
+const BYTES_MAX: usize = 64 << 20;
+/// Most bytes of one reading.
+const READING_BYTES_MAX: usize = 4 << 20;
+
+/// One reading.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'t> {
+    /// CLOCK_MONOTONIC, nanoseconds: half way through the reading.
+    pub(crate) at_ns: u64,
+    /// What was read, as the observer numbers its sources.
+    pub(crate) source: u32,
+    /// The bytes.
+    pub(crate) bytes: &'t [u8],
+}
+
+impl<'t> Reading<'t> {
+    /// The bytes as text, empty where they are none.
+    pub(crate) fn text(&self) -> &'t str {
+        std::str::from_utf8(self.bytes).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at_ns: u64,
+    source: u32,
+    start: usize,
+    end: usize,
+}
+
+/// Readings of one window.
+#[derive(Debug, Default)]
+pub(crate) struct Tape {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl Tape {
+    /// Forgets everything and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    /// Puts all readings of another tape behind those here, as far as there is room.
+    pub(crate) fn append(&mut self, other: &Tape) {
+        let shift = self.bytes.len();
+        if shift + other.bytes.len() <= BYTES_MAX {
+            self.bytes.extend_from_slice(&other.bytes);
+            let moved =
+                |entry: &Entry| Entry { start: entry.start + shift, end: entry.end + shift, ..*entry };
+            self.entries.extend(other.entries.iter().map(moved));
+        }
+    }
+
+    /// Reads a file of at most `bytes_max` bytes in one call. A full tape takes nothing more.
+    pub(crate) fn record(&mut self, source: u32, file: &File, bytes_max: usize) -> io::Result<()> {
+        self.read(source, file, bytes_max, true)
+    }
+
+    /// Reads a file to its end, however many calls that takes.
+    pub(crate) fn record_all(&mut self, source: u32, file: &File) -> io::Result<()> {
+        self.read(source, file, 64 << 10, false)
+    }
+
+    fn read(&mut self, source: u32, file: &File, chunk: usize, once: bool) -> io::Result<()> {
+        let start = self.bytes.len();
+        let mut end = start;
+        let begin_ns = monotonic_ns();
+        while end + chunk <= BYTES_MAX && end - start < READING_BYTES_MAX {
+            self.bytes.resize(end + chunk, 0);
+            let outcome = file.read_at(&mut self.bytes[end..], (end - start) as u64);
+            let read = *outcome.as_ref().unwrap_or(&0);
+            end += read;
+            self.bytes.truncate(end);
+            if let Err(error) = outcome {
+                self.bytes.truncate(start);
+                return Err(error);
+            }
+            if once || read == 0 {
+                break;
+            }
+        }
+        if end > start {
+            let at_ns = begin_ns.midpoint(monotonic_ns());
+            self.entries.push(Entry { at_ns, source, start, end });
+        }
+        Ok(())
+    }
+
+    /// Keeps a number that came from no file.
+    pub(crate) fn put(&mut self, source: u32, at_ns: u64, value: u64) {
+        let start = self.bytes.len();
+        if start + 8 <= BYTES_MAX {
+            self.bytes.extend(value.to_ne_bytes());
+            self.entries.push(Entry { at_ns, source, start, end: start + 8 });
+        }
+    }
+
+    /// All readings, in the order they were made.
+    pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
+        self.entries.iter().map(|entry| Reading {
+            at_ns: entry.at_ns,
+            source: entry.source,
+            bytes: self.bytes.get(entry.start..entry.end).unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn readings_come_back_in_order() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[b'x'; 100_000]).unwrap();
+        let mut tape = Tape::default();
+        tape.record(1, &file, 10).unwrap();
+        tape.record_all(2, &file).unwrap();
+        let mut other = Tape::default();
+        other.put(3, 77, 42);
+        tape.append(&other);
+        let lengths: Vec<_> = tape.readings().map(|reading| (reading.source, reading.bytes.len())).collect();
+        assert_eq!(lengths, [(1, 10), (2, 100_000), (3, 8)]);
+        assert_eq!(tape.readings().last().unwrap().bytes, 42u64.to_ne_bytes());
+        tape.clear();
+        assert_eq!(tape.readings().count(), 0);
+    }
+
+    #[test]
+    fn a_full_tape_takes_nothing_more() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![b'x'; 8 << 20]).unwrap();
+        let mut tape = Tape::default();
+        for _ in 0..40 {
+            tape.record_all(1, &file).unwrap();
+        }
+        assert!(tape.bytes.len() <= BYTES_MAX);
+        assert!(tape.readings().all(|reading| reading.bytes.len() <= READING_BYTES_MAX + (64 << 10)));
+    }
+}

@@ -1,0 +1,321 @@
+//! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
+
+mod others;
+mod parse;
+mod watched;
+
+use crate::book::{Book, changes, ends, refused, thinned};
+use crate::tape::{Reading, Tape};
+use crate::{Edge, LoadWatch, Observer, Scene};
+use others::Others;
+use parse::{Doing, TaskStat, parse_schedstat, parse_status_switches, parse_syscall};
+use std::collections::{BTreeMap, BTreeSet};
+use tare_machine::procs;
+use tare_record::Missing;
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics::tasks;
+use tare_record::observation::{Role, Sample};
+use watched::{Source, Watched};
+
+/// Threads that are watched one by one, at most.
+const WATCHED_MAX: usize = 4096;
+/// Threads whose samples between the edges are kept, at most: those that ran most.
+const SERIES_MAX: usize = 64;
+/// Readings a second between the edges, at most: with more threads each is read less often.
+const READINGS_HZ_MAX: f64 = 4000.0;
+/// How often the slower `stat` is read, and how often new threads are looked for.
+const STAT_HZ: f64 = 5.0;
+const RESCAN_HZ: f64 = 2.0;
+/// No wait series is finer than this: waits are added when they end, and steps hide behind ticks.
+const WAIT_APART_NS: u64 = 1_000_000_000;
+
+struct Tasks {
+    watched: Vec<Watched>,
+    /// Threads that are in `watched`, gone ones included.
+    known: BTreeSet<u32>,
+    others: Others,
+    /// Why a thread of the SUT could not be opened, of the last that could not.
+    unopened: Option<Missing>,
+    /// Why what threads are doing could not be read.
+    unseen: Option<Missing>,
+    tape: Tape,
+}
+
+pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
+    Box::new(Tasks {
+        watched: Vec::new(),
+        known: BTreeSet::new(),
+        others: Others::default(),
+        unopened: None,
+        unseen: None,
+        tape: Tape::default(),
+    })
+}
+
+impl Observer for Tasks {
+    fn prepare(&mut self, scene: &Scene) {
+        self.tape.clear();
+        (self.unopened, self.unseen) = (None, None);
+        self.forget_strangers(scene);
+        for (pid, role) in processes(scene) {
+            self.discover(scene, pid, role);
+        }
+        self.others.begin(scene, &self.known);
+    }
+
+    fn edge(&mut self, _edge: &mut Edge) {
+        // The SUT first: its books are the ones that must close.
+        for role in [Role::Sut, Role::Load, Role::Tare] {
+            self.read(role, &[Source::Schedstat, Source::Stat, Source::Status]);
+        }
+    }
+
+    fn sample(&mut self, scene: &Scene, tick: u64) {
+        let sut = self.alive(Role::Sut);
+        let readings_hz = (2 * sut + self.alive(Role::Load)) as f64 * scene.sample_hz();
+        let stride = (readings_hz / READINGS_HZ_MAX).ceil().max(1.0) as u64;
+        if tick.is_multiple_of(stride) {
+            self.read(Role::Sut, &[Source::Schedstat, Source::Syscall]);
+            self.read(Role::Load, &[Source::Schedstat]);
+        }
+        if tick.is_multiple_of(scene.every(STAT_HZ) * stride) {
+            self.read(Role::Sut, &[Source::Stat]);
+            self.read(Role::Load, &[Source::Stat]);
+        }
+        if tick.is_multiple_of(scene.every(RESCAN_HZ) * stride) {
+            self.rescan(scene);
+            for role in [Role::Sut, Role::Load] {
+                self.read(role, &[Source::Status]);
+            }
+        }
+    }
+
+    fn report(&mut self, scene: &Scene, book: &mut Book) {
+        self.rescan(scene);
+        let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
+        for reading in self.tape.readings() {
+            readings.entry(reading.source).or_default().push(reading);
+        }
+        let series = self.worth_a_series(&readings);
+        for (at, watched) in (0u32..).zip(&self.watched) {
+            let of = |source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
+            if !of(Source::Schedstat).is_empty() {
+                report_watched(scene, watched, &of, series.contains(&at), book);
+            }
+        }
+        self.others.report(scene, &self.known, book);
+        self.report_absences(scene, book);
+    }
+}
+
+/// Every process whose threads are watched, and as what. Tare's own generator threads are told apart later.
+fn processes(scene: &Scene) -> Vec<(u32, Role)> {
+    let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
+    let sut = family(&scene.watch.sut_pids);
+    let mut found: Vec<(u32, Role)> = sut.iter().map(|&pid| (pid, Role::Sut)).collect();
+    if let LoadWatch::Process(pids) = &scene.watch.load {
+        let load = family(pids).into_iter().filter(|pid| !sut.contains(pid));
+        found.extend(load.map(|pid| (pid, Role::Load)));
+    }
+    found.push((scene.own_pid, Role::Tare));
+    found
+}
+
+impl Tasks {
+    /// Drops threads that are gone, and those that have another role in this window than in the last.
+    fn forget_strangers(&mut self, scene: &Scene) {
+        let processes = processes(scene);
+        self.watched.retain_mut(|watched| {
+            let role = processes.iter().find(|(pid, _)| *pid == watched.pid).map(|(_, role)| *role);
+            let same = role.map(|role| role_of_thread(scene, watched.tid, role)) == Some(watched.role);
+            same && watched.is_there()
+        });
+        self.known = self.watched.iter().map(|watched| watched.tid).collect();
+    }
+
+    /// Looks for new threads of the processes that are watched, and for new children of those.
+    fn rescan(&mut self, scene: &Scene) {
+        let mut pids: BTreeMap<u32, Role> = BTreeMap::new();
+        for watched in self.watched.iter().filter(|watched| !watched.gone) {
+            let role = if watched.pid == scene.own_pid { Role::Tare } else { watched.role };
+            pids.insert(watched.pid, role);
+        }
+        for (pid, role) in pids {
+            self.discover(scene, pid, role);
+            if pid != scene.own_pid {
+                for child in procs::children(&scene.root, pid) {
+                    self.discover(scene, child, role);
+                }
+            }
+        }
+    }
+
+    fn discover(&mut self, scene: &Scene, pid: u32, role: Role) {
+        for tid in procs::tasks_of(&scene.root, pid) {
+            if self.known.contains(&tid) || self.watched.len() >= WATCHED_MAX {
+                continue;
+            }
+            match Watched::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
+                Ok(watched) => {
+                    self.known.insert(tid);
+                    self.watched.push(watched);
+                    self.read_one(self.watched.len() - 1, &[Source::Schedstat, Source::Stat, Source::Status]);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
+            }
+        }
+    }
+
+    fn alive(&self, role: Role) -> usize {
+        self.watched.iter().filter(|watched| watched.role == role && !watched.gone).count()
+    }
+
+    fn read(&mut self, role: Role, sources: &[Source]) {
+        for at in 0..self.watched.len() {
+            if self.watched[at].role == role && !self.watched[at].gone {
+                self.read_one(at, sources);
+            }
+        }
+    }
+
+    fn read_one(&mut self, at: usize, sources: &[Source]) {
+        let Tasks { watched, tape, unseen, .. } = self;
+        let Some(watched) = watched.get_mut(at) else { return };
+        for &source in sources {
+            let Some(file) = watched.file(source) else { continue };
+            match tape.record(source.number(at as u32), file, source.bytes_max()) {
+                Ok(()) => {}
+                Err(error) if source == Source::Syscall && is_forbidden(&error) => {
+                    *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
+                    watched.forbid_syscall();
+                }
+                // ESRCH: it has ended, and its files with it.
+                Err(_) => {
+                    watched.gone = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The threads of the SUT and the generator that ran most.
+    fn worth_a_series(&self, readings: &BTreeMap<u32, Vec<Reading>>) -> BTreeSet<u32> {
+        let mut ran: Vec<(u64, u32)> = Vec::new();
+        for (at, watched) in (0u32..).zip(&self.watched) {
+            let all = readings.get(&Source::Schedstat.number(at)).map_or(&[][..], Vec::as_slice);
+            if let ([first, .., last], true) = (all, watched.role != Role::Tare) {
+                let run = |reading: &Reading| parse_schedstat(reading.text()).map_or(0, |(run, _)| run);
+                ran.push((run(last).saturating_sub(run(first)), at));
+            }
+        }
+        ran.sort_unstable_by(|one, other| other.cmp(one));
+        ran.into_iter().take(SERIES_MAX).map(|(_, at)| at).collect()
+    }
+
+    fn report_absences(&self, scene: &Scene, book: &mut Book) {
+        let sut_seen = self.watched.iter().any(|watched| watched.role == Role::Sut);
+        let nobody = match (&self.unopened, scene.watch.sut_pids.is_empty()) {
+            (Some(reason), _) => reason.clone(),
+            (None, true) => Missing::new("the SUT is not seen from here"),
+            (None, false) => Missing::new("the SUT's processes are gone"),
+        };
+        for &metric in tasks::DESCRIPTORS {
+            let is_sample = metric.id.starts_with(tasks::SAMPLES.id);
+            match (&self.unseen, sut_seen) {
+                (_, false) => book.absent(metric, None, nobody.clone()),
+                (Some(reason), true) if is_sample => book.absent(metric, None, reason.clone()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_forbidden(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+/// Threads of this process are tare's, but for those that make the load.
+fn role_of_thread(scene: &Scene, tid: u32, role: Role) -> Role {
+    match (&scene.watch.load, role) {
+        (LoadWatch::Threads(tids), Role::Tare) if tids.contains(&tid) => Role::Load,
+        _ => role,
+    }
+}
+
+/// Makes a thread's readings into columns.
+fn report_watched<'t>(
+    scene: &Scene,
+    watched: &Watched,
+    of: &dyn Fn(Source) -> &'t [Reading<'t>],
+    series: bool,
+    book: &mut Book,
+) {
+    let stats: Vec<(u64, TaskStat)> = parsed(of(Source::Stat), parse::parse_stat);
+    let started_ns = scene.started_ns(watched.start_ticks);
+    let name = stats.last().map(|(_, stat)| stat.name.clone());
+    let subject = book.task(watched.task(name, started_ns <= book.begin_ns()));
+    // One that started in the window had used nothing when it did.
+    let origin = (started_ns > book.begin_ns()).then_some(started_ns.min(book.end_ns()));
+    let from_origin = |samples: Vec<Sample>| {
+        let first_ns = samples.first().map_or(0, |sample| sample.at_ns);
+        let origin = origin.filter(|_| !samples.is_empty());
+        let zero = origin.map(|at_ns| Sample { at_ns: at_ns.min(first_ns), value: 0.0 });
+        zero.into_iter().chain(samples).collect::<Vec<_>>()
+    };
+    let schedstat = parsed(of(Source::Schedstat), parse_schedstat);
+    let run = from_origin(column(&schedstat, |(run, _)| *run));
+    let wait = from_origin(column(&schedstat, |(_, wait)| *wait));
+    let apart_ns = if series { WAIT_APART_NS } else { u64::MAX };
+    book.column(&tasks::RUN_NS, subject.clone(), if series { run } else { ends(run) });
+    book.column(&tasks::WAIT_NS, subject.clone(), thinned(wait, apart_ns));
+    type Field = fn(&TaskStat) -> u64;
+    let counters: [(&Descriptor, Field); 4] = [
+        (&tasks::USER_NS, |stat| stat.user_ns),
+        (&tasks::SYSTEM_NS, |stat| stat.system_ns),
+        (&tasks::MINOR_FAULTS, |stat| stat.minor_faults),
+        (&tasks::MAJOR_FAULTS, |stat| stat.major_faults),
+    ];
+    for (metric, field) in counters {
+        book.column(metric, subject.clone(), ends(from_origin(column(&stats, field))));
+    }
+    book.column(&tasks::LAST_CPU, subject.clone(), changes(column(&stats, |stat| stat.last_cpu)));
+    let switches = parsed(of(Source::Status), parse_status_switches);
+    let voluntary = from_origin(column(&switches, |(voluntary, _)| *voluntary));
+    let involuntary = from_origin(column(&switches, |(_, involuntary)| *involuntary));
+    book.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), ends(voluntary));
+    book.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), ends(involuntary));
+    report_doing(watched, of(Source::Syscall), subject, book);
+}
+
+/// Counts what each look found the thread doing.
+fn report_doing(watched: &Watched, looks: &[Reading], subject: Subject, book: &mut Book) {
+    let (Some(first), Some(last)) = (looks.first(), looks.last()) else { return };
+    let mut counts: BTreeMap<Doing, u64> = BTreeMap::new();
+    for look in looks {
+        *counts.entry(parse_syscall(look.text(), |fd| watched.is_on_disk(fd))).or_default() += 1;
+    }
+    let all: [(&Descriptor, Option<Doing>); 7] = [
+        (&tasks::SAMPLES, None),
+        (&tasks::SAMPLES_RUNNABLE, Some(Doing::Runnable)),
+        (&tasks::SAMPLES_EVENT, Some(Doing::Event)),
+        (&tasks::SAMPLES_LOCK, Some(Doing::Lock)),
+        (&tasks::SAMPLES_DISK, Some(Doing::Disk)),
+        (&tasks::SAMPLES_TIMER, Some(Doing::Timer)),
+        (&tasks::SAMPLES_OTHER, Some(Doing::Other)),
+    ];
+    for (metric, doing) in all {
+        let count = doing.map_or(looks.len() as u64, |doing| counts.get(&doing).copied().unwrap_or(0));
+        let begin = Sample { at_ns: book.begin_ns().min(first.at_ns), value: 0.0 };
+        let end = Sample { at_ns: last.at_ns, value: count as f64 };
+        book.column(metric, subject.clone(), vec![begin, end]);
+    }
+}
+
+fn parsed<T>(readings: &[Reading], parse: impl Fn(&str) -> Option<T>) -> Vec<(u64, T)> {
+    readings.iter().filter_map(|reading| Some((reading.at_ns, parse(reading.text())?))).collect()
+}
+
+fn column<T>(readings: &[(u64, T)], value: impl Fn(&T) -> u64) -> Vec<Sample> {
+    readings.iter().map(|(at_ns, read)| Sample { at_ns: *at_ns, value: value(read) as f64 }).collect()
+}

@@ -1,0 +1,194 @@
+//! The files of a thread, from text to numbers.
+
+use crate::scene::USER_TICK_NS;
+
+/// What of `/proc/PID/task/TID/stat` is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TaskStat {
+    pub(super) name: String,
+    pub(super) minor_faults: u64,
+    pub(super) major_faults: u64,
+    pub(super) user_ns: u64,
+    pub(super) system_ns: u64,
+    pub(super) last_cpu: u64,
+}
+
+pub(super) fn parse_stat(text: &str) -> Option<TaskStat> {
+    let (_, rest) = text.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut fields = rest.split_ascii_whitespace();
+    // `nth` counts on from the last one taken: the field numbers of proc(5) are behind.
+    let mut skip = |count: usize| fields.nth(count)?.parse::<u64>().ok();
+    let minor_faults = skip(7)?; // 10
+    let major_faults = skip(1)?; // 12
+    let user = skip(1)?; // 14
+    let system = skip(0)?; // 15
+    let last_cpu = skip(23)?; // 39
+    Some(TaskStat {
+        name: name.to_string(),
+        minor_faults,
+        major_faults,
+        user_ns: user.checked_mul(USER_TICK_NS)?,
+        system_ns: system.checked_mul(USER_TICK_NS)?,
+        last_cpu,
+    })
+}
+
+/// Run and wait, nanoseconds.
+pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut fields = text.split_ascii_whitespace();
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// Voluntary and involuntary context switches.
+pub(super) fn parse_status_switches(text: &str) -> Option<(u64, u64)> {
+    let field = |name: &str| {
+        let line = text.lines().rev().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse().ok()
+    };
+    Some((field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?))
+}
+
+/// What a look found a thread doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Doing {
+    Runnable,
+    Event,
+    Lock,
+    Disk,
+    Timer,
+    Other,
+}
+
+/// Reads `/proc/PID/task/TID/syscall`: `running`, or the number of the system call that it sleeps in with its
+/// arguments, or -1 when it sleeps outside of one (a page fault). `is_on_disk` is asked about the file that a
+/// plain read or write is on.
+pub(super) fn parse_syscall(text: &str, is_on_disk: impl Fn(u64) -> bool) -> Doing {
+    if text.starts_with("running") {
+        return Doing::Runnable;
+    }
+    let mut fields = text.split_ascii_whitespace();
+    let Some(number) = fields.next().and_then(|field| field.parse::<i64>().ok()) else { return Doing::Other };
+    let is_in = |calls: &[i64]| calls.contains(&number);
+    let first_argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
+    match number {
+        _ if is_in(EVENT) => Doing::Event,
+        _ if is_in(LOCK) => Doing::Lock,
+        _ if is_in(DISK) => Doing::Disk,
+        _ if is_in(TIMER) => Doing::Timer,
+        _ if is_in(READ_OR_WRITE) => {
+            let mut first_argument = first_argument;
+            if first_argument().is_some_and(is_on_disk) { Doing::Disk } else { Doing::Event }
+        }
+        _ => Doing::Other,
+    }
+}
+
+/// Calls that every architecture has, and those that only the older ones have.
+const EVENT: &[i64] = &[
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_getevents,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+];
+
+/// The last is `futex_wait` (Linux 6.7), the same number everywhere.
+const LOCK: &[i64] = &[libc::SYS_futex, libc::SYS_futex_waitv, 455];
+
+const DISK: &[i64] = &[
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sync,
+    libc::SYS_syncfs,
+    libc::SYS_msync,
+    libc::SYS_sync_file_range,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_preadv,
+    libc::SYS_pwritev,
+    libc::SYS_preadv2,
+    libc::SYS_pwritev2,
+    libc::SYS_openat,
+    libc::SYS_fallocate,
+    libc::SYS_ftruncate,
+    libc::SYS_renameat2,
+    libc::SYS_unlinkat,
+    libc::SYS_getdents64,
+];
+
+const TIMER: &[i64] = &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+
+const READ_OR_WRITE: &[i64] = &[libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAT: &str = "71 (a) b) S 1 71 71 0 -1 4194560 100 101 102 103 14 15 16 17 20 0 3 0 4567 1000 10 \
+        18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0";
+
+    #[test]
+    fn numbers_stand_where_proc_5_says() {
+        let stat = parse_stat(STAT).unwrap();
+        let wanted = TaskStat {
+            name: "a) b".into(),
+            minor_faults: 100,
+            major_faults: 102,
+            user_ns: 140_000_000,
+            system_ns: 150_000_000,
+            last_cpu: 1,
+        };
+        assert_eq!(stat, wanted);
+        assert_eq!(parse_schedstat("12 34 5\n"), Some((12, 34)));
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
+        assert_eq!(parse_status_switches(status), Some((7, 8)));
+    }
+
+    #[test]
+    fn looks_are_sorted_by_what_they_found() {
+        let doing = |text: &str| parse_syscall(text, |fd| fd == 0x11);
+        assert_eq!(doing("running\n"), Doing::Runnable);
+        assert_eq!(doing(&format!("{} 0x5 0x7ffe\n", libc::SYS_epoll_pwait)), Doing::Event);
+        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_futex)), Doing::Lock);
+        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_read)), Doing::Event);
+        assert_eq!(doing(&format!("{} 0x11\n", libc::SYS_read)), Doing::Disk);
+        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_fsync)), Doing::Disk);
+        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_clock_nanosleep)), Doing::Timer);
+        for text in ["-1 0x7ffd 0x55\n", "", "x", "99999 0x0\n"] {
+            assert_eq!(doing(text), Doing::Other, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_or_garbled_file_is_refused_or_right(cut in 0..STAT.len(), text in "\\PC{0,80}") {
+            parse_stat(&text);
+            parse_schedstat(&text);
+            parse_status_switches(&text);
+            parse_syscall(&text, |_| false);
+            if let Some(stat) = parse_stat(&STAT[..cut]) {
+                prop_assert_eq!(stat.user_ns, 140_000_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Books of real processes: a busy loop, a sleeper, threads that come and go.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tare_machine::{Root, procs};
+use tare_observe::{LoadWatch, Observers, Watch};
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics::{clock, cpus, tasks};
+use tare_record::observation::{Observation, Role, Task};
+
+struct Reaped(Child);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn shell(script: &str) -> Reaped {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::null());
+    Reaped(command.spawn().unwrap())
+}
+
+fn watch(sut: &[&Reaped]) -> Watch {
+    let cpus = tare_sys::affinity::get(0).unwrap();
+    Watch {
+        sut_pids: sut.iter().map(|child| child.0.id()).collect(),
+        load: LoadWatch::None,
+        sut_cpus: cpus[..1].to_vec(),
+        load_cpus: cpus[cpus.len() - 1..].to_vec(),
+        observer_cpus: Vec::new(),
+        sample_hz: 20.0,
+        clock: false,
+    }
+}
+
+/// A window that is open until `done`, and a second at most of waiting for it.
+fn window(observers: &Observers, done: impl Fn() -> bool) -> Observation {
+    observers.begin();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    observers.end()
+}
+
+fn task(observation: &Observation, child: &Reaped) -> Subject {
+    let at = observation.tasks.iter().position(|task| task.pid == child.0.id()).expect("not watched");
+    Subject::Task(at as u32)
+}
+
+fn grown(observation: &Observation, metric: &Descriptor, subject: &Subject) -> f64 {
+    observation.delta(metric, subject).ok().unwrap()
+}
+
+#[test]
+fn a_busy_loop_and_a_sleeper() {
+    let busy = shell("while :; do :; done");
+    let sleeper = shell("read line");
+    let observers = Observers::start(watch(&[&busy, &sleeper]), &Root::live()).unwrap();
+    let schedstat = format!("/proc/{}/schedstat", busy.0.id());
+    let run_ns = || {
+        let text = std::fs::read_to_string(&schedstat).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let start_ns = run_ns();
+    let observation = window(&observers, || run_ns() > start_ns + 1_000_000_000);
+    let (busy, sleeper) = (task(&observation, &busy), task(&observation, &sleeper));
+    let wall = observation.wall_ns() as f64;
+
+    // Every moment of a loop is run or wait; ticks and the edges blur it.
+    let run = grown(&observation, &tasks::RUN_NS, &busy);
+    let wait = grown(&observation, &tasks::WAIT_NS, &busy);
+    assert!(run >= 0.9e9, "{run}");
+    assert!((0.95..1.05).contains(&((run + wait) / wall)), "{run} + {wait} of {wall}");
+    let shares = grown(&observation, &tasks::USER_NS, &busy) + grown(&observation, &tasks::SYSTEM_NS, &busy);
+    assert!((0.9..1.1).contains(&(shares / run)), "{shares} of {run}");
+    assert!(observation.column(&tasks::RUN_NS, &busy).unwrap().samples.len() > 2);
+    assert!(observation.last(&tasks::LAST_CPU, &busy).value().is_some());
+    assert!(grown(&observation, &tasks::RUN_NS, &sleeper) < 0.01 * wall);
+
+    // Where looking is allowed, the loop was runnable and the sleeper waited for its pipe.
+    if let Some(&looks) = observation.delta(&tasks::SAMPLES, &busy).value() {
+        assert_eq!(grown(&observation, &tasks::SAMPLES_RUNNABLE, &busy), looks);
+        let looks = grown(&observation, &tasks::SAMPLES, &sleeper);
+        assert_eq!(grown(&observation, &tasks::SAMPLES_EVENT, &sleeper), looks);
+    }
+    assert!(observation.tasks_of(Role::Tare).any(|(_, task)| task.name == "tare-observe"));
+}
+
+#[test]
+fn processes_that_come_and_go_in_a_window() {
+    let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let parent = shell(&format!("sleep 0.2; sh -c '{spin}'; read line"));
+    let observers = Observers::start(watch(&[&parent]), &Root::live()).unwrap();
+    let root = Root::live();
+    let pid = parent.0.id();
+    let waiting = || {
+        // `read` is a builtin: the shell has no child left once the loop is done.
+        let seconds = procs::stat(&root, pid).is_ok() && procs::children(&root, pid).is_empty();
+        seconds
+            && std::fs::read_to_string(format!("/proc/{pid}/syscall"))
+                .is_ok_and(|text| text.starts_with("0 "))
+    };
+    let observation = window(&observers, waiting);
+    let sut: Vec<_> = observation.tasks_of(Role::Sut).collect();
+    let came = |(_, task): &&(u32, &Task)| task.pid != pid && !task.present_at_begin;
+    let (at, child) = sut.iter().find(came).expect("the child was not found");
+    assert!(!child.present_at_end);
+    let subject = Subject::Task(*at);
+    let first = observation.column(&tasks::RUN_NS, &subject).unwrap().samples[0];
+    assert_eq!(first.value, 0.0);
+    assert!(first.at_ns >= observation.begin_ns && first.at_ns <= observation.end_ns);
+}
+
+#[test]
+fn whoever_else_ran_is_named() {
+    let sut = shell("read line");
+    let neighbour = shell("while :; do :; done");
+    let observers = Observers::start(watch(&[&sut]), &Root::live()).unwrap();
+    let stat = format!("/proc/{}/schedstat", neighbour.0.id());
+    let run_ns =
+        || std::fs::read_to_string(&stat).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
+    let start_ns = run_ns();
+    let observation = window(&observers, || run_ns() > start_ns + 300_000_000);
+    let subject = task(&observation, &neighbour);
+    let other = observation.tasks_of(Role::Other).find(|(_, task)| task.pid == neighbour.0.id()).unwrap();
+    assert_eq!(other.1.name, "sh");
+    assert!(grown(&observation, &tasks::RUN_NS, &subject) >= 0.2e9);
+    assert!(observation.last(&tasks::LAST_CPU, &subject).value().is_some());
+}
+
+#[test]
+fn cpus_are_there_and_what_is_not_is_said() {
+    let sut = shell("read line");
+    let observers = Observers::start(Watch { clock: true, ..watch(&[&sut]) }, &Root::live()).unwrap();
+    assert_eq!(observers.end(), Observation::default());
+    let deadline = Instant::now() + Duration::from_millis(300);
+    let observation = window(&observers, || Instant::now() > deadline);
+    let wall = observation.wall_ns() as f64;
+    let cpu = Subject::Cpu(tare_sys::affinity::get(0).unwrap()[0]);
+    let idle = grown(&observation, &cpus::IDLE_NS, &cpu);
+    assert!((0.0..=wall * 1.1).contains(&idle), "{idle} of {wall}");
+    for metric in [&cpus::TASK_RUN_NS, &cpus::SWITCHES, &cpus::IDLE_EXITS] {
+        let said = !observation.why_absent(metric, &cpu).why.contains("was not observed");
+        assert!(observation.delta(metric, &cpu).value().is_some_and(|&value| value >= 0.0) || said);
+    }
+    assert!(!observation.why_absent(&cpus::IDLE_EXIT_COST_NS, &cpu).why.contains("was not observed"));
+    if let Some(&hz) = observation.last(&clock::EFFECTIVE_HZ, &cpu).value() {
+        assert!((4e8..8e9).contains(&hz), "{hz}");
+    }
+    observers.stop();
+}
+
+#[test]
+fn a_server_that_is_not_seen_is_said_so() {
+    let observers = Observers::start(watch(&[]), &Root::live()).unwrap();
+    let observation = window(&observers, || true);
+    assert!(observation.sut_groups.is_empty());
+    let why = observation.why_absent(&tasks::RUN_NS, &Subject::Task(0)).why;
+    assert_eq!(why, "the SUT is not seen from here");
+}
