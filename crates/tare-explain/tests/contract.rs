@@ -1,0 +1,98 @@
+//! The JSON form: every key that scripts rely on, with its type.
+
+mod support;
+
+use serde_json::Value;
+use support::*;
+use tare_explain::explain;
+
+fn json() -> Value {
+    let scene = Scene { threads: vec![server(0.6, 0.1), generator(0.97, 0.0)], ..Scene::default() };
+    serde_json::to_value(explain(&with_saturating(64, &scene, &Scene::default()))).unwrap()
+}
+
+/// `path` with `/` between keys; `0` takes the first of a list.
+fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    value.pointer(&format!("/{path}")).unwrap_or_else(|| panic!("{path} is not there"))
+}
+
+#[test]
+fn every_key_of_the_contract_is_there() {
+    let json = json();
+    for path in ["workload", "limit", "gross_is", "gross/unit", "net/unit", "net/transport"] {
+        assert!(at(&json, path).is_string(), "{path}");
+    }
+    for path in ["findings/0/cause", "findings/0/remedy", "findings/0/confirm", "tare/0/cause"] {
+        assert!(at(&json, path).is_string(), "{path}");
+    }
+    let numbers = [
+        "schema",
+        "gross/value",
+        "gross/ci95/0",
+        "gross/ci95/1",
+        "net/value",
+        "net/ci95/1",
+        "net/cpus",
+        "net/ref_clock_hz",
+        "tare/0/ln_share",
+        "tare/0/ci95/0",
+        "findings/0/effect_ln",
+        "findings/0/confidence",
+        "findings/0/evidence/0/value",
+        "ledger/residual_ratio",
+        "ledger/sut/wall_s",
+        "ledger/sut/run_s",
+        "ledger/sut/wait_s/throttled",
+        "ledger/sut/wait_s/preempted",
+        "ledger/sut/wait_s/own",
+        "ledger/sut/blocked_s/event",
+        "ledger/sut/blocked_s/lock",
+        "ledger/load/run_s",
+        "ledger/cpus/0/cpu",
+        "ledger/cpus/0/sut",
+        "ledger/cpus/0/load",
+        "ledger/cpus/0/tare",
+        "ledger/cpus/0/others",
+        "ledger/cpus/0/throttled",
+        "ledger/cpus/0/steal",
+        "ledger/cpus/0/irq",
+        "ledger/cpus/0/idle",
+        "ledger/cpus/0/share/user",
+        "ledger/cpus/0/share/system",
+        "ledger/cpus/0/share/softirq",
+        "requests/count",
+        "requests/errors/connect",
+        "requests/errors/timeout",
+        "requests/errors/status",
+        "requests/cpu_ns_per_request/sut",
+        "requests/cpu_ns_per_request/load",
+        "requests/switches_per_request/voluntary",
+        "requests/switches_per_request/involuntary",
+        "latency_ns/p50",
+        "latency_ns/p90",
+        "latency_ns/p99",
+        "latency_ns/p99_9",
+        "latency_ns/max",
+        "latency_ns/mean",
+        "latency_ns/stdev",
+    ];
+    for path in numbers {
+        assert!(at(&json, path).is_number(), "{path}: {}", at(&json, path));
+    }
+    assert_eq!(at(&json, "schema"), 1);
+    assert!(at(&json, "valid").is_boolean());
+    assert!(at(&json, "warnings").is_array() && at(&json, "machine").is_object());
+    assert!(at(&json, "ledger/regime").is_object());
+    assert_eq!(at(&json, "trials").as_array().map(Vec::len), Some(6));
+    for warning in at(&json, "warnings").as_array().unwrap() {
+        assert!(["id", "text", "hint"].iter().all(|key| warning[key].is_string()));
+    }
+}
+
+#[test]
+fn a_missing_net_says_why() {
+    let scene = Scene { threads: vec![generator(0.97, 0.0)], ..Scene::default() };
+    let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
+    assert!(at(&json, "net/missing").is_string());
+    assert_eq!(at(&json, "ledger/sut"), &Value::Null);
+}
