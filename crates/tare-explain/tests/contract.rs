@@ -8,7 +8,8 @@ use tare_explain::explain;
 
 fn json() -> Value {
     let scene = Scene { threads: vec![server(0.6, 0.1), generator(0.97, 0.0)], ..Scene::default() };
-    serde_json::to_value(explain(&with_saturating(64, &scene, &Scene::default()))).unwrap()
+    serde_json::to_value(explain(&with_saturating(64, &scene, &Scene::default())))
+        .expect("an outcome is data")
 }
 
 /// `path` with `/` between keys; `0` takes the first of a list.
