@@ -50,6 +50,15 @@ pub(crate) enum Block {
     Table(Table),
     /// Things to read one by one: findings, warnings.
     Notes(Vec<Note>),
+    /// The few figures that matter most, large. Text media leave this and the drawings below out: the same
+    /// figures stand in a table beside them.
+    Figures(Vec<Figure>),
+    /// How one figure becomes another, step by step.
+    Steps(Vec<Step>),
+    /// Wholes and their parts.
+    Bars(Bars),
+    /// Lines over a common axis.
+    Chart(Chart),
 }
 
 /// Rows and columns.
@@ -108,4 +117,98 @@ pub(crate) struct Note {
     pub body: String,
     /// What follows from it, by label (`hint`, `do`, `confirm`).
     pub lines: Vec<(&'static str, String)>,
+}
+
+/// One figure, shown large.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Figure {
+    pub label: &'static str,
+    pub value: Text,
+    /// How sure it is and what it holds for.
+    pub notes: Vec<String>,
+}
+
+/// What a mark stands for. The medium chooses a colour for each, the legend has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hue {
+    Server,
+    Load,
+    Tare,
+    Others,
+    Throttled,
+    Steal,
+    Irq,
+    Idle,
+    Net,
+}
+
+/// One step of a waterfall.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub label: String,
+    /// Where it begins and ends, as shares of the largest end of any step.
+    pub span: [f64; 2],
+    /// The figure beside it.
+    pub figure: String,
+    /// What it means, for those who ask.
+    pub meaning: String,
+    pub hue: Hue,
+}
+
+/// Bars of the same length, split into parts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bars {
+    pub caption: String,
+    /// Every part that occurs, in the order in which the bars show them.
+    pub legend: Vec<(Hue, String)>,
+    pub rows: Vec<Bar>,
+}
+
+/// One whole and its parts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bar {
+    pub label: String,
+    /// Share of the whole and the words for it.
+    pub parts: Vec<(Hue, f64, String)>,
+}
+
+/// Panels over one horizontal axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chart {
+    pub caption: String,
+    pub x: Axis,
+    pub panels: Vec<Panel>,
+}
+
+/// One vertical axis and its lines.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Panel {
+    pub y: Axis,
+    pub lines: Vec<Line>,
+}
+
+/// An axis from `ends[0]` to `ends[1]`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Axis {
+    pub label: String,
+    pub ends: [f64; 2],
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// A line; a new run begins where nothing was measured between two points.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Line {
+    pub name: String,
+    pub hue: Hue,
+    /// Points joined by a line, or standing alone.
+    pub joined: bool,
+    pub runs: Vec<Vec<Point>>,
+}
+
+/// A point in the axes' units, and the words for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Point {
+    pub x: f64,
+    pub y: f64,
+    pub words: String,
 }

@@ -20,8 +20,10 @@
 
 mod block;
 mod format;
+mod plot;
 mod render;
 mod sections;
+mod series;
 mod words;
 
 use sections::{Medium, Source};
@@ -39,6 +41,11 @@ pub fn terminal(record: &Record, outcome: &Outcome, style: Style) -> String {
 /// know.
 pub fn markdown(record: &Record, outcome: &Outcome) -> String {
     render::markdown::render(&sections::build(&Source { record, outcome }, Medium::Markdown))
+}
+
+/// The result as one HTML page that needs nothing but itself: no network, no fonts, no scripts.
+pub fn html(record: &Record, outcome: &Outcome) -> String {
+    render::html::render(&sections::build(&Source { record, outcome }, Medium::Page))
 }
 
 /// The result as CSV: for http one row per trial, then gross and net; for commands the columns of hyperfine's

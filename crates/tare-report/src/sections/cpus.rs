@@ -1,8 +1,8 @@
 //! Each CPU: whose it was, and in which mode it was busy.
 
 use super::{Medium, Section, Source};
-use crate::block::{Block, Column, Row, Table, Text, Tone};
-use crate::format::hundredths;
+use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
+use crate::format::{hundredths, percent};
 use tare_record::outcome::CpuLedger;
 
 pub(crate) static SECTION: Section =
@@ -31,7 +31,37 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("%kernel", 4),
         Column::figures("%softirq", 4),
     ];
-    vec![Block::Table(Table { columns, rows: cpus.iter().map(row).collect() })]
+    let table = Table { columns, rows: cpus.iter().map(row).collect() };
+    vec![Block::Bars(bars(cpus, who)), Block::Table(table)]
+}
+
+/// A part of a CPU's time: its mark, its name, its share.
+type Part<'a> = (Hue, &'a str, fn(&CpuLedger) -> f64);
+
+/// Whose each CPU was.
+fn bars(cpus: &[CpuLedger], who: &str) -> Bars {
+    let parts: [Part; 8] = [
+        (Hue::Server, who, |cpu| cpu.sut),
+        (Hue::Load, "load generator", |cpu| cpu.load),
+        (Hue::Tare, "tare", |cpu| cpu.tare),
+        (Hue::Others, "others", |cpu| cpu.others),
+        (Hue::Throttled, "throttled", |cpu| cpu.throttled),
+        (Hue::Steal, "steal", |cpu| cpu.steal),
+        (Hue::Irq, "interrupts", |cpu| cpu.irq),
+        (Hue::Idle, "idle", |cpu| cpu.idle),
+    ];
+    let bar = |cpu: &CpuLedger| Bar {
+        label: format!("CPU {}", cpu.cpu),
+        parts: parts
+            .iter()
+            .map(|(hue, name, share)| (*hue, share(cpu), format!("{name} {}", percent(share(cpu)))))
+            .collect(),
+    };
+    Bars {
+        caption: "Each CPU's time".into(),
+        legend: parts.iter().map(|(hue, name, _)| (*hue, (*name).to_string())).collect(),
+        rows: cpus.iter().map(bar).collect(),
+    }
 }
 
 fn row(cpu: &CpuLedger) -> Row {

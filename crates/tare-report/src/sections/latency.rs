@@ -1,9 +1,14 @@
 //! Latency of the asked level, and what a request cost.
 
 use super::{Medium, Section, Source, join};
-use crate::block::Block;
+use crate::block::{Axis, Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds};
+use crate::plot;
+use tare_record::Reading;
+use tare_record::latency::Latencies;
 use tare_record::outcome::{LatencySummary, Outcome};
+use tare_record::plan::Purpose;
+use tare_record::trial::{HttpSample, Measure, Trial};
 
 pub(crate) static SECTION: Section =
     Section { title: "Requests", media: &[Medium::Terminal, Medium::Page], build };
@@ -21,7 +26,61 @@ fn build(source: &Source) -> Vec<Block> {
     if let Some(answers) = answers(outcome) {
         pairs.push(("answers".into(), answers));
     }
-    if pairs.is_empty() { Vec::new() } else { vec![Block::Pairs(pairs)] }
+    let mut blocks = Vec::new();
+    blocks.extend((!pairs.is_empty()).then_some(Block::Pairs(pairs)));
+    blocks.extend(percentiles(source).map(Block::Chart));
+    blocks
+}
+
+/// Points of the percentile plot for each factor of ten.
+const POINTS_PER_DECADE: usize = 24;
+/// Six nines: a longer tail has too few requests in it to be drawn.
+const NINES_MAX: f64 = 6.0;
+
+/// Latency by percentile, the horizontal axis stretched towards the tail as HdrHistogram's plots are.
+fn percentiles(source: &Source) -> Option<Chart> {
+    let all = asked_latencies(source)?;
+    let nines = (all.count() as f64).log10().clamp(1.0, NINES_MAX);
+    let points = (nines * POINTS_PER_DECADE as f64).ceil() as usize;
+    let point = |at: usize| {
+        let x = nines * at as f64 / points as f64;
+        let quantile = 1.0 - 10f64.powf(-x);
+        let ns = all.quantile_ns(quantile)? as f64;
+        let words = format!("{} % of the answers came within {}", percentile(x), seconds(ns / 1e9));
+        Some(Point { x, y: ns, words })
+    };
+    let points: Vec<Point> = (0..=points).filter_map(point).collect();
+    let highest = points.last()?.y;
+    let whole_nines = (0..=nines.floor() as u32).map(f64::from);
+    let x = Axis {
+        label: "% of the answers".into(),
+        ends: [0.0, nines],
+        ticks: whole_nines.map(|x| (x, percentile(x))).collect(),
+    };
+    let line = Line { name: "latency".into(), hue: Hue::Server, joined: true, runs: vec![points] };
+    let y = plot::from_zero("latency", highest, |ns| seconds(ns / 1e9));
+    Some(Chart { caption: "Latency by percentile".into(), x, panels: vec![Panel { y, lines: vec![line] }] })
+}
+
+/// All latencies of the asked level together: histograms are merged, percentiles never averaged.
+fn asked_latencies(source: &Source) -> Option<Latencies> {
+    let levels = &source.http()?.levels;
+    let asked = |trial: &&Trial| {
+        levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
+    };
+    let mut all = Latencies::new();
+    for trial in source.record.trials.iter().filter(asked) {
+        if let Measure::Http(HttpSample { latency: Reading::Measured(latency), .. }) = &trial.sample {
+            all.merge(latency);
+        }
+    }
+    (all.count() > 0).then_some(all)
+}
+
+/// `0`, `90`, `99`, `99.9` … for 0, 1, 2, 3 … nines, and what lies between.
+fn percentile(nines: f64) -> String {
+    let decimals = (nines.ceil() as usize).saturating_sub(2) + usize::from(nines.fract() > 0.0);
+    format!("{:.decimals$}", (1.0 - 10f64.powf(-nines)) * 100.0)
 }
 
 fn latency(latency: &LatencySummary) -> String {

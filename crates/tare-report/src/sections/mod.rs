@@ -1,12 +1,15 @@
 //! The parts of a report, one file each. A section turns the record and the outcome into blocks.
 
 mod commands;
+mod course;
 mod cpus;
+mod figures;
 mod findings;
 mod footer;
 mod latency;
 mod limit;
 mod machine;
+mod origin;
 mod scale;
 mod threads;
 mod trials;
@@ -52,12 +55,15 @@ pub(crate) struct Part {
 /// In the order in which they are read.
 static SECTIONS: &[&Section] = &[
     &limit::SECTION,
+    &origin::SECTION,
+    &figures::SECTION,
     &commands::SECTION,
     &commands::COMPARISON,
     &commands::TABLE,
     &weigh::SECTION,
     &findings::SECTION,
     &latency::SECTION,
+    &course::SECTION,
     &threads::SECTION,
     &cpus::SECTION,
     &warnings::SECTION,

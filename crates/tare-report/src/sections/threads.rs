@@ -1,8 +1,8 @@
 //! The threads of each role, as pidstat shows them.
 
 use super::{Medium, Section, Source};
-use crate::block::{Block, Column, Row, Table, Text, Tone};
-use crate::format::{NONE, count, hundredths};
+use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
+use crate::format::{NONE, count, hundredths, percent, seconds};
 use crate::words;
 use tare_record::outcome::{RoleLedger, ThreadRow};
 
@@ -21,6 +21,7 @@ fn build(source: &Source) -> Vec<Block> {
     let roles =
         [("server", &ledger.sut), ("load generator", &ledger.load), ("tare's observers", &ledger.tare)];
     let mut rows = Vec::new();
+    let mut bars = Vec::new();
     for (name, role) in roles {
         let Some(role) = role.as_ref().filter(|role| !role.threads.is_empty()) else { continue };
         if name.starts_with("tare") && role.busy_cpus < TARE_SHOWN {
@@ -30,10 +31,42 @@ fn build(source: &Source) -> Vec<Block> {
             None if name == "server" => "program",
             _ => name,
         };
+        bars.push(bar(name, role));
         rows.push(Row::Heading(Text::strong(heading(name, role))));
         rows.extend(role_rows(role));
     }
-    if rows.is_empty() { Vec::new() } else { vec![Block::Table(Table { columns: columns(), rows })] }
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let legend = PARTS.iter().map(|(hue, name, _)| (*hue, (*name).to_string())).collect();
+    let bars = Bars { caption: "Where the threads' time went".into(), legend, rows: bars };
+    vec![Block::Bars(bars), Block::Table(Table { columns: columns(), rows })]
+}
+
+/// A part of a role's time: its mark, its name, its seconds.
+type Part = (Hue, &'static str, fn(&RoleLedger) -> f64);
+
+/// All parts of a role's time.
+const PARTS: [Part; 6] = [
+    (Hue::Server, "on a CPU", |role| role.run_s),
+    (Hue::Throttled, "throttled", |role| role.wait_s.throttled),
+    (Hue::Others, "others ran", |role| role.wait_s.preempted),
+    (Hue::Load, "its own threads ran", |role| role.wait_s.own),
+    (Hue::Irq, "scheduler", |role| role.wait_s.scheduler),
+    (Hue::Idle, "asleep", |role| role.blocked_s.values().sum()),
+];
+
+fn bar(name: &str, role: &RoleLedger) -> Bar {
+    let part = |(hue, part, seconds_of): &Part| {
+        let (seconds_of, mut why) = (seconds_of(role), String::new());
+        if *hue == Hue::Idle {
+            let reasons = role.blocked_s.iter().map(|(reason, s)| format!("{reason} {}", seconds(*s)));
+            why = format!(" ({})", reasons.collect::<Vec<_>>().join(", "));
+        }
+        let share = seconds_of / role.wall_s;
+        (*hue, share, format!("{part} {} of the time, {}{why}", percent(share), seconds(seconds_of)))
+    };
+    Bar { label: name.into(), parts: PARTS.iter().map(part).collect() }
 }
 
 fn heading(name: &str, role: &RoleLedger) -> String {

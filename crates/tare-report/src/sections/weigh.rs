@@ -2,7 +2,7 @@
 
 use super::scale::Scale;
 use super::{Medium, Section, Source};
-use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
 use crate::words;
 use tare_record::outcome::{Net, NetOrMissing, TarePart};
@@ -11,7 +11,7 @@ pub(crate) static SECTION: Section =
     Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
 
 /// Parts below this share of ln are one line together.
-pub(super) const SMALL_LN: f64 = 0.001;
+const SMALL_LN: f64 = 0.001;
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
@@ -39,7 +39,12 @@ fn build(source: &Source) -> Vec<Block> {
             }
         }
     }
-    let mut blocks = vec![Block::Table(Table { columns: columns(unit), rows })];
+    let mut blocks = Vec::new();
+    if let NetOrMissing::Net(net) = &outcome.net {
+        let steps = steps(source, net, &scale);
+        blocks.extend((!steps.is_empty()).then_some(Block::Steps(steps)));
+    }
+    blocks.push(Block::Table(Table { columns: columns(unit), rows }));
     blocks.extend(remarks);
     blocks
 }
@@ -110,6 +115,45 @@ fn net_row(net: &Net, tare: &[TarePart]) -> Row {
         Text::plain(""),
         Text::dim(conditions(net)),
     ])
+}
+
+/// From gross to net, part by part. The amounts add up, so that each step begins where the last one ended.
+fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
+    let outcome = source.outcome;
+    let unit = outcome.gross.unit.as_str();
+    // Throughput that was taken comes back on the way to net; time that was added goes away.
+    let parts: Vec<(&TarePart, f64)> = outcome
+        .tare
+        .iter()
+        .filter(|part| part.ln_share.abs() >= SMALL_LN)
+        .filter_map(|part| scale.amount(part.ln_share).map(|amount| (part, -amount)))
+        .collect();
+    let mut ends = vec![outcome.gross.value];
+    ends.extend(parts.iter().scan(outcome.gross.value, |at, (_, amount)| {
+        *at += amount;
+        Some(*at)
+    }));
+    let longest = ends.iter().copied().chain([net.value]).fold(0.0, f64::max);
+    if longest <= 0.0 || !longest.is_finite() || ends.iter().any(|end| !end.is_finite()) {
+        return Vec::new();
+    }
+    let whole = |label: &str, value: f64, meaning: String, hue| Step {
+        label: label.into(),
+        span: [0.0, value / longest],
+        figure: with_unit(value, unit),
+        meaning,
+        hue,
+    };
+    let mut steps = vec![whole("gross", outcome.gross.value, "as measured".into(), Hue::Server)];
+    steps.extend(parts.iter().zip(ends.windows(2)).map(|((part, _), ends)| Step {
+        label: words::id(part.cause),
+        span: [ends[0] / longest, ends[1] / longest],
+        figure: change(scale.amount(part.ln_share), unit),
+        meaning: format!("{}: {}", words::meaning(part.cause), percent(scale.share(part.ln_share))),
+        hue: if part.ln_share > 0.0 { Hue::Throttled } else { Hue::Net },
+    }));
+    steps.push(whole("net", net.value, conditions(net), Hue::Net));
+    steps
 }
 
 /// What a net figure holds for.

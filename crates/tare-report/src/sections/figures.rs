@@ -1,0 +1,52 @@
+//! Gross, tare and net at a glance.
+
+use super::scale::Scale;
+use super::{Medium, Section, Source, weigh};
+use crate::block::{Block, Figure, Text, Tone};
+use crate::format::{NONE, logarithm, percent, spread, with_unit};
+use crate::words;
+use tare_record::outcome::NetOrMissing;
+
+pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
+
+fn build(source: &Source) -> Vec<Block> {
+    let outcome = source.outcome;
+    if outcome.trials.is_empty() || outcome.commands.len() > 1 {
+        return Vec::new();
+    }
+    let gross = &outcome.gross;
+    let told = |end: f64| with_unit(end, &gross.unit);
+    let measured = match source.http() {
+        Some(_) => words::gross_is(outcome.gross_is),
+        None => "measured, wall time per run",
+    };
+    let gross_figure = Figure {
+        label: "gross",
+        value: Text::strong(told(gross.value)),
+        notes: vec![spread(gross.value, gross.ci95, told), measured.into()],
+    };
+    let (tare_figure, net_figure) = match &outcome.net {
+        NetOrMissing::Net(net) => {
+            let total: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+            let largest = outcome.tare.iter().max_by(|a, b| a.ln_share.total_cmp(&b.ln_share));
+            let mostly = largest.filter(|part| part.ln_share > 0.0);
+            let mostly = mostly.map(|part| format!("mostly {}", words::id(part.cause)));
+            let tare = Figure {
+                label: "tare",
+                value: Text::new(percent(Scale::of(outcome).share(total)), Tone::Warn),
+                notes: vec![format!("{} ln", logarithm(total)), mostly.unwrap_or_default()],
+            };
+            let net = Figure {
+                label: "net",
+                value: Text::new(told(net.value), Tone::Good),
+                notes: vec![spread(net.value, net.ci95, told), weigh::conditions(net)],
+            };
+            (tare, net)
+        }
+        NetOrMissing::Missing(missing) => {
+            let absent = |label, why: &str| Figure { label, value: Text::dim(NONE), notes: vec![why.into()] };
+            (absent("tare", "cannot be told without net"), absent("net", &missing.why))
+        }
+    };
+    vec![Block::Figures(vec![gross_figure, tare_figure, net_figure])]
+}
