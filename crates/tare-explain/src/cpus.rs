@@ -105,8 +105,6 @@ impl Cpu {
             0.0
         };
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
-        let own_cost = readings.level(&cpus::IDLE_EXIT_COST_NS, &Subject::Cpu(cpu));
-        let idle_exit_cost_ns = own_cost.or_else(|| idle_exit_cost_ns.get(&cpu).copied()).unwrap_or(0.0);
         let mut books = Cpu {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),
@@ -114,7 +112,7 @@ impl Cpu {
             steal_s: seconds(&cpus::STEAL_NS).unwrap_or(0.0),
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
-            idle_exits_s: idle_exits * idle_exit_cost_ns / 1e9,
+            idle_exits_s: idle_exits * idle_exit_cost_ns.get(&cpu).copied().unwrap_or(0.0) / 1e9,
             ..Cpu::default()
         };
         books.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));

@@ -1,1 +1,39 @@
-//! Resolves a plan, runs trials, drives the system under test, guards the machine.
+//! Runs a sitting: resolves what was asked, starts or finds the system under test, drives load on it trial by
+//! trial while the observers watch, and leaves every finished trial on disk before the next starts.
+//!
+//! [`request`] is what the user asked for, unjudged; [`resolve`] judges it without touching anything that runs;
+//! [`http`] and [`command`] are the two kinds of sitting. Whatever is started is stopped and whatever is changed
+//! is put back when a sitting ends, fails or is interrupted; what a killed one left behind is dealt with by the
+//! next start ([`recover`]).
+
+pub mod command;
+pub mod error;
+pub mod http;
+mod load;
+mod process;
+pub mod progress;
+pub mod records;
+pub mod request;
+pub mod resolve;
+mod sitting;
+mod sut;
+
+pub use error::LabError;
+pub use sitting::{Held, Sitting};
+
+use std::path::Path;
+use tare_machine::{Root, journal};
+
+/// Stops and restores what killed runs left behind; one line for each thing done, none when there was nothing.
+/// Called at the start of every sitting.
+pub fn recover(state_dir: &Path) -> Vec<String> {
+    let journal::Recovery { stopped, restored, failed } = journal::recover(state_dir, &Root::live());
+    let stopped = stopped
+        .iter()
+        .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
+    let restored = restored.iter().map(|left| {
+        let cpus = tare_sys::affinity::format_list(&left.cpus);
+        format!("put thread {} back on CPUs {cpus}, left pinned by a run that was killed", left.tid)
+    });
+    stopped.chain(restored).chain(failed).collect()
+}

@@ -91,6 +91,11 @@ impl Observers {
         self.shared.lock().scene.watch.load = load;
     }
 
+    /// Watches other processes as the SUT, at once: a program that is started after its window was opened.
+    pub fn watch_sut(&self, pids: Vec<u32>) {
+        self.shared.lock().scene.watch.sut_pids = pids;
+    }
+
     /// Opens a window. One that is still open is dropped.
     pub fn begin(&self) {
         let mut state = self.shared.lock();

@@ -1,2 +1,37 @@
 //! The command line: arguments, wiring and exit codes. The only room that prints.
-fn main() {}
+//!
+//! Results go to standard output, everything else to standard error.
+
+mod cli;
+mod commands;
+mod failure;
+mod progress;
+mod terminal;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error),
+    };
+    let style = terminal::style(cli.color);
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(*args, style),
+        Command::Show(args) => commands::show::show(&args, style),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
+        Command::Recover => commands::recover::recover(),
+        Command::Completions { shell } => commands::completions::completions(shell),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.print(),
+    }
+}
+
+/// What a command ends with: an exit code of its own, or a failure that is printed in one place.
+type Ended = Result<ExitCode, Failure>;

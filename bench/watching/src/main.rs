@@ -1,0 +1,163 @@
+//! What watching costs. One launch of a server and of the generator; the default observers are switched on and
+//! off every slice, in pairs whose order is drawn at random; the figure is the mean log ratio of the rates.
+//!
+//! `cargo run --release -p bench-watching -- --pairs 300 --out bench/results/watching.json`
+#![allow(clippy::print_stdout)] // a program of its own, not a room
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tare_load::{Generator, LoadSpec, Target};
+use tare_machine::{Root, facts};
+use tare_observe::{LoadWatch, Observers, Watch};
+
+/// What is measured, for how long, and where the result goes.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Pairs of slices, one with and one without observers.
+    #[arg(long, default_value_t = 300)]
+    pairs: u32,
+    /// Length of a slice in milliseconds.
+    #[arg(long, default_value_t = 1000)]
+    slice_ms: u64,
+    /// Connections.
+    #[arg(long, default_value_t = 64)]
+    connections: u32,
+    /// The server: a command that prints `listening on ADDR:PORT`, by default `tare serve` beside this program.
+    #[arg(long)]
+    server: Option<PathBuf>,
+    /// Where the result goes as JSON.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// The server ends with us, also when a measurement fails.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let (server, address) = start_server(&args)?;
+    let spec = LoadSpec {
+        connections: args.connections,
+        threads: 1,
+        cpus: vec![1],
+        ..LoadSpec::new(Target::parse(&format!("http://{address}/plaintext"))?)
+    };
+    let generator = Generator::start(spec)?;
+    let watch = Watch {
+        sut_pids: vec![server.0.id()],
+        load: LoadWatch::Threads(generator.thread_ids()),
+        sut_cpus: vec![0],
+        load_cpus: vec![1],
+        observer_cpus: vec![1],
+        sample_hz: 20.0,
+        clock: true,
+    };
+    let observers = Observers::start(watch, &Root::live())?;
+    observers.set_active(false);
+    std::thread::sleep(Duration::from_secs(2));
+    let (mut off, mut on) = (Vec::new(), Vec::new());
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64 ^ u64::from(std::process::id());
+    let (mut active_s, mut cpu_ns) = (0.0, 0.0);
+    for pair in 0..args.pairs {
+        // xorshift64: one bit decides who goes first.
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let mut rates = [0.0; 2];
+        for active in if seed & 1 == 0 { [false, true] } else { [true, false] } {
+            let before = observers_cpu_ns();
+            rates[usize::from(active)] = slice(&args, &generator, &observers, active);
+            if active {
+                active_s += args.slice_ms as f64 / 1e3;
+                cpu_ns += observers_cpu_ns() - before;
+            }
+        }
+        ensure!(rates.iter().all(|rate| *rate > 0.0), "no requests in pair {pair}: is the server up?");
+        off.push(rates[0]);
+        on.push(rates[1]);
+    }
+    observers.stop();
+    generator.stop();
+    report(&args, &off, &on, cpu_ns / 1e9 / active_s)
+}
+
+/// The rate of one slice. With observers on, the slice is a whole window: begin, series, end.
+fn slice(args: &Args, generator: &Generator, observers: &Observers, active: bool) -> f64 {
+    observers.set_active(active);
+    generator.cut();
+    if active {
+        observers.begin();
+    }
+    std::thread::sleep(Duration::from_millis(args.slice_ms));
+    if active {
+        drop(observers.end());
+    }
+    let sample = generator.cut();
+    observers.set_active(false);
+    let count = sample.requests.value().copied().unwrap_or(0);
+    count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64
+}
+
+fn start_server(args: &Args) -> Result<(Server, String)> {
+    let program = match &args.server {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()?.with_file_name("tare"),
+    };
+    let mut child = Command::new(&program)
+        .args(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--cpus", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {} (build it with cargo build --release)", program.display()))?;
+    let stdout = child.stdout.take().context("the server's output is piped")?;
+    let server = Server(child);
+    let line = BufReader::new(stdout).lines().next().context("the server printed nothing")??;
+    let address = line.strip_prefix("listening on ").with_context(|| format!("not an address: {line}"))?;
+    Ok((server, address.split_whitespace().next().unwrap_or_default().to_string()))
+}
+
+/// CPU time so far of the observers' threads: all of ours but the generator's and this one's sleeps.
+fn observers_cpu_ns() -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    tasks
+        .flatten()
+        .filter(|task| {
+            let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            !name.starts_with("tare-load")
+        })
+        .filter_map(|task| {
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<f64>().ok()
+        })
+        .sum()
+}
+
+fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
+    let ratio = tare_stats::paired_log_ratio(off, on).context("no pairs")?;
+    let interval = ratio.ci95.context("fewer than two pairs")?;
+    // The cost is what is lost: the negative of the log ratio.
+    let percent = |ln: f64| (1.0 - ln.exp()) * 100.0;
+    let (cost, low, high) = (percent(ratio.value), percent(interval.hi), percent(interval.lo));
+    println!("watching costs {cost:.2} % of throughput, 95 % interval {low:.2} to {high:.2} %, {} pairs", args.pairs);
+    println!("observers' CPU time: {:.2} % of one CPU", cpus * 100.0);
+    if let Some(path) = &args.out {
+        let result = serde_json::json!({
+            "pairs": args.pairs, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
+            "cost_percent": cost, "ci95_percent": [low, high], "observers_cpus": cpus,
+            "machine": facts::read(&Root::live()),
+        });
+        std::fs::write(path, format!("{result:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

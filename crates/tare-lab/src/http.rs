@@ -1,0 +1,326 @@
+//! A sitting with a server: levels of load, trials within each, observers beside them.
+
+use crate::error::LabError;
+use crate::load;
+use crate::process::{Launch, Output, Started};
+use crate::progress::{Event, Progress};
+use crate::request::{HttpRequest, LoadRequest, SutRequest};
+use crate::resolve;
+use crate::sitting::{Held, Running, Sitting};
+use crate::sut::{self, Sut};
+use std::time::{Duration, Instant};
+use tare_load::{Gaps, Generator, LoadSpec, Pacing};
+use tare_machine::journal::{Journal, Pinned, pin_tasks};
+use tare_machine::placement::{self, Placement, Wanted};
+use tare_machine::{Root, procs};
+use tare_observe::{LoadWatch, Observers, Watch};
+use tare_record::machine::MachineFacts;
+use tare_record::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, Workload};
+use tare_record::trial::{HttpSample, Measure, Trial};
+
+/// Samples per second of the series.
+const SAMPLE_HZ: f64 = 20.0;
+/// Tracing of idle periods under the level's own load, before its trials.
+const CALIBRATION: Duration = Duration::from_millis(300);
+/// How long a foreign generator may take to open its connections; its books begin afterwards.
+const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
+/// More generator threads than this are used only when asked for.
+const LOAD_THREADS_MAX: u32 = 8;
+/// A foreign generator that runs longer than this is stopped.
+const FOREIGN_MAX: Duration = Duration::from_secs(3600);
+
+/// Weighs a server. Trials that were finished are kept whatever the end.
+pub fn weigh(request: HttpRequest, sitting: &Sitting, progress: &mut dyn Progress) -> Held {
+    let mut running = match Running::begin(sitting, progress) {
+        Ok(running) => running,
+        Err(error) => return Held { record: None, end: Err(error) },
+    };
+    let end = hold(&request, &mut running);
+    running.end(end)
+}
+
+fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError> {
+    let facts = running.facts.clone();
+    let target = resolve::target(request)?;
+    let headers = resolve::headers(&request.headers)?;
+    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
+    resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
+
+    let mut sut = open_sut(request, target, &facts, running)?;
+    let placement = place(request, &sut, &facts)?;
+    for note in &placement.notes {
+        running.progress.show(Event::Notice(note.clone()));
+    }
+    // Kept until the end: dropping it puts an attached SUT back on the CPUs it came with.
+    let journal = running.journal.clone();
+    let pinned = pin(request, &sut, &journal)?;
+    let levels = resolve::levels(request, sut.transport == Transport::Loopback);
+    running.open_record(plan(request, &sut, &placement, levels.clone()))?;
+    running.progress.show(Event::Expected { total_s: levels.iter().map(level_s).sum() });
+    running.progress.show(Event::Step(format!("weighing {}", sut.name())));
+    for (index, level) in levels.iter().enumerate() {
+        let drive = Drive { request, headers: &headers, placement: &placement, index: index as u32, level };
+        match (&request.load, level.purpose) {
+            (LoadRequest::Start(command), Purpose::Asked) => drive.foreign(command, &mut sut, running)?,
+            (LoadRequest::Pid(pid), Purpose::Asked) => drive.attached(*pid, &mut sut, running)?,
+            _ => drive.own(&mut sut, running)?,
+        }
+    }
+    drop(pinned);
+    sut.stop();
+    Ok(())
+}
+
+fn open_sut(
+    request: &HttpRequest,
+    target: Option<tare_load::Target>,
+    facts: &MachineFacts,
+    running: &mut Running<'_>,
+) -> Result<Sut, LabError> {
+    match (&request.sut, target) {
+        (SutRequest::Embedded, _) | (_, None) => {
+            let place = choose(request, facts, &[], 1)?;
+            running.progress.show(Event::Step("starting the built-in server".into()));
+            sut::embedded(&request.embedded_program, &place.sut_cpus, &running.journal, running.interrupt)
+        }
+        (SutRequest::Start(command), Some(target)) => {
+            running.progress.show(Event::Step(format!("starting {command}")));
+            let cpus = request.sut_cpus.clone().unwrap_or_default();
+            sut::start(command, target, &cpus, &running.journal, running.interrupt)
+        }
+        (SutRequest::Pid(pid), Some(target)) => sut::attach(*pid, target),
+        (SutRequest::Find, Some(target)) => {
+            let sut = sut::find(target)?;
+            if let plan::Sut::Unseen { why } = &sut.kind {
+                running.notice(
+                    "sut-unseen",
+                    why,
+                    "the books hold the generator's side only; --sut-pid names the server's process",
+                )?;
+            }
+            Ok(sut)
+        }
+    }
+}
+
+fn request_threads(request: &HttpRequest) -> Option<u32> {
+    match request.load {
+        LoadRequest::Own { threads } => threads,
+        LoadRequest::Start(_) | LoadRequest::Pid(_) => None,
+    }
+}
+
+fn place(request: &HttpRequest, sut: &Sut, facts: &MachineFacts) -> Result<Placement, LabError> {
+    let tids = tids(sut);
+    let mut allowed: Vec<u32> =
+        tids.iter().flat_map(|tid| tare_sys::affinity::get(*tid).unwrap_or_default()).collect();
+    allowed.sort_unstable();
+    allowed.dedup();
+    choose(request, facts, &allowed, tids.len() as u32)
+}
+
+fn choose(
+    request: &HttpRequest,
+    facts: &MachineFacts,
+    allowed: &[u32],
+    threads: u32,
+) -> Result<Placement, LabError> {
+    let wanted = Wanted {
+        sut_allowed: allowed,
+        sut_threads: threads,
+        load_threads: request_threads(request).unwrap_or_else(|| load_threads(facts)),
+        given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
+        given_load: request.load_cpus.as_deref().unwrap_or_default(),
+    };
+    placement::choose(facts, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}
+
+/// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
+fn load_threads(facts: &MachineFacts) -> u32 {
+    (facts.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
+}
+
+fn tids(sut: &Sut) -> Vec<u32> {
+    sut.pids.iter().flat_map(|pid| procs::tasks_of(&Root::live(), *pid)).collect()
+}
+
+/// Pins an attached SUT where that was asked for; one that tare starts is born on its CPUs.
+fn pin<'j>(request: &HttpRequest, sut: &Sut, journal: &'j Journal) -> Result<Option<Pinned<'j>>, LabError> {
+    let (Some(cpus), plan::Sut::Attached { .. }) = (&request.sut_cpus, &sut.kind) else { return Ok(None) };
+    pin_tasks(journal, &Root::live(), &tids(sut), cpus)
+        .map(Some)
+        .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
+}
+
+fn plan(request: &HttpRequest, sut: &Sut, placement: &Placement, levels: Vec<Level>) -> Plan {
+    let generator = match &request.load {
+        LoadRequest::Own { .. } => plan::Generator::Own { threads: threads(request, placement) },
+        LoadRequest::Start(command) => plan::Generator::Started { command: command.clone() },
+        LoadRequest::Pid(pid) => plan::Generator::Attached { pid: *pid },
+    };
+    Plan {
+        argv: request.argv.clone(),
+        started_unix_s: tare_sys::time::wall_s(),
+        workload: Workload::Http(HttpWorkload {
+            url: sut.target.to_string(),
+            sut: sut.kind.clone(),
+            generator,
+            transport: sut.transport,
+            levels,
+        }),
+        sut_cpus: match (&sut.kind, &request.sut_cpus) {
+            (_, Some(cpus)) => cpus.clone(),
+            (plan::Sut::Embedded, None) => placement.sut_cpus.clone(),
+            _ => Vec::new(),
+        },
+        load_cpus: match &request.load {
+            LoadRequest::Own { .. } => placement.load_cpus.clone(),
+            _ => request.load_cpus.clone().unwrap_or_default(),
+        },
+        ref_clock_hz: request.ref_clock_hz,
+    }
+}
+
+fn threads(request: &HttpRequest, placement: &Placement) -> u32 {
+    request_threads(request).unwrap_or(placement.load_cpus.len().max(1) as u32)
+}
+
+fn level_s(level: &Level) -> f64 {
+    (level.warmup_ns + u64::from(level.trials) * level.trial_ns) as f64 / 1e9 + CALIBRATION.as_secs_f64()
+}
+
+/// One level and what it takes to drive it.
+struct Drive<'a> {
+    request: &'a HttpRequest,
+    headers: &'a [(String, String)],
+    placement: &'a Placement,
+    index: u32,
+    level: &'a Level,
+}
+
+impl Drive<'_> {
+    fn watch(&self, sut: &Sut, load: LoadWatch) -> Watch {
+        Watch {
+            sut_pids: sut.pids.clone(),
+            load,
+            sut_cpus: self.placement.sut_cpus.clone(),
+            load_cpus: self.placement.load_cpus.clone(),
+            observer_cpus: self.placement.observer_cpus.clone(),
+            sample_hz: SAMPLE_HZ,
+            clock: true,
+        }
+    }
+
+    /// Our own generator: one start, then the trials back to back on the same connections.
+    fn own(&self, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+        let level = self.level;
+        let spec = LoadSpec {
+            connections: level.connections,
+            threads: threads(self.request, self.placement).min(level.connections),
+            cpus: self.placement.load_cpus.clone(),
+            pacing: level
+                .rate_hz
+                .map_or(Pacing::Closed, |rate_hz| Pacing::Open { rate_hz, gaps: Gaps::Fixed }),
+            pipeline: level.pipeline,
+            timeout_ns: resolve::nanoseconds(self.request.timeout),
+            headers: self.headers.to_vec(),
+            ..LoadSpec::new(sut.target.clone())
+        };
+        let failed = |error: tare_load::LoadError| LabError::Load {
+            what: error.to_string(),
+            last_output: String::new(),
+        };
+        let mut generator = Generator::start(&spec).map_err(failed)?;
+        let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
+        let mut answered = 0;
+        running.wait(Duration::from_nanos(level.warmup_ns), "warm-up", |seconds| {
+            Some(live_rate(&generator, seconds, &mut answered))
+        })?;
+        observers.calibrate_idle(CALIBRATION);
+        for trial in 0..level.trials {
+            let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
+            generator.cut();
+            observers.begin();
+            running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
+                Some(live_rate(&generator, seconds, &mut answered))
+            })?;
+            let observation = observers.end();
+            let sample = generator.cut();
+            sut.check_alive()?;
+            self.keep(sample, observation, running)?;
+        }
+        observers.stop();
+        generator.stop().map_err(failed)
+    }
+
+    /// Somebody else's generator, started anew for each trial: that is how it is used without us.
+    fn foreign(&self, command: &str, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+        for trial in 0..self.level.trials {
+            let words = ["sh", "-c", command].map(String::from).to_vec();
+            let cpus = self.request.load_cpus.clone().unwrap_or_default();
+            let launch = Launch { what: "the load generator", words, cpus, output: Output::Keep };
+            let mut generator = Started::launch(&launch, &running.journal)?;
+            let phase = format!("trial {}/{} of {command}", trial + 1, self.level.trials);
+            let observers = observe(self.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
+            running.wait_until(FOREIGN_SETTLE, &phase, || generator.has_ended())?;
+            observers.calibrate_idle(CALIBRATION);
+            observers.begin();
+            let begun = Instant::now();
+            let finished = running.wait_until(FOREIGN_MAX, &phase, || generator.has_ended());
+            let window_ns = resolve::nanoseconds(begun.elapsed());
+            let observation = observers.end();
+            observers.stop();
+            finished?;
+            sut.check_alive()?;
+            if !generator.has_ended() {
+                generator.stop();
+                let what = format!("did not end within {} s", FOREIGN_MAX.as_secs());
+                return Err(LabError::Load { what, last_output: generator.output() });
+            }
+            let sample = load::summary(&mut generator, window_ns)?;
+            self.keep(sample, observation, running)?;
+        }
+        Ok(())
+    }
+
+    /// Somebody else's generator that runs already: its requests cannot be counted.
+    fn attached(&self, pid: u32, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+        let observers = observe(self.watch(sut, LoadWatch::Process(vec![pid])))?;
+        observers.calibrate_idle(CALIBRATION);
+        for trial in 0..self.level.trials {
+            let phase = format!("trial {}/{} of pid {pid}", trial + 1, self.level.trials);
+            observers.begin();
+            running.wait(Duration::from_nanos(self.level.trial_ns), &phase, |_| None)?;
+            let observation = observers.end();
+            sut.check_alive()?;
+            let why = "the generator was started by somebody else; only it knows its requests";
+            self.keep(load::uncounted(observation.wall_ns(), why), observation, running)?;
+        }
+        observers.stop();
+        Ok(())
+    }
+
+    fn keep(
+        &self,
+        sample: HttpSample,
+        observation: tare_record::observation::Observation,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        let value =
+            sample.requests.value().map(|count| *count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64);
+        let seq = running.next_seq();
+        running.keep(Trial { seq, level: self.index, sample: Measure::Http(sample), observation })?;
+        running.progress.show(Event::TrialDone { seq, value, unit: "req/s" });
+        Ok(())
+    }
+}
+
+/// The rate since the last look.
+fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
+    let before = std::mem::replace(answered, generator.live().answers);
+    answered.saturating_sub(before) as f64 / seconds
+}
+
+fn observe(watch: Watch) -> Result<Observers, LabError> {
+    Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
+}

@@ -1,0 +1,204 @@
+//! A process that tare started: journalled, watched, its output kept to a bound, stopped with its whole group.
+
+use crate::error::LabError;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tare_machine::Root;
+use tare_machine::journal::{Journal, RUN_VARIABLE};
+use tare_sys::process::{self, Confinement, Ended, Signal};
+
+/// How much of a process's output is kept: enough for any generator's summary and any last words.
+const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// How long a process group may take to end when asked politely.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long reading the last output may take after the end: descendants may hold the pipe open for ever.
+const DRAIN: Duration = Duration::from_millis(300);
+const POLL: Duration = Duration::from_millis(5);
+
+/// What a process is started with.
+pub struct Launch<'a> {
+    /// For the journal and messages.
+    pub what: &'a str,
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// CPUs it is held on from its first instruction; empty: ours.
+    pub cpus: Vec<u32>,
+    /// Where its output goes.
+    pub output: Output,
+}
+
+/// Where a process's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Kept, up to a bound.
+    Keep,
+    /// To nowhere.
+    Discard,
+    /// To this terminal.
+    Show,
+}
+
+/// A started process and its group.
+pub struct Started {
+    pid: u32,
+    ended: Option<Ended>,
+    tail: Arc<Mutex<Tail>>,
+}
+
+#[derive(Default)]
+struct Tail {
+    bytes: VecDeque<u8>,
+    readers: usize,
+}
+
+impl Started {
+    /// Starts a process, after the journal knows that one is about to be.
+    pub fn launch(launch: &Launch<'_>, journal: &Journal) -> Result<Self, LabError> {
+        let (program, arguments) = launch
+            .words
+            .split_first()
+            .ok_or_else(|| LabError::usage(format!("{} is empty", launch.what), "give a program to run"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null());
+        let keep = launch.output == Output::Keep;
+        for set in [Command::stdout, Command::stderr] {
+            set(
+                &mut command,
+                match launch.output {
+                    Output::Keep => Stdio::piped(),
+                    Output::Discard => Stdio::null(),
+                    Output::Show => Stdio::inherit(),
+                },
+            );
+        }
+        let state = |error: tare_machine::journal::JournalError| LabError::State(error.to_string());
+        journal.will_start(&launch.words.join(" ")).map_err(state)?;
+        command.env(RUN_VARIABLE, journal.run_id());
+        let confinement = Confinement { cpus: launch.cpus.clone(), cgroup_procs: Vec::new() };
+        let mut child = process::spawn(&mut command, &confinement).map_err(|error| {
+            LabError::usage(format!("cannot start {} '{program}': {error}", launch.what), "check the command")
+        })?;
+        journal.started(&Root::live(), child.id()).map_err(state)?;
+        let tail = Arc::new(Mutex::new(Tail::default()));
+        if keep {
+            for pipe in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten()
+            {
+                keep_reading(pipe, &tail);
+            }
+        }
+        Ok(Started { pid: child.id(), ended: None, tail })
+    }
+
+    /// The process itself; its group has the same number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it has ended; it stays a zombie, so that its `/proc` files can still be read.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some() || process::has_ended(self.pid, false).unwrap_or(true)
+    }
+
+    /// Reaps it if it has ended.
+    pub fn reap(&mut self) -> Option<Ended> {
+        if self.ended.is_none() {
+            self.ended = process::wait4(self.pid, false).ok().flatten();
+        }
+        self.ended
+    }
+
+    /// Whether it ended with exit code 0.
+    pub fn succeeded(&mut self) -> bool {
+        self.reap().is_some_and(|ended| ended.exit_code == Some(0))
+    }
+
+    /// `exit status 3`, `ended by signal 9`, `still running`.
+    pub fn exit_description(&mut self) -> String {
+        match self.reap() {
+            Some(Ended { exit_code: Some(code), .. }) => format!("exit status {code}"),
+            Some(Ended { signal: Some(signal), .. }) => format!("ended by signal {signal}"),
+            Some(_) => "ended".into(),
+            None => "still running".into(),
+        }
+    }
+
+    /// What it printed last, waiting a moment for the rest when it has ended.
+    pub fn output(&self) -> String {
+        let deadline = Instant::now() + DRAIN;
+        while self.has_ended() && self.readers() > 0 && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
+        self.output_so_far()
+    }
+
+    /// What it has printed up to now.
+    pub fn output_so_far(&self) -> String {
+        let tail = self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (front, back) = tail.bytes.as_slices();
+        String::from_utf8_lossy(&[front, back].concat()).into_owned()
+    }
+
+    fn readers(&self) -> usize {
+        self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).readers
+    }
+
+    /// Stops the whole process group: politely, then not.
+    pub fn stop(&mut self) {
+        // An error means that nobody is left in the group.
+        if process::kill_group(self.pid, Signal::Term).is_ok() {
+            let deadline = Instant::now() + GRACE;
+            while group_alive(self.pid, self.reap().is_none()) && Instant::now() < deadline {
+                std::thread::sleep(POLL);
+            }
+            process::kill_group(self.pid, Signal::Kill).ok();
+        }
+        let deadline = Instant::now() + GRACE;
+        while self.reap().is_none() && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.ended.is_none() || group_alive(self.pid, false) {
+            self.stop();
+        }
+    }
+}
+
+/// Whether anybody is left in the group; `Cont` harms nobody who runs.
+fn group_alive(pgid: u32, leader_unreaped: bool) -> bool {
+    leader_unreaped || process::kill_group(pgid, Signal::Cont).is_ok()
+}
+
+fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    Box::new(pipe)
+}
+
+/// Empties a pipe for as long as somebody holds its other end, keeping the last bytes.
+fn keep_reading(mut pipe: Box<dyn Read + Send>, tail: &Arc<Mutex<Tail>>) {
+    let lock = |tail: &Arc<Mutex<Tail>>, act: &mut dyn FnMut(&mut Tail)| {
+        act(&mut tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    };
+    lock(tail, &mut |tail| tail.readers += 1);
+    let shared = tail.clone();
+    let read = move || {
+        let mut buffer = [0u8; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            lock(&shared, &mut |tail| {
+                tail.bytes.extend(&buffer[..count]);
+                let excess = tail.bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
+                tail.bytes.drain(..excess);
+            });
+        }
+        lock(&shared, &mut |tail| tail.readers -= 1);
+    };
+    // Without a thread the pipe fills and the process blocks on it; it is then stopped like any other.
+    if std::thread::Builder::new().name("tare-output".into()).spawn(read).is_err() {
+        lock(tail, &mut |tail| tail.readers -= 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! What the user asked for, parsed but not judged.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A request to weigh a server.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    /// Where the load goes; `None` only with the embedded server.
+    pub url: Option<String>,
+    /// The command line, for the record.
+    pub argv: Vec<String>,
+    /// Where the SUT comes from.
+    pub sut: SutRequest,
+    /// Who makes the load.
+    pub load: LoadRequest,
+    /// Open connections.
+    pub connections: u32,
+    /// Requests per second of an open loop; `None`: closed loop.
+    pub rate_hz: Option<f64>,
+    /// Requests in flight on each connection.
+    pub pipeline: u32,
+    /// Length of a trial.
+    pub trial: Duration,
+    /// How many trials.
+    pub trials: u32,
+    /// Load before the first trial.
+    pub warmup: Duration,
+    /// Give up on an answer after this.
+    pub timeout: Duration,
+    /// Extra headers, `Name: value`.
+    pub headers: Vec<String>,
+    /// CPUs to hold the SUT on.
+    pub sut_cpus: Option<Vec<u32>>,
+    /// CPUs to hold the generator on.
+    pub load_cpus: Option<Vec<u32>>,
+    /// Drive only the level that was asked for.
+    pub no_levels: bool,
+    /// Clock that net is stated at.
+    pub ref_clock_hz: Option<f64>,
+    /// How to start the embedded server: the program and its leading arguments.
+    pub embedded_program: PathBuf,
+}
+
+/// Where the SUT comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SutRequest {
+    /// Tare's own server, as a child.
+    Embedded,
+    /// Whoever answers at the URL.
+    Find,
+    /// This process and its descendants.
+    Pid(u32),
+    /// Start this and stop it afterwards.
+    Start(String),
+}
+
+/// Who makes the load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadRequest {
+    /// Tare's generator with so many threads (`None`: as many as its CPUs).
+    Own {
+        /// Threads.
+        threads: Option<u32>,
+    },
+    /// Start this for every trial.
+    Start(String),
+    /// This process, already running.
+    Pid(u32),
+}
+
+/// A request to weigh a program.
+#[derive(Debug, Clone)]
+pub struct CommandRequest {
+    /// The command line, for the record.
+    pub argv: Vec<String>,
+    /// What to run: one string for a shell, or a program with its arguments.
+    pub command: Vec<String>,
+    /// The shell; `None`: the program itself is run.
+    pub shell: Option<String>,
+    /// Counted runs; `None`: at least 10 and at least 3 s.
+    pub runs: Option<u32>,
+    /// Runs before those.
+    pub warmup: u32,
+    /// Once before the first run of each command.
+    pub setup: Option<String>,
+    /// Before each run, not timed.
+    pub prepare: Option<String>,
+    /// Once after the last run of each command.
+    pub cleanup: Option<String>,
+    /// A non-zero exit is not an error.
+    pub ignore_failure: bool,
+    /// Let the command write to this terminal.
+    pub show_output: bool,
+    /// `{name}` in the command is replaced by each value in turn.
+    pub parameters: Vec<Parameter>,
+    /// CPUs to hold the program on.
+    pub sut_cpus: Option<Vec<u32>>,
+    /// Clock that net is stated at.
+    pub ref_clock_hz: Option<f64>,
+}
+
+/// A parameter and the values it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// The name between braces.
+    pub name: String,
+    /// Its values, in order.
+    pub values: Vec<String>,
+}

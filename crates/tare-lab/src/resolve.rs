@@ -1,0 +1,128 @@
+//! Judges a request before anything is started: what cannot be carried out is a usage error here.
+
+use crate::error::LabError;
+use crate::request::{HttpRequest, LoadRequest, SutRequest};
+use tare_load::Target;
+use tare_record::machine::MachineFacts;
+use tare_record::plan::{Level, Purpose};
+
+/// Connections that saturate any server when each waits for its answer: several requests are always due.
+pub const SATURATING_CONNECTIONS: u32 = 64;
+/// A saturating level is short: only the cost per request is taken from it. At least a second, so that
+/// schedstat's tick-wise steps stay below half a per cent.
+const SATURATING_TRIAL_NS: u64 = 1_200_000_000;
+const SATURATING_TRIALS: u32 = 3;
+const SATURATING_WARMUP_NS: u64 = 500_000_000;
+
+/// Where the load goes; the embedded server's port is known only when it is up.
+pub fn target(request: &HttpRequest) -> Result<Option<Target>, LabError> {
+    let url = match (&request.url, &request.load) {
+        (Some(url), _) => Some(url.clone()),
+        (None, LoadRequest::Start(command)) => Some(url_in(command).ok_or_else(|| {
+            LabError::usage(
+                "no URL is given and none stands in the --load command",
+                "add the URL that the load goes to, so that the server can be found",
+            )
+        })?),
+        (None, _) if request.sut == SutRequest::Embedded => None,
+        (None, _) => {
+            return Err(LabError::usage("no URL is given", "add the URL that the server answers at"));
+        }
+    };
+    url.map(|url| Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))).transpose()
+}
+
+/// The last word of a command line that is a URL.
+fn url_in(command: &str) -> Option<String> {
+    let words = shell_words::split(command).ok()?;
+    words.into_iter().rev().find(|word| word.starts_with("http://") || word.starts_with("https://"))
+}
+
+/// The levels to drive. A level below saturation is followed by a saturating one, because only there can the
+/// program's cost per request be weighed; never against another host unasked.
+pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
+    let asked = Level {
+        purpose: Purpose::Asked,
+        connections: request.connections,
+        rate_hz: request.rate_hz,
+        pipeline: request.pipeline,
+        trial_ns: nanoseconds(request.trial),
+        warmup_ns: nanoseconds(request.warmup),
+        trials: request.trials,
+    };
+    let foreign = !matches!(request.load, LoadRequest::Own { .. });
+    let below_saturation =
+        foreign || request.rate_hz.is_some() || request.connections < SATURATING_CONNECTIONS;
+    let mut levels = vec![asked];
+    if below_saturation
+        && transport_is_local
+        && !request.no_levels
+        && !matches!(request.load, LoadRequest::Pid(_))
+    {
+        levels.push(Level {
+            purpose: Purpose::Saturating,
+            connections: request.connections.max(SATURATING_CONNECTIONS),
+            rate_hz: None,
+            pipeline: request.pipeline,
+            trial_ns: SATURATING_TRIAL_NS,
+            warmup_ns: SATURATING_WARMUP_NS,
+            trials: SATURATING_TRIALS,
+        });
+    }
+    levels
+}
+
+/// CPUs that were named but are not there.
+pub fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFacts) -> Result<(), LabError> {
+    let online: Vec<u32> = facts.cpus.iter().map(|cpu| cpu.cpu).collect();
+    match given.unwrap_or(&[]).iter().find(|cpu| !online.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(LabError::usage(
+            format!("{option}: there is no CPU {cpu} here"),
+            format!("online are {}", tare_sys::affinity::format_list(&online)),
+        )),
+    }
+}
+
+/// A header is a name, a colon and a value without control characters.
+pub fn headers(given: &[String]) -> Result<Vec<(String, String)>, LabError> {
+    given
+        .iter()
+        .map(|header| {
+            let bad = || LabError::usage(format!("'{header}' is not a header"), "write it as 'Name: value'");
+            let (name, value) = header.split_once(':').ok_or_else(bad)?;
+            let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+            if name.is_empty() || !name.chars().all(token) || value.chars().any(char::is_control) {
+                return Err(bad());
+            }
+            Ok((name.to_string(), value.trim().to_string()))
+        })
+        .collect()
+}
+
+pub(crate) fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_url_in_a_command() {
+        assert_eq!(
+            url_in("wrk -t4 'http://127.0.0.1:8080/a b'").as_deref(),
+            Some("http://127.0.0.1:8080/a b")
+        );
+        assert_eq!(url_in("wrk -t4"), None);
+        assert_eq!(url_in("wrk 'unclosed"), None);
+    }
+
+    #[test]
+    fn refuses_bad_headers() {
+        assert_eq!(headers(&["A: b".into()]).unwrap(), [("A".to_string(), "b".to_string())]);
+        for bad in ["", "no colon", ": x", "a b: c", "a: b\r\nc: d"] {
+            assert!(headers(&[bad.into()]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What every sitting has: the machine's facts, the journal, the record, the interrupt flag, progress.
+
+use crate::error::LabError;
+use crate::progress::{Event, Progress};
+use crate::records;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tare_machine::Root;
+use tare_machine::facts;
+use tare_machine::journal::Journal;
+use tare_record::Record;
+use tare_record::machine::MachineFacts;
+use tare_record::outcome::Warning;
+use tare_record::plan::Plan;
+use tare_record::store::Writer;
+use tare_record::trial::Trial;
+
+/// How often a wait shows the live rate and looks at the interrupt flag.
+const LIVE_EVERY: Duration = Duration::from_millis(100);
+/// How often a wait looks whether what it waits for has happened.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Where a sitting keeps its things.
+#[derive(Debug, Clone)]
+pub struct Sitting {
+    /// The record's file; `None`: a fresh one below the state directory.
+    pub record: Option<PathBuf>,
+    /// Journals of what must be undone.
+    pub state_dir: PathBuf,
+    /// Records that no file was named for.
+    pub records_dir: PathBuf,
+    /// Set from outside to end early; what was done is kept.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// A sitting that is being held.
+pub struct Running<'a> {
+    sitting: &'a Sitting,
+    /// The machine as found.
+    pub facts: MachineFacts,
+    /// What was started and turned.
+    pub journal: Rc<Journal>,
+    /// See [`Sitting::interrupt`].
+    pub interrupt: &'a AtomicBool,
+    /// Who shows progress.
+    pub progress: &'a mut dyn Progress,
+    notices: Vec<Warning>,
+    open: Option<(Plan, Writer)>,
+    trials: Vec<Trial>,
+    began: Instant,
+}
+
+impl<'a> Running<'a> {
+    /// Deals with what killed runs left, then reads the machine. Nothing is started yet.
+    pub fn begin(sitting: &'a Sitting, progress: &'a mut dyn Progress) -> Result<Self, LabError> {
+        if let Some(path) = &sitting.record {
+            check_writable(path)?;
+        }
+        for line in crate::recover(&sitting.state_dir) {
+            progress.show(Event::Notice(line));
+        }
+        let journal = Journal::create(&sitting.state_dir, &Root::live())
+            .map_err(|error| LabError::State(error.to_string()))?;
+        Ok(Running {
+            sitting,
+            facts: facts::read(&Root::live()),
+            journal: Rc::new(journal),
+            interrupt: &sitting.interrupt,
+            progress,
+            notices: Vec::new(),
+            open: None,
+            trials: Vec::new(),
+            began: Instant::now(),
+        })
+    }
+
+    /// Creates the record, now that the plan is known.
+    pub fn open_record(&mut self, plan: Plan) -> Result<(), LabError> {
+        let path = match &self.sitting.record {
+            Some(path) => path.clone(),
+            None => records::fresh_path(&self.sitting.records_dir, plan.started_unix_s)?,
+        };
+        let mut writer = Writer::create(&path, &self.facts, &plan)?;
+        for notice in &self.notices {
+            writer.notice(notice)?;
+        }
+        self.open = Some((plan, writer));
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// Keeps a warning of the run itself.
+    pub fn notice(&mut self, id: &str, text: &str, hint: &str) -> Result<(), LabError> {
+        let warning = Warning { id: id.into(), text: text.into(), hint: hint.into() };
+        self.progress.show(Event::Notice(format!("{text} ({hint})")));
+        if let Some((_, writer)) = &mut self.open {
+            writer.notice(&warning)?;
+        }
+        self.notices.push(warning);
+        Ok(())
+    }
+
+    /// Number of the next trial.
+    pub fn next_seq(&self) -> u32 {
+        self.trials.len() as u32
+    }
+
+    /// Puts a finished trial on disk.
+    pub fn keep(&mut self, trial: Trial) -> Result<(), LabError> {
+        if let Some((_, writer)) = &mut self.open {
+            writer.append(&trial)?;
+        }
+        self.trials.push(trial);
+        Ok(())
+    }
+
+    /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.
+    pub fn wait(
+        &mut self,
+        length: Duration,
+        phase: &str,
+        mut rate: impl FnMut(f64) -> Option<f64>,
+    ) -> Result<(), LabError> {
+        let end = Instant::now() + length;
+        let mut last = Instant::now();
+        loop {
+            self.check_interrupt()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LIVE_EVERY));
+            let rate_hz = rate(last.elapsed().as_secs_f64());
+            last = Instant::now();
+            self.live(phase, rate_hz);
+        }
+    }
+
+    /// Waits until `done`, at most `longest`.
+    pub fn wait_until(
+        &mut self,
+        longest: Duration,
+        phase: &str,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<(), LabError> {
+        let end = Instant::now() + longest;
+        let mut next_live = Instant::now();
+        while !done() && Instant::now() < end {
+            self.check_interrupt()?;
+            if Instant::now() >= next_live {
+                next_live = Instant::now() + LIVE_EVERY;
+                self.live(phase, None);
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Shows what is being done.
+    pub fn live(&mut self, phase: &str, rate_hz: Option<f64>) {
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        self.progress.show(Event::Live { elapsed_s, rate_hz, phase: phase.to_string() });
+    }
+
+    /// An error once the user has asked to end.
+    pub fn check_interrupt(&self) -> Result<(), LabError> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Closes the record and the journal; everything that was started has been stopped by now.
+    pub fn end(self, end: Result<(), LabError>) -> Held {
+        let Running { facts, journal, notices, open, trials, .. } = self;
+        let mut end = end;
+        let record = open.map(|(plan, writer)| {
+            if let (Ok(()), Err(error)) = (&end, writer.finish()) {
+                end = Err(error.into());
+            }
+            Record { machine: facts, plan, trials, notices }
+        });
+        // Somebody who still holds the journal has not undone everything: it stays for the next start.
+        if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {
+            end = Err(LabError::State(error.to_string()));
+        }
+        Held { record, end }
+    }
+}
+
+/// How a sitting ended, and what there is of it.
+#[derive(Debug)]
+pub struct Held {
+    /// The trials that were finished; `None` when the sitting failed before its first.
+    pub record: Option<Record>,
+    /// Whether it went to its end.
+    pub end: Result<(), LabError>,
+}
+
+/// Finds out before anything is started that a record cannot be written there. Leaves no file behind.
+fn check_writable(path: &std::path::Path) -> Result<(), LabError> {
+    let existed = path.exists();
+    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
+        LabError::usage(format!("cannot write {}: {error}", path.display()), "name another file with -o")
+    })?;
+    if !existed {
+        std::fs::remove_file(path).ok();
+    }
+    Ok(())
+}

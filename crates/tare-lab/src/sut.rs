@@ -1,0 +1,259 @@
+//! The system under test: the embedded server, one that runs already, or one that is started and stopped.
+
+use crate::error::LabError;
+use crate::process::{Launch, Output, Started};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tare_load::{Preflight, Target};
+use tare_machine::journal::Journal;
+use tare_machine::{Root, procs, sockets};
+use tare_record::plan::{self, Transport};
+use tare_sys::process::{self, Signal};
+
+/// How long a started server may take until it answers.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long one attempt to get an answer may take.
+const ATTEMPT: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(20);
+/// How long leftovers of a started server may take to end when asked.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A SUT that answers.
+pub struct Sut {
+    /// Where it answers.
+    pub target: Target,
+    /// Its processes now; empty when it cannot be seen.
+    pub pids: Vec<u32>,
+    /// What goes into the plan.
+    pub kind: plan::Sut,
+    /// How requests reach it.
+    pub transport: Transport,
+    started: Option<Started>,
+}
+
+impl Sut {
+    /// Whose name stands in messages.
+    pub fn name(&self) -> String {
+        let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+        match self.pids.first().and_then(comm) {
+            Some(name) => format!("{} (pid {})", name.trim_end(), self.pids[0]),
+            None => self.target.to_string(),
+        }
+    }
+
+    /// An error when the SUT has died; with its last words where tare started it.
+    pub fn check_alive(&mut self) -> Result<(), LabError> {
+        if self.pids.is_empty() || self.pids.iter().any(|pid| alive(*pid)) {
+            return Ok(());
+        }
+        Err(match &mut self.started {
+            Some(started) => dead(started),
+            None => LabError::Sut {
+                what: format!("(pid {}) ended while it was being weighed", self.pids[0]),
+                last_output: String::new(),
+            },
+        })
+    }
+
+    /// Stops what was started, with everything that descends from it.
+    pub fn stop(&mut self) {
+        if let Some(mut started) = self.started.take() {
+            started.stop();
+            stop_orphans();
+        }
+    }
+}
+
+impl Drop for Sut {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Starts the embedded server on a free loopback port.
+pub fn embedded(
+    program: &std::path::Path,
+    cpus: &[u32],
+    journal: &Journal,
+    interrupt: &AtomicBool,
+) -> Result<Sut, LabError> {
+    let mut words =
+        vec![program.display().to_string(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()];
+    if !cpus.is_empty() {
+        words.extend(["--cpus".into(), tare_sys::affinity::format_list(cpus)]);
+        words.extend(["--threads".into(), cpus.len().to_string()]);
+    }
+    let launch = Launch { what: "the embedded server", words, cpus: cpus.to_vec(), output: Output::Keep };
+    let mut started = Started::launch(&launch, journal)?;
+    let deadline = Instant::now() + ANSWER_WITHIN;
+    let address = loop {
+        if let Some(address) = listening_address(&started.output_so_far()) {
+            break address;
+        }
+        wait(&mut started, deadline, interrupt)?;
+    };
+    let target = Target::parse(&format!("http://{address}/plaintext")).map_err(|error| LabError::Sut {
+        what: format!("gave an odd address: {error}"),
+        last_output: started.output(),
+    })?;
+    let pids = vec![started.pid()];
+    Ok(Sut {
+        target,
+        pids,
+        kind: plan::Sut::Embedded,
+        transport: Transport::Loopback,
+        started: Some(started),
+    })
+}
+
+/// The address in the server's first line, `listening on 127.0.0.1:40001`.
+fn listening_address(output: &str) -> Option<std::net::SocketAddr> {
+    let (_, rest) = output.split_once("listening on ")?;
+    let (address, _) = rest.split_once('\n')?;
+    address.split_whitespace().next()?.parse().ok()
+}
+
+/// Starts `command` through sh and waits until it answers.
+pub fn start(
+    command: &str,
+    target: Target,
+    cpus: &[u32],
+    journal: &Journal,
+    interrupt: &AtomicBool,
+) -> Result<Sut, LabError> {
+    if tare_load::preflight(&target, ATTEMPT).is_ok() {
+        return Err(LabError::usage(
+            format!("something answers at {} already", target),
+            "stop it first, or leave out --sut to weigh it as it is",
+        ));
+    }
+    // A server that makes itself a daemon leaves its group; as our orphan it is still found and stopped.
+    process::become_subreaper().ok();
+    let words = ["sh", "-c", command].map(String::from).to_vec();
+    let launch = Launch { what: "the system under test", words, cpus: cpus.to_vec(), output: Output::Keep };
+    let mut started = Started::launch(&launch, journal)?;
+    let deadline = Instant::now() + ANSWER_WITHIN;
+    let preflight = loop {
+        match tare_load::preflight(&target, ATTEMPT) {
+            Ok(preflight) => break preflight,
+            Err(_) => wait(&mut started, deadline, interrupt)?,
+        }
+    };
+    let pids = match find_pids(&preflight) {
+        Ok(pids) => pids,
+        Err(_) => descendants(started.pid()),
+    };
+    let kind = plan::Sut::Started { command: command.to_string() };
+    Ok(Sut { target, pids, kind, transport: Transport::Loopback, started: Some(started) })
+}
+
+/// Waits a moment for a started server; an error when it died, took too long, or the user has had enough.
+fn wait(started: &mut Started, deadline: Instant, interrupt: &AtomicBool) -> Result<(), LabError> {
+    if interrupt.load(Ordering::Relaxed) {
+        return Err(LabError::Interrupted);
+    }
+    if started.has_ended() && orphans().is_empty() {
+        return Err(dead(started));
+    }
+    if Instant::now() > deadline {
+        return Err(LabError::Sut {
+            what: format!("did not answer within {} s", ANSWER_WITHIN.as_secs()),
+            last_output: started.output_so_far(),
+        });
+    }
+    std::thread::sleep(RETRY);
+    Ok(())
+}
+
+fn dead(started: &mut Started) -> LabError {
+    let what = format!("died: {}", started.exit_description());
+    LabError::Sut { what, last_output: started.output() }
+}
+
+/// Finds the server that answers at `target`.
+pub fn find(target: Target) -> Result<Sut, LabError> {
+    let preflight = reach(&target)?;
+    let (pids, kind, transport) = match find_pids(&preflight) {
+        Ok(pids) => (pids.clone(), plan::Sut::Attached { pids }, Transport::Loopback),
+        Err(not_found) => {
+            let transport = match not_found {
+                sockets::NotFound::OtherHost => Transport::Remote,
+                sockets::NotFound::OtherNamespace => Transport::Namespace,
+                _ => Transport::Loopback,
+            };
+            (Vec::new(), plan::Sut::Unseen { why: not_found.to_string() }, transport)
+        }
+    };
+    Ok(Sut { target, pids, kind, transport, started: None })
+}
+
+/// The server is the given process.
+pub fn attach(pid: u32, target: Target) -> Result<Sut, LabError> {
+    if !alive(pid) {
+        return Err(LabError::usage(format!("there is no process {pid}"), "check --sut-pid"));
+    }
+    reach(&target)?;
+    let mut pids = vec![pid];
+    pids.extend(descendants(pid).into_iter().filter(|descendant| *descendant != pid));
+    let kind = plan::Sut::Attached { pids: pids.clone() };
+    Ok(Sut { target, pids, kind, transport: Transport::Loopback, started: None })
+}
+
+fn reach(target: &Target) -> Result<Preflight, LabError> {
+    tare_load::preflight(target, ATTEMPT).map_err(|error| {
+        LabError::usage(
+            format!("nothing answers at {}: {error}", target),
+            "start the server, or have it started with --sut 'COMMAND'",
+        )
+    })
+}
+
+fn find_pids(preflight: &Preflight) -> Result<Vec<u32>, sockets::NotFound> {
+    sockets::find_server(&Root::live(), preflight.local_addr, preflight.peer_addr, &[std::process::id()])
+}
+
+fn alive(pid: u32) -> bool {
+    // A zombie has ended, though its number is still taken.
+    procs::stat(&Root::live(), pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    procs::descendants(&Root::live(), &[pid]).unwrap_or_default()
+}
+
+/// What descends from us and is still there.
+fn orphans() -> Vec<u32> {
+    let own = std::process::id();
+    descendants(own).into_iter().filter(|pid| *pid != own && alive(*pid)).collect()
+}
+
+/// Ends what a started server left behind: daemons that left its process group.
+fn stop_orphans() {
+    for signal in [Signal::Term, Signal::Kill] {
+        for pid in orphans() {
+            process::kill(pid, signal).ok();
+        }
+        let deadline = Instant::now() + GRACE;
+        while !orphans().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(RETRY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_embedded_servers_address() {
+        assert_eq!(listening_address("x\nlistening on 127.0.0.1:4711\n"), "127.0.0.1:4711".parse().ok());
+        assert_eq!(listening_address("listening on 127.0.0.1:47"), None, "the line may not be whole yet");
+        assert_eq!(listening_address("listening on nowhere\n"), None);
+    }
+
+    #[test]
+    fn knows_the_living() {
+        assert!(alive(std::process::id()));
+        assert!(!alive(u32::MAX));
+    }
+}

@@ -1,0 +1,116 @@
+//! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
+
+pub mod run;
+pub mod values;
+
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tare_server::architecture::Architecture;
+
+/// Weigh the program, not the machine.
+///
+/// tare measures the gross figure (requests per second, or seconds per run), accounts for the tare (what the
+/// machine, the layout and the load generator took) and reports the net: what the program costs and could do here.
+#[derive(Debug, Parser)]
+#[command(name = "tare", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  tare run                                   weigh the built-in server, to see what this machine can do
+  tare run http://127.0.0.1:8080/            weigh the server that answers there
+  tare run --sut './server --port 8080' http://127.0.0.1:8080/
+  tare run --load 'wrk -t4 -c500 -d20s http://127.0.0.1:8080/'
+  tare run -- ./program --its --arguments    weigh a program that runs and ends
+  tare show last.tare                        print a result again
+  tare report last.tare -o last.html         the same as a page
+
+Exit codes: 0 done; 1 a check that was asked for failed; 2 bad usage or input, nothing started;
+3 the system under test or the generator failed; 4 the result is not valid; 130 interrupted.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// When to use colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    pub color: ColorChoice,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Weigh a server or a program.
+    Run(Box<run::RunArgs>),
+    /// Print the result of a record again.
+    Show(ShowArgs),
+    /// Write a record as one self-contained HTML page.
+    Report(ReportArgs),
+    /// Run the built-in HTTP server.
+    Serve(ServeArgs),
+    /// Stop and restore what killed runs of tare left behind.
+    Recover,
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `tare show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The record; without it, the newest one made without -o.
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Where results go besides the terminal.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OutputArgs {
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the trials as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Write the result as Markdown tables.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+}
+
+/// `tare report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The record; without it, the newest one made without -o.
+    pub file: Option<PathBuf>,
+    /// The page to write; by default the record's name with .html, in the current folder. `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `tare serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Threads, each with a listener of its own [default: one for each CPU it may use].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// How connections are spread over threads: shared-nothing, reactor or dispatch.
+    #[arg(long, value_name = "NAME", default_value = "shared-nothing", value_parser = values::architecture)]
+    pub arch: &'static dyn Architecture,
+    /// CPUs to hold the threads on, as 0-3,8.
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
+    pub cpus: Option<values::CpuList>,
+}

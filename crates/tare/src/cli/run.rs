@@ -1,0 +1,160 @@
+//! The arguments of `tare run`.
+
+use super::OutputArgs;
+use super::values::{self, CpuList};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Weigh a server or a program: gross, tare by part, net, and what was the limit.
+#[derive(Debug, Args)]
+#[command(after_help = "Which server:
+  tare run                      the built-in one, as a child process
+  tare run URL                  the one that answers there; its processes are found by its sockets
+  tare run --sut 'CMD' URL      started, waited for, weighed and stopped
+  tare run --sut-pid PID URL    where the sockets cannot tell
+Which load:
+  (nothing)                     tare's own generator, closed loop, and --rate for an open loop
+  --load 'wrk -t4 -c500 -d20s URL'   somebody else's, watched with the same books
+Which program:
+  tare run -- sort big.txt      run at least 10 times; one quoted string goes through a shell")]
+pub struct RunArgs {
+    /// The server to weigh; without it, the built-in one.
+    #[arg(value_name = "URL")]
+    pub url: Option<String>,
+    /// A program to weigh instead of a server.
+    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
+    pub command: Vec<String>,
+
+    #[command(flatten)]
+    pub sut: SutArgs,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub trials: TrialArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+
+    /// Keep the record in this file, readable by `tare show` and `tare report`.
+    #[arg(short = 'o', long = "output", value_name = "FILE.tare", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// Where the SUT comes from and where it runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "System under test")]
+pub struct SutArgs {
+    /// Start this server (through sh), wait until URL answers, stop it afterwards.
+    #[arg(long = "sut", value_name = "COMMAND", conflicts_with_all = ["sut_pid", "command"], requires = "url")]
+    pub start: Option<String>,
+    /// The server is this process and its descendants.
+    #[arg(long, value_name = "PID", conflicts_with = "command", requires = "url",
+          value_parser = clap::value_parser!(u32).range(2..))]
+    pub sut_pid: Option<u32>,
+    /// Hold the SUT on these CPUs (0-3,8); one that was already running is put back afterwards.
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
+    pub sut_cpus: Option<CpuList>,
+}
+
+/// The load.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// Open connections.
+    #[arg(short = 'c', long, value_name = "N", default_value_t = 64, conflicts_with_all = ["command", "load", "load_pid"],
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: u32,
+    /// Generator threads [default: one for each CPU it is given].
+    #[arg(short = 't', long, value_name = "N", conflicts_with_all = ["command", "load", "load_pid"],
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Requests per second at fixed gaps, timed from when each was due (open loop); without it, closed loop.
+    #[arg(short = 'R', long, value_name = "PER_SECOND", conflicts_with_all = ["command", "load", "load_pid"],
+          value_parser = values::rate_hz)]
+    pub rate: Option<f64>,
+    /// Requests in flight on each connection.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["command", "load", "load_pid"],
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub pipeline: u32,
+    /// Give up on an answer after this.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
+    pub timeout: Duration,
+    /// Add a header, 'Name: value'; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// Hold the generator on these CPUs [default: other physical cores than the SUT's, where there are any].
+    #[arg(long, value_name = "LIST", conflicts_with = "command", value_parser = values::cpu_list)]
+    pub load_cpus: Option<CpuList>,
+    /// Use this load generator, started anew for each trial; wrk's and wrk2's summaries are understood.
+    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"])]
+    pub load: Option<String>,
+    /// Watch this running load generator; its requests cannot be counted.
+    #[arg(long, value_name = "PID", conflicts_with = "command", requires = "url",
+          value_parser = clap::value_parser!(u32).range(2..))]
+    pub load_pid: Option<u32>,
+    /// Drive only the load that was asked for, not also a saturating one (which net is taken from).
+    #[arg(long, conflicts_with = "command")]
+    pub no_levels: bool,
+}
+
+/// Trials.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trials")]
+pub struct TrialArgs {
+    /// Time per trial.
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", conflicts_with = "command",
+          value_parser = values::positive_duration)]
+    pub duration: Duration,
+    /// How many trials (for a program: runs) [default: 5; with --load 3; for a program at least 10 and 3 s].
+    #[arg(long, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub trials: Option<u32>,
+    /// Load before the first trial; for a program, runs before the counted ones [default: 1s, 0 runs].
+    #[arg(short = 'w', long, value_name = "TIME|RUNS")]
+    pub warmup: Option<String>,
+    /// State net at this clock [default: the fastest seen in this run].
+    #[arg(long, value_name = "HZ", value_parser = values::clock_hz)]
+    pub ref_clock: Option<f64>,
+}
+
+/// How a program is run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Program")]
+pub struct ProgramArgs {
+    /// Run this once before the first run of each command.
+    #[arg(long, value_name = "CMD", requires = "command")]
+    pub setup: Option<String>,
+    /// Run this before each run; not timed.
+    #[arg(short = 'p', long, value_name = "CMD", requires = "command")]
+    pub prepare: Option<String>,
+    /// Run this once after the last run of each command.
+    #[arg(long, value_name = "CMD", requires = "command")]
+    pub cleanup: Option<String>,
+    /// The shell for a command given as one string.
+    #[arg(short = 'S', long, value_name = "SHELL", requires = "command", conflicts_with = "no_shell")]
+    pub shell: Option<String>,
+    /// No shell: split the string into words and run the program itself.
+    #[arg(short = 'N', long = "no-shell", requires = "command")]
+    pub no_shell: bool,
+    /// A non-zero exit code is not an error.
+    #[arg(short = 'i', long, requires = "command")]
+    pub ignore_failure: bool,
+    /// Let the program write to this terminal.
+    #[arg(long, requires = "command")]
+    pub show_output: bool,
+    /// Run once for each value: {NAME} in the command is replaced by it.
+    #[arg(short = 'L', long, num_args = 2, value_names = ["NAME", "A,B,…"], requires = "command",
+          action = clap::ArgAction::Append)]
+    pub parameter_list: Vec<String>,
+    /// Run once for each number from MIN to MAX.
+    #[arg(short = 'P', long, num_args = 3, value_names = ["NAME", "MIN", "MAX"], requires = "command",
+          allow_hyphen_values = true)]
+    pub parameter_scan: Vec<String>,
+    /// Step of --parameter-scan.
+    #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", default_value = "1")]
+    pub parameter_step_size: String,
+}

@@ -1,0 +1,135 @@
+//! Values that arguments take: durations, CPU lists, rates.
+
+use std::time::Duration;
+use tare_server::architecture::{self, ARCHITECTURES, Architecture};
+
+/// CPUs as given, ascending, without repeats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(pub Vec<u32>);
+
+/// Largest CPU number that is taken for one; more is a typing error.
+const CPU_MAX: u32 = 65_535;
+
+/// Longest duration of anything, one day: a bound on how long tare can run away.
+const DURATION_MAX: Duration = Duration::from_secs(86_400);
+
+/// Parses `0-3,8`.
+pub fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |digits: &str| {
+            digits.trim().parse::<u32>().ok().filter(|cpu| *cpu <= CPU_MAX).ok_or_else(|| {
+                format!("'{digits}' is not a CPU number; write CPUs as 0-3,8")
+            })
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("'{part}' counts down; write it as {last}-{first}"));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(CpuList(cpus))
+}
+
+/// Finds a server architecture by name.
+pub fn architecture(name: &str) -> Result<&'static dyn Architecture, String> {
+    architecture::find(name).ok_or_else(|| {
+        let names: Vec<&str> = ARCHITECTURES.iter().map(|known| known.name()).collect();
+        format!("there is no architecture '{name}'; there are {}", names.join(", "))
+    })
+}
+
+/// Parses a duration: `2`, `2s`, `500ms`, `1.5s`, `2m`, `1h`; a bare number is seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("'{text}' is not a duration; write it as 500ms, 2s or 1m");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_s = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(bad()),
+    };
+    let number: f64 = digits.parse().map_err(|_| bad())?;
+    let duration = Duration::try_from_secs_f64(number * unit_s).map_err(|_| bad())?;
+    if duration > DURATION_MAX {
+        return Err(format!("'{text}' is longer than a day"));
+    }
+    Ok(duration)
+}
+
+/// A duration above zero.
+pub fn positive_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration.is_zero() { Err("must be longer than 0".into()) } else { Ok(duration) }
+}
+
+/// Parses requests per second: `5000`, `5k`, `1.2M`.
+pub fn rate_hz(text: &str) -> Result<f64, String> {
+    scaled(text, "5000 or 5k", 1e9)
+}
+
+/// Parses a clock: `2.8GHz`, `2800MHz`, `2.8G`, or hertz.
+pub fn clock_hz(text: &str) -> Result<f64, String> {
+    scaled(text.trim_end_matches("Hz").trim_end_matches("hz"), "2.8GHz", 1e11)
+}
+
+fn scaled(text: &str, example: &str, max: f64) -> Result<f64, String> {
+    let (digits, factor) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
+        Some((at, 'M' | 'm')) => (&text[..at], 1e6),
+        Some((at, 'G' | 'g')) => (&text[..at], 1e9),
+        _ => (text, 1.0),
+    };
+    let value = digits.trim().parse::<f64>().map(|number| number * factor);
+    value
+        .ok()
+        .filter(|value| value.is_finite() && *value > 0.0 && *value <= max)
+        .ok_or_else(|| format!("'{text}' is not a number above 0; write it as {example}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_lists() {
+        assert_eq!(cpu_list("0-2,8,1").unwrap().0, [0, 1, 2, 8]);
+        for bad in ["", "a", "3-1", "1-", "-1", "0,,1", "99999999999", "0-4294967295"] {
+            assert!(cpu_list(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn reads_durations() {
+        assert_eq!(duration("2").unwrap(), Duration::from_secs(2));
+        assert_eq!(duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(duration("500ms").unwrap(), Duration::from_millis(500));
+        assert_eq!(duration("2m").unwrap(), Duration::from_secs(120));
+        for bad in ["", "s", "-1s", "1d", "nan", "inf", "1e99s", "25h", "é"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert!(positive_duration("0").is_err());
+    }
+
+    #[test]
+    fn reads_scaled_numbers() {
+        assert_eq!(rate_hz("5k").unwrap(), 5000.0);
+        assert_eq!(clock_hz("2.8GHz").unwrap(), 2.8e9);
+        for bad in ["0", "-3", "k", "nan", "inf", "1e400", "é"] {
+            assert!(rate_hz(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC*") {
+            let _ = (cpu_list(&text), duration(&text), rate_hz(&text), clock_hz(&text));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! One file per subcommand: from arguments to rooms to an exit code.
+
+pub mod completions;
+pub mod recover;
+pub mod report;
+pub mod run;
+pub mod serve;
+pub mod show;
+
+use crate::cli::OutputArgs;
+use crate::failure::Failure;
+use crate::terminal;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use tare_record::Record;
+use tare_record::outcome::Outcome;
+use tare_report::Style;
+
+/// Where tare keeps the journals of what must be undone.
+pub fn state_dir() -> PathBuf {
+    std::env::var_os("TARE_STATE_DIR").map_or_else(tare_machine::journal::default_dir, PathBuf::from)
+}
+
+/// Where records go that no file was named for; unlike journals, they outlive a reboot.
+pub fn records_dir() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = set("TARE_STATE_DIR")
+        .or_else(|| Some(set("XDG_STATE_HOME")?.join("tare")))
+        .or_else(|| Some(set("HOME")?.join(".local/state/tare")));
+    state.unwrap_or_else(state_dir).join("records")
+}
+
+/// The named record, or the newest of the default ones.
+pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
+    let path = match file {
+        Some(path) => path.to_path_buf(),
+        None => tare_lab::records::newest(&records_dir()).ok_or_else(|| {
+            Failure::usage(anyhow::anyhow!("there is no record yet (name a FILE, or make one with 'tare run')"))
+        })?,
+    };
+    let record = tare_record::store::read(&path).map_err(Failure::usage)?;
+    Ok((path, record))
+}
+
+/// Prints and exports a result as the arguments ask.
+pub fn emit(record: &Record, outcome: &Outcome, output: &OutputArgs, style: Style) -> Result<(), Failure> {
+    if let Some(path) = &output.export_csv {
+        write(path, &tare_report::csv(outcome))?;
+    }
+    if let Some(path) = &output.export_markdown {
+        write(path, &tare_report::markdown(record, outcome))?;
+    }
+    let text = match output.json {
+        true => tare_report::json(outcome).map_err(Failure::underway)?,
+        false => tare_report::terminal(record, outcome, style),
+    };
+    terminal::print(&text).map_err(Failure::underway)
+}
+
+/// Writes a file that the user named.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)
+}
+
+/// Finds out before anything is started that a file cannot be written. Leaves no file behind.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let existed = path.exists();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::usage)?;
+    if !existed {
+        std::fs::remove_file(path).ok();
+    }
+    Ok(())
+}

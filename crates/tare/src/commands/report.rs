@@ -1,0 +1,30 @@
+//! `tare report`: one self-contained page.
+
+use crate::Ended;
+use crate::cli::ReportArgs;
+use crate::failure::Failure;
+use crate::terminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Writes the page beside the user, and says where.
+#[allow(clippy::print_stderr)]
+pub fn report(args: &ReportArgs) -> Ended {
+    let (path, record) = super::read_record(args.file.as_deref())?;
+    let outcome = tare_explain::explain(&record);
+    let page = tare_report::markdown(&record, &outcome);
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => {
+            let stem = path.file_stem().unwrap_or_else(|| "report".as_ref());
+            PathBuf::from(stem).with_extension("html")
+        }
+    };
+    if output == Path::new("-") {
+        terminal::print(&page).map_err(Failure::underway)?;
+    } else {
+        super::write(&output, &page)?;
+        eprintln!("tare: wrote {}", output.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,203 @@
+//! `tare run`: from arguments to a sitting to a result.
+
+use crate::Ended;
+use crate::cli::run::RunArgs;
+use crate::cli::values;
+use crate::failure::{Failure, NOT_VALID};
+use crate::progress;
+use anyhow::anyhow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tare_lab::request::{CommandRequest, HttpRequest, LoadRequest, Parameter, SutRequest};
+use tare_lab::{LabError, Sitting};
+use tare_record::Record;
+use tare_report::Style;
+
+/// Trials of a level unless told otherwise.
+const TRIALS: u32 = 5;
+/// Trials with somebody else's generator, whose own length is unknown.
+const TRIALS_FOREIGN: u32 = 3;
+/// Values that a parameter scan may take.
+const SCAN_STEPS_MAX: usize = 10_000;
+
+/// Weighs, prints and keeps the record.
+pub fn run(args: RunArgs, style: Style) -> Ended {
+    for path in [&args.output.export_csv, &args.output.export_markdown].into_iter().flatten() {
+        super::check_writable(path)?;
+    }
+    let sitting = Sitting {
+        record: args.record.clone(),
+        state_dir: super::state_dir(),
+        records_dir: super::records_dir(),
+        interrupt: interrupt_flag()?,
+    };
+    let mut progress = progress::display(args.quiet);
+    let result = if args.command.is_empty() {
+        tare_lab::http::weigh(http_request(&args)?, &sitting, progress.as_mut())
+    } else {
+        tare_lab::command::weigh(command_request(&args)?, &sitting, progress.as_mut())
+    };
+    drop(progress);
+    finish(result, &args, style)
+}
+
+/// Prints what there is, also when the sitting was interrupted after some trials.
+fn finish(result: Result<Record, (LabError, Option<Record>)>, args: &RunArgs, style: Style) -> Ended {
+    match result {
+        Ok(record) => {
+            let outcome = tare_explain::explain(&record);
+            super::emit(&record, &outcome, &args.output, style)?;
+            Ok(if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
+        }
+        Err((error @ LabError::Interrupted, Some(record))) if !record.trials.is_empty() => {
+            let outcome = tare_explain::explain(&record);
+            super::emit(&record, &outcome, &args.output, style)?;
+            Err(error.into())
+        }
+        Err((error, _)) => Err(error.into()),
+    }
+}
+
+/// Set by Ctrl-C and by a polite kill; the sitting looks at it and cleans up.
+fn interrupt_flag() -> Result<std::sync::Arc<std::sync::atomic::AtomicBool>, Failure> {
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, flag.clone()).map_err(Failure::underway)?;
+    }
+    Ok(flag)
+}
+
+fn argv() -> Vec<String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+}
+
+fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
+    let sut = match (&args.sut.start, args.sut.sut_pid, &args.url) {
+        (Some(command), _, _) => SutRequest::Start(command.clone()),
+        (None, Some(pid), _) => SutRequest::Pid(pid),
+        (None, None, Some(_)) => SutRequest::Find,
+        // With a foreign generator the URL may stand in its own command.
+        (None, None, None) if args.load.load.is_some() => SutRequest::Find,
+        (None, None, None) => SutRequest::Embedded,
+    };
+    let load = match (&args.load.load, args.load.load_pid) {
+        (Some(command), _) => LoadRequest::Start(command.clone()),
+        (None, Some(pid)) => LoadRequest::Pid(pid),
+        (None, None) => LoadRequest::Own { threads: args.load.threads },
+    };
+    let trials = match load {
+        LoadRequest::Start(_) => TRIALS_FOREIGN,
+        _ => TRIALS,
+    };
+    let warmup = match &args.trials.warmup {
+        Some(text) => values::duration(text).map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?,
+        None => Duration::from_secs(1),
+    };
+    Ok(HttpRequest {
+        url: args.url.clone(),
+        argv: argv(),
+        sut,
+        load,
+        connections: args.load.connections,
+        rate_hz: args.load.rate,
+        pipeline: args.load.pipeline,
+        trial: args.trials.duration,
+        trials: args.trials.trials.unwrap_or(trials),
+        warmup,
+        timeout: args.load.timeout,
+        headers: args.load.headers.clone(),
+        sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
+        load_cpus: args.load.load_cpus.clone().map(|list| list.0),
+        no_levels: args.load.no_levels,
+        ref_clock_hz: args.trials.ref_clock,
+        embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+    })
+}
+
+fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
+    if args.url.is_some() {
+        return Err(Failure::usage(anyhow!(
+            "a URL and a program cannot be weighed together (give the URL, or '-- COMMAND', not both)"
+        )));
+    }
+    let warmup = match &args.trials.warmup {
+        Some(text) => text.parse::<u32>().map_err(|_| {
+            Failure::usage(anyhow!("--warmup: '{text}' is not a number of runs (for a program, --warmup counts runs)"))
+        })?,
+        None => 0,
+    };
+    // As typed: words are a program with its arguments; one string is a command line for a shell.
+    let program = &args.program;
+    let shell = match (&program.shell, program.no_shell, args.command.len()) {
+        (Some(shell), _, _) => Some(shell.clone()),
+        (None, false, 1) => Some("sh".to_string()),
+        (None, _, _) => None,
+    };
+    Ok(CommandRequest {
+        argv: argv(),
+        command: args.command.clone(),
+        shell,
+        runs: args.trials.trials,
+        warmup,
+        setup: program.setup.clone(),
+        prepare: program.prepare.clone(),
+        cleanup: program.cleanup.clone(),
+        ignore_failure: program.ignore_failure,
+        show_output: program.show_output,
+        parameters: parameters(args)?,
+        sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
+        ref_clock_hz: args.trials.ref_clock,
+    })
+}
+
+fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for pair in args.program.parameter_list.chunks_exact(2) {
+        let values = pair[1].split(',').map(str::to_string).collect();
+        parameters.push(Parameter { name: pair[0].clone(), values });
+    }
+    if let [name, min, max] = args.program.parameter_scan.as_slice() {
+        let values = scan(min, max, &args.program.parameter_step_size).map_err(|error| Failure::usage(anyhow!(error)))?;
+        parameters.push(Parameter { name: name.clone(), values });
+    }
+    Ok(parameters)
+}
+
+/// The numbers from `min` to `max`, written with as many decimals as the step.
+fn scan(min: &str, max: &str, step: &str) -> Result<Vec<String>, String> {
+    let number = |text: &str| {
+        let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        parsed.ok_or_else(|| format!("--parameter-scan: '{text}' is not a number"))
+    };
+    let (low, high, width) = (number(min)?, number(max)?, number(step)?);
+    if width <= 0.0 || low > high {
+        return Err("--parameter-scan: MIN must not be above MAX, and the step must be above 0".into());
+    }
+    // Half a step of slack, so that 0 to 1 by 0.1 ends at 1.0 in spite of rounding.
+    let steps = ((high - low) / width + 0.5).floor();
+    if steps >= SCAN_STEPS_MAX as f64 {
+        return Err(format!("--parameter-scan: more than {SCAN_STEPS_MAX} values"));
+    }
+    let decimals = [min, step].iter().filter_map(|text| Some(text.split_once('.')?.1.len())).max().unwrap_or(0);
+    Ok((0..=steps as u32)
+        .map(|index| low + f64::from(index) * width)
+        .filter(|value| *value <= high + width * 1e-9)
+        .map(|value| format!("{value:.decimals$}"))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scan;
+
+    #[test]
+    fn scans() {
+        assert_eq!(scan("1", "3", "1").unwrap(), ["1", "2", "3"]);
+        assert_eq!(scan("0", "0.3", "0.1").unwrap(), ["0.0", "0.1", "0.2", "0.3"]);
+        assert_eq!(scan("1", "2", "3").unwrap(), ["1"]);
+        for (min, max, step) in [("a", "1", "1"), ("2", "1", "1"), ("1", "2", "0"), ("0", "1e9", "1"), ("nan", "1", "1")] {
+            assert!(scan(min, max, step).is_err(), "{min} {max} {step}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Failures and their exit codes: 1 a check failed, 2 usage, 3 SUT or generator, 4 not valid, 130 interrupted.
+
+use std::process::ExitCode;
+use tare_lab::LabError;
+
+/// Exit code of a result that is not valid.
+pub const NOT_VALID: u8 = 4;
+
+/// A failure with its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// Bad usage or input: nothing was started.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Failure { code: 2, error: error.into() }
+    }
+
+    /// The SUT, the generator or this machine failed underway.
+    pub fn underway(error: impl Into<anyhow::Error>) -> Self {
+        Failure { code: 3, error: error.into() }
+    }
+
+    /// Prints one line (and what a dead SUT printed last) and gives the exit code.
+    #[allow(clippy::print_stderr)]
+    pub fn print(self) -> ExitCode {
+        eprintln!("tare: {:#}", self.error);
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        let code = match &error {
+            LabError::Usage { .. } => 2,
+            // The output path is opened before anything is started.
+            LabError::Store(_) | LabError::State(_) => 2,
+            LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => 3,
+            LabError::Interrupted => 130,
+        };
+        Failure { code, error: error.into() }
+    }
+}
+
+/// clap's own errors in our form: help and version to standard output, anything else one line and code 2.
+#[allow(clippy::print_stderr)]
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed pipe (`tare --help | head`) is no failure.
+        error.print().ok();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("bad arguments").trim_start_matches("error: ");
+    // A list ("the following required arguments were not provided:") goes on below its first line.
+    let rest: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .map(|line| line.trim_start_matches("tip: "))
+        .collect();
+    let detail = match rest.is_empty() {
+        true => String::new(),
+        false if first.ends_with(':') => format!(" {}", rest.join(" ")),
+        false => format!("; {}", rest.join("; ")),
+    };
+    eprintln!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')");
+    ExitCode::from(2)
+}

@@ -1,0 +1,76 @@
+//! Shows a sitting's progress on standard error: a bar on a terminal, plain lines elsewhere, nothing with -q.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use tare_lab::progress::{Event, Progress, Silent};
+
+/// Plain lines of live figures come at most this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// The progress display that fits where standard error goes.
+pub fn display(quiet: bool) -> Box<dyn Progress> {
+    if quiet {
+        Box::new(Silent)
+    } else if std::io::stderr().is_terminal() {
+        Box::new(Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))))
+    } else {
+        Box::new(Lines { last_live: Instant::now() })
+    }
+}
+
+struct Bar(ProgressBar);
+
+impl Progress for Bar {
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::Step(text) | Event::Notice(text) => self.0.println(text),
+            Event::Expected { total_s } => {
+                self.0.set_length((total_s * 1e3) as u64);
+                // A template that does not parse would be a defect of this line; the default then serves.
+                if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
+                    self.0.set_style(style);
+                }
+            }
+            Event::Live { elapsed_s, rate_hz, phase } => {
+                self.0.set_position((elapsed_s * 1e3) as u64);
+                self.0.set_message(format!("{phase}  {}", rate(rate_hz)));
+            }
+            Event::TrialDone { .. } => {}
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+struct Lines {
+    last_live: Instant,
+}
+
+impl Progress for Lines {
+    #[allow(clippy::print_stderr)]
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::Step(text) | Event::Notice(text) => eprintln!("tare: {text}"),
+            Event::Expected { total_s } => eprintln!("tare: this takes about {total_s:.0} s"),
+            Event::Live { rate_hz, phase, .. } => {
+                if self.last_live.elapsed() >= PLAIN_EVERY {
+                    self.last_live = Instant::now();
+                    eprintln!("tare: {phase}, {}", rate(rate_hz));
+                }
+            }
+            Event::TrialDone { seq, value, unit } => {
+                let value = value.map_or_else(|| "not counted".into(), |value| format!("{value:.4} {unit}"));
+                eprintln!("tare: trial {} done: {value}", seq + 1);
+            }
+        }
+    }
+}
+
+fn rate(rate_hz: Option<f64>) -> String {
+    rate_hz.map_or_else(String::new, |rate| format!("{rate:.0} req/s"))
+}

@@ -1,0 +1,274 @@
+//! Whole sittings: what is started is stopped, what is killed is cleaned up, what is measured can be read again.
+
+mod support;
+
+use std::process::{Command, Stdio};
+use support::{Server, Tare, alive, alone, children, eventually, free_port, number};
+
+fn path(tare: &Tare, name: &str) -> String {
+    tare.state.path().join(name).to_str().unwrap().to_string()
+}
+
+#[test]
+fn the_embedded_default_gives_gross_tare_and_net() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let record = path(&tare, "a.tare");
+    let (csv, markdown) = (path(&tare, "a.csv"), path(&tare, "a.md"));
+    let arguments =
+        ["run", "-q", "--json", "--trials", "3", "-d", "1s", "-o", &record, "--export-csv", &csv, "--export-markdown", &markdown];
+    let (result, code) = tare.json(&arguments);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/gross/value") > 1000.0);
+    let (low, high) = (number(&result, "/gross/ci95/0"), number(&result, "/gross/ci95/1"));
+    assert!(low < number(&result, "/gross/value") && number(&result, "/gross/value") < high);
+    assert_eq!(result["net"]["transport"], "loopback");
+    assert_eq!(result["trials"].as_array().unwrap().len(), 3);
+    // The same from the file alone.
+    let (shown, _) = tare.json(&["show", "--json", &record]);
+    assert_eq!(shown, result);
+    let text = String::from_utf8(tare.run(&["show", &record]).stdout).unwrap();
+    assert!(text.contains("gross") && text.contains("net") && !text.contains('\u{1b}'), "{text}");
+    let page = path(&tare, "a.html");
+    assert!(tare.run(&["report", &record, "-o", &page]).status.success());
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http") && !page.contains("url(http"));
+    assert!(std::fs::read_to_string(csv).unwrap().lines().count() > 3);
+    assert!(std::fs::read_to_string(markdown).unwrap().contains("| "));
+    assert!(!std::path::Path::new(&format!("{record}-wal")).exists());
+    assert!(!std::path::Path::new(&format!("{record}-journal")).exists());
+}
+
+#[test]
+fn a_server_is_started_weighed_and_stopped() {
+    let _alone = alone();
+    let port = free_port();
+    let start = format!("exec {} serve --listen 127.0.0.1:{port} --threads 1", env!("CARGO_BIN_EXE_tare"));
+    let url = format!("http://127.0.0.1:{port}/plaintext");
+    let (result, code) = Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/ledger/sut/run_s") > 0.1);
+    assert!(!support::answers(([127, 0, 0, 1], port).into()), "the server was left running");
+}
+
+#[test]
+fn a_server_that_makes_itself_a_daemon_is_found_and_stopped() {
+    let _alone = alone();
+    let port = free_port();
+    let start = format!(
+        "setsid {} serve --listen 127.0.0.1:{port} --threads 1 >/dev/null 2>&1 </dev/null &",
+        env!("CARGO_BIN_EXE_tare")
+    );
+    let url = format!("http://127.0.0.1:{port}/plaintext");
+    let (result, _) = Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    assert!(number(&result, "/ledger/sut/run_s") > 0.1);
+    assert!(!support::answers(([127, 0, 0, 1], port).into()), "the daemon was left running");
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_trials_and_cleans_up() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let record = path(&tare, "i.tare");
+    let mut child = tare
+        .command()
+        .args(["run", "-d", "1s", "--trials", "100", "--json", "-o", &record])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("a trial is on disk", || trials_in(&tare, &record) >= 1);
+    let server = children(child.id());
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    assert!(server.iter().all(|pid| !alive(*pid)), "the embedded server was left running");
+    assert!(trials_in(&tare, &record) >= 1);
+}
+
+fn trials_in(tare: &Tare, record: &str) -> usize {
+    let output = tare.run(&["show", "--json", record]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    value["trials"].as_array().map_or(0, Vec::len)
+}
+
+fn affinity(pid: u32) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string()
+}
+
+#[test]
+fn what_a_killed_run_left_is_dealt_with_by_the_next() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let server = Server::nginx();
+    let worker = *server.pids.last().unwrap();
+    assert_eq!(affinity(worker), "0");
+    let record = path(&tare, "k.tare");
+    // Attached and pinned elsewhere, with a generator of somebody else's beside it.
+    let load = format!("wrk -t1 -c4 -d60s {}", server.url("/"));
+    let attached = path(&tare, "attached.tare");
+    let kill = |arguments: &[&str], ready: &mut dyn FnMut(u32) -> bool| {
+        let mut child =
+            tare.command().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the run is under way", || ready(child.id()));
+        let started = descendants(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        started
+    };
+    let url = server.url("/");
+    let started = kill(
+        &["run", "--load", &load, "--sut-cpus", "1", "-o", &attached, &url],
+        &mut |pid| affinity(worker) == "1" && !descendants(pid).is_empty(),
+    );
+    assert_eq!(affinity(worker), "1", "nobody has put it back yet");
+    // A server of its own in the middle of its trials, and one that left its process group.
+    let port = free_port();
+    let start = format!(
+        "setsid {} serve --listen 127.0.0.1:{port} --threads 1 >/dev/null 2>&1 </dev/null & sleep 1000",
+        env!("CARGO_BIN_EXE_tare")
+    );
+    let own_url = format!("http://127.0.0.1:{port}/plaintext");
+    let more = kill(
+        &["run", "-d", "1s", "--trials", "100", "-o", &record, "--sut", &start, &own_url],
+        &mut |_| trials_in(&tare, &record) >= 2,
+    );
+    assert!(trials_in(&tare, &record) >= 2, "all finished trials can be read");
+    assert!(!more.is_empty());
+    let (result, _) = tare.json(&["run", "-q", "--json", "--trials", "2", "--", "true"]);
+    assert_eq!(result["workload"], "command");
+    assert_eq!(affinity(worker), "0", "the pinned server is back where it was");
+    for pid in started.iter().chain(&more) {
+        assert!(!alive(*pid), "{pid} was left running");
+    }
+    assert!(alive(worker), "what tare did not start lives on");
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let direct = children(pid);
+    let deeper: Vec<u32> = direct.iter().flat_map(|child| descendants(*child)).collect();
+    direct.into_iter().chain(deeper).collect()
+}
+
+#[test]
+fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let url = server.url("/");
+    let load = format!("wrk -t8 -c64 -d5s {url}");
+    let tare = Tare::new();
+    let child = tare
+        .command()
+        .args(["run", "-q", "--json", "--no-levels", "--trials", "1", "--load-cpus", "1", "--load", &load, &url])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let wrk = std::cell::Cell::new(0);
+    eventually("wrk runs", || {
+        let found = descendants(child.id()).into_iter().find(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "wrk")
+        });
+        wrk.set(found.unwrap_or(0));
+        found.is_some()
+    });
+    // Three seconds from the middle of the run.
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    let pidstat = Command::new("pidstat")
+        .args(["-wt", "-p", &wrk.get().to_string(), "3", "1"])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("pidstat is installed by .ci/run");
+    let pidstat = String::from_utf8(pidstat.stdout).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["limit"], "load-generator-bound", "{result:#}");
+    assert_eq!(result["gross_is"], "lower-bound");
+    let findings = result["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["cause"] == "oversubscribed"), "{findings:#?}");
+    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
+    assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
+    let ours: f64 = threads.iter().map(|t| number(t, "/voluntary_hz") + number(t, "/involuntary_hz")).sum();
+    // Rows of threads: "Average: UID TGID TID cswch/s nvcswch/s Command", TGID "-" for threads.
+    let theirs: f64 = pidstat
+        .lines()
+        .filter(|line| line.starts_with("Average:") && line.contains("|__"))
+        .map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap()
+        })
+        .sum();
+    assert!(theirs > 0.0, "{pidstat}");
+    // The windows differ by a second at each end; the rate of a saturated generator does not by that much.
+    assert!((ours / theirs - 1.0).abs() < 0.15, "tare {ours:.1}/s, pidstat {theirs:.1}/s\n{pidstat}");
+}
+
+#[test]
+fn another_namespace_is_said_and_the_run_goes_on() {
+    let _alone = alone();
+    let name = format!("tare{}", std::process::id());
+    let short = &name[..name.len().min(10)];
+    let (outside, inside) = (format!("{short}a"), format!("{short}b"));
+    let ip = |arguments: &[&str]| Command::new("ip").args(arguments).status().is_ok_and(|status| status.success());
+    if !ip(&["netns", "add", &name]) {
+        panic!("the tests need root and iproute2");
+    }
+    let _cleanup = Cleanup(|| {
+        ip(&["netns", "del", &name]);
+    });
+    assert!(ip(&["link", "add", &outside, "type", "veth", "peer", "name", &inside, "netns", &name]));
+    assert!(ip(&["addr", "add", "10.213.7.1/24", "dev", &outside]) && ip(&["link", "set", &outside, "up"]));
+    assert!(ip(&["-n", &name, "addr", "add", "10.213.7.2/24", "dev", &inside]));
+    assert!(ip(&["-n", &name, "link", "set", &inside, "up"]));
+    let mut server = Command::new("nsenter")
+        .arg(format!("--net=/run/netns/{name}"))
+        .args([env!("CARGO_BIN_EXE_tare"), "serve", "--listen", "10.213.7.2:8080", "--threads", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the server answers", || support::answers(([10, 213, 7, 2], 8080).into()));
+    let (result, _) =
+        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "http://10.213.7.2:8080/plaintext"]);
+    support::terminate(&mut server);
+    assert!(number(&result, "/gross/value") > 100.0);
+    assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
+    assert!(result["ledger"]["sut"].is_null());
+    assert!(number(&result, "/ledger/load/run_s") > 0.0);
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["id"] == "sut-unseen"), "{warnings:#?}");
+}
+
+struct Cleanup<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Cleanup<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_program_is_weighed_as_hyperfine_does() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let log = path(&tare, "log");
+    let (setup, prepare, cleanup) =
+        (format!("echo setup >> {log}"), format!("echo prepare >> {log}"), format!("echo cleanup >> {log}"));
+    let (result, code) = tare.json(&[
+        "run", "-q", "--json", "--trials", "3", "--warmup", "1", "--setup", &setup, "--prepare", &prepare, "--cleanup",
+        &cleanup, "-L", "t", "0.05,0.1", "--", "sleep {t}",
+    ]);
+    assert_eq!(code, 0);
+    let log = std::fs::read_to_string(log).unwrap();
+    let one = "setup\nprepare\nprepare\nprepare\nprepare\ncleanup\n";
+    assert_eq!(log, format!("{one}{one}"));
+    let commands = result["commands"].as_array().unwrap();
+    assert_eq!(commands.len(), 2);
+    for (command, seconds) in commands.iter().zip([0.05, 0.1]) {
+        assert_eq!(command["runs"], 3);
+        let least = number(command, "/min_s");
+        assert!(least >= seconds && least < seconds + 0.1, "{command:#}");
+    }
+    assert_eq!(commands[0]["command"], "sleep 0.05");
+}

@@ -1,0 +1,244 @@
+//! Real servers, groups and disturbances for the tests, each stopped by pid when dropped.
+#![allow(dead_code)] // each test binary uses its own part
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Everything here loads the machine: one test at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A run of tare with a state directory of its own.
+pub struct Tare {
+    pub state: tempfile::TempDir,
+}
+
+impl Tare {
+    pub fn new() -> Self {
+        Tare { state: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
+        command.env("TARE_STATE_DIR", self.state.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    /// Runs and reads the JSON object; the exit code comes with it.
+    pub fn json(&self, arguments: &[&str]) -> (serde_json::Value, i32) {
+        let output = self.run(arguments);
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let value = serde_json::from_str(&stdout).unwrap_or_else(|error| {
+            panic!("{error}: {arguments:?} printed {stdout:?}\n{}", String::from_utf8_lossy(&output.stderr))
+        });
+        (value, output.status.code().unwrap())
+    }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Polls until `done`, for at most ten seconds.
+pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < deadline, "not within 10 s: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn answers(address: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut first = [0u8; 1];
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").is_ok() && stream.read_exact(&mut first).is_ok()
+}
+
+pub fn alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.trim_start().starts_with('Z'))
+}
+
+/// A server under test.
+pub struct Server {
+    child: Child,
+    pub port: u16,
+    pub pids: Vec<u32>,
+    /// A path that is answered with 200.
+    pub good_path: &'static str,
+    _dir: Option<tempfile::TempDir>,
+}
+
+impl Server {
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Debian's nginx with one worker that returns 200 on `/` and 404 on `/missing`, held on CPU 0.
+    pub fn nginx() -> Self {
+        Self::nginx_at(free_port())
+    }
+
+    /// The same on a given port.
+    pub fn nginx_at(port: u16) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let config = format!(
+            "worker_processes 1; daemon off; pid {0}/pid; error_log {0}/error.log;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; keepalive_requests 1000000000;\n\
+             client_body_temp_path {0}/b; proxy_temp_path {0}/p; fastcgi_temp_path {0}/f;\n\
+             uwsgi_temp_path {0}/u; scgi_temp_path {0}/s;\n\
+             server {{ listen 127.0.0.1:{port}; location / {{ return 200 \"ok\\n\"; }}\n\
+             location /missing {{ return 404; }} }} }}\n",
+            dir.path().display()
+        );
+        let file = dir.path().join("nginx.conf");
+        std::fs::write(&file, config).unwrap();
+        let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists());
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0", program.expect("nginx is installed by .ci/run"), "-c"]).arg(file);
+        Self::start(command, port, "/", Some(dir))
+    }
+
+    /// The embedded server on CPU 0, started by the test so that it can be disturbed.
+    pub fn embedded() -> Self {
+        let port = free_port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
+        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--threads", "1", "--cpus", "0"]);
+        Self::start(command, port, "/plaintext", None)
+    }
+
+    fn start(mut command: Command, port: u16, good_path: &'static str, dir: Option<tempfile::TempDir>) -> Self {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut server = Server { child, port, pids: Vec::new(), good_path, _dir: dir };
+        eventually("the server answers", || answers(([127, 0, 0, 1], port).into()));
+        let own = server.child.id();
+        server.pids = std::iter::once(own).chain(children(own)).collect();
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // nginx's master ends its workers on SIGTERM; SIGKILL would leave them.
+        terminate(&mut self.child);
+    }
+}
+
+pub fn terminate(child: &mut Child) {
+    Command::new("kill").arg(child.id().to_string()).status().ok();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().ok();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends a process group whose leader is `child`.
+pub fn terminate_group(child: &mut Child) {
+    Command::new("kill").args(["--", &format!("-{}", child.id())]).status().ok();
+    terminate(child);
+}
+
+pub fn children(pid: u32) -> Vec<u32> {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|child| child.parse().unwrap())
+        .collect()
+}
+
+/// `yes`, held on a CPU: somebody else who is never done.
+pub struct Busy(Child);
+
+impl Busy {
+    pub fn on(cpu: u32) -> Self {
+        let child = Command::new("taskset")
+            .args(["-c", &cpu.to_string(), "yes"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let comm = format!("/proc/{}/comm", child.id());
+        eventually("yes runs", || std::fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "yes"));
+        Busy(child)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A control group with a quota, and one below it without; removed when dropped, its processes moved back.
+pub struct Quota {
+    parent: PathBuf,
+    child: PathBuf,
+}
+
+impl Quota {
+    /// 30 % of a CPU on the parent group.
+    pub fn of_30_percent() -> Self {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("tare-test-{}-{number}", std::process::id());
+        let v1 = Path::new("/sys/fs/cgroup/cpu");
+        let v2 = Path::new("/sys/fs/cgroup");
+        let root = if v1.join("cpu.cfs_quota_us").exists() || v1.join("cpu.shares").exists() { v1 } else { v2 };
+        let parent = root.join(&name);
+        let child = parent.join("inner");
+        std::fs::create_dir(&parent).expect("the tests need root and a writable cpu controller");
+        if root == v1 {
+            std::fs::write(parent.join("cpu.cfs_period_us"), "100000").unwrap();
+            std::fs::write(parent.join("cpu.cfs_quota_us"), "30000").unwrap();
+        } else {
+            std::fs::write(root.join("cgroup.subtree_control"), "+cpu").unwrap();
+            std::fs::write(parent.join("cpu.max"), "30000 100000").unwrap();
+        }
+        std::fs::create_dir(&child).unwrap();
+        Quota { parent, child }
+    }
+
+    pub fn hold(&self, pids: &[u32], in_child: bool) {
+        let group = if in_child { &self.child } else { &self.parent };
+        for pid in pids {
+            std::fs::write(group.join("cgroup.procs"), pid.to_string()).unwrap();
+        }
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        let root = self.parent.parent().unwrap();
+        for group in [&self.child, &self.parent] {
+            for pid in std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default().lines() {
+                std::fs::write(root.join("cgroup.procs"), pid).ok();
+            }
+            // A group empties a moment after its last process ended.
+            for _ in 0..200 {
+                if std::fs::remove_dir(group).is_ok() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+pub fn number(value: &serde_json::Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{pointer} in {value:#}"))
+}
