@@ -14,7 +14,9 @@ pub fn style(color: ColorChoice) -> Style {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         // https://no-color.org: set and not empty means no colour.
-        ColorChoice::Auto => stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+        ColorChoice::Auto => {
+            stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
+        }
     };
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
     let width = match stdout.is_terminal() {
@@ -29,9 +31,9 @@ fn terminal_columns() -> Option<usize> {
 }
 
 fn utf8_locale() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| {
-        std::env::var(name).ok().filter(|value| !value.is_empty())
-    });
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     // Without any locale nothing says that bytes above 127 are safe, yet today's terminals take UTF-8.
     locale.is_none_or(|value| {
         let value = value.to_ascii_lowercase();

@@ -1,4 +1,5 @@
 //! Bad input: one clear line, exit code 2, nothing started. A SUT that dies: code 3 and its last words.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
 
@@ -96,7 +97,19 @@ fn a_sut_that_dies_under_load_is_quoted_and_its_trials_are_kept() {
         env!("CARGO_BIN_EXE_tare")
     );
     let url = format!("http://127.0.0.1:{port}/plaintext");
-    let output = tare.run(&["run", "-q", "-d", "1s", "--trials", "20", "-o", record.to_str().unwrap(), "--sut", &start, &url]);
+    let output = tare.run(&[
+        "run",
+        "-q",
+        "-d",
+        "1s",
+        "--trials",
+        "20",
+        "-o",
+        record.to_str().unwrap(),
+        "--sut",
+        &start,
+        &url,
+    ]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("out of luck") && stderr.contains("exit status 9"), "{stderr}");

@@ -1,5 +1,6 @@
 //! House rules that a program can check: who may depend on whom, where `unsafe` and printing are allowed, what
 //! never gets in. A rule that cannot be checked here stands in ARCHITECTURE.md only.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,14 +16,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tare-server", &["sys", "http"]),
     ("tare-load", &["sys", "http", "record"]),
     ("tare-observe", &["sys", "machine", "record"]),
-    (
-        "tare-lab",
-        &["sys", "http", "stats", "record", "explain", "machine", "server", "load", "observe"],
-    ),
+    ("tare-lab", &["sys", "http", "stats", "record", "explain", "machine", "server", "load", "observe"]),
     ("tare-report", &["record", "stats"]),
     (
         "tare",
-        &["sys", "http", "stats", "record", "explain", "machine", "server", "load", "observe", "lab", "report"],
+        &[
+            "sys", "http", "stats", "record", "explain", "machine", "server", "load", "observe", "lab",
+            "report",
+        ],
     ),
 ];
 
@@ -55,7 +56,10 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 /// Lines of code without comments, with their numbers.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
+    text.lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
 fn room(path: &Path) -> String {
@@ -88,12 +92,16 @@ fn rooms_use_only_what_they_may() {
 fn unsafe_only_in_sys_and_with_a_reason() {
     for (path, text) in sources() {
         for (line, code) in code(&text) {
-            let has_unsafe = code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
+            let has_unsafe =
+                code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
             // A test may stand in for the allocator; nothing else outside the one room.
             let counting_allocator = path.components().any(|part| part.as_os_str() == "tests")
                 && text.contains("impl GlobalAlloc for");
             assert!(
-                !has_unsafe || room(&path) == "tare-sys" || counting_allocator || path.ends_with("tests/house.rs"),
+                !has_unsafe
+                    || room(&path) == "tare-sys"
+                    || counting_allocator
+                    || path.ends_with("tests/house.rs"),
                 "{}:{line}: unsafe outside tare-sys",
                 path.display()
             );
@@ -101,7 +109,11 @@ fn unsafe_only_in_sys_and_with_a_reason() {
         let manifest = root().join("crates").join(room(&path)).join("Cargo.toml");
         let manifest = std::fs::read_to_string(manifest).unwrap();
         let inherits = manifest.contains("[lints]\nworkspace = true");
-        assert!(inherits || room(&path) == "tare-sys", "{} does not inherit the workspace's lints", room(&path));
+        assert!(
+            inherits || room(&path) == "tare-sys",
+            "{} does not inherit the workspace's lints",
+            room(&path)
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! What holds a real server back is named for what it is: nginx and the embedded server, disturbed in the ways
 //! that performance engineers meet.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
 
@@ -36,7 +37,10 @@ fn check(result: &Value, limit: &[&str]) {
     assert!(limit.contains(&found), "limit {found}, not {limit:?}: {result:#}");
     assert!(number(result, "/ledger/residual_ratio") < RESIDUAL_MAX, "{:#}", result["ledger"]["residuals"]);
     let findings = result["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|finding| finding["cause"] == found), "the limit's own finding: {findings:#?}");
+    assert!(
+        findings.iter().any(|finding| finding["cause"] == found),
+        "the limit's own finding: {findings:#?}"
+    );
     for finding in findings {
         assert!(!finding["evidence"].as_array().unwrap().is_empty(), "{finding:#}");
         assert!(!finding["remedy"].as_str().unwrap().is_empty(), "{finding:#}");
@@ -44,7 +48,8 @@ fn check(result: &Value, limit: &[&str]) {
     }
     // The parts between gross and net are all of it.
     if let Some(net) = result.pointer("/net/value").and_then(Value::as_f64) {
-        let parts: f64 = result["tare"].as_array().unwrap().iter().map(|part| number(part, "/ln_share")).sum();
+        let parts: f64 =
+            result["tare"].as_array().unwrap().iter().map(|part| number(part, "/ln_share")).sum();
         let whole = (net / number(result, "/gross/value")).ln();
         assert!((parts - whole).abs() < 1e-6, "parts {parts}, ln(net/gross) {whole}");
     }
@@ -52,7 +57,8 @@ fn check(result: &Value, limit: &[&str]) {
 
 fn evidence_names(result: &Value, cause: &str) -> Vec<String> {
     let finding = result["findings"].as_array().unwrap().iter().find(|finding| finding["cause"] == cause);
-    let evidence = finding.unwrap_or_else(|| panic!("no {cause} in {:#}", result["findings"]))["evidence"].as_array();
+    let evidence =
+        finding.unwrap_or_else(|| panic!("no {cause} in {:#}", result["findings"]))["evidence"].as_array();
     evidence.unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect()
 }
 
@@ -65,7 +71,11 @@ fn undisturbed(server: &Server) {
     let sut = number(&result, "/ledger/sut/busy_cpus");
     let load = number(&result, "/ledger/load/busy_cpus");
     let is_server = result["limit"] == "server-cpu-bound";
-    assert!(if is_server { sut > 0.85 } else { load > 0.85 }, "SUT {sut}, generator {load}: {}", result["limit"]);
+    assert!(
+        if is_server { sut > 0.85 } else { load > 0.85 },
+        "SUT {sut}, generator {load}: {}",
+        result["limit"]
+    );
 }
 
 fn throttled(server: &Server, by_parent: bool) {

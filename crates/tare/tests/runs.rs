@@ -1,4 +1,5 @@
 //! Whole sittings: what is started is stopped, what is killed is cleaned up, what is measured can be read again.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
 
@@ -15,8 +16,21 @@ fn the_embedded_default_gives_gross_tare_and_net() {
     let tare = Tare::new();
     let record = path(&tare, "a.tare");
     let (csv, markdown) = (path(&tare, "a.csv"), path(&tare, "a.md"));
-    let arguments =
-        ["run", "-q", "--json", "--trials", "3", "-d", "1s", "-o", &record, "--export-csv", &csv, "--export-markdown", &markdown];
+    let arguments = [
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "3",
+        "-d",
+        "1s",
+        "-o",
+        &record,
+        "--export-csv",
+        &csv,
+        "--export-markdown",
+        &markdown,
+    ];
     let (result, code) = tare.json(&arguments);
     assert_eq!(code, 0, "{:#}", result["warnings"]);
     assert!(number(&result, "/gross/value") > 1000.0);
@@ -46,7 +60,8 @@ fn a_server_is_started_weighed_and_stopped() {
     let port = free_port();
     let start = format!("exec {} serve --listen 127.0.0.1:{port} --threads 1", env!("CARGO_BIN_EXE_tare"));
     let url = format!("http://127.0.0.1:{port}/plaintext");
-    let (result, code) = Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    let (result, code) =
+        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
     assert_eq!(code, 0, "{:#}", result["warnings"]);
     assert!(number(&result, "/ledger/sut/run_s") > 0.1);
     assert!(!support::answers(([127, 0, 0, 1], port).into()), "the server was left running");
@@ -61,7 +76,8 @@ fn a_server_that_makes_itself_a_daemon_is_found_and_stopped() {
         env!("CARGO_BIN_EXE_tare")
     );
     let url = format!("http://127.0.0.1:{port}/plaintext");
-    let (result, _) = Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    let (result, _) =
+        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
     assert!(number(&result, "/ledger/sut/run_s") > 0.1);
     assert!(!support::answers(([127, 0, 0, 1], port).into()), "the daemon was left running");
 }
@@ -119,10 +135,9 @@ fn what_a_killed_run_left_is_dealt_with_by_the_next() {
         started
     };
     let url = server.url("/");
-    let started = kill(
-        &["run", "--load", &load, "--sut-cpus", "1", "-o", &attached, &url],
-        &mut |pid| affinity(worker) == "1" && !descendants(pid).is_empty(),
-    );
+    let started = kill(&["run", "--load", &load, "--sut-cpus", "1", "-o", &attached, &url], &mut |pid| {
+        affinity(worker) == "1" && !descendants(pid).is_empty()
+    });
     assert_eq!(affinity(worker), "1", "nobody has put it back yet");
     // A server of its own in the middle of its trials, and one that left its process group.
     let port = free_port();
@@ -131,10 +146,10 @@ fn what_a_killed_run_left_is_dealt_with_by_the_next() {
         env!("CARGO_BIN_EXE_tare")
     );
     let own_url = format!("http://127.0.0.1:{port}/plaintext");
-    let more = kill(
-        &["run", "-d", "1s", "--trials", "100", "-o", &record, "--sut", &start, &own_url],
-        &mut |_| trials_in(&tare, &record) >= 2,
-    );
+    let more =
+        kill(&["run", "-d", "1s", "--trials", "100", "-o", &record, "--sut", &start, &own_url], &mut |_| {
+            trials_in(&tare, &record) >= 2
+        });
     assert!(trials_in(&tare, &record) >= 2, "all finished trials can be read");
     assert!(!more.is_empty());
     let (result, _) = tare.json(&["run", "-q", "--json", "--trials", "2", "--", "true"]);
@@ -161,7 +176,19 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     let tare = Tare::new();
     let child = tare
         .command()
-        .args(["run", "-q", "--json", "--no-levels", "--trials", "1", "--load-cpus", "1", "--load", &load, &url])
+        .args([
+            "run",
+            "-q",
+            "--json",
+            "--no-levels",
+            "--trials",
+            "1",
+            "--load-cpus",
+            "1",
+            "--load",
+            &load,
+            &url,
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -210,7 +237,8 @@ fn another_namespace_is_said_and_the_run_goes_on() {
     let name = format!("tare{}", std::process::id());
     let short = &name[..name.len().min(10)];
     let (outside, inside) = (format!("{short}a"), format!("{short}b"));
-    let ip = |arguments: &[&str]| Command::new("ip").args(arguments).status().is_ok_and(|status| status.success());
+    let ip =
+        |arguments: &[&str]| Command::new("ip").args(arguments).status().is_ok_and(|status| status.success());
     if !ip(&["netns", "add", &name]) {
         panic!("the tests need root and iproute2");
     }
@@ -229,8 +257,16 @@ fn another_namespace_is_said_and_the_run_goes_on() {
         .spawn()
         .unwrap();
     eventually("the server answers", || support::answers(([10, 213, 7, 2], 8080).into()));
-    let (result, _) =
-        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "http://10.213.7.2:8080/plaintext"]);
+    let (result, _) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "2",
+        "-d",
+        "1s",
+        "http://10.213.7.2:8080/plaintext",
+    ]);
     support::terminate(&mut server);
     assert!(number(&result, "/gross/value") > 100.0);
     assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
@@ -256,8 +292,24 @@ fn a_program_is_weighed_as_hyperfine_does() {
     let (setup, prepare, cleanup) =
         (format!("echo setup >> {log}"), format!("echo prepare >> {log}"), format!("echo cleanup >> {log}"));
     let (result, code) = tare.json(&[
-        "run", "-q", "--json", "--trials", "3", "--warmup", "1", "--setup", &setup, "--prepare", &prepare, "--cleanup",
-        &cleanup, "-L", "t", "0.05,0.1", "--", "sleep {t}",
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "3",
+        "--warmup",
+        "1",
+        "--setup",
+        &setup,
+        "--prepare",
+        &prepare,
+        "--cleanup",
+        &cleanup,
+        "-L",
+        "t",
+        "0.05,0.1",
+        "--",
+        "sleep {t}",
     ]);
     assert_eq!(code, 0);
     let log = std::fs::read_to_string(log).unwrap();

@@ -19,9 +19,12 @@ pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |digits: &str| {
-            digits.trim().parse::<u32>().ok().filter(|cpu| *cpu <= CPU_MAX).ok_or_else(|| {
-                format!("'{digits}' is not a CPU number; write CPUs as 0-3,8")
-            })
+            digits
+                .trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|cpu| *cpu <= CPU_MAX)
+                .ok_or_else(|| format!("'{digits}' is not a CPU number; write CPUs as 0-3,8"))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {

@@ -35,7 +35,9 @@ pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
     let path = match file {
         Some(path) => path.to_path_buf(),
         None => tare_lab::records::newest(&records_dir()).ok_or_else(|| {
-            Failure::usage(anyhow::anyhow!("there is no record yet (name a FILE, or make one with 'tare run')"))
+            Failure::usage(anyhow::anyhow!(
+                "there is no record yet (name a FILE, or make one with 'tare run')"
+            ))
         })?,
     };
     let record = tare_record::store::read(&path).map_err(Failure::usage)?;
@@ -59,7 +61,9 @@ pub fn emit(record: &Record, outcome: &Outcome, output: &OutputArgs, style: Styl
 
 /// Writes a file that the user named.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)
+    std::fs::write(path, text)
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::usage)
 }
 
 /// Finds out before anything is started that a file cannot be written. Leaves no file behind.

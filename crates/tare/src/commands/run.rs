@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_lab::request::{CommandRequest, HttpRequest, LoadRequest, Parameter, SutRequest};
-use tare_lab::{LabError, Sitting};
-use tare_record::Record;
+use tare_lab::{Held, LabError, Sitting};
 use tare_report::Style;
 
 /// Trials of a level unless told otherwise.
@@ -33,30 +32,32 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
         interrupt: interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let result = if args.command.is_empty() {
+    let held = if args.command.is_empty() {
         tare_lab::http::weigh(http_request(&args)?, &sitting, progress.as_mut())
     } else {
         tare_lab::command::weigh(command_request(&args)?, &sitting, progress.as_mut())
     };
     drop(progress);
-    finish(result, &args, style)
+    finish(held, &args, style)
 }
 
 /// Prints what there is, also when the sitting was interrupted after some trials.
-fn finish(result: Result<Record, (LabError, Option<Record>)>, args: &RunArgs, style: Style) -> Ended {
-    match result {
-        Ok(record) => {
-            let outcome = tare_explain::explain(&record);
-            super::emit(&record, &outcome, &args.output, style)?;
-            Ok(if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
+fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
+    let worth_showing = match &held.end {
+        Ok(()) => held.record,
+        Err(LabError::Interrupted) => held.record.filter(|record| !record.trials.is_empty()),
+        Err(_) => None,
+    };
+    let mut code = ExitCode::SUCCESS;
+    if let Some(record) = worth_showing {
+        let outcome = tare_explain::explain(&record);
+        super::emit(&record, &outcome, &args.output, style)?;
+        if !outcome.valid {
+            code = ExitCode::from(NOT_VALID);
         }
-        Err((error @ LabError::Interrupted, Some(record))) if !record.trials.is_empty() => {
-            let outcome = tare_explain::explain(&record);
-            super::emit(&record, &outcome, &args.output, style)?;
-            Err(error.into())
-        }
-        Err((error, _)) => Err(error.into()),
     }
+    held.end?;
+    Ok(code)
 }
 
 /// Set by Ctrl-C and by a polite kill; the sitting looks at it and cleans up.
@@ -123,7 +124,9 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
     }
     let warmup = match &args.trials.warmup {
         Some(text) => text.parse::<u32>().map_err(|_| {
-            Failure::usage(anyhow!("--warmup: '{text}' is not a number of runs (for a program, --warmup counts runs)"))
+            Failure::usage(anyhow!(
+                "--warmup: '{text}' is not a number of runs (for a program, --warmup counts runs)"
+            ))
         })?,
         None => 0,
     };
@@ -158,7 +161,8 @@ fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
         parameters.push(Parameter { name: pair[0].clone(), values });
     }
     if let [name, min, max] = args.program.parameter_scan.as_slice() {
-        let values = scan(min, max, &args.program.parameter_step_size).map_err(|error| Failure::usage(anyhow!(error)))?;
+        let values = scan(min, max, &args.program.parameter_step_size)
+            .map_err(|error| Failure::usage(anyhow!(error)))?;
         parameters.push(Parameter { name: name.clone(), values });
     }
     Ok(parameters)
@@ -179,7 +183,8 @@ fn scan(min: &str, max: &str, step: &str) -> Result<Vec<String>, String> {
     if steps >= SCAN_STEPS_MAX as f64 {
         return Err(format!("--parameter-scan: more than {SCAN_STEPS_MAX} values"));
     }
-    let decimals = [min, step].iter().filter_map(|text| Some(text.split_once('.')?.1.len())).max().unwrap_or(0);
+    let decimals =
+        [min, step].iter().filter_map(|text| Some(text.split_once('.')?.1.len())).max().unwrap_or(0);
     Ok((0..=steps as u32)
         .map(|index| low + f64::from(index) * width)
         .filter(|value| *value <= high + width * 1e-9)
@@ -196,7 +201,9 @@ mod tests {
         assert_eq!(scan("1", "3", "1").unwrap(), ["1", "2", "3"]);
         assert_eq!(scan("0", "0.3", "0.1").unwrap(), ["0.0", "0.1", "0.2", "0.3"]);
         assert_eq!(scan("1", "2", "3").unwrap(), ["1"]);
-        for (min, max, step) in [("a", "1", "1"), ("2", "1", "1"), ("1", "2", "0"), ("0", "1e9", "1"), ("nan", "1", "1")] {
+        for (min, max, step) in
+            [("a", "1", "1"), ("2", "1", "1"), ("1", "2", "0"), ("0", "1e9", "1"), ("nan", "1", "1")]
+        {
             assert!(scan(min, max, step).is_err(), "{min} {max} {step}");
         }
     }

@@ -119,7 +119,12 @@ impl Server {
         Self::start(command, port, "/plaintext", None)
     }
 
-    fn start(mut command: Command, port: u16, good_path: &'static str, dir: Option<tempfile::TempDir>) -> Self {
+    fn start(
+        mut command: Command,
+        port: u16,
+        good_path: &'static str,
+        dir: Option<tempfile::TempDir>,
+    ) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut server = Server { child, port, pids: Vec::new(), good_path, _dir: dir };
         eventually("the server answers", || answers(([127, 0, 0, 1], port).into()));
@@ -198,7 +203,8 @@ impl Quota {
         let name = format!("tare-test-{}-{number}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu");
         let v2 = Path::new("/sys/fs/cgroup");
-        let root = if v1.join("cpu.cfs_quota_us").exists() || v1.join("cpu.shares").exists() { v1 } else { v2 };
+        let root =
+            if v1.join("cpu.cfs_quota_us").exists() || v1.join("cpu.shares").exists() { v1 } else { v2 };
         let parent = root.join(&name);
         let child = parent.join("inner");
         std::fs::create_dir(&parent).expect("the tests need root and a writable cpu controller");
@@ -240,5 +246,8 @@ impl Drop for Quota {
 }
 
 pub fn number(value: &serde_json::Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{pointer} in {value:#}"))
+    value
+        .pointer(pointer)
+        .and_then(serde_json::Value::as_f64)
+        .unwrap_or_else(|| panic!("{pointer} in {value:#}"))
 }
