@@ -53,7 +53,7 @@ fn main() -> Result<()> {
         cpus: vec![1],
         ..LoadSpec::new(Target::parse(&format!("http://{address}/plaintext"))?)
     };
-    let generator = Generator::start(spec)?;
+    let mut generator = Generator::start(&spec)?;
     let watch = Watch {
         sut_pids: vec![server.0.id()],
         load: LoadWatch::Threads(generator.thread_ids()),
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         let mut rates = [0.0; 2];
         for active in if seed & 1 == 0 { [false, true] } else { [true, false] } {
             let before = observers_cpu_ns();
-            rates[usize::from(active)] = slice(&args, &generator, &observers, active);
+            rates[usize::from(active)] = slice(&args, &mut generator, &observers, active);
             if active {
                 active_s += args.slice_ms as f64 / 1e3;
                 cpu_ns += observers_cpu_ns() - before;
@@ -88,12 +88,12 @@ fn main() -> Result<()> {
         on.push(rates[1]);
     }
     observers.stop();
-    generator.stop();
+    generator.stop()?;
     report(&args, &off, &on, cpu_ns / 1e9 / active_s)
 }
 
 /// The rate of one slice. With observers on, the slice is a whole window: begin, series, end.
-fn slice(args: &Args, generator: &Generator, observers: &Observers, active: bool) -> f64 {
+fn slice(args: &Args, generator: &mut Generator, observers: &Observers, active: bool) -> f64 {
     observers.set_active(active);
     generator.cut();
     if active {
@@ -119,7 +119,9 @@ fn start_server(args: &Args) -> Result<(Server, String)> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .with_context(|| format!("cannot start {} (build it with cargo build --release)", program.display()))?;
+        .with_context(|| {
+            format!("cannot start {} (build it with cargo build --release)", program.display())
+        })?;
     let stdout = child.stdout.take().context("the server's output is piped")?;
     let server = Server(child);
     let line = BufReader::new(stdout).lines().next().context("the server printed nothing")??;
@@ -149,7 +151,10 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
     // The cost is what is lost: the negative of the log ratio.
     let percent = |ln: f64| (1.0 - ln.exp()) * 100.0;
     let (cost, low, high) = (percent(ratio.value), percent(interval.hi), percent(interval.lo));
-    println!("watching costs {cost:.2} % of throughput, 95 % interval {low:.2} to {high:.2} %, {} pairs", args.pairs);
+    println!(
+        "watching costs {cost:.2} % of throughput, 95 % interval {low:.2} to {high:.2} %, {} pairs",
+        args.pairs
+    );
     println!("observers' CPU time: {:.2} % of one CPU", cpus * 100.0);
     if let Some(path) = &args.out {
         let result = serde_json::json!({
@@ -157,7 +162,8 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
             "cost_percent": cost, "ci95_percent": [low, high], "observers_cpus": cpus,
             "machine": facts::read(&Root::live()),
         });
-        std::fs::write(path, format!("{result:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, format!("{result:#}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
