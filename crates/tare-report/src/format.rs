@@ -35,7 +35,11 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
         "B" | "bytes" => bytes(value),
         "%" => percent(value / 100.0),
         "ratio" | "share" => percent(value),
-        "" => count(value),
+        "ln" => format!("{}{JOINT}ln", logarithm(value)),
+        "" | "count" => count(value),
+        "CPUs" if value == 1.0 => format!("1{JOINT}CPU"),
+        _ if unit.starts_with("share ") => format!("{}{}", percent(value), &unit["share".len()..]),
+        _ if unit.starts_with("1/") => format!("{}{}", count(value), &unit[1..]),
         _ => format!("{}{JOINT}{unit}", count(value)),
     }
 }
@@ -91,6 +95,16 @@ pub(crate) fn ratio(value: f64) -> String {
 /// A logarithm: `1.204`, `0.003`.
 pub(crate) fn logarithm(value: f64) -> String {
     if value.is_finite() && value.abs() < 1e6 { fixed(value, 3) } else { count(value) }
+}
+
+/// A text from elsewhere with its figures joined to their units as here.
+pub(crate) fn joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for c in text.chars() {
+        let after_figure = joined.ends_with(|last: char| last.is_ascii_digit());
+        joined.push(if c == ' ' && after_figure { JOINT } else { c });
+    }
+    joined
 }
 
 /// The half width of an interval relative to its value (`±1.2 %`), or its ends where it lies askew.
@@ -170,6 +184,9 @@ mod tests {
         assert_eq!(read, ["0 %", "<0.01 %", "0.03 %", "1.2 %", "10 %", "98 %", "100 %", "−25 %"]);
         assert_eq!(plain(bytes(16_777_216_000.0)), "15.6 GiB");
         assert_eq!(plain(with_unit(178_412.0, "req/s")), "178k req/s");
+        let told = [(0.5, "share of a CPU"), (12.0, "1/s"), (3.0, "count"), (0.25, "ln"), (2.0, "CPUs")];
+        let read = told.map(|(value, unit)| plain(with_unit(value, unit)));
+        assert_eq!(read, ["50 % of a CPU", "12/s", "3", "0.250 ln", "2 CPUs"]);
         assert_eq!(hundredths(-0.00001), "0.0");
     }
 

@@ -8,8 +8,8 @@ use tare_record::trial::{Measure, Trial};
 
 /// Counters of a running thread step at ticks, and a wait is added when it ends: finer steps would show that.
 const STEP_NS_MIN: u64 = 250_000_000;
-/// Steps of one trial at most.
-const STEPS_MAX: u64 = 240;
+/// Steps of a whole record at most, shared among its trials.
+const STEPS_MAX: u64 = 2400;
 
 /// A value that held over a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,13 +36,14 @@ pub(crate) struct Course {
 /// The course of every trial, in the order in which they ran.
 pub(crate) fn courses(record: &Record) -> Vec<Course> {
     let origin_ns = record.trials.iter().map(|trial| trial.observation.begin_ns).min().unwrap_or(0);
-    record.trials.iter().map(|trial| course(trial, origin_ns)).collect()
+    let steps_max = (STEPS_MAX / record.trials.len().max(1) as u64).max(1);
+    record.trials.iter().map(|trial| course(trial, origin_ns, steps_max)).collect()
 }
 
-fn course(trial: &Trial, origin_ns: u64) -> Course {
+fn course(trial: &Trial, origin_ns: u64, steps_max: u64) -> Course {
     let seen = &trial.observation;
     let rate_hz = match &trial.sample {
-        Measure::Http(sample) => rate(&sample.slices, seen.begin_ns, origin_ns),
+        Measure::Http(sample) => rate(&sample.slices, seen.begin_ns, origin_ns, steps_max),
         Measure::Command(_) => Vec::new(),
     };
     let of_role = |role: Role| -> Vec<&Column> {
@@ -50,7 +51,7 @@ fn course(trial: &Trial, origin_ns: u64) -> Course {
         subjects.filter_map(|subject| seen.column(&metrics::tasks::RUN_NS, &subject)).collect()
     };
     let every_cpu = of_metric(seen, &metrics::cpus::TASK_RUN_NS);
-    let busy = |columns: Vec<&Column>| busy(&columns, origin_ns);
+    let busy = |columns: Vec<&Column>| busy(&columns, origin_ns, steps_max);
     Course {
         rate_hz,
         sut_cpus: busy(of_role(Role::Sut)),
@@ -64,9 +65,9 @@ fn of_metric<'a>(seen: &'a Observation, metric: &Descriptor) -> Vec<&'a Column> 
 }
 
 /// Slices joined until each is long enough to be drawn.
-fn rate(slices: &[(u64, u64)], begin_ns: u64, origin_ns: u64) -> Vec<Stretch> {
+fn rate(slices: &[(u64, u64)], begin_ns: u64, origin_ns: u64, steps_max: u64) -> Vec<Stretch> {
     let end_ns = slices.last().map_or(begin_ns, |(end_ns, _)| *end_ns);
-    let step_ns = end_ns.saturating_sub(begin_ns) / STEPS_MAX;
+    let step_ns = end_ns.saturating_sub(begin_ns) / steps_max;
     let mut stretches = Vec::new();
     let (mut from_ns, mut requests) = (begin_ns, 0u64);
     for &(end_ns, count) in slices {
@@ -82,7 +83,7 @@ fn rate(slices: &[(u64, u64)], begin_ns: u64, origin_ns: u64) -> Vec<Stretch> {
 }
 
 /// Growth of run counters over steps of the time in which they were read, in CPUs.
-fn busy(columns: &[&Column], origin_ns: u64) -> Vec<Stretch> {
+fn busy(columns: &[&Column], origin_ns: u64, steps_max: u64) -> Vec<Stretch> {
     let ends = columns.iter().filter_map(|column| Some((column.samples.first()?, column.samples.last()?)));
     let ends = ends.map(|(first, last)| (first.at_ns, last.at_ns));
     let span = ends.reduce(|(first, last), (a, b)| (first.min(a), last.max(b)));
@@ -92,7 +93,7 @@ fn busy(columns: &[&Column], origin_ns: u64) -> Vec<Stretch> {
     };
     // No finer than the counters were read.
     let wall_ns = end_ns - begin_ns;
-    let steps = (wall_ns / STEP_NS_MIN).min(samples - 1).clamp(1, STEPS_MAX);
+    let steps = (wall_ns / STEP_NS_MIN).min(samples - 1).clamp(1, steps_max);
     let edge = |at: u64| begin_ns + (u128::from(wall_ns) * u128::from(at) / u128::from(steps)) as u64;
     let edges: Vec<u64> = (0..=steps).map(edge).collect();
     let mut grown_ns = vec![0.0; edges.len()];
@@ -151,7 +152,8 @@ mod tests {
 
     #[test]
     fn slices_become_rates() {
-        let rates = rate(&[(1_100_000_000, 50), (1_200_000_000, 70), (1_200_000_000, 5)], 1_000_000_000, 0);
+        let rates =
+            rate(&[(1_100_000_000, 50), (1_200_000_000, 70), (1_200_000_000, 5)], 1_000_000_000, 0, 240);
         let values: Vec<f64> = rates.iter().map(|stretch| stretch.value.round()).collect();
         assert_eq!(values, [500.0, 700.0]);
     }
@@ -163,7 +165,7 @@ mod tests {
             subject: Subject::Task(0),
             samples: samples(&(0..=20).map(|n| (n * 100_000_000, n as f64 * 5e7)).collect::<Vec<_>>()),
         };
-        let busy = busy(&[&run], 0);
+        let busy = busy(&[&run], 0, 240);
         assert_eq!(busy.len(), 8, "steps are a quarter of a second");
         assert!(busy.iter().all(|stretch| (stretch.value - 0.5).abs() < 1e-9), "{busy:?}");
     }
@@ -175,9 +177,9 @@ mod tests {
             begin_ns: u64,
         ) {
             let column = Column { metric: "m".into(), subject: Subject::Machine, samples: samples(&values) };
-            prop_assert!(busy(&[&column], 0).len() as u64 <= STEPS_MAX);
+            prop_assert!(busy(&[&column], 0, 7).len() <= 7);
             let slices: Vec<(u64, u64)> = values.iter().map(|(at, value)| (*at, *value as u64)).collect();
-            rate(&slices, begin_ns, 0);
+            rate(&slices, begin_ns, 0, 7);
         }
     }
 }

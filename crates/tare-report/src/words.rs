@@ -31,7 +31,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
 pub(crate) fn gross_is(gross_is: GrossIs) -> &'static str {
     match gross_is {
         GrossIs::Capacity => "measured, as it stands",
-        GrossIs::LowerBound => "at least: the generator gave out",
+        GrossIs::LowerBound => "at least: it could do more",
         GrossIs::Offered => "measured, as it was asked for",
     }
 }

@@ -1,8 +1,9 @@
 //! Commands, as hyperfine's users know them: mean ± σ, range, user and system time, and how they compare.
 
 use super::{Medium, Section, Source};
-use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
-use crate::format::{self, NONE, seconds};
+use crate::block::{Block, Chart, Column, Hue, Line, Note, Panel, Point, Row, Table, Text, Tone};
+use crate::format::{self, NONE, count, seconds};
+use crate::plot;
 use crate::words;
 use tare_record::outcome::{CommandSummary, NetOrMissing};
 
@@ -11,7 +12,37 @@ pub(crate) static SECTION: Section =
 
 fn build(source: &Source) -> Vec<Block> {
     let commands = &source.outcome.commands;
-    if commands.is_empty() { Vec::new() } else { vec![Block::Notes(commands.iter().map(note).collect())] }
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Notes(commands.iter().map(note).collect())];
+    blocks.extend(every_run(commands).map(Block::Chart));
+    blocks
+}
+
+/// The wall time of every run: a drift, a slow first run and a run apart are seen here first.
+fn every_run(commands: &[CommandSummary]) -> Option<Chart> {
+    const DOTS_MAX: usize = 1000;
+    const HUES: [Hue; 6] = [Hue::Server, Hue::Load, Hue::Net, Hue::Tare, Hue::Throttled, Hue::Others];
+    let runs = commands.iter().map(|command| command.times_s.len()).max().filter(|runs| *runs > 1)?;
+    let slowest = commands.iter().flat_map(|command| &command.times_s).copied().fold(0.0, f64::max);
+    let point = |(at, time_s): (usize, &f64)| Point {
+        x: at as f64 + 1.0,
+        y: *time_s,
+        words: format!("run {}: {}", at + 1, seconds(*time_s)),
+    };
+    let line = |(command, hue): (&CommandSummary, &Hue)| Line {
+        name: command.command.clone(),
+        hue: *hue,
+        joined: false,
+        runs: vec![command.times_s.iter().enumerate().step_by(1 + runs / DOTS_MAX).map(point).collect()],
+    };
+    let lines = commands.iter().zip(HUES.iter().cycle()).map(line).collect();
+    let mut x = plot::from_zero("run", runs as f64, count);
+    x.ticks.retain(|(at, _)| at.fract() == 0.0 && *at > 0.0);
+    x.ends = [0.0, runs as f64 + 1.0];
+    let y = plot::from_zero("wall time", slowest, seconds);
+    Some(Chart { caption: "Every run".into(), x, panels: vec![Panel { y, lines }] })
 }
 
 /// Several commands side by side.

@@ -31,7 +31,7 @@ fn build(source: &Source) -> Vec<Block> {
     if panels.is_empty() {
         return Vec::new();
     }
-    let mut x = plot::from_zero("since the first trial began", end_s, seconds);
+    let mut x = plot::from_zero("since the first trial began", end_s, |s| format!("{}\u{a0}s", count(s)));
     x.ticks.retain(|(at, _)| *at <= end_s);
     x.ends[1] = end_s;
     vec![Block::Chart(Chart { caption: "Rate and busy CPUs".into(), x, panels })]

@@ -3,7 +3,7 @@
 use super::scale::Scale;
 use super::{Medium, Section, Source, join};
 use crate::block::{Block, Note, Text, Tone};
-use crate::format::{logarithm, percent, with_unit};
+use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;
 use tare_record::outcome::Finding;
 
@@ -35,13 +35,13 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
     let mut lines = Vec::new();
     if !finding.evidence.is_empty() {
         let proof = |one: &tare_record::outcome::Evidence| {
-            format!("{} {}", one.name, with_unit(one.value, &one.unit))
+            format!("{}: {}", one.name, with_unit(one.value, &one.unit))
         };
         lines.push(("proof", join(finding.evidence.iter().map(proof))));
     }
     for (label, text) in [("do", &finding.remedy), ("confirm", &finding.confirm)] {
         if !text.is_empty() {
-            lines.push((label, text.clone()));
+            lines.push((label, joined(text)));
         }
     }
     let effect = match finding.effect_ln {
@@ -52,7 +52,7 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
     Note {
         title: Text::new(words::id(finding.cause), if is_limit { Tone::Strong } else { Tone::Warn }),
         aside: format!("{mark}{effect} · confidence {}", percent(finding.confidence)),
-        body: finding.summary.clone(),
+        body: joined(&finding.summary),
         lines,
     }
 }
@@ -61,7 +61,7 @@ fn short(finding: &Finding) -> Note {
     Note {
         title: Text::new(words::id(finding.cause), Tone::Plain),
         aside: String::new(),
-        body: finding.summary.clone(),
+        body: joined(&finding.summary),
         lines: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Medium, Section, Source, capital, commands};
 use crate::block::{Block, Text, Tone};
-use crate::format::{percent, seconds, with_unit};
+use crate::format::{joined, percent, seconds, with_unit};
 use crate::words;
 use tare_record::outcome::{Cause, CommandSummary, GrossIs, Outcome, RoleLedger};
 
@@ -86,7 +86,7 @@ fn sentence(source: &Source) -> String {
         (Cause::LoadGeneratorBound, sut) => generator_bound(outcome, &name, sut.as_ref()),
         (Cause::OfferedLoad, Some(sut)) => format!(
             "Nothing is short: {name} answered all {gross} that were offered with {} of its CPU",
-            percent(sut.busy_cpus / sut.allotment_cpus)
+            share_busy(sut)
         ),
         (Cause::OneThreadBound, Some(RoleLedger { threads, .. })) if !threads.is_empty() => format!(
             "One thread of {name} is the limit: {} ({}) was on its CPU {} of the time at {gross}",
@@ -98,30 +98,68 @@ fn sentence(source: &Source) -> String {
             "A CPU quota is the limit: it held {name} back {} of the time, at {gross}",
             percent(lost(sut, "throttled"))
         ),
+        (Cause::TooLittleConcurrency, Some(sut)) => too_few(outcome, &name, sut),
         (limit, _) => {
             let finding = outcome.findings.iter().find(|finding| finding.cause == limit);
             match finding.map(|finding| finding.summary.trim_end_matches('.')) {
-                Some(summary) if !summary.is_empty() => format!("{}: {summary}", words::limit(limit)),
+                Some(summary) if !summary.is_empty() => {
+                    format!("{}: {}", words::limit(limit), joined(&within_sentence(summary)))
+                }
                 _ => format!("{}, at {gross}", words::limit(limit)),
             }
         }
     };
     let bound = outcome.gross_is == GrossIs::LowerBound && outcome.limit != Cause::LoadGeneratorBound;
-    if bound { format!("{text}; {gross} is a lower bound.") } else { format!("{text}.") }
+    match bound {
+        true if text.ends_with(&gross) => format!("{text}, a lower bound."),
+        true => format!("{text}; {gross} is a lower bound."),
+        false => format!("{text}."),
+    }
 }
 
 fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleLedger>) -> String {
     let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
     let generator = outcome.ledger.load.as_ref().map(|load| format!("it {}", busy(load)));
-    let server = sut.map(|sut| format!("{name} was busy {}", percent(sut.busy_cpus / sut.allotment_cpus)));
+    let server = sut.map(|sut| format!("{name} was busy {}", share_busy(sut)));
     let why: Vec<String> = generator.into_iter().chain(server).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(" while ")) };
-    format!("The load generator was the limit{why}, so {gross} is a lower bound")
+    match outcome.gross_is {
+        GrossIs::LowerBound => format!("The load generator was the limit{why}, so {gross} is a lower bound"),
+        _ => format!("The load generator was the limit{why}, at {gross}"),
+    }
+}
+
+fn too_few(outcome: &Outcome, name: &str, sut: &RoleLedger) -> String {
+    let asked = outcome.trials.iter().find(|trial| trial.level == "asked");
+    let connections = match asked.and_then(|trial| trial.connections) {
+        Some(connections) => words::things(connections as usize, "connection"),
+        None => "these connections".into(),
+    };
+    let generator = outcome.ledger.load.as_ref();
+    let generator =
+        generator.map(|load| format!(" and the generator {}", share_busy(load))).unwrap_or_default();
+    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let busy = share_busy(sut);
+    format!("Too few connections are the limit: {connections} kept {name} busy {busy}{generator}, at {gross}")
+}
+
+/// The beginning of a sentence as it stands after a colon; a name keeps its capital letter.
+fn within_sentence(sentence: &str) -> String {
+    match sentence.split_once(' ') {
+        Some((first @ ("The" | "A" | "An" | "Too" | "There" | "With" | "What"), rest)) => {
+            format!("{} {rest}", first.to_lowercase())
+        }
+        _ => sentence.into(),
+    }
+}
+
+fn share_busy(role: &RoleLedger) -> String {
+    percent(role.busy_cpus / role.allotment_cpus)
 }
 
 /// How busy a role was, as a part of a sentence.
 fn busy(role: &RoleLedger) -> String {
-    let share = percent(role.busy_cpus / role.allotment_cpus);
+    let share = share_busy(role);
     if role.allotment_cpus > 1.5 {
         format!("kept its {:.0} CPUs busy {share} of the time", role.allotment_cpus.min(1e6))
     } else {

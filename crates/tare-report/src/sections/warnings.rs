@@ -2,6 +2,7 @@
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Note, Text, Tone};
+use crate::format::joined;
 use tare_record::outcome::Warning;
 
 pub(crate) static SECTION: Section =
@@ -19,11 +20,11 @@ fn build(source: &Source) -> Vec<Block> {
 }
 
 fn note(warning: &Warning) -> Note {
-    let hint = (!warning.hint.is_empty()).then(|| ("hint", warning.hint.clone()));
+    let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
     Note {
         title: Text::new(&warning.id, Tone::Warn),
         aside: String::new(),
-        body: warning.text.clone(),
+        body: joined(&warning.text),
         lines: hint.into_iter().collect(),
     }
 }

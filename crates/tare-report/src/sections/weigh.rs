@@ -10,6 +10,8 @@ use tare_record::outcome::{Net, NetOrMissing, TarePart};
 pub(crate) static SECTION: Section =
     Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
 
+/// A part's interval narrower than this is not worth a figure.
+const SPREAD_LN_MIN: f64 = 0.0002;
 /// Parts below this share of ln are one line together.
 const SMALL_LN: f64 = 0.001;
 
@@ -79,7 +81,7 @@ fn gross_row(source: &Source) -> Row {
 fn part_row(part: &TarePart, scale: &Scale, unit: &str) -> Row {
     let tone = if part.ln_share >= SMALL_LN { Tone::Warn } else { Tone::Plain };
     let spread = match part.ci95 {
-        Some([low, high]) if (high - low).is_finite() => format!("±{}", percent((high - low) / 2.0)),
+        Some([low, high]) if high - low >= SPREAD_LN_MIN => format!("±{}", percent((high - low) / 2.0)),
         _ => String::new(),
     };
     Row::Cells(vec![
