@@ -74,7 +74,7 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Requests per second at fixed gaps, timed from when each was due (open loop); without it, closed loop.
-    #[arg(short = 'R', long, value_name = "PER_SECOND", conflicts_with_all = ["command", "load", "load_pid"],
+    #[arg(short = 'R', long, value_name = "PER_SECOND", allow_negative_numbers = true, conflicts_with_all = ["command", "load", "load_pid"],
           value_parser = values::rate_hz)]
     pub rate: Option<f64>,
     /// Requests in flight on each connection.

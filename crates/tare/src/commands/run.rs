@@ -17,6 +17,9 @@ use tare_report::Style;
 const TRIALS: u32 = 5;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
+/// A single argument with one of these is a command line, not the name of a program.
+const SHELL_CHARACTERS: [char; 16] =
+    [' ', '\t', '\n', '|', '&', ';', '<', '>', '(', ')', '$', '`', '"', '\'', '*', '?'];
 /// Values that a parameter scan may take.
 const SCAN_STEPS_MAX: usize = 10_000;
 
@@ -130,12 +133,12 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         })?,
         None => 0,
     };
-    // As typed: words are a program with its arguments; one string is a command line for a shell.
+    // As typed: words are a program with its arguments; one string of several words is for a shell.
     let program = &args.program;
-    let shell = match (&program.shell, program.no_shell, args.command.len()) {
-        (Some(shell), _, _) => Some(shell.clone()),
-        (None, false, 1) => Some("sh".to_string()),
-        (None, _, _) => None,
+    let is_line = matches!(args.command.as_slice(), [line] if line.contains(SHELL_CHARACTERS));
+    let shell = match &program.shell {
+        Some(shell) => Some(shell.clone()),
+        None => (is_line && !program.no_shell).then(|| "sh".to_string()),
     };
     Ok(CommandRequest {
         argv: argv(),
