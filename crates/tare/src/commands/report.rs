@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub fn report(args: &ReportArgs) -> Ended {
     let (path, record) = super::read_record(args.file.as_deref())?;
     let outcome = tare_explain::explain(&record);
-    let page = tare_report::markdown(&record, &outcome);
+    let page = tare_report::html(&record, &outcome);
     let output = match &args.output {
         Some(output) => output.clone(),
         None => {
