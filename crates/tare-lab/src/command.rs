@@ -6,6 +6,8 @@ use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, Parameter};
 use crate::resolve;
 use crate::sitting::{Held, Running, Sitting};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
@@ -50,6 +52,7 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
         given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
         given_load: &[],
     };
+    programs.iter().try_for_each(|words| find_program(&words[0]))?;
     let place = placement::choose(&facts, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
     running.open_record(plan(request, &variants))?;
     let observers = Observers::start(
@@ -133,9 +136,31 @@ fn program(words: &[String], request: &CommandRequest) -> Result<Vec<String>, La
             through.extend(["-c".to_string(), words.join(" ")]);
             Ok(through)
         }
-        (None, [line]) => shell_words::split(line).map_err(|error| bad(format!("'{line}': {error}"))),
+        (None, [line]) => {
+            let words = shell_words::split(line).map_err(|error| bad(format!("'{line}': {error}")))?;
+            if words.is_empty() { Err(bad("the command is empty".into())) } else { Ok(words) }
+        }
         (None, words) => Ok(words.to_vec()),
     }
+}
+
+/// An error when the shell would say "not found": better before anything has started than at the first run.
+fn find_program(name: &str) -> Result<(), LabError> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = match name.contains('/') {
+        true => is_program(Path::new(name)),
+        false => std::env::split_paths(&path).any(|folder| is_program(&folder.join(name))),
+    };
+    if found {
+        return Ok(());
+    }
+    Err(LabError::usage(
+        format!("there is no program '{name}'"),
+        "check the name, the path and that it may be executed",
+    ))
 }
 
 /// One command and what its runs need.

@@ -46,7 +46,7 @@ fn the_embedded_default_gives_gross_tare_and_net() {
     let page = path(&tare, "a.html");
     assert!(tare.run(&["report", &record, "-o", &page]).status.success());
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg"));
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg"));
     assert!(!page.contains("src=\"http") && !page.contains("href=\"http") && !page.contains("url(http"));
     assert!(std::fs::read_to_string(csv).unwrap().lines().count() > 3);
     assert!(std::fs::read_to_string(markdown).unwrap().contains("| "));
