@@ -106,11 +106,11 @@ impl Session {
     #[inline]
     pub(crate) fn received(&mut self, c: u32, bytes: &[u8], fresh: usize, now_ns: u64) -> Verdict {
         self.tally.bytes_in += fresh as u64;
-        let mut at = 0;
+        let (len, mut at) = (self.requests.len(), 0);
         while at < bytes.len() {
             let connection = &mut self.connections[c as usize];
-            if connection.in_flight == 0 {
-                // Nobody asked: the answer before this was longer than it claimed.
+            if connection.in_flight as usize * len <= connection.unsent {
+                // Nobody asked yet: the answer before this was longer than it claimed.
                 return self.fail(c, ErrorKind::Malformed);
             }
             match connection.reader.read(&mut self.heads, &bytes[at..]) {
@@ -152,24 +152,28 @@ impl Session {
         let connection = &mut self.connections[c as usize];
         match connection.reader.end(in_head) {
             End::Answer(answer) if connection.in_flight > 0 => self.answered(c, answer, now_ns),
-            // Servers may close a connection that waits for nothing: no error, but no reason to hurry either.
-            _ if connection.in_flight == 0 => {
-                connection.failures = connection.failures.saturating_add(1);
-                self.close(c);
-                Verdict::Reopen
-            }
-            _ => self.fail(c, ErrorKind::Io),
+            _ => self.broke(c),
         }
     }
 
-    /// Connection `c` failed while reading or writing.
+    /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
+    /// no error, but no reason to hurry either.
     pub(crate) fn broke(&mut self, c: u32) -> Verdict {
-        self.fail(c, ErrorKind::Io)
+        if self.connections[c as usize].in_flight > 0 {
+            return self.fail(c, ErrorKind::Io);
+        }
+        self.close(c);
+        self.count_failure(c);
+        Verdict::Reopen
     }
 
     /// Connection `c` could not be opened.
     pub(crate) fn refused(&mut self, c: u32) {
         self.tally.failed(ErrorKind::Connect);
+        self.count_failure(c);
+    }
+
+    fn count_failure(&mut self, c: u32) {
         let failures = &mut self.connections[c as usize].failures;
         *failures = failures.saturating_add(1);
     }
@@ -180,8 +184,7 @@ impl Session {
             self.pop(c);
         }
         self.tally.failed(kind);
-        let failures = &mut self.connections[c as usize].failures;
-        *failures = failures.saturating_add(1);
+        self.count_failure(c);
         self.close(c);
         Verdict::Reopen
     }
@@ -311,3 +314,7 @@ impl Session {
 
 /// Least size of a buffer for [`Session::restore`] and what is read behind it.
 pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@
 use crate::pacing::Schedule;
 use crate::session::{BUFFER_BYTES_MIN, Session, Verdict};
 use crate::shared::Shared;
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, Pacing};
 use crate::tally::Tally;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind::WouldBlock};
@@ -20,6 +20,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::net;
+use tare_sys::slack;
 use tare_sys::time::monotonic_ns;
 
 /// The waker's token; connections count from 0.
@@ -124,6 +125,9 @@ impl Worker {
     /// # Errors
     /// Only what would make epoll itself useless; whatever happens to a connection is counted.
     pub(crate) fn run(&mut self) -> io::Result<()> {
+        if self.spec.pacing != Pacing::Closed {
+            slack::set_timer_slack_ns(1)?;
+        }
         let mut events = Events::with_capacity(EVENTS);
         self.connect_waiting();
         loop {
@@ -155,6 +159,9 @@ impl Worker {
     /// How long nothing needs to be done unless something happens.
     #[inline]
     fn patience(&self) -> Duration {
+        if self.spec.busy_poll {
+            return Duration::ZERO;
+        }
         let next_ns = self.session.schedule.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns))
     }

@@ -290,6 +290,7 @@ fn an_open_loop_keeps_its_rate() {
         let mut spec = server.spec();
         (spec.connections, spec.threads, spec.pipeline) = (8, 2, 2);
         spec.pacing = Pacing::Open { rate_hz: 2000.0, gaps };
+        spec.busy_poll = gaps == Gaps::Poisson;
         let mut generator = Generator::start(&spec).unwrap();
         run_until(&generator, |live| live.answers >= 600);
         let sample = generator.cut();

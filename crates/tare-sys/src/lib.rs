@@ -9,4 +9,5 @@ pub mod epoll;
 pub mod net;
 pub mod perf;
 pub mod process;
+pub mod slack;
 pub mod time;

@@ -1,0 +1,198 @@
+use super::*;
+use crate::spec::{Gaps, Pacing};
+use crate::tally::ERROR_KINDS;
+use crate::target::Target;
+use proptest::prelude::*;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const LAST_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+const TIMEOUT_NS: u64 = 50_000_000;
+
+fn session(pacing: Pacing, pipeline: u32, connections: u32) -> Session {
+    let mut spec = LoadSpec::new(Target::parse("http://h/").unwrap());
+    (spec.pacing, spec.pipeline, spec.timeout_ns) = (pacing, pipeline, TIMEOUT_NS);
+    let mut session = Session::new(&spec, connections, Box::new(Tally::new()));
+    session.schedule = Schedule::new(&spec, 0, 0);
+    session
+}
+
+fn errors(session: &Session, kind: ErrorKind) -> u64 {
+    let index = ERROR_KINDS.iter().position(|other| *other == kind).unwrap();
+    session.tally.errors[index]
+}
+
+fn send_all(session: &mut Session, c: u32) -> usize {
+    let bytes = session.unsent(c).len();
+    session.sent(c, bytes);
+    bytes
+}
+
+/// Delivers bytes and answers what was asked next, as an engine does.
+fn deliver(session: &mut Session, c: u32, bytes: &[u8], now_ns: u64) -> Verdict {
+    let mut buffer = vec![0; BUFFER_BYTES_MIN + bytes.len()];
+    let restored = session.restore(c, &mut buffer);
+    buffer[restored..restored + bytes.len()].copy_from_slice(bytes);
+    let verdict = session.received(c, &buffer[..restored + bytes.len()], bytes.len(), now_ns);
+    if verdict == Verdict::Keep {
+        session.fill(c, now_ns);
+    }
+    verdict
+}
+
+#[test]
+fn a_closed_loop_keeps_its_depth_and_its_stamps() {
+    let mut session = session(Pacing::Closed, 3, 1);
+    session.opened(0, 10);
+    let one = session.requests.len();
+    assert_eq!(send_all(&mut session, 0), 3 * one);
+    assert_eq!(deliver(&mut session, 0, &ANSWER.repeat(2), 1010), Verdict::Keep);
+    assert_eq!(session.unsent(0).len(), 2 * one, "as many requests as there were answers");
+    session.sent(0, one / 2);
+    assert_eq!(session.unsent(0).len(), 2 * one - one / 2);
+    send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, ANSWER, 1020), Verdict::Keep);
+    assert_eq!(session.tally.latency.quantile_ns(0.0), Some(1000));
+    assert_eq!(session.tally.latency.max_ns().map(|ns| ns / 10), Some(101));
+    assert_eq!((session.tally.answers, session.in_flight(1020)), (3, 3));
+}
+
+#[test]
+fn what_stood_behind_a_close_is_sent_again_with_its_stamps() {
+    let mut session = session(Pacing::Closed, 3, 1);
+    session.opened(0, 0);
+    let all = send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, LAST_ANSWER, 1_000), Verdict::Reopen);
+    assert_eq!((session.unsent(0).len(), session.in_flight(0)), (0, 2));
+    session.opened(0, 5_000);
+    assert_eq!(send_all(&mut session, 0), all, "two again and one more");
+    deliver(&mut session, 0, &ANSWER.repeat(3), 6_000);
+    assert_eq!(session.tally.latency.quantile_ns(0.5), Some(1_000), "the first and the last");
+    assert_eq!(session.tally.latency.quantile_ns(0.51).map(|ns| ns / 100), Some(60), "those sent twice");
+    assert_eq!(session.tally.errors, [0; 5]);
+}
+
+#[test]
+fn a_broken_connection_fails_its_current_request_alone() {
+    let mut session = session(Pacing::Closed, 3, 1);
+    session.opened(0, 0);
+    send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, &ANSWER[..7], 1), Verdict::Keep);
+    assert_eq!(session.broke(0), Verdict::Reopen);
+    assert_eq!((errors(&session, ErrorKind::Io), session.in_flight(2), session.failures(0)), (1, 2, 1));
+    session.opened(0, 3);
+    send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, ANSWER, 4), Verdict::Keep, "the half head is forgotten");
+    assert_eq!(session.failures(0), 0);
+}
+
+#[test]
+fn all_that_waited_too_long_is_late_and_nothing_else() {
+    let mut session = session(Pacing::Closed, 2, 1);
+    session.opened(0, 0);
+    send_all(&mut session, 0);
+    deliver(&mut session, 0, ANSWER, 40_000_000);
+    assert_eq!(session.expire(0, TIMEOUT_NS), Verdict::Keep);
+    assert_eq!(session.expire(0, TIMEOUT_NS + 1), Verdict::Reopen);
+    assert_eq!((errors(&session, ErrorKind::Timeout), session.in_flight(0)), (1, 1));
+    assert_eq!(session.expire(0, 10 * TIMEOUT_NS), Verdict::Keep, "nothing is sent on a closed connection");
+}
+
+#[test]
+fn bytes_nobody_asked_for_are_malformed() {
+    let mut session = session(Pacing::Open { rate_hz: 1.0, gaps: Gaps::Fixed }, 1, 1);
+    session.opened(0, 0);
+    send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, ANSWER, 1), Verdict::Keep);
+    assert_eq!(deliver(&mut session, 0, ANSWER, 2), Verdict::Reopen);
+    assert_eq!((session.tally.answers, errors(&session, ErrorKind::Malformed)), (1, 1));
+    session.opened(0, 2_000_000_000);
+    assert_eq!(session.in_flight(2_000_000_000), 2);
+    assert_eq!(deliver(&mut session, 0, ANSWER, 2_000_000_001), Verdict::Reopen, "not sent yet");
+}
+
+#[test]
+fn due_requests_go_to_the_connection_that_was_free_longest() {
+    let mut session = session(Pacing::Open { rate_hz: 1e6, gaps: Gaps::Fixed }, 2, 3);
+    session.schedule.take(0);
+    for c in [2, 0, 1] {
+        session.opened(c, 1);
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| session.assign(8_500)).collect();
+    assert_eq!(taken, [2, 0, 1, 2, 0, 1], "spread, then full");
+    assert_eq!(session.in_flight(8_500), 8);
+    assert_eq!(session.schedule.due(8_500).map(|due| due.unsent), Some(2));
+}
+
+#[derive(Debug, Clone)]
+enum Happening {
+    Answer { count: usize, last: bool, cut: usize },
+    Break,
+    End,
+    Reopen,
+    Refuse,
+    Pass { ns: u64 },
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        4 => (0usize..5, prop::bool::weighted(0.1), any::<usize>())
+            .prop_map(|(count, last, cut)| Happening::Answer { count, last, cut }),
+        1 => Just(Happening::Break),
+        1 => Just(Happening::End),
+        3 => Just(Happening::Reopen),
+        1 => Just(Happening::Refuse),
+        3 => (0u64..20_000_000).prop_map(|ns| Happening::Pass { ns }),
+    ]
+}
+
+proptest! {
+    /// Whatever happens to connections, each arrival of an open loop is answered once, fails once, or waits.
+    #[test]
+    fn every_arrival_has_one_fate(
+        pipeline in 1u32..4,
+        poisson: bool,
+        happenings in prop::collection::vec((0u32..3, happening()), 1..80),
+    ) {
+        let gaps = if poisson { Gaps::Poisson } else { Gaps::Fixed };
+        let mut session = session(Pacing::Open { rate_hz: 2000.0, gaps }, pipeline, 3);
+        let mut now_ns = 0;
+        for (c, happening) in happenings {
+            let connection = &session.connections[c as usize];
+            let (open, in_flight) = (connection.open, connection.in_flight as usize);
+            match happening {
+                Happening::Answer { count, last, cut } if open => {
+                    let mut bytes = ANSWER.repeat(count.min(in_flight));
+                    if last && count < in_flight {
+                        bytes.extend_from_slice(LAST_ANSWER);
+                    }
+                    let (first, second) = bytes.split_at(cut % (bytes.len() + 1));
+                    if deliver(&mut session, c, first, now_ns) == Verdict::Keep {
+                        deliver(&mut session, c, second, now_ns);
+                    }
+                }
+                Happening::Break if open => { session.broke(c); }
+                Happening::End if open => { session.ended(c, false, now_ns); }
+                Happening::Reopen if !open => session.opened(c, now_ns),
+                Happening::Refuse if !open => session.refused(c),
+                Happening::Pass { ns } => {
+                    now_ns += ns;
+                    session.expire(c, now_ns);
+                }
+                _ => {}
+            }
+            while session.assign(now_ns).is_some() {}
+            for c in 0..3 {
+                let connection = &session.connections[c as usize];
+                prop_assert!(connection.in_flight <= pipeline);
+                prop_assert!(connection.unsent <= connection.in_flight as usize * session.requests.len());
+                send_all(&mut session, c);
+            }
+            prop_assert!(session.free.len() <= 3);
+            let failed = errors(&session, ErrorKind::Io) + errors(&session, ErrorKind::Timeout);
+            let scheduled = session.schedule.due(now_ns).unwrap().scheduled;
+            prop_assert_eq!(errors(&session, ErrorKind::Malformed), 0);
+            let fates = session.tally.answers + failed + session.in_flight(now_ns);
+            prop_assert_eq!(fates, scheduled);
+        }
+    }
+}
