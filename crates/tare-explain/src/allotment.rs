@@ -62,13 +62,13 @@ pub(crate) struct Allotment {
 impl Allotment {
     /// Books of a role in one window; `None` when none of its threads was read.
     ///
-    /// `fallback` are the CPUs it may use when its threads' affinity was not read.
+    /// `planned` are the CPUs it was given, for threads whose affinity was not read.
     pub fn of(
         role: Role,
         threads: &[Thread],
         cpus: &BTreeMap<u32, Cpu>,
         throttled: &BTreeMap<u32, f64>,
-        fallback: &[u32],
+        planned: &[u32],
         wall_s: f64,
     ) -> Option<Allotment> {
         let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.role == role).collect();
@@ -76,11 +76,7 @@ impl Allotment {
             return None;
         }
         let serving: Vec<&Thread> = mine.iter().copied().filter(|thread| thread.serves()).collect();
-        let mut usable: BTreeSet<u32> =
-            serving.iter().flat_map(|thread| thread.allowed.iter().copied()).collect();
-        if usable.is_empty() || serving.iter().any(|thread| thread.allowed.is_empty()) {
-            usable.extend(fallback);
-        }
+        let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, planned)).collect();
         let serving_s: f64 = serving.iter().map(|thread| thread.wall_s).sum();
         let usable_s = if usable.is_empty() { f64::INFINITY } else { usable.len() as f64 * wall_s };
         let mut allotment = Allotment {
@@ -151,7 +147,7 @@ impl Allotment {
         let mut add = |cause, lost: f64| *lost_s.entry(Loss::Tare(cause)).or_default() += lost.max(0.0);
         for cpu in &self.usable {
             let books = cpus.get(cpu)?;
-            let idle_s = books.idle_s?;
+            let free_s = books.free_s()?;
             books.task_run_s?;
             let mut waited = crate::wait::Wait::default();
             for thread in serving {
@@ -167,7 +163,6 @@ impl Allotment {
             // A quota may hold the SUT back while somebody else runs: that second is the quota's.
             let held_s = if role == Role::Sut { throttled.get(cpu).copied().unwrap_or(0.0) } else { 0.0 };
             let held_behind_s = (held_s - books.throttled_s).clamp(0.0, otherwise_s.max(0.0));
-            let free_s = idle_s - books.throttled_s;
             let delayed_s = free_s.min(waited.scheduler_s);
             add(TareCause::Placement, placement_s);
             add(TareCause::Preempted, preempted_s);
@@ -189,6 +184,16 @@ impl Allotment {
         let lacking_s = (self.allotted_s - self.run_s).max(0.0);
         let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
         lost_s.into_iter().map(|(loss, lost)| (loss, lost * scale)).collect()
+    }
+}
+
+/// The CPUs a thread may use. The affinity of one that has ended cannot be read any more: then where it was put,
+/// or where it was seen.
+fn usable_by(thread: &Thread, planned: &[u32]) -> Vec<u32> {
+    match (thread.allowed.as_slice(), planned) {
+        ([], []) => thread.cpu_run_s.keys().copied().collect(),
+        ([], planned) => planned.to_vec(),
+        (allowed, _) => allowed.to_vec(),
     }
 }
 

@@ -105,6 +105,8 @@ impl Cpu {
             0.0
         };
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
+        let own_cost = readings.level(&cpus::IDLE_EXIT_COST_NS, &Subject::Cpu(cpu));
+        let idle_exit_cost_ns = own_cost.or_else(|| idle_exit_cost_ns.get(&cpu).copied()).unwrap_or(0.0);
         let mut books = Cpu {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),
@@ -112,7 +114,7 @@ impl Cpu {
             steal_s: seconds(&cpus::STEAL_NS).unwrap_or(0.0),
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
-            idle_exits_s: idle_exits * idle_exit_cost_ns.get(&cpu).copied().unwrap_or(0.0) / 1e9,
+            idle_exits_s: idle_exits * idle_exit_cost_ns / 1e9,
             ..Cpu::default()
         };
         books.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
@@ -134,16 +136,36 @@ impl Cpu {
         self.interrupts_s + self.idle_exits_s
     }
 
-    /// The design's identity, difference first: Σ run of all tasks + idle + steal and interrupts that are not in
-    /// run, minus wall. `None` unless run and idle were both read.
+    /// Stolen time that is not inside the tasks' run.
+    fn steal_apart_s(&self) -> f64 {
+        if self.steal_in_run { 0.0 } else { self.steal_s }
+    }
+
+    /// Run of all tasks + idle + steal and interrupts that are not in run, minus wall, and how much of it is
+    /// stolen time counted twice; `None` unless run and idle were both read.
+    ///
+    /// A guest's idle time ends when its CPU runs again, not when it should have: what the hypervisor takes at a
+    /// wake-up is in idle and in steal. So a surplus up to the steal is that, and no gap.
+    fn surplus_s(&self) -> Option<(f64, f64)> {
+        let idle_s = self.idle_s?;
+        let surplus_s = self.task_run_s? + idle_s + self.steal_apart_s() + self.irq_s() - self.wall_s;
+        Some((surplus_s, surplus_s.clamp(0.0, self.steal_apart_s().min(idle_s))))
+    }
+
+    /// How far the identity of this CPU is from closing, signed; `None` where it cannot be checked.
     pub fn imbalance_s(&self) -> Option<f64> {
-        let steal_apart_s = if self.steal_in_run { 0.0 } else { self.steal_s };
-        Some(self.task_run_s? + self.idle_s? + steal_apart_s + self.irq_s() - self.wall_s)
+        self.surplus_s().map(|(surplus_s, twice_s)| surplus_s - twice_s)
+    }
+
+    /// Idle time that was neither a quota's nor the hypervisor's doing; `None` where idle was not read.
+    pub fn free_s(&self) -> Option<f64> {
+        let twice_s = self.surplus_s().map_or(0.0, |(_, twice_s)| twice_s);
+        Some((self.idle_s? - self.throttled_s - twice_s).max(0.0))
     }
 
     /// Whether there was hardly any time left on this CPU; `None` when idle was not read.
     pub fn is_full(&self) -> Option<bool> {
-        Some(self.idle_s? - self.throttled_s < 0.08 * self.wall_s)
+        Some(self.free_s()? < 0.08 * self.wall_s)
     }
 
     pub fn absorb(&mut self, other: &Cpu) {

@@ -101,7 +101,7 @@ fn cpu_ledger(cpu: u32, books: &Cpu) -> CpuLedger {
         throttled: share(books.throttled_s),
         steal: share(books.steal_s),
         irq: share(books.irq_s()),
-        idle: share((books.idle_s.unwrap_or(0.0) - books.throttled_s).max(0.0)),
+        idle: share(books.free_s().unwrap_or(0.0)),
         share: ModeShare {
             user: share(books.user_s),
             system: share(books.system_s),

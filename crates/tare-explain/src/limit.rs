@@ -19,10 +19,11 @@ use tare_record::outcome::{Cause, GrossIs, TareCause};
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 /// A loss below this share of the allotment does not limit.
 pub(crate) const LOSS_SHARE_MIN: f64 = 0.12;
-/// Busier than this share of its allotment, a server is full whatever the generator does.
-const BUSY_FULL: f64 = 0.9;
-/// Between this and full, the fuller of server and generator is the limit.
-const BUSY_NEARLY_FULL: f64 = 0.85;
+/// Busier than this share of its allotment, a server may be the limit.
+const BUSY_MIN: f64 = 0.85;
+/// Of two that are both nearly full, the limit is the one that waits less for the other; closer than this they
+/// are equally full, and the server is what is weighed.
+const EQUALLY_FULL: f64 = 0.02;
 /// The share of its schedule that an open loop must reach.
 const SCHEDULE_SHARE_MIN: f64 = 0.99;
 /// More connections must bring this factor before they are said to bring more.
@@ -69,9 +70,7 @@ fn http(books: &Books) -> Cause {
     let starved = sut.tare_share(TareCause::Starved);
     let generator = generator::fullness(pool).unwrap_or(0.0);
     let server = 1.0 - starved;
-    if busy >= BUSY_FULL
-        || (busy >= BUSY_NEARLY_FULL && (generator < generator::SATURATED || server >= generator))
-    {
+    if busy >= BUSY_MIN && server >= generator - EQUALLY_FULL {
         return Cause::ServerCpuBound;
     }
     if let Some(cause) = waits_itself(books) {

@@ -24,7 +24,7 @@ pub(crate) fn run_by_cpu(readings: &Readings, index: u32, allowed: &[u32], run_s
         let grown = (after.value - before.value).max(0.0);
         // Half to where it was at either end of the step: it moved somewhere between.
         for at_ns in [before.at_ns, after.at_ns] {
-            if let Some(cpu) = nearest(&seen, at_ns) {
+            if let Some(cpu) = cpu_at(&seen, at_ns) {
                 *weights.entry(cpu).or_default() += 0.5 * grown;
             }
         }
@@ -44,11 +44,11 @@ pub(crate) fn run_by_cpu(readings: &Readings, index: u32, allowed: &[u32], run_s
         .collect()
 }
 
-fn nearest(seen: &[Sample], at_ns: u64) -> Option<u32> {
-    let next = seen.partition_point(|sample| sample.at_ns < at_ns);
-    let around = [next.checked_sub(1).and_then(|before| seen.get(before)), seen.get(next)];
-    let closest = around.into_iter().flatten().min_by_key(|sample| sample.at_ns.abs_diff(at_ns))?;
-    Some(closest.value as u32)
+/// Where it was at a stamp: only changes are kept, so the last sample before holds until the next.
+fn cpu_at(seen: &[Sample], at_ns: u64) -> Option<u32> {
+    let next = seen.partition_point(|sample| sample.at_ns <= at_ns);
+    let held = next.checked_sub(1).and_then(|before| seen.get(before)).or_else(|| seen.first())?;
+    Some(held.value as u32)
 }
 
 /// Moves sampled (not pinned) run off CPUs that are given more than all tasks together ran there, to the CPUs

@@ -39,96 +39,112 @@ enum Caution<'a> {
 
 impl Caution<'_> {
     fn warning(self) -> Warning {
-        let (id, text, hint) = match self {
-            Caution::NoTrials => ("no-trials", "no trial was finished".to_owned(), "run again".to_owned()),
-            Caution::OneTrial => (
-                "one-trial",
-                "one trial gives no interval: nothing tells how far the next would be off".to_owned(),
-                "take at least three (--trials 3)".to_owned(),
+        Warning { id: self.id().to_owned(), text: self.text(), hint: self.hint() }
+    }
+
+    fn id(&self) -> &'static str {
+        match self {
+            Caution::NoTrials => "no-trials",
+            Caution::OneTrial => "one-trial",
+            Caution::BooksOpen { .. } => "books-open",
+            Caution::SutUnseen(_) => "sut-unseen",
+            Caution::RequestsUnknown => "requests-unknown",
+            Caution::NoRequests => "no-requests",
+            Caution::Errors { .. } | Caution::RunsFailed { .. } => "errors",
+            Caution::GeneratorSaturated => "generator-saturated",
+            Caution::ScheduleMissed { .. } => "schedule-missed",
+            Caution::ClockMissing(_) => "clock-missing",
+            Caution::CostNotSaturated { .. } => "cost-not-saturated",
+            Caution::NetMissing(_) => "net-missing",
+            Caution::NotSteady { .. } => "not-steady",
+            Caution::TooNoisy { .. } => "too-noisy",
+            Caution::FewRequests { .. } => "low-requests",
+            Caution::ShortWindow { .. } => "short-window",
+            Caution::CouldNotJudge { .. } => "could-not-judge",
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Caution::NoTrials => "no trial was finished".to_owned(),
+            Caution::OneTrial => {
+                "one trial gives no interval: nothing tells how far the next would be off".to_owned()
+            }
+            Caution::BooksOpen { name, ratio } => {
+                format!("the books do not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
+            }
+            Caution::SutUnseen(missing) => missing.why.clone(),
+            Caution::RequestsUnknown => {
+                "the requests could not be counted, so there is no gross figure (it reads 0)".to_owned()
+            }
+            Caution::NoRequests => "no request was answered".to_owned(),
+            Caution::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            Caution::RunsFailed { failed, runs } => format!("{failed} of {runs} runs ended with an error"),
+            Caution::GeneratorSaturated => {
+                "the load generator gave out before the server: gross is a lower bound".to_owned()
+            }
+            Caution::ScheduleMissed { share } => {
+                format!("only {:.1} % of the scheduled requests were answered", 100.0 * share)
+            }
+            Caution::ClockMissing(missing) => format!(
+                "the effective clock is not known ({}): costs are in seconds, and a slow clock would not show",
+                missing.why
             ),
-            Caution::BooksOpen { name, ratio } => (
-                "books-open",
-                format!("the books do not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio),
-                if ratio > NO_VERDICT {
-                    "no verdict is given; take longer trials, and look for short-lived processes".to_owned()
-                } else {
-                    "take longer trials; shares below this size mean little".to_owned()
-                },
+            Caution::CostNotSaturated { fitted: true } => {
+                "no level filled the server: its cost at saturation was carried there from the cost of a wake-up".to_owned()
+            }
+            Caution::CostNotSaturated { fitted: false } => {
+                "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned()
+            }
+            Caution::NetMissing(missing) => missing.why.clone(),
+            Caution::NotSteady { ln } => {
+                format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0))
+            }
+            Caution::TooNoisy { half_ln } => {
+                format!("gross is known to ±{:.0} % only", 100.0 * (half_ln.exp() - 1.0))
+            }
+            Caution::FewRequests { count } => {
+                format!("only {count:.0} requests were answered: costs and high percentiles mean little")
+            }
+            Caution::ShortWindow { seconds } => format!(
+                "the shortest window is {seconds:.2} s: run and wait step at the kernel's ticks and quota periods"
             ),
-            Caution::SutUnseen(missing) => ("sut-unseen", missing.why, missing.remedy),
-            Caution::RequestsUnknown => (
-                "requests-unknown",
-                "the requests could not be counted, so there is no gross figure (it reads 0)".to_owned(),
-                "use tare's own generator, or one whose summary can be read (wrk)".to_owned(),
-            ),
-            Caution::NoRequests => (
-                "no-requests",
-                "no request was answered".to_owned(),
-                "ask for the URL by hand; is the server up and the path right?".to_owned(),
-            ),
-            Caution::Errors { share } => (
-                "errors",
-                format!("{:.2} % of the attempts failed", 100.0 * share),
-                "ask for the URL by hand; the figures are those of an error path".to_owned(),
-            ),
-            Caution::RunsFailed { failed, runs } => (
-                "errors",
-                format!("{failed} of {runs} runs ended with an error"),
-                "run the command by hand, or say --ignore-failure if that is as it should be".to_owned(),
-            ),
-            Caution::GeneratorSaturated => (
-                "generator-saturated",
-                "the load generator gave out before the server: gross is a lower bound".to_owned(),
-                "give the generator more CPUs and threads (-t, --load-cpus), or compare net".to_owned(),
-            ),
-            Caution::ScheduleMissed { share } => (
-                "schedule-missed",
-                format!("only {:.1} % of the scheduled requests were answered", 100.0 * share),
-                "lower the rate, or read the result as a closed loop's".to_owned(),
-            ),
-            Caution::ClockMissing(missing) => (
-                "clock-missing",
-                format!("the effective clock is not known ({}): costs are in seconds, and a slow clock would not show", missing.why),
-                missing.remedy,
-            ),
-            Caution::CostNotSaturated { fitted: true } => (
-                "cost-not-saturated",
-                "no level filled the server: its cost at saturation was carried there from the cost of a wake-up".to_owned(),
-                "give the generator more CPUs or connections; the interval of net is wide".to_owned(),
-            ),
-            Caution::CostNotSaturated { fitted: false } => (
-                "cost-not-saturated",
-                "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned(),
-                "let a saturating level be driven (without --no-levels) by a stronger generator".to_owned(),
-            ),
-            Caution::NetMissing(missing) => ("net-missing", missing.why.clone(), missing.remedy.clone()),
-            Caution::NotSteady { ln } => (
-                "not-steady",
-                format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0)),
-                "warm up longer, or take later trials only".to_owned(),
-            ),
-            Caution::TooNoisy { half_ln } => (
-                "too-noisy",
-                format!("gross is known to ±{:.0} % only", 100.0 * (half_ln.exp() - 1.0)),
-                "take more or longer trials (--trials, -d)".to_owned(),
-            ),
-            Caution::FewRequests { count } => (
-                "low-requests",
-                format!("only {count:.0} requests were answered: costs and high percentiles mean little"),
-                "take longer trials (-d) or a higher rate".to_owned(),
-            ),
-            Caution::ShortWindow { seconds } => (
-                "short-window",
-                format!("the shortest window is {seconds:.2} s: run and wait step at the kernel's ticks and quota periods"),
-                "take trials of a second or more (-d)".to_owned(),
-            ),
-            Caution::CouldNotJudge { causes, missing } => (
-                "could-not-judge",
-                format!("could not judge {causes}: {}", missing.why),
-                missing.remedy.clone(),
-            ),
+            Caution::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
+        }
+    }
+
+    fn hint(&self) -> String {
+        let hint = match self {
+            Caution::NoTrials => "run again",
+            Caution::OneTrial => "take at least three (--trials 3)",
+            Caution::BooksOpen { ratio, .. } if *ratio > NO_VERDICT => {
+                "no verdict is given; take longer trials, and look for short-lived processes"
+            }
+            Caution::BooksOpen { .. } => "take longer trials; shares below this size mean little",
+            Caution::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
+            Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            Caution::Errors { .. } => "ask for the URL by hand; the figures are those of an error path",
+            Caution::RunsFailed { .. } => {
+                "run the command by hand, or say --ignore-failure if that is as it should be"
+            }
+            Caution::GeneratorSaturated => {
+                "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
+            }
+            Caution::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
+            Caution::CostNotSaturated { fitted: true } => {
+                "give the generator more CPUs or connections; the interval of net is wide"
+            }
+            Caution::CostNotSaturated { fitted: false } => {
+                "let a saturating level be driven (without --no-levels) by a stronger generator"
+            }
+            Caution::NotSteady { .. } => "warm up longer, or take later trials only",
+            Caution::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
+            Caution::FewRequests { .. } => "take longer trials (-d) or a higher rate",
+            Caution::ShortWindow { .. } => "take trials of a second or more (-d)",
+            Caution::SutUnseen(missing) | Caution::ClockMissing(missing) => &missing.remedy,
+            Caution::NetMissing(missing) | Caution::CouldNotJudge { missing, .. } => &missing.remedy,
         };
-        Warning { id: id.to_owned(), text, hint }
+        hint.to_owned()
     }
 }
 

@@ -48,9 +48,8 @@ pub(crate) struct Window {
 /// What the books of every trial of a record need from the whole of it.
 pub(crate) struct Context<'a> {
     pub record: &'a Record,
-    /// Interrupt and idle-loop time of one idle period, by CPU: traced in some trials only.
+    /// Interrupt and idle-loop time of one idle period, by CPU, for trials that have no figure of their own.
     idle_exit_cost_ns: BTreeMap<u32, f64>,
-    online: Vec<u32>,
 }
 
 impl<'a> Context<'a> {
@@ -66,13 +65,7 @@ impl<'a> Context<'a> {
         }
         let idle_exit_cost_ns =
             costs.into_iter().filter_map(|(cpu, costs)| Some((cpu, tare_stats::median(&costs)?))).collect();
-        let online = record.machine.cpus.iter().map(|facts| facts.cpu).collect();
-        Context { record, idle_exit_cost_ns, online }
-    }
-
-    /// The CPUs of a role whose affinity was not read: the plan's, else all there are.
-    fn fallback_cpus(&self, planned: &'a [u32]) -> &[u32] {
-        if planned.is_empty() { &self.online } else { planned }
+        Context { record, idle_exit_cost_ns }
     }
 
     /// Keeps the books of one trial.
@@ -89,9 +82,7 @@ impl<'a> Context<'a> {
         let throttled = wait::split(&mut threads, &mut cpus, throttled_s, wall_s);
         taken::attribute(&mut threads, &cpus);
         threads.iter_mut().for_each(Thread::split_sleep);
-        let allotment = |role, planned| {
-            Allotment::of(role, &threads, &cpus, &throttled, self.fallback_cpus(planned), wall_s)
-        };
+        let allotment = |role, planned| Allotment::of(role, &threads, &cpus, &throttled, planned, wall_s);
         let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
         let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
         let balances = residual::balances(&readings, &threads, &cpus);

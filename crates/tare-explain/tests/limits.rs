@@ -231,3 +231,33 @@ fn without_a_clock_costs_are_in_seconds() {
     let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
     assert_eq!(net.ref_clock_hz, None);
 }
+
+#[test]
+fn of_two_nearly_full_sides_the_one_that_waits_less_is_the_limit() {
+    // The server 92 % busy, eight generator threads on a CPU without a moment to spare.
+    let threads = (0..8).map(|i| Thread::new(Role::Load, "wrk", 900 + i, 1, 0.1245, 0.6));
+    let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
+    scene.threads.push(server(0.92, 0.0));
+    limits_to(&explain(&asked(&scene)), Cause::LoadGeneratorBound);
+    let even = Scene { threads: vec![server(0.97, 0.01), generator(0.98, 0.01)], ..Scene::default() };
+    limits_to(&explain(&asked(&even)), Cause::ServerCpuBound);
+}
+
+#[test]
+fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
+    // Run 0.3, idle 0.6, steal 0.3: at wake-ups the hypervisor took time that the guest took for idle.
+    let scene = Scene {
+        threads: vec![server(0.3, 0.0), generator(0.2, 0.0)],
+        steal: 0.3,
+        hidden: -0.2,
+        scheduled_hz: Some(100_000.0),
+        ..Scene::default()
+    };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::OfferedLoad);
+    sound(&outcome);
+    assert!((outcome.ledger.cpus[0].idle - 0.4).abs() < 1e-6);
+    // More than the steal is a gap.
+    let open = Scene { hidden: -0.5, ..scene };
+    assert!(explain(&asked(&open)).ledger.residual_ratio.unwrap() > 0.19);
+}

@@ -22,8 +22,8 @@ fn describe(books: &Books) -> Draft {
     let share = books.lost(TareCause::Preempted);
     let neighbours = neighbours(&books.asked.pool);
     let who = match neighbours.first() {
-        Some((name, busy)) => format!("{name} (and took {} of a CPU there)", percent(*busy)),
-        None => "others, whom no look at the processes caught,".to_owned(),
+        Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(*busy)),
+        None => "Somebody whom no look at the processes caught".to_owned(),
     };
     let mut evidence = vec![number("ready while others ran, share of the allotment", share, "share")];
     evidence.extend(
@@ -33,7 +33,7 @@ fn describe(books: &Books) -> Draft {
             .map(|(name, busy)| number(format!("{name} on the same CPUs"), busy, "CPUs")),
     );
     Draft {
-        summary: format!("The program was ready {} of the time it could have used while {who} ran on its CPU.", percent(share)),
+        summary: format!("{who} kept the program off its CPU {} of the time it could have used.", percent(share)),
         effect_ln: books.effect(TareCause::Preempted),
         confidence: books.support_loss(TareCause::Preempted, LOSS_SHARE_MIN),
         evidence,

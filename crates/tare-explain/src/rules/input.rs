@@ -1,10 +1,14 @@
 //! What a rule cannot judge without, and why it is not there.
 
 use crate::books::Books;
+use crate::threads::Asleep;
 use tare_record::Missing;
 use tare_record::metric::Descriptor;
 use tare_record::metrics::{clock, cpus, groups, network, tasks};
 use tare_record::observation::Role;
+
+/// More sleep than this share without a reason, and reasons cannot be judged.
+const UNSPLIT_SHARE_MAX: f64 = 0.05;
 
 /// A kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +58,11 @@ impl Input {
                 unless(known, absent(books, &tasks::WAIT_NS))
             }
             Input::Sleeps => {
-                let unsplit = crate::threads::Asleep::Unsplit;
-                let split = |thread: &crate::threads::Thread| !thread.asleep_s.contains_key(&unsplit);
-                let known = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).all(split);
+                let serving = || pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+                let unsplit_s: f64 = serving().map(|thread| thread.asleep(Asleep::Unsplit)).sum();
+                let wall_s: f64 = serving().map(|thread| thread.wall_s).sum();
+                // A thread that no look found asleep hardly slept.
+                let known = unsplit_s <= UNSPLIT_SHARE_MAX * wall_s;
                 unless(known, absent(books, &tasks::SAMPLES))
             }
             Input::Groups => unless(pool.throttled_s.is_some(), absent(books, &groups::THROTTLED_NS)),

@@ -7,13 +7,14 @@ use crate::summary::names_of;
 use tare_record::observation::Role;
 use tare_record::outcome::{Cause, TareCause};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::LoadGeneratorBound, scope: Scope::Http, needs: &[Input::Load], applies, describe };
-
-fn applies(books: &Books) -> bool {
-    let full = generator::fullness(&books.asked.pool).is_some_and(|full| full >= generator::SATURATED);
-    full && (books.lost(TareCause::Starved) >= NOTICE_SHARE || books.sut().is_none())
-}
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::LoadGeneratorBound,
+    scope: Scope::Http,
+    needs: &[Input::Load],
+    // Only worth saying when it is the limit: a full generator costs nothing while something else is in the way.
+    applies: |_| false,
+    describe,
+};
 
 fn describe(books: &Books) -> Draft {
     let pool = &books.asked.pool;
@@ -30,6 +31,12 @@ fn describe(books: &Books) -> Draft {
     };
     let mut evidence = vec![number("generator running or ready, share of its threads' time", full, "share")];
     evidence.extend(number_if("generator busy", books.load().map(|load| load.busy()), "CPUs"));
+    let kept_off = books.load().map(|load| load.tare_share(TareCause::Preempted));
+    evidence.extend(number_if(
+        "generator ready while others ran, share of its CPUs",
+        kept_off.filter(|share| *share >= NOTICE_SHARE),
+        "share",
+    ));
     evidence.extend(number_if("generator threads at work", books.load().map(|load| load.serving()), "count"));
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if(

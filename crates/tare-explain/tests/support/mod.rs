@@ -83,7 +83,7 @@ pub struct Scene {
     pub steal: f64,
     pub clock_hz: Option<f64>,
     pub listen_overflows: f64,
-    /// Time that no counter of a CPU shows.
+    /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
 }
@@ -150,8 +150,8 @@ impl Scene {
     fn cpu_columns(&self, cpu: u32) -> Vec<Column> {
         let subject = || Subject::Cpu(cpu);
         let run: f64 = self.threads.iter().filter(|thread| thread.cpu == cpu).map(|thread| thread.run).sum();
-        let steal = if cpu == 0 { self.steal } else { 0.0 };
-        let idle = (1.0 - run - steal - self.hidden).max(0.0);
+        let (steal, hidden) = if cpu == 0 { (self.steal, self.hidden) } else { (0.0, 0.0) };
+        let idle = (1.0 - run - steal - hidden).max(0.0);
         let mut columns = vec![
             self.column(&cpus::TASK_RUN_NS, subject(), run * 1e9),
             self.column(&cpus::IDLE_NS, subject(), idle * 1e9),
@@ -338,4 +338,71 @@ pub fn with_saturating(connections: u32, scene: &Scene, saturating: &Scene) -> R
 /// The value of a loss, as the ledger names it.
 pub fn loss(outcome: &Outcome, name: &str) -> f64 {
     outcome.ledger.sut.as_ref().and_then(|sut| sut.losses_cpus.get(name)).copied().unwrap_or(0.0)
+}
+
+/// A record of one command's runs: (wall seconds, exit code, scene of its threads).
+pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
+    let trial = |(seq, (wall_s, exit_code, scene)): (u32, &(f64, i32, Scene))| Trial {
+        seq,
+        level: 0,
+        sample: Measure::Command(CommandSample {
+            command: 0,
+            wall_ns: (wall_s * 1e9) as u64,
+            user_ns: (wall_s * 0.3e9) as u64,
+            system_ns: (wall_s * 0.1e9) as u64,
+            voluntary_switches: 3,
+            involuntary_switches: 5,
+            rss_bytes_max: 1 << 20,
+            exit_code: Some(*exit_code),
+            signal: None,
+        }),
+        observation: scene.observation(),
+    };
+    let workload = CommandWorkload {
+        commands: vec!["./program".to_owned()],
+        runs: runs.len() as u32,
+        warmup: 0,
+        shell: None,
+    };
+    Record {
+        machine: machine(),
+        plan: plan(Workload::Command(workload)),
+        trials: (0u32..).zip(runs).map(trial).collect(),
+        notices: Vec::new(),
+    }
+}
+
+/// The result in a few lines, rounded so that no machine's arithmetic shows.
+pub fn sketch(outcome: &Outcome) -> String {
+    use tare_record::outcome::NetOrMissing;
+    let range = |ci: Option<[f64; 2]>| ci.map_or("?".to_owned(), |[lo, hi]| format!("{lo:.3}..{hi:.3}"));
+    let mut lines = vec![format!("{:?}, valid: {}, {:?}", outcome.limit, outcome.valid, outcome.gross_is)];
+    lines.push(format!(
+        "gross {:.3} {} ({})",
+        outcome.gross.value,
+        outcome.gross.unit,
+        range(outcome.gross.ci95)
+    ));
+    lines.push(match &outcome.net {
+        NetOrMissing::Net(net) => {
+            format!("net {:.3} {} ({}) on {:.2} CPUs", net.value, net.unit, range(net.ci95), net.cpus)
+        }
+        NetOrMissing::Missing(missing) => format!("net missing: {}", missing.why),
+    });
+    for part in &outcome.tare {
+        lines.push(format!("  {:?} {:+.3} ({})", part.cause, part.ln_share, range(part.ci95)));
+    }
+    for finding in &outcome.findings {
+        lines.push(format!("{:+.3} at {:.2}: {}", finding.effect_ln, finding.confidence, finding.summary));
+        for number in &finding.evidence {
+            lines.push(format!("    {} = {:.3} {}", number.name, number.value, number.unit));
+        }
+    }
+    lines.extend(
+        outcome
+            .warnings
+            .iter()
+            .map(|warning| format!("! {}: {} [{}]", warning.id, warning.text, warning.hint)),
+    );
+    lines.join("\n")
 }

@@ -1,0 +1,84 @@
+//! Programs that run and end.
+
+mod support;
+
+use support::*;
+use tare_explain::explain;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, NetOrMissing, Outcome, TareCause};
+
+fn runs(scene: &Scene) -> Outcome {
+    explain(&commands(&[(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene.clone())]))
+}
+
+fn program(run: f64, wait: f64) -> Thread {
+    Thread::new(Role::Sut, "program", 4712, 0, run, wait)
+}
+
+fn part(outcome: &Outcome, cause: TareCause) -> f64 {
+    outcome.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
+}
+
+fn net(outcome: &Outcome) -> f64 {
+    match &outcome.net {
+        NetOrMissing::Net(net) => net.value,
+        NetOrMissing::Missing(missing) => panic!("{missing}"),
+    }
+}
+
+#[test]
+fn a_busy_program_is_its_own_limit() {
+    let outcome = runs(&Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() });
+    assert_eq!((outcome.limit, outcome.valid), (Cause::ProgramCpuBound, true));
+    assert!((outcome.gross.value - 2.0).abs() < 1e-9 && outcome.gross.unit == "s");
+    assert!((net(&outcome) - 2.0).abs() < 0.01);
+    assert!(outcome.requests.is_none() && outcome.latency_ns.is_none());
+    let summary = &outcome.commands[0];
+    assert_eq!((summary.runs, summary.exit_codes.len()), (3, 3));
+    assert!((summary.stdev_s.unwrap() - 0.01).abs() < 1e-9);
+    assert!((summary.min_s - 1.99).abs() < 1e-6 && (summary.max_s - 2.01).abs() < 1e-6);
+}
+
+#[test]
+fn a_sleeping_program_waits_and_its_clock_does_not_matter() {
+    let mut sleeper = program(0.05, 0.0);
+    sleeper.looks = Some([0.0, 0.0, 0.0, 1.0]);
+    let fast = Scene { threads: vec![sleeper], clock_hz: Some(3e9), ..Scene::default() };
+    let slow = Scene { clock_hz: Some(1.5e9), ..fast.clone() };
+    let outcome = explain(&commands(&[(2.0, 0, slow.clone()), (2.0, 0, slow), (2.0, 0, fast)]));
+    assert_eq!(outcome.limit, Cause::ProgramWaits);
+    // Half the clock, but only a twentieth of the time is spent on a CPU.
+    assert!((part(&outcome, TareCause::Clock) - (2.0f64 / 1.95).ln()).abs() < 1e-9);
+}
+
+#[test]
+fn what_others_took_is_not_in_net() {
+    let neighbour = Thread::new(Role::Other, "busyloop", 999, 0, 0.5, 0.49);
+    let outcome = runs(&Scene { threads: vec![program(0.5, 0.5), neighbour], ..Scene::default() });
+    assert_eq!(outcome.limit, Cause::CpuContended);
+    assert!((net(&outcome) - 1.0).abs() < 0.02, "half of the two seconds was somebody else's");
+    assert!((part(&outcome, TareCause::Preempted) - 2f64.ln()).abs() < 0.02);
+    let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+    assert!((parts - (outcome.gross.value / net(&outcome)).ln()).abs() < 1e-9);
+
+    let quota =
+        Scene { threads: vec![program(0.3, 0.7)], throttled: vec![("/sut", 0.7)], ..Scene::default() };
+    let outcome = runs(&quota);
+    assert_eq!(outcome.limit, Cause::CpuQuotaThrottled);
+    assert!((net(&outcome) - 0.6).abs() < 0.01);
+}
+
+#[test]
+fn a_failing_program_is_not_a_result() {
+    let scene = Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() };
+    let outcome = explain(&commands(&[(2.0, 0, scene.clone()), (2.0, 1, scene)]));
+    assert_eq!((outcome.limit, outcome.valid), (Cause::Errors, false));
+    assert!(outcome.findings[0].summary.contains("1 of 2 runs"));
+}
+
+#[test]
+fn a_run_too_short_to_be_seen_is_judged_by_its_rusage() {
+    let outcome = runs(&Scene { threads: Vec::new(), ..Scene::default() });
+    assert_eq!(outcome.limit, Cause::ProgramWaits, "0.4 CPUs by rusage");
+    assert!(outcome.valid && matches!(outcome.net, NetOrMissing::Missing(_)));
+}
