@@ -9,6 +9,7 @@ pub mod chunked;
 pub mod date;
 mod framing;
 pub mod limits;
+pub mod memo;
 pub mod refusal;
 pub mod request;
 pub mod response;

@@ -2,21 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-pub use httparse::Header;
+use httparse::Header;
 
-use crate::framing::{Seen, list};
+use crate::framing::{Seen, list, trim};
 use crate::limits::{FIELDS_MAX, Limits};
 use crate::refusal::Refusal;
 use crate::target::Target;
-
-/// Space for the fields of one head, not initialised: it costs nothing to make one for each request.
-pub type Slots<'b> = [MaybeUninit<Header<'b>>; FIELDS_MAX];
-
-/// New [`Slots`].
-#[inline]
-pub const fn slots<'b>() -> Slots<'b> {
-    [const { MaybeUninit::uninit() }; FIELDS_MAX]
-}
 
 /// A method that this server knows (RFC 9110, 9.3; PATCH: RFC 5789). CONNECT is not one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,16 +81,14 @@ pub enum Framing {
 }
 
 /// The head of a request, borrowed from the bytes it was read from.
-#[derive(Debug, Clone, Copy)]
-pub struct Head<'h, 'b> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head<'b> {
     /// What is asked.
     pub method: Method,
     /// Of what.
     pub target: Target<'b>,
     /// The version spoken.
     pub version: Version,
-    /// The header fields in the order sent.
-    pub fields: &'h [Header<'b>],
     /// How the body ends.
     pub framing: Framing,
     /// Whether the connection stays open after the answer.
@@ -108,18 +97,30 @@ pub struct Head<'h, 'b> {
     pub expect_continue: bool,
     /// Bytes from the start of the input to the end of the head, leading empty lines included.
     pub len: usize,
+    /// The field lines and the empty line, known to be of the grammar.
+    pub(crate) lines: &'b [u8],
 }
 
-impl<'h, 'b> Head<'h, 'b> {
+impl<'b> Head<'b> {
+    /// Name and value of the header fields in the order sent.
+    pub fn fields(&self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> + use<'b> {
+        let lines = self.lines.split(|b| *b == b'\n');
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|b| *b == b':')?;
+            let value = line[colon + 1..].strip_suffix(b"\r").unwrap_or(&line[colon + 1..]);
+            Some((&line[..colon], trim(value)))
+        })
+    }
+
     /// The value of the first field of that name, in any case.
     pub fn field(&self, name: &str) -> Option<&'b [u8]> {
-        self.fields.iter().find(|f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value)
+        self.fields().find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     /// The elements of every field of that name, read as one comma-separated list (RFC 9110, 5.3).
-    pub fn list<'n>(&self, name: &'n str) -> impl Iterator<Item = &'b [u8]> + use<'h, 'b, 'n> {
-        let fields = self.fields.iter().filter(move |f| f.name.eq_ignore_ascii_case(name));
-        fields.flat_map(|f| list(f.value))
+    pub fn list<'n>(&self, name: &'n str) -> impl Iterator<Item = &'b [u8]> + use<'b, 'n> {
+        let fields = self.fields().filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes()));
+        fields.flat_map(|(_, value)| list(value))
     }
 }
 
@@ -128,11 +129,9 @@ impl<'h, 'b> Head<'h, 'b> {
 /// What is there is checked before the rest comes, so a request that can never become good is refused at once.
 /// Everything after the head belongs to the body or to the next request.
 #[inline]
-pub fn parse_head<'h, 'b>(
-    bytes: &'b [u8],
-    slots: &'h mut Slots<'b>,
-    limits: &Limits,
-) -> Result<Option<Head<'h, 'b>>, Refusal> {
+pub fn parse_head<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Option<Head<'b>>, Refusal> {
+    // Not initialised, so that it costs nothing for each request.
+    let mut slots = [const { MaybeUninit::<Header<'b>>::uninit() }; FIELDS_MAX];
     let mut raw = httparse::Request::new(&mut []);
     let fields_max = limits.fields.min(FIELDS_MAX);
     match raw.parse_with_uninit_headers(bytes, &mut slots[..fields_max]) {
@@ -147,16 +146,18 @@ pub fn parse_head<'h, 'b>(
 }
 
 #[inline]
-fn finish<'h, 'b>(
+fn finish<'b>(
     bytes: &'b [u8],
-    raw: httparse::Request<'h, 'b>,
+    raw: httparse::Request<'_, 'b>,
     len: usize,
     limits: &Limits,
-) -> Result<Head<'h, 'b>, Refusal> {
+) -> Result<Head<'b>, Refusal> {
     let (Some(method), Some(target), Some(version)) = (raw.method, raw.path, raw.version) else {
         return Err(Refusal::Malformed("request line"));
     };
-    if has_bare_line_feed(&bytes[..len]) {
+    let head = &bytes[..len];
+    let lines_at = raw.headers.first().map_or(len.saturating_sub(2), |first| offset(head, first.name));
+    if !lines_end_with_cr_lf(head, method, raw.headers, lines_at) {
         return Err(Refusal::BareLineFeed);
     }
     if target.len() > limits.target_bytes {
@@ -174,17 +175,34 @@ fn finish<'h, 'b>(
         method,
         target,
         version,
-        fields: raw.headers,
         framing: seen.framing(version)?,
         persistent: seen.persistent(version),
         // RFC 9110, 10.1.1: the expectation of an HTTP/1.0 client is ignored.
         expect_continue: seen.expect_continue && version == Version::Http11,
         len,
+        lines: &head[lines_at..],
     })
 }
 
-/// Whether an LF stands without its CR. No branch in the loop, so that it runs on whole vectors.
+/// Where a part of `bytes` begins in it.
 #[inline]
+fn offset(bytes: &[u8], part: &str) -> usize {
+    (part.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize).min(bytes.len())
+}
+
+/// The parser takes LF alone as the end of a line, and only there: so it is enough to look before each line.
+#[inline]
+fn lines_end_with_cr_lf(head: &[u8], method: &str, fields: &[Header<'_>], lines_at: usize) -> bool {
+    let ends = |at: usize| at >= 2 && head[at - 2] == b'\r' && head[at - 1] == b'\n';
+    let start = offset(head, method);
+    ends(lines_at)
+        && ends(head.len())
+        && fields.iter().skip(1).all(|field| ends(offset(head, field.name)))
+        && (fields.is_empty() || head.ends_with(b"\r\n\r\n"))
+        && (start == 0 || !has_bare_line_feed(&head[..start]))
+}
+
+/// Whether an LF stands without its CR.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     let first = head.first() == Some(&b'\n');
     let pairs = head.iter().zip(head.get(1..).unwrap_or_default());

@@ -4,20 +4,20 @@ use proptest::prelude::*;
 use tare_http::chunked::Decoder;
 use tare_http::date::{parse_date, write_date};
 use tare_http::limits::Limits;
+use tare_http::memo::Memo;
 use tare_http::refusal::Refusal;
-use tare_http::request::{Framing, Method, Version, higher_minor_version_at, parse_head, slots};
+use tare_http::request::{Framing, Method, Version, higher_minor_version_at, parse_head};
 use tare_http::status::Status;
 use tare_http::write;
 
 fn refusal(bytes: &[u8]) -> Refusal {
-    parse_head(bytes, &mut slots(), &Limits::default()).expect_err("should be refused")
+    parse_head(bytes, &Limits::default()).expect_err("should be refused")
 }
 
 #[test]
 fn a_head_is_read_into_its_parts() {
     let bytes = b"\r\nPOST /a/b?x=1&y HTTP/1.1\r\nHost: h:80\r\nContent-Length: 12\r\nAccept: a, b\r\naccept: ,c\r\n\r\nrest";
-    let mut space = slots();
-    let head = parse_head(bytes, &mut space, &Limits::default()).unwrap().unwrap();
+    let head = parse_head(bytes, &Limits::default()).unwrap().unwrap();
     assert_eq!((head.method, head.version), (Method::Post, Version::Http11));
     assert_eq!((head.target.path, head.target.query), ("/a/b", Some("x=1&y")));
     assert_eq!((head.target.query_value("x"), head.target.query_value("y")), (Some("1"), Some("")));
@@ -31,7 +31,7 @@ fn a_head_is_read_into_its_parts() {
 #[test]
 fn limits_have_their_statuses() {
     let limits = Limits { target_bytes: 20, head_bytes: 200, fields: 3, ..Limits::default() };
-    let status = |bytes: &[u8]| parse_head(bytes, &mut slots(), &limits).unwrap_err().status();
+    let status = |bytes: &[u8]| parse_head(bytes, &limits).unwrap_err().status();
     assert_eq!(status(format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(20)).as_bytes()), Status::URI_TOO_LONG);
     assert_eq!(status(format!("GET /{}", "a".repeat(100)).as_bytes()), Status::URI_TOO_LONG);
     let long = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}", "a".repeat(200));
@@ -52,6 +52,26 @@ fn a_higher_minor_version_is_found_for_patching() {
     for other in [&b"GET / HTTP/2.0\r\n\r\n"[..], b"GET / HTTP/1.x\r\n\r\n", b"GET\r\n", b""] {
         assert_eq!(higher_minor_version_at(other), None);
     }
+}
+
+#[test]
+fn the_same_head_again_is_recalled_and_any_other_is_not() {
+    let limits = Limits::default();
+    let bytes = b"GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\nGET /";
+    let head = parse_head(bytes, &limits).unwrap().unwrap();
+    let mut memo = Memo::default();
+    assert_eq!(memo.recall(bytes), None);
+    memo.learn(&head, bytes);
+    assert_eq!(memo.recall(bytes), Some(head));
+    for at in 0..head.len {
+        let mut other = *bytes;
+        other[at] ^= 1;
+        assert_eq!(memo.recall(&other), None);
+    }
+    // Not a plain one: what was learnt before stays.
+    let body = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n";
+    memo.learn(&parse_head(body, &limits).unwrap().unwrap(), body);
+    assert_eq!((memo.recall(body), memo.recall(bytes)), (None, Some(head)));
 }
 
 #[test]
@@ -135,9 +155,16 @@ proptest! {
     fn no_input_panics_and_more_bytes_never_mend_a_refusal(bytes in near_http(), cut in 0usize..64) {
         let limits = Limits::default();
         let cut = cut.min(bytes.len());
-        let (mut a, mut b) = (slots(), slots());
-        let early = parse_head(&bytes[..cut], &mut a, &limits);
-        let whole = parse_head(&bytes, &mut b, &limits);
+        let early = parse_head(&bytes[..cut], &limits);
+        let whole = parse_head(&bytes, &limits);
+        if let Ok(Some(head)) = &whole {
+            let mut memo = Memo::default();
+            memo.learn(head, &bytes);
+            if let Some(recalled) = memo.recall(&bytes) {
+                prop_assert_eq!(&recalled, head);
+            }
+            prop_assert!(memo.recall(&bytes[..head.len - 1]).is_none());
+        }
         match early {
             Err(_) => prop_assert!(whole.is_err()),
             Ok(Some(head)) => prop_assert_eq!(whole.unwrap().unwrap().len, head.len),
@@ -163,10 +190,9 @@ proptest! {
             text += &format!("{name}: \t{value} \r\n");
         }
         text += "\r\n";
-        let mut space = slots();
-        let head = parse_head(text.as_bytes(), &mut space, &Limits::default()).unwrap().unwrap();
+        let head = parse_head(text.as_bytes(), &Limits::default()).unwrap().unwrap();
         prop_assert_eq!((head.target.path, head.target.query), (path.as_str(), query.as_deref()));
-        prop_assert_eq!(head.fields.len(), names.len() + 1);
+        prop_assert_eq!(head.fields().count(), names.len() + 1);
         for name in &names {
             prop_assert_eq!(head.field(name), Some(value.as_bytes()));
         }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use tare_http::chunked::Decoder;
 use tare_http::limits::Limits;
+use tare_http::memo::Memo;
 use tare_http::refusal::Refusal;
-use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head, slots};
+use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head};
 use tare_http::status::Status;
 use tare_http::write::Stamp;
 
@@ -25,6 +26,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub struct Engine {
     routes: Arc<Routes>,
     limits: Limits,
+    memo: Memo,
     pub(crate) stamp: Stamp,
     pub(crate) pool: Pool,
     pub(crate) counts: Counts,
@@ -38,6 +40,7 @@ impl Engine {
         Engine {
             routes,
             limits,
+            memo: Memo::default(),
             stamp: Stamp::new(unix_s),
             pool: Pool::default(),
             counts: Counts::default(),
@@ -183,6 +186,11 @@ impl Connection {
     /// One request, or the head of one whose body is still coming; `None` when the head is not complete.
     #[inline]
     fn read_head(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> Option<usize> {
+        if let Some(head) = engine.memo.recall(input) {
+            self.searched = 0;
+            self.answer(&head, b"", out, engine);
+            return Some(head.len);
+        }
         // A head that comes in pieces is parsed again only when it may be complete: else a peer that sends
         // single bytes would make this quadratic.
         if self.searched > 0 {
@@ -192,8 +200,7 @@ impl Connection {
                 return None;
             }
         }
-        let mut slots = slots();
-        match parse_head(input, &mut slots, &engine.limits) {
+        match parse_head(input, &engine.limits) {
             Ok(None) => {
                 self.searched = input.len();
                 None
@@ -201,6 +208,7 @@ impl Connection {
             Ok(Some(head)) => {
                 self.searched = 0;
                 if head.framing == Framing::None {
+                    engine.memo.learn(&head, input);
                     self.answer(&head, b"", out, engine);
                     return Some(head.len);
                 }
@@ -235,13 +243,7 @@ impl Connection {
     }
 
     /// A head is there and a body follows. The usual small one came along and is used in place.
-    fn begin_body(
-        &mut self,
-        head: &Head<'_, '_>,
-        input: &[u8],
-        out: &mut Vec<u8>,
-        engine: &mut Engine,
-    ) -> usize {
+    fn begin_body(&mut self, head: &Head<'_>, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> usize {
         let after = &input[head.len..];
         if let Framing::Length(bytes) = head.framing {
             if bytes > engine.limits.body_bytes {
@@ -291,7 +293,7 @@ impl Connection {
     fn end_body(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
         let (head_bytes, body) = (take(&mut self.head), take(&mut self.body));
         self.phase = Phase::Head;
-        match parse_head(&head_bytes, &mut slots(), &engine.limits) {
+        match parse_head(&head_bytes, &engine.limits) {
             Ok(Some(head)) => self.answer(&head, &body, out, engine),
             // It was complete and good when the body began.
             Ok(None) | Err(_) => self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine),
@@ -301,7 +303,7 @@ impl Connection {
     }
 
     #[inline]
-    fn answer(&mut self, head: &Head<'_, '_>, body: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
+    fn answer(&mut self, head: &Head<'_>, body: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
         let stays = head.persistent && !engine.draining;
         let start = out.len();
         let request = Request { head, body, rest: "" };

@@ -7,7 +7,7 @@ use tare_http::write::{self, Stamp};
 /// A complete request: its head, and its body already decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
-    pub(crate) head: &'r Head<'r, 'r>,
+    pub(crate) head: &'r Head<'r>,
     pub(crate) body: &'r [u8],
     pub(crate) rest: &'r str,
 }
@@ -39,7 +39,7 @@ impl<'r> Request<'r> {
     }
 
     /// The head in full.
-    pub fn head(&self) -> &'r Head<'r, 'r> {
+    pub fn head(&self) -> &'r Head<'r> {
         self.head
     }
 
@@ -76,7 +76,7 @@ pub(crate) struct Manner {
 
 impl Manner {
     #[inline]
-    pub(crate) fn of(head: &Head<'_, '_>, stays: bool) -> Manner {
+    pub(crate) fn of(head: &Head<'_>, stays: bool) -> Manner {
         let connection = match (stays, head.version) {
             (true, Version::Http11) => None,
             (true, Version::Http10) => Some("keep-alive"),
