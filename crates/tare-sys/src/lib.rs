@@ -6,6 +6,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod epoll;
+pub mod heap;
 pub mod net;
 pub mod perf;
 pub mod process;
