@@ -5,6 +5,7 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod counting;
 pub mod epoll;
 pub mod heap;
 pub mod net;

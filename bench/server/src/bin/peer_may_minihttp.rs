@@ -17,7 +17,7 @@ impl HttpService for Plaintext {
 fn main() {
     let port: u16 =
         std::env::args().nth(1).and_then(|p| p.parse().ok()).expect("usage: peer-may-minihttp PORT");
-    may_minihttp::may::config().set_workers(1);
+    may::config().set_workers(1);
     HttpServer(Plaintext)
         .start(("127.0.0.1", port))
         .expect("a free port")
