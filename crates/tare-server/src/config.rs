@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_http::limits::Limits;
@@ -115,6 +116,14 @@ pub enum ServerError {
     /// An event loop failed.
     #[error("an event loop ended: {source}")]
     Loop {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A folder whose files cannot be served.
+    #[error("cannot serve {}: {source} (hint: it must be a folder that this user may read)", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },

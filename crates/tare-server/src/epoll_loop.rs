@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tare_http::write::Stamp;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
+use tare_sys::file::send_file;
 use tare_sys::net;
 use tare_sys::time::monotonic_ns;
 
@@ -36,6 +37,9 @@ const TICK_NS: u64 = 250_000_000;
 const TURNED_AWAY_MAX: usize = 64;
 /// An answer's taker must take this much within the write timeout.
 const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
+
+/// Bytes of a file sent before the others get their turn.
+const SENDFILE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Source of `/bytes/N` bodies.
 static FILLING: [u8; RECEIVE_BYTES] = [b'x'; RECEIVE_BYTES];
@@ -306,7 +310,9 @@ impl EpollLoop {
         if self.output.is_empty() {
             return true;
         }
-        let sent = match net::send(&peer.fd, &self.output) {
+        // The head of a large body waits in the kernel for the first of it, so that they travel together.
+        let send = if peer.connection.tail.left() > 0 { net::send_more } else { net::send };
+        let sent = match send(&peer.fd, &self.output) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => {
@@ -326,33 +332,42 @@ impl EpollLoop {
     /// Sends from the outbox, then from the tail.
     fn flush(&mut self, place: Place) -> Step {
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
-        let from_outbox = peer.outbox.len() > peer.outbox_sent;
-        let piece = match (&peer.connection.tail, from_outbox) {
-            (_, true) => &peer.outbox[peer.outbox_sent..],
-            (Tail::Fill { left }, false) => {
-                &FILLING[..FILLING.len().min(usize::try_from(*left).unwrap_or(usize::MAX))]
+        let tail_left = peer.connection.tail.left();
+        let result = if peer.outbox.len() > peer.outbox_sent {
+            let piece = &peer.outbox[peer.outbox_sent..];
+            let flag = if tail_left > 0 { net::send_more } else { net::send };
+            (piece.len(), flag(&peer.fd, piece))
+        } else {
+            let most = usize::try_from(tail_left).unwrap_or(usize::MAX);
+            match &peer.connection.tail {
+                Tail::Fill { .. } => {
+                    let piece = &FILLING[..FILLING.len().min(most)];
+                    (piece.len(), net::send(&peer.fd, piece))
+                }
+                Tail::File { file, offset, .. } => {
+                    let wanted = most.min(SENDFILE_BYTES_MAX);
+                    (wanted, send_file(&peer.fd, file, *offset, wanted))
+                }
+                Tail::None => return Step::More,
             }
-            (Tail::None, false) => return Step::More,
         };
-        let wanted = piece.len();
-        let sent = match net::send(&peer.fd, piece) {
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
-            Err(_) => return Step::Close,
+        let (wanted, sent) = match result {
+            // The file is shorter than was promised: only the end of the connection can tell.
+            (_, Ok(0)) => return Step::Close,
+            (wanted, Ok(n)) => (wanted, n),
+            (_, Err(e)) if e.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
+            (_, Err(_)) => return Step::Close,
         };
         self.engine.counts.sent_bytes += sent as u64;
         peer.sent_since_deadline += sent;
-        if from_outbox {
+        if peer.outbox.len() > peer.outbox_sent {
             peer.outbox_sent += sent;
             if peer.outbox_sent == peer.outbox.len() {
                 self.engine.pool.give(std::mem::take(&mut peer.outbox));
                 peer.outbox_sent = 0;
             }
-        } else if let Tail::Fill { left } = &mut peer.connection.tail {
-            *left -= sent as u64;
-            if *left == 0 {
-                peer.connection.tail = Tail::None;
-            }
+        } else {
+            peer.connection.tail.advance(sent as u64);
         }
         // A short send filled the socket: it will tell when there is room.
         if sent < wanted { Step::Wait } else { Step::More }

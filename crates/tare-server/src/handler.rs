@@ -1,8 +1,14 @@
 //! What a handler gets and what it gives back.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use tare_http::request::{Head, Method, Version};
 use tare_http::status::Status;
 use tare_http::write::{self, Stamp};
+
+/// Parts of files up to this size go through the output buffer, in bytes.
+const FILE_INLINE_BYTES_MAX: u64 = 32 * 1024;
 
 /// A complete request: its head, and its body already decoded.
 #[derive(Debug, Clone, Copy)]
@@ -161,6 +167,26 @@ impl HeadWriter<'_> {
         self
     }
 
+    /// A field of which both parts stand in the program's text.
+    #[must_use]
+    pub fn static_field(self, name: &'static str, value: &'static str) -> Self {
+        write::static_field(self.out, name, value);
+        self
+    }
+
+    /// The Content-Range field of bytes `first` to `last` of `bytes` (RFC 9110, 14.4).
+    #[must_use]
+    pub fn content_range(self, first: u64, last: u64, bytes: u64) -> Self {
+        self.out.extend_from_slice(b"Content-Range: bytes ");
+        write::number(self.out, first);
+        self.out.push(b'-');
+        write::number(self.out, last);
+        self.out.push(b'/');
+        write::number(self.out, bytes);
+        self.out.extend_from_slice(b"\r\n");
+        self
+    }
+
     /// Ends the answer with `body`, copied.
     #[inline]
     pub fn body(mut self, body: &[u8]) -> Answer {
@@ -179,6 +205,24 @@ impl HeadWriter<'_> {
     pub fn fill(mut self, bytes: u64) -> Answer {
         let sends = self.end_head(bytes) && bytes > 0;
         Answer { status: self.status, tail: if sends { Tail::Fill { left: bytes } } else { Tail::None } }
+    }
+
+    /// Ends the answer with `bytes` bytes of `file` from `offset`: a small part is read into the output, which
+    /// costs less than a second system call to the socket; a larger one is sent by the kernel without a copy. A
+    /// file that turns out to be shorter ends the connection.
+    pub fn file(mut self, file: File, offset: u64, bytes: u64) -> Answer {
+        if !self.end_head(bytes) || bytes == 0 {
+            return Answer { status: self.status, tail: Tail::None };
+        }
+        if bytes <= FILE_INLINE_BYTES_MAX {
+            let start = self.out.len();
+            self.out.resize(start + bytes as usize, 0);
+            if file.read_exact_at(&mut self.out[start..], offset).is_ok() {
+                return Answer { status: self.status, tail: Tail::None };
+            }
+            self.out.truncate(start);
+        }
+        Answer { status: self.status, tail: Tail::File { file, offset, left: bytes } }
     }
 
     /// Ends the head; whether a body is to follow it.
@@ -206,9 +250,44 @@ pub(crate) enum Tail {
     /// Nothing.
     #[default]
     None,
+    /// A part of a file.
+    File {
+        /// The file.
+        file: File,
+        /// Where the rest begins.
+        offset: u64,
+        /// Bytes still to send.
+        left: u64,
+    },
     /// So many bytes of filling.
     Fill {
         /// Bytes still to send.
         left: u64,
     },
+}
+
+impl Tail {
+    /// Bytes still to send.
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        match self {
+            Tail::None => 0,
+            Tail::File { left, .. } | Tail::Fill { left } => *left,
+        }
+    }
+
+    /// So many bytes were sent.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        match self {
+            Tail::None => {}
+            Tail::File { offset, left, .. } => {
+                *offset += bytes;
+                *left = left.saturating_sub(bytes);
+            }
+            Tail::Fill { left } => *left = left.saturating_sub(bytes),
+        }
+        if self.left() == 0 {
+            *self = Tail::None;
+        }
+    }
 }

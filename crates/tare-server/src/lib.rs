@@ -27,6 +27,7 @@ pub mod config;
 pub mod connection;
 pub mod counters;
 mod epoll_loop;
+mod files;
 pub mod handler;
 mod peers;
 pub mod routes;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,6 +16,7 @@ use crate::builtin;
 use crate::config::{Config, ServerError};
 use crate::counters::{Counters, Counts};
 use crate::epoll_loop::EpollLoop;
+use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
 use crate::routes::Routes;
 
@@ -54,6 +56,15 @@ impl Builder {
     pub fn builtin_routes(mut self) -> Builder {
         builtin::add(&mut self.routes);
         self
+    }
+
+    /// Serves the files of a folder at every path that no earlier route takes: ranges, conditional requests,
+    /// `index.html` for folders, and `.br` or `.gz` files beside a file for clients that take them.
+    pub fn files(mut self, folder: &Path) -> Result<Builder, ServerError> {
+        let files =
+            Files::new(folder).map_err(|source| ServerError::Folder { folder: folder.to_owned(), source })?;
+        self.routes.add("/*", files);
+        Ok(self)
     }
 
     /// Opens the listeners. From now on connections queue up; [`Server::run`] serves them.

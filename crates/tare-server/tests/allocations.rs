@@ -1,15 +1,17 @@
 //! A warm thread allocates nothing: every allocation of this process is counted.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use common::{config, start_builtin};
-use tare_sys::counting::Counting;
+use tare_sys::heap::CountingHeap;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting::new();
+static HEAP: CountingHeap = CountingHeap::new();
 
 const REQUESTS: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: h\r\n\r\n\
     GET /json HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n\
@@ -43,7 +45,7 @@ fn a_warm_server_allocates_nothing() {
         }
     };
     all(20);
-    let before = ALLOCATOR.allocations();
+    let before = HEAP.allocations();
     all(50);
-    assert_eq!(ALLOCATOR.allocations() - before, 0, "allocations by requests of a warm server");
+    assert_eq!(HEAP.allocations() - before, 0, "allocations by requests of a warm server");
 }

@@ -1,5 +1,7 @@
 //! Peers that mean no good. While each is at it, another client must be served.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::io::{Read, Write};

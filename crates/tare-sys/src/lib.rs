@@ -5,8 +5,8 @@
 
 pub mod affinity;
 pub mod clock;
-pub mod counting;
 pub mod epoll;
+pub mod file;
 pub mod heap;
 pub mod net;
 pub mod perf;

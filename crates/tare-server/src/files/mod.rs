@@ -1,0 +1,150 @@
+//! Serving the files of a folder (RFC 9110, 13 and 14).
+//!
+//! The kernel keeps paths within the folder.
+
+mod conditions;
+mod media;
+mod path;
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use tare_http::date::write_date;
+use tare_http::status::Status;
+use tare_sys::file::open_beneath;
+
+use crate::handler::{Answer, Handler, Request, Responder};
+use conditions::{Selected, Validators, select};
+use path::Decoded;
+
+/// The files of a folder.
+#[derive(Debug)]
+pub struct Files {
+    folder: File,
+}
+
+/// A precompressed form of a file: the suffix of its name and its content coding.
+const CODINGS: [(&str, &str); 2] = [(".br", "br"), (".gz", "gzip")];
+
+/// A file that was found, and in which coding.
+struct Found {
+    file: File,
+    metadata: Metadata,
+    coding: Option<&'static str>,
+}
+
+impl Files {
+    /// The files of the folder at `path`, which must be one.
+    pub fn new(path: &Path) -> io::Result<Files> {
+        let folder = File::open(path)?;
+        match folder.metadata()?.is_dir() {
+            true => Ok(Files { folder }),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// Opens the file, or its precompressed form where the client takes that.
+    fn find(&self, path: &mut Decoded, request: &Request<'_>) -> io::Result<Found> {
+        for (suffix, coding) in CODINGS {
+            if accepts(request, coding)
+                && let Some(path) = path.with_suffix(suffix)
+                && let Ok((file, metadata)) = self.open(path)
+                && metadata.is_file()
+            {
+                return Ok(Found { file, metadata, coding: Some(coding) });
+            }
+        }
+        let (file, metadata) = self.open(path.bytes())?;
+        Ok(Found { file, metadata, coding: None })
+    }
+
+    fn open(&self, path: &[u8]) -> io::Result<(File, Metadata)> {
+        let file = open_beneath(&self.folder, path)?;
+        let metadata = file.metadata()?;
+        Ok((file, metadata))
+    }
+}
+
+impl Handler for Files {
+    fn handle(&self, request: &Request<'_>, responder: Responder<'_>) -> Answer {
+        let Some(mut path) = Decoded::new(request.path()) else {
+            return responder.plain(Status::NOT_FOUND);
+        };
+        let asked_folder = path.add_index();
+        match self.find(&mut path, request) {
+            Ok(found) if found.metadata.is_file() => send(request, responder, found, path.bytes()),
+            Ok(found) if found.metadata.is_dir() && !asked_folder => to_folder(request, responder),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
+            // Not there, not a file, or a way out of the folder: nobody learns which.
+            Ok(_) | Err(_) => responder.plain(Status::NOT_FOUND),
+        }
+    }
+}
+
+/// `/folder` is at `/folder/`, so that relative links within it work.
+fn to_folder(request: &Request<'_>, responder: Responder<'_>) -> Answer {
+    // A path that begins with two slashes would name another host.
+    let mut location = format!("/{}/", request.path().trim_start_matches('/'));
+    if let Some(query) = request.head().target.query {
+        location.push('?');
+        location.push_str(query);
+    }
+    responder.status(Status::MOVED_PERMANENTLY).field("Location", location.as_bytes()).empty()
+}
+
+fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u8]) -> Answer {
+    let bytes = found.metadata.len();
+    let validators = Validators::new(found.metadata.mtime(), bytes);
+    let last_modified = write_date(validators.modified_unix_s);
+    let (status, range) = match select(request, &validators, responder.unix_s()) {
+        Selected::Whole => (Status::OK, 0..bytes),
+        Selected::Part(range) => (Status::PARTIAL_CONTENT, range),
+        Selected::NotModified => (Status::NOT_MODIFIED, 0..0),
+        Selected::Failed => return responder.plain(Status::PRECONDITION_FAILED),
+        Selected::Unsatisfiable => {
+            let whole = format!("bytes */{bytes}");
+            let head = responder.status(Status::RANGE_NOT_SATISFIABLE);
+            return head.field("Content-Range", whole.as_bytes()).empty();
+        }
+    };
+    let mut head = responder.status(status).field("Last-Modified", &last_modified);
+    head = head.field("ETag", validators.etag.as_bytes());
+    if has_codings(path) {
+        head = head.static_field("Vary", "Accept-Encoding");
+    }
+    if status == Status::NOT_MODIFIED {
+        return head.empty();
+    }
+    head = head.content_type(media::of_path(path));
+    if let Some(coding) = found.coding {
+        head = head.static_field("Content-Encoding", coding);
+    }
+    if status == Status::PARTIAL_CONTENT {
+        head = head.content_range(range.start, range.end - 1, bytes);
+    } else {
+        head = head.static_field("Accept-Ranges", "bytes");
+    }
+    head.file(found.file, range.start, range.end - range.start)
+}
+
+/// Whether the content of that kind of file is worth compressing, so that the answer may depend on what the
+/// client takes.
+fn has_codings(path: &[u8]) -> bool {
+    media::is_text(media::of_path(path))
+}
+
+/// Whether the client takes the coding: named, and not with a weight of zero (RFC 9110, 12.5.3).
+fn accepts(request: &Request<'_>, coding: &str) -> bool {
+    request.head().list("accept-encoding").any(|element| {
+        let mut parts = element.split(|b| *b == b';').map(<[u8]>::trim_ascii);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding.as_bytes()));
+        let refused = parts.any(|p| {
+            p.strip_prefix(b"q=")
+                .or_else(|| p.strip_prefix(b"Q="))
+                .is_some_and(|q| !q.is_empty() && q.iter().all(|b| matches!(b, b'0' | b'.')))
+        });
+        named && !refused
+    })
+}

@@ -1,0 +1,221 @@
+//! Files, ranges and conditional requests, byte for byte as nginx answers them.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::symlink;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Running, config, start, until};
+use tare_server::{Server, ServerError};
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("sub")).unwrap();
+    fs::write(at("index.html"), "<p>root").unwrap();
+    fs::write(at("sub/index.html"), "<p>sub").unwrap();
+    fs::write(at("small.txt"), "0123456789").unwrap();
+    fs::write(at("empty.txt"), "").unwrap();
+    let big: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+    fs::write(at("big.bin"), big).unwrap();
+    fs::write(at("style.css"), "plain").unwrap();
+    fs::write(at("style.css.gz"), "gzipped").unwrap();
+    fs::write(at("style.css.br"), "brotli").unwrap();
+    symlink("/etc/passwd", at("out")).unwrap();
+    symlink("small.txt", at("within")).unwrap();
+    folder
+}
+
+fn serve(folder: &TempDir) -> Running {
+    start(Server::builder().files(folder.path()).unwrap(), config())
+}
+
+struct Reply {
+    status: u16,
+    fields: Vec<String>,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    fn field(&self, name: &str) -> Option<&str> {
+        let of_name = |f: &&String| f.split(':').next().is_some_and(|n| n.eq_ignore_ascii_case(name));
+        self.fields.iter().find(of_name).map(|f| f[name.len() + 1..].trim())
+    }
+}
+
+fn ask(mut stream: TcpStream, method: &str, path: &str, fields: &str) -> Reply {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{fields}\r\n").unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    Reply { status, fields: lines.map(str::to_owned).collect(), body: bytes[end + 4..].to_vec() }
+}
+
+#[test]
+fn files_folders_and_types_are_found() {
+    let folder = folder();
+    let server = serve(&folder);
+    let get = |path: &str| ask(server.connect(), "GET", path, "");
+    let cases = [
+        ("/", 200, "<p>root", "text/html"),
+        ("/sub/", 200, "<p>sub", "text/html"),
+        ("/small.txt", 200, "0123456789", "text/plain"),
+        ("/%73mall%2Etxt?query", 200, "0123456789", "text/plain"),
+        ("/within", 200, "0123456789", "application/octet-stream"),
+        ("/empty.txt", 200, "", "text/plain"),
+    ];
+    for (path, status, body, media_type) in cases {
+        let reply = get(path);
+        assert_eq!((reply.status, reply.body.as_slice()), (status, body.as_bytes()), "{path}");
+        assert_eq!(reply.field("content-type"), Some(media_type), "{path}");
+    }
+    let moved = get("/sub?a=b");
+    assert_eq!((moved.status, moved.field("location")), (301, Some("/sub/?a=b")));
+    let head = ask(server.connect(), "HEAD", "/big.bin", "");
+    assert_eq!((head.status, head.field("content-length"), head.body.len()), (200, Some("3000000"), 0));
+    assert_eq!(ask(server.connect(), "POST", "/small.txt", "Content-Length: 0\r\n").status, 405);
+}
+
+#[test]
+fn there_is_no_way_out_of_the_folder() {
+    let folder = folder();
+    let server = serve(&folder);
+    for path in [
+        "/../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/sub/../../etc/passwd",
+        "//etc/passwd",
+        "/%2fetc/passwd",
+        "/out",
+        "/sub%00/index.html",
+        "/small.txt/",
+        "/small.txt/x",
+        "/none",
+    ] {
+        assert_eq!(ask(server.connect(), "GET", path, "").status, 404, "{path}");
+    }
+}
+
+#[test]
+fn precompressed_forms_go_to_who_takes_them() {
+    let folder = folder();
+    let server = serve(&folder);
+    let get =
+        |accept: &str| ask(server.connect(), "GET", "/style.css", &format!("Accept-Encoding: {accept}\r\n"));
+    for (accept, body, coding) in [
+        ("gzip, br", "brotli", Some("br")),
+        ("gzip", "gzipped", Some("gzip")),
+        ("br;q=0, gzip;q=0.5", "gzipped", Some("gzip")),
+        ("gzip;q=0, br;q=0.0", "plain", None),
+        ("identity", "plain", None),
+    ] {
+        let reply = get(accept);
+        assert_eq!(
+            (reply.body.as_slice(), reply.field("content-encoding")),
+            (body.as_bytes(), coding),
+            "{accept}"
+        );
+        assert_eq!(reply.field("vary"), Some("Accept-Encoding"), "{accept}");
+        assert_eq!(reply.field("content-type"), Some("text/css"), "{accept}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_none_is_refused() {
+    let error = Server::builder().files(std::path::Path::new("/etc/passwd")).err().unwrap();
+    assert!(matches!(error, ServerError::Folder { .. }) && error.to_string().contains("hint:"));
+}
+
+struct Nginx {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// nginx in one process, on a port that was free a moment ago.
+fn nginx(root: &TempDir, own: &TempDir) -> Nginx {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = format!(
+        "daemon off; master_process off; user root; pid {own}/pid; error_log /dev/null;\n\
+         events {{}}\n\
+         http {{ access_log off; client_body_temp_path {own}; proxy_temp_path {own}; fastcgi_temp_path {own};\n\
+         uwsgi_temp_path {own}; scgi_temp_path {own}; if_modified_since before; max_ranges 1;\n\
+         types {{ text/plain txt; }} server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n",
+        own = own.path().display(),
+        root = root.path().display(),
+    );
+    let file = own.path().join("nginx.conf");
+    fs::write(&file, text).unwrap();
+    let child =
+        Command::new("nginx").arg("-c").arg(file).stderr(Stdio::null()).spawn().expect("nginx is there");
+    until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    Nginx { child, port }
+}
+
+#[test]
+fn ranges_and_conditions_are_answered_as_nginx_does() {
+    let (folder, own) = (folder(), tempfile::tempdir().unwrap());
+    let (server, nginx) = (serve(&folder), nginx(&folder, &own));
+    let plain = ask(server.connect(), "GET", "/small.txt", "");
+    let (etag, date) = (plain.field("etag").unwrap(), plain.field("last-modified").unwrap());
+    let mut fields = vec![String::new()];
+    for range in [
+        "0-0", "2-4", "5-", "-3", "0-9", "0-100", "9-9", "10-", "-0", "-100", "100-200", "1-2,4-5", "x",
+        "3-2",
+    ] {
+        fields.push(format!("Range: bytes={range}\r\n"));
+    }
+    let conditions = [
+        format!("If-None-Match: {etag}\r\n"),
+        "If-None-Match: \"other\"\r\n".to_owned(),
+        format!("If-None-Match: \"other\", W/{etag}\r\n"),
+        "If-None-Match: *\r\n".to_owned(),
+        format!("If-Match: {etag}\r\n"),
+        "If-Match: \"other\"\r\n".to_owned(),
+        "If-Match: *\r\n".to_owned(),
+        format!("If-Modified-Since: {date}\r\n"),
+        "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n".to_owned(),
+        format!("If-Unmodified-Since: {date}\r\n"),
+        "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n".to_owned(),
+        format!("If-Range: {etag}\r\nRange: bytes=1-3\r\n"),
+        "If-Range: \"other\"\r\nRange: bytes=1-3\r\n".to_owned(),
+        format!("If-Range: {date}\r\nRange: bytes=1-3\r\n"),
+        "If-Range: Sun, 06 Nov 1994 08:49:37 GMT\r\nRange: bytes=1-3\r\n".to_owned(),
+    ];
+    fields.extend(conditions);
+    let mut compared = 0;
+    for path in ["/small.txt", "/big.bin", "/empty.txt"] {
+        for field in &fields {
+            let ours = ask(server.connect(), "GET", path, field);
+            let theirs = ask(TcpStream::connect(("127.0.0.1", nginx.port)).unwrap(), "GET", path, field);
+            let place = format!("{path} {field:?}");
+            assert_eq!(ours.status, theirs.status, "{place}");
+            if ours.status < 400 {
+                assert_eq!(ours.body, theirs.body, "{place}");
+                for name in ["etag", "last-modified", "content-range", "content-length"] {
+                    assert_eq!(ours.field(name), theirs.field(name), "{name} of {place}");
+                }
+            } else {
+                assert_eq!(ours.field("content-range"), theirs.field("content-range"), "{place}");
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 3 * fields.len());
+}
