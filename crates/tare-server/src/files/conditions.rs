@@ -83,10 +83,6 @@ pub(super) fn select(request: &Request<'_>, own: &Validators, now_unix_s: u64) -
 /// The one range of bytes that is asked for. Several at once, another unit or a malformed set are ignored, as
 /// RFC 9110, 14.2 allows: the whole is a right answer to each.
 fn part(value: &[u8], bytes: u64) -> Selected {
-    // No range of an empty file can be satisfied: the whole nothing is the kinder answer, and nginx's.
-    if bytes == 0 {
-        return Selected::Whole;
-    }
     let spec = std::str::from_utf8(value).ok().and_then(|v| v.strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|s| s.split_once('-')) else { return Selected::Whole };
     let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
@@ -97,6 +93,7 @@ fn part(value: &[u8], bytes: u64) -> Selected {
         ("", last) => match number(last) {
             None => Selected::Whole,
             Some(0) => Selected::Unsatisfiable,
+            Some(_) if bytes == 0 => Selected::Unsatisfiable,
             Some(suffix) => Selected::Part(bytes.saturating_sub(suffix)..bytes),
         },
         (first, last) => {
@@ -137,6 +134,6 @@ mod tests {
         for (value, wanted) in cases {
             assert_eq!(part(value.as_bytes(), 10), wanted, "{value}");
         }
-        assert_eq!(part(b"bytes=0-", 0), Selected::Whole);
+        assert_eq!(part(b"bytes=0-", 0), Selected::Unsatisfiable);
     }
 }
