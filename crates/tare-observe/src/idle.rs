@@ -1,6 +1,4 @@
-//! Idle time of a CPU to the nanosecond, and what one idle period costs beside it.
-
-use tare_sys::perf::Switch;
+//! Idle time of a CPU to the nanosecond.
 
 /// What `/proc/timer_list` tells about one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,32 +56,6 @@ fn number(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// How long the idle task was the current one within `[begin_ns, end_ns]`, and how often it gave the CPU away.
-/// `switches` holds every switch to or from it, in time order. Without any, it cannot be told who was current.
-pub(crate) fn idle_current(switches: &[Switch], begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
-    let inside = |at_ns: u64| at_ns.clamp(begin_ns, end_ns);
-    let (mut total_ns, mut exits) = (0u64, 0u64);
-    // A first switch away from the idle task ends a period that was open at the beginning.
-    let mut since = (switches.first()?.prev_pid == 0).then_some(begin_ns);
-    for switch in switches {
-        match (switch.prev_pid == 0, since) {
-            (true, Some(start)) => {
-                total_ns += inside(switch.at_ns).saturating_sub(inside(start));
-                exits += u64::from((begin_ns..=end_ns).contains(&switch.at_ns));
-                since = None;
-            }
-            (false, None) => since = Some(switch.at_ns),
-            // One was missed: from where to where is not known, so the period is left out.
-            (true, None) => {}
-            (false, Some(_)) => since = Some(switch.at_ns),
-        }
-    }
-    if let Some(start) = since {
-        total_ns += end_ns.saturating_sub(inside(start));
-    }
-    Some((total_ns, exits))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,38 +78,7 @@ mod tests {
         assert_eq!(states[0].idle_ns(Some(700_000_000), 10), 700_000_020);
     }
 
-    fn switch(at_ns: u64, prev_pid: u32) -> Switch {
-        Switch { at_ns, prev_pid, next_pid: if prev_pid == 0 { 9 } else { 0 } }
-    }
-
-    #[test]
-    fn periods_are_cut_at_the_window() {
-        let switches = [switch(10, 0), switch(30, 9), switch(40, 0), switch(90, 9)];
-        assert_eq!(idle_current(&switches, 0, 100), Some((10 + 10 + 10, 2)));
-        assert_eq!(idle_current(&switches, 35, 95), Some((5 + 5, 1)));
-        assert_eq!(idle_current(&[switch(50, 9)], 0, 100), Some((50, 0)));
-        assert_eq!(idle_current(&[], 0, 100), None);
-    }
-
     proptest! {
-        #[test]
-        fn idle_never_exceeds_the_window(
-            steps in proptest::collection::vec((0u64..50, 0u32..3), 0..40),
-            begin_ns in 0u64..100,
-            length_ns in 0u64..1000,
-        ) {
-            let mut at_ns = 0;
-            let mut switches = Vec::new();
-            for (step, prev) in steps {
-                at_ns += step;
-                switches.push(switch(at_ns, prev));
-            }
-            if let Some((idle_ns, exits)) = idle_current(&switches, begin_ns, begin_ns + length_ns) {
-                prop_assert!(idle_ns <= length_ns);
-                prop_assert!(exits as usize <= switches.len());
-            }
-        }
-
         #[test]
         fn garbage_is_no_cpu(text in "\\PC{0,120}") {
             prop_assert_eq!(parse_timer_list(&text), vec![]);

@@ -18,8 +18,8 @@ super::descriptors! {
     SWITCHES = "cpus.switches", Count, Counter,
         "Context switches, to and from idle included.", "perf_event software context-switches, per CPU";
     IDLE_EXITS = "cpus.idle_exits", Count, Counter,
-        "Times the idle task gave the CPU to another.", "perf_event sched:sched_switch with prev_pid == 0, or cpuidle usage";
+        "Times the idle task gave the CPU to another.", "perf_event sched:sched_switch with next_pid == 0: each idle period that begins ends";
     IDLE_EXIT_COST_NS = "cpus.idle_exit_cost_ns", Nanosecond, Gauge,
-        "Interrupt and idle-loop time of one idle period that is neither idle nor any task's run.",
-        "traced for a moment under the same load: (time the idle task was current - idle) / idle periods";
+        "Time around one idle period that is in no book, less what is in two; can be negative.",
+        "found between windows under the same load: (wall - run - idle) / idle periods, read on the CPU itself";
 }

@@ -1,23 +1,14 @@
-//! Finding a tracepoint's number and layout in tracefs, mounted or not.
+//! Finding a tracepoint's number in tracefs, mounted or not.
 
 use std::ffi::CStr;
 use std::io;
 use std::path::Path;
 
 /// A tracepoint of the running kernel.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tracepoint {
     /// What `perf_event_open` knows it by.
     pub(super) id: u64,
-    fields: Vec<Field>,
-}
-
-/// Where one value stands in the raw record of a hit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    name: String,
-    pub(super) offset: usize,
-    pub(super) size: usize,
 }
 
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -49,11 +40,6 @@ impl Tracepoint {
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that mounts tracefs ended early")))
     }
-
-    /// The field with this name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.name == name)
-    }
 }
 
 /// Mounts tracefs for the calling thread alone.
@@ -76,40 +62,7 @@ fn check(rc: libc::c_int) -> io::Result<()> {
 }
 
 fn read(mount: &Path, category: &str, name: &str) -> io::Result<Tracepoint> {
-    let event = mount.join("events").join(category).join(name);
-    let id = std::fs::read_to_string(event.join("id"))?;
-    let id = id.trim().parse().map_err(|_| io::Error::other(format!("tracepoint id {id:?}")))?;
-    Ok(Tracepoint { id, fields: parse_format(&std::fs::read_to_string(event.join("format"))?) })
-}
-
-/// Lines such as `field:pid_t prev_pid; offset:24; size:4; signed:1;`; others are passed over.
-fn parse_format(text: &str) -> Vec<Field> {
-    text.lines().filter_map(parse_field).collect()
-}
-
-fn parse_field(line: &str) -> Option<Field> {
-    let (declaration, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
-    let name = declaration.split('[').next()?.split_whitespace().last()?.to_string();
-    let number =
-        |key: &str| rest.split(';').find_map(|part| part.trim().strip_prefix(key))?.parse::<usize>().ok();
-    Some(Field { name, offset: number("offset:")?, size: number("size:")? })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernel_format_is_read() {
-        let text = "name: sched_switch\nID: 293\nformat:\n\
-            \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
-            \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
-            \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
-            \tfield:broken;\n\tfield:x y;\toffset:q;\tsize:4;\n\nprint fmt: \"x\"\n";
-        let tracepoint = Tracepoint { id: 1, fields: parse_format(text) };
-        assert_eq!(tracepoint.fields.len(), 3);
-        let pid = tracepoint.field("prev_pid").unwrap();
-        assert_eq!((pid.offset, pid.size), (24, 4));
-        assert_eq!(tracepoint.field("prev_comm").unwrap().size, 16);
-    }
+    let text = std::fs::read_to_string(mount.join("events").join(category).join(name).join("id"))?;
+    let id = text.trim().parse().map_err(|_| io::Error::other(format!("tracepoint id {text:?}")))?;
+    Ok(Tracepoint { id })
 }

@@ -1,7 +1,9 @@
 //! Every CPU: run of all tasks, idle, steal, shares, switches, and what an idle period costs.
 
+mod calibrate;
+
 use crate::book::{Book, refused};
-use crate::idle::{IdleState, idle_current, parse_timer_list};
+use crate::idle::{IdleState, parse_timer_list};
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
 use crate::{Edge, Observer, Scene};
@@ -14,8 +16,8 @@ use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::cpus;
 use tare_record::observation::Sample;
-use tare_sys::perf::{Counter, SwitchTrace, Tracepoint};
-use tare_sys::process::monotonic_ns;
+use tare_sys::perf::{Counter, Tracepoint};
+use tare_sys::process::{monotonic_ns, thread_cpu_ns};
 
 /// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
 /// interrupts.
@@ -24,10 +26,8 @@ const STAT_HZ: f64 = 4.0;
 /// An edge whose files were read within this is taken; else it is read again, and the quickest counts.
 const EDGE_NS_ENOUGH: u64 = 200_000;
 const EDGE_ATTEMPTS: u32 = 4;
-/// CPUs that are traced and counted, at most.
+/// CPUs whose switches are counted, at most.
 const COUNTED_CPUS_MAX: usize = 64;
-/// Idle periods below which a traced stretch says nothing about their cost.
-const IDLE_EXITS_MIN: u64 = 100;
 
 const RUN: u32 = 0;
 const STAT: u32 = 1;
@@ -52,6 +52,9 @@ struct Sources {
 
 impl Sources {
     fn read_all(&mut self, tape: &mut Tape) {
+        // Asking for our own CPU time makes the kernel bring this CPU's run up to date; other busy CPUs' steps
+        // at ticks.
+        thread_cpu_ns();
         read(tape, RUN, &mut self.run);
         read(tape, TIMERS, &mut self.timers);
         read(tape, STAT, &mut self.stat);
@@ -93,18 +96,16 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 }
 
 fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
-    let switch = sched_switch()?;
+    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| refused("tracefs", &error))?;
     let open = |&cpu: &u32| {
         let switches = Counter::context_switches(cpu)?;
-        let idle_exits = Counter::tracepoint(cpu, &switch, "prev_pid==0")?;
+        // A period that begins also ends. Its end is the idle task's own event, and on Linux 6.18 we saw a CPU
+        // that counts none of those.
+        let idle_exits = Counter::tracepoint(cpu, &switch, "next_pid==0")?;
         Ok(CpuCounters { cpu, switches, idle_exits })
     };
     let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
     counters.map_err(|error| refused("counting context switches", &error))
-}
-
-fn sched_switch() -> Result<Tracepoint, Missing> {
-    Tracepoint::find("sched", "sched_switch").map_err(|error| refused("tracefs", &error))
 }
 
 impl Observer for Cpus {
@@ -158,8 +159,7 @@ impl Observer for Cpus {
     }
 
     fn calibrate(&mut self, scene: &Scene, duration: Duration) {
-        let cpus = scene.busy_cpus();
-        let outcome = calibrate(&mut self.sources, &cpus, duration);
+        let outcome = calibrate::idle_exit_costs(&mut self.sources, &scene.busy_cpus(), duration);
         self.costs = match (outcome, std::mem::replace(&mut self.costs, Ok(BTreeMap::new()))) {
             (Ok(new), Ok(mut costs)) => {
                 costs.extend(new);
@@ -258,58 +258,6 @@ impl Cpus {
             }
         }
     }
-}
-
-/// Traces the idle task of each CPU for `duration`; nanoseconds per idle period of those that had enough.
-fn calibrate(sources: &mut Sources, cpus: &[u32], duration: Duration) -> Result<BTreeMap<u32, f64>, Missing> {
-    let failed = |error: std::io::Error| refused("tracing context switches", &error);
-    let switch = sched_switch()?;
-    let open = |&cpu: &u32| SwitchTrace::open(cpu, &switch, "prev_pid==0||next_pid==0");
-    let traces: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
-    let mut traces = traces.map_err(failed)?;
-    for trace in &traces {
-        trace.start().map_err(failed)?;
-    }
-    let before = idle_states(sources)?;
-    std::thread::sleep(duration);
-    let after = idle_states(sources)?;
-    let mut costs = BTreeMap::new();
-    for (&cpu, trace) in cpus.iter().zip(&mut traces) {
-        let trace = trace.stop().map_err(failed)?;
-        let (Some(&(begin_ns, idle_before)), Some(&(end_ns, idle_after))) =
-            (before.get(&cpu), after.get(&cpu))
-        else {
-            continue;
-        };
-        if trace.cut_at_ns.is_some_and(|cut_ns| cut_ns < end_ns) {
-            return Err(Missing::new(format!("CPU {cpu} switched too often to be traced")));
-        }
-        if let Some((current_ns, exits)) = idle_current(&trace.switches, begin_ns, end_ns)
-            && exits >= IDLE_EXITS_MIN
-        {
-            let beside_ns = current_ns.saturating_sub(idle_after.saturating_sub(idle_before));
-            costs.insert(cpu, beside_ns as f64 / exits as f64);
-        }
-    }
-    Ok(costs)
-}
-
-/// Stamp and idle time of each CPU right now.
-fn idle_states(sources: &mut Sources) -> Result<BTreeMap<u32, (u64, u64)>, Missing> {
-    let mut tape = Tape::default();
-    read(&mut tape, TIMERS, &mut sources.timers);
-    if let Err(reason) = &sources.timers {
-        return Err(reason.clone());
-    }
-    read(&mut tape, STAT, &mut sources.stat);
-    let text = |source| tape.readings().find(|reading| reading.source == source).map(|found| found.text());
-    let coarse = parse_stat(text(STAT).unwrap_or_default());
-    let states = parse_timer_list(text(TIMERS).unwrap_or_default());
-    let idle = |state: &IdleState| {
-        let coarse_ns = coarse.get(&state.cpu).map(|times| times.idle_ns);
-        (state.cpu, (state.now_ns, state.idle_ns(coarse_ns, USER_TICK_NS)))
-    };
-    Ok(states.iter().map(idle).collect())
 }
 
 /// Puts the exact idle time of `/proc/timer_list` in place of the first and the last sample.

@@ -1,0 +1,146 @@
+//! What one idle period takes that is in no book.
+//!
+//! Around each lie an interrupt, the idle loop and a switch, which are neither idle time nor any task's run. And
+//! a task that was woken from another CPU is charged from the moment of that, while its own CPU is still waking
+//! up and counts as idle or in an interrupt (`wakeup_preempt` lets the next `schedule` use the old clock): that
+//! is in two books. The difference depends on the machine and the load, and is a few microseconds on a virtual
+//! machine: with ten thousand idle periods a second, some percent of a CPU.
+//!
+//! It is found between windows, under the load that runs then, and what it explains in a window is a prediction
+//! that can fail.
+
+use super::{CpuTimes, STAT, Sources, TIMERS, parse_stat, read, run_ns};
+use crate::book::refused;
+use crate::idle::parse_timer_list;
+use crate::scene::USER_TICK_NS;
+use crate::tape::Tape;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tare_record::Missing;
+use tare_sys::affinity;
+use tare_sys::process::{monotonic_ns, thread_cpu_ns};
+
+/// Between two visits of a CPU.
+const STRETCH: Duration = Duration::from_millis(50);
+/// Idle periods below which nothing is said about their cost.
+const IDLE_EXITS_MIN: u64 = 100;
+
+/// The books of one CPU, read from that very CPU: all are up to date then, and it is not idle.
+#[derive(Debug, Clone, Copy)]
+struct Visit {
+    at_ns: u64,
+    run_ns: u64,
+    idle_ns: u64,
+    steal_ns: u64,
+    idle_exits: u64,
+}
+
+/// What a stretch between two visits showed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Found {
+    beside_ns: i64,
+    idle_exits: u64,
+}
+
+/// Visits each CPU again and again for `duration`; nanoseconds beside the books per idle period, of those that
+/// had enough of them.
+pub(super) fn idle_exit_costs(
+    sources: &mut Sources,
+    cpus: &[u32],
+    duration: Duration,
+) -> Result<BTreeMap<u32, f64>, Missing> {
+    let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
+    let outcome = visit_for(sources, cpus, duration);
+    affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
+    let found = outcome?;
+    let enough = found.into_iter().filter(|(_, found)| found.idle_exits >= IDLE_EXITS_MIN);
+    Ok(enough.map(|(cpu, found)| (cpu, found.beside_ns as f64 / found.idle_exits as f64)).collect())
+}
+
+fn visit_for(
+    sources: &mut Sources,
+    cpus: &[u32],
+    duration: Duration,
+) -> Result<BTreeMap<u32, Found>, Missing> {
+    let mut last: BTreeMap<u32, Visit> = BTreeMap::new();
+    let mut found: BTreeMap<u32, Found> = BTreeMap::new();
+    let mut tape = Tape::default();
+    let begin = Instant::now();
+    loop {
+        let over = begin.elapsed() >= duration;
+        for &cpu in cpus {
+            affinity::set(0, &[cpu]).map_err(|error| refused(&format!("visiting CPU {cpu}"), &error))?;
+            let visit = visit(sources, &mut tape, cpu)?;
+            if let Some(before) = last.insert(cpu, visit) {
+                let total = found.entry(cpu).or_default();
+                if let Some(stretch) = compare(&before, &visit) {
+                    total.beside_ns += stretch.beside_ns;
+                    total.idle_exits += stretch.idle_exits;
+                }
+            }
+        }
+        if over {
+            return Ok(found);
+        }
+        std::thread::sleep(STRETCH);
+    }
+}
+
+/// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two books: such a stretch says
+/// nothing.
+fn compare(before: &Visit, after: &Visit) -> Option<Found> {
+    let grown = |value: fn(&Visit) -> u64| value(after).checked_sub(value(before));
+    if grown(|visit| visit.steal_ns)? > 0 {
+        return None;
+    }
+    let booked_ns = grown(|visit| visit.run_ns)?.checked_add(grown(|visit| visit.idle_ns)?)?;
+    let wall_ns = grown(|visit| visit.at_ns)?;
+    let beside_ns = i64::try_from(wall_ns).ok()?.checked_sub(i64::try_from(booked_ns).ok()?)?;
+    Some(Found { beside_ns, idle_exits: grown(|visit| visit.idle_exits)? })
+}
+
+fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Missing> {
+    tape.clear();
+    let counters = sources.counters.as_ref().map_err(Missing::clone)?;
+    let counter = counters.iter().find(|counters| counters.cpu == cpu);
+    let counter = counter.ok_or_else(|| Missing::new(format!("CPU {cpu} is not counted")))?;
+    thread_cpu_ns();
+    let at_ns = monotonic_ns();
+    read(tape, super::RUN, &mut sources.run);
+    let idle_exits =
+        counter.idle_exits.read().map_err(|error| refused("counting context switches", &error))?;
+    read(tape, TIMERS, &mut sources.timers);
+    read(tape, STAT, &mut sources.stat);
+    for file in [&sources.run, &sources.timers, &sources.stat] {
+        file.as_ref().map_err(Missing::clone)?;
+    }
+    let text = |source| {
+        let reading = tape.readings().find(|reading| reading.source == source);
+        reading.map(|reading| reading.text()).unwrap_or_default()
+    };
+    let times: Option<CpuTimes> = parse_stat(text(STAT)).get(&cpu).copied();
+    let state = parse_timer_list(text(TIMERS)).into_iter().find(|state| state.cpu == cpu);
+    let told = || {
+        let (times, state) = (times?, state?);
+        let idle_ns = state.idle_ns(Some(times.idle_ns), USER_TICK_NS);
+        let run_ns = run_ns(text(super::RUN), cpu)?;
+        Some(Visit { at_ns, run_ns, idle_ns, steal_ns: times.steal_ns, idle_exits })
+    };
+    told().ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not told to the nanosecond")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_no_book_or_in_two() {
+        let before = Visit { at_ns: 1000, run_ns: 5, idle_ns: 7, steal_ns: 0, idle_exits: 3 };
+        let after = Visit { at_ns: 2000, run_ns: 405, idle_ns: 557, steal_ns: 0, idle_exits: 13 };
+        assert_eq!(compare(&before, &after), Some(Found { beside_ns: 50, idle_exits: 10 }));
+        let twice = Visit { run_ns: 505, ..after };
+        assert_eq!(compare(&before, &twice), Some(Found { beside_ns: -50, idle_exits: 10 }));
+        assert_eq!(compare(&before, &Visit { steal_ns: 1, ..after }), None);
+        assert_eq!(compare(&after, &before), None);
+    }
+}
