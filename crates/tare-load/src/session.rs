@@ -48,6 +48,14 @@ struct Connection {
     failures: u32,
 }
 
+impl Connection {
+    /// Not one whole request of `len` bytes has left on this connection and is unanswered.
+    #[inline]
+    fn awaits_nothing(&self, len: usize) -> bool {
+        self.in_flight as usize * len < self.unsent + len
+    }
+}
+
 /// One thread's connections and what they wait for.
 pub(crate) struct Session {
     connections: Vec<Connection>,
@@ -109,8 +117,8 @@ impl Session {
         let (len, mut at) = (self.requests.len(), 0);
         while at < bytes.len() {
             let connection = &mut self.connections[c as usize];
-            if connection.in_flight as usize * len <= connection.unsent {
-                // Nobody asked yet: the answer before this was longer than it claimed.
+            if connection.awaits_nothing(len) {
+                // Nobody asked: the answer before this was longer than it claimed.
                 return self.fail(c, ErrorKind::Malformed);
             }
             match connection.reader.read(&mut self.heads, &bytes[at..]) {
@@ -159,7 +167,7 @@ impl Session {
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, but no reason to hurry either.
     pub(crate) fn broke(&mut self, c: u32) -> Verdict {
-        if self.connections[c as usize].in_flight > 0 {
+        if !self.connections[c as usize].awaits_nothing(self.requests.len()) {
             return self.fail(c, ErrorKind::Io);
         }
         self.close(c);

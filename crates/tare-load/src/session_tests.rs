@@ -98,6 +98,20 @@ fn all_that_waited_too_long_is_late_and_nothing_else() {
 }
 
 #[test]
+fn a_close_before_the_next_request_left_is_no_error() {
+    let mut session = session(Pacing::Closed, 1, 1);
+    session.opened(0, 0);
+    send_all(&mut session, 0);
+    deliver(&mut session, 0, ANSWER, 1_000);
+    assert_eq!(session.ended(0, false, 1_000), Verdict::Reopen);
+    assert_eq!((session.tally.answers, session.tally.errors, session.in_flight(1_000)), (1, [0; 5], 1));
+    session.opened(0, 2_000);
+    send_all(&mut session, 0);
+    assert_eq!(session.ended(0, false, 3_000), Verdict::Reopen);
+    assert_eq!(errors(&session, ErrorKind::Io), 1);
+}
+
+#[test]
 fn bytes_nobody_asked_for_are_malformed() {
     let mut session = session(Pacing::Open { rate_hz: 1.0, gaps: Gaps::Fixed }, 1, 1);
     session.opened(0, 0);

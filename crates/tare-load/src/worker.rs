@@ -147,12 +147,12 @@ impl Worker {
             if self.now_ns >= self.housekeeping_ns {
                 self.keep_house();
             }
-            if woken && self.answer_the_door() {
-                return Ok(());
-            }
             let tally = &self.session.tally;
             let errors: u64 = tally.errors.iter().sum();
             self.shared.publish(self.before.0 + tally.answers, self.before.1 + errors);
+            if woken && self.answer_the_door() {
+                return Ok(());
+            }
         }
     }
 
