@@ -2,7 +2,7 @@
 
 use super::{Medium, Section, Source, capital, commands};
 use crate::block::{Block, Text, Tone};
-use crate::format::{joined, percent, seconds, with_unit};
+use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
 use tare_record::outcome::{Cause, CommandSummary, GrossIs, Outcome, RoleLedger};
 
@@ -98,6 +98,7 @@ fn sentence(source: &Source) -> String {
             "A CPU quota is the limit: it held {name} back {} of the time, at {gross}",
             percent(lost(sut, "throttled"))
         ),
+        (Cause::Errors, _) if outcome.requests.is_some() => error_path(outcome),
         (Cause::TooLittleConcurrency, Some(sut)) => too_few(outcome, &name, sut),
         (limit, _) => {
             let finding = outcome.findings.iter().find(|finding| finding.cause == limit);
@@ -127,6 +128,14 @@ fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleLedger>) -> S
         GrossIs::LowerBound => format!("The load generator was the limit{why}, so {gross} is a lower bound"),
         _ => format!("The load generator was the limit{why}, at {gross}"),
     }
+}
+
+fn error_path(outcome: &Outcome) -> String {
+    let kinds = outcome.requests.iter().flat_map(|requests| &requests.errors);
+    let kinds = kinds.filter(|(_, errors)| **errors > 0);
+    let kinds: Vec<String> =
+        kinds.map(|(kind, errors)| format!("{kind} {}", count(*errors as f64))).collect();
+    format!("An error path was measured, not the workload: errors by kind: {}", kinds.join(", "))
 }
 
 fn too_few(outcome: &Outcome, name: &str, sut: &RoleLedger) -> String {

@@ -71,9 +71,13 @@ fn bar(name: &str, role: &RoleLedger) -> Bar {
 
 fn heading(name: &str, role: &RoleLedger) -> String {
     let threads = words::things(role.threads.len(), "thread");
-    let cpus = count(role.allotment_cpus);
-    let plural = if cpus == "1" { "" } else { "s" };
-    format!("{name}: {threads}, {} of {cpus} CPU{plural} busy", count(role.busy_cpus))
+    let busy = count(role.busy_cpus);
+    match count(role.allotment_cpus).as_str() {
+        // Threads that nothing was allotted to: tare's own.
+        "0" => format!("{name}: {threads}, {busy} CPUs busy"),
+        "1" => format!("{name}: {threads}, {busy} of 1 CPU busy"),
+        cpus => format!("{name}: {threads}, {busy} of {cpus} CPUs busy"),
+    }
 }
 
 fn columns() -> Vec<Column> {
@@ -92,14 +96,28 @@ fn columns() -> Vec<Column> {
 }
 
 fn role_rows(role: &RoleLedger) -> Vec<Row> {
+    let (awake, asleep): (Vec<&ThreadRow>, Vec<&ThreadRow>) =
+        role.threads.iter().partition(|one| stirred(one));
     // One thread too many is shown rather than folded: its row would be there either way.
-    let shown = if role.threads.len() <= ROWS_MAX + 1 { role.threads.len() } else { ROWS_MAX };
-    let (shown, folded) = role.threads.split_at(shown);
-    let mut rows: Vec<Row> = shown.iter().map(row).collect();
+    let shown = if awake.len() <= ROWS_MAX + 1 { awake.len() } else { ROWS_MAX };
+    let (shown, folded) = awake.split_at(shown);
+    let mut rows: Vec<Row> = shown.iter().map(|thread| row(thread)).collect();
     if !folded.is_empty() {
-        rows.push(folded_row(folded));
+        rows.push(folded_row(&format!("{} more", folded.len()), folded));
+    }
+    match asleep.as_slice() {
+        [] => {}
+        [one] => rows.push(row(one)),
+        several => rows.push(folded_row(&format!("{} asleep", several.len()), several)),
     }
     rows
+}
+
+/// Whether a thread did anything that a table would show.
+fn stirred(thread: &ThreadRow) -> bool {
+    const SHARE_SHOWN: f64 = 0.0005;
+    const RATE_SHOWN: f64 = 0.0005;
+    thread.run + thread.wait >= SHARE_SHOWN || thread.voluntary_hz + thread.involuntary_hz >= RATE_SHOWN
 }
 
 fn row(thread: &ThreadRow) -> Row {
@@ -119,14 +137,14 @@ fn row(thread: &ThreadRow) -> Row {
     ])
 }
 
-fn folded_row(folded: &[ThreadRow]) -> Row {
-    let sum = |figure: fn(&ThreadRow) -> f64| folded.iter().map(figure).sum::<f64>();
+fn folded_row(name: &str, folded: &[&ThreadRow]) -> Row {
+    let sum = |figure: fn(&ThreadRow) -> f64| folded.iter().map(|thread| figure(thread)).sum::<f64>();
     let shares = [sum(|one| one.user), sum(|one| one.system), sum(|one| one.run), sum(|one| one.wait)];
     let rates = [sum(|one| one.voluntary_hz), sum(|one| one.involuntary_hz)];
     let mut cpus: Vec<u32> = folded.iter().flat_map(|thread| thread.cpus.iter().copied()).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let mut cells = vec![Text::plain(""), Text::plain(""), Text::dim(format!("{} more", folded.len()))];
+    let mut cells = vec![Text::plain(""), Text::plain(""), Text::dim(name)];
     cells.extend(shares.map(|share| Text::dim(hundredths(share))));
     cells.extend(rates.map(|rate| Text::dim(count(rate))));
     cells.push(Text::dim(ranges(&cpus)));

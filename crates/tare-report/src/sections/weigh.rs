@@ -177,6 +177,9 @@ fn figure(value: f64, unit: &str) -> String {
 /// An amount with its sign.
 fn change(amount: Option<f64>, unit: &str) -> String {
     let Some(amount) = amount else { return String::new() };
+    // Less than half a request or a nanosecond is nothing.
+    let least = if unit == "s" { 0.5e-9 } else { 0.5 };
+    let amount = if amount.abs() < least { 0.0 } else { amount };
     let figure = if unit == "s" { seconds(amount) } else { count(amount) };
     if amount > 0.0 && figure != NONE { format!("+{figure}") } else { figure }
 }
