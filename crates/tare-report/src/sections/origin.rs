@@ -8,7 +8,12 @@ pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page]
 fn build(source: &Source) -> Vec<Block> {
     let plan = &source.record.plan;
     let state = if source.outcome.valid { "valid" } else { "not valid" };
-    let line = format!("{} · {} · {state}", plan.argv.join(" "), utc(plan.started_unix_s));
+    // Where the program lies says nothing about the measurement.
+    let mut words: Vec<&str> = plan.argv.iter().map(String::as_str).collect();
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or(program);
+    }
+    let line = format!("{} · {} · {state}", words.join(" "), utc(plan.started_unix_s));
     vec![Block::Line(Text::dim(line))]
 }
 
