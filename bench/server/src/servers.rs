@@ -18,9 +18,7 @@ struct Kind {
 /// Every server, the floor first.
 const KINDS: &[Kind] = &[
     Kind { name: "floor-epoll", command: |own, port| own_binary(own, "floor_epoll", port) },
-    Kind { name: "floor-uring", command: |own, port| own_binary(own, "floor_uring", port) },
     Kind { name: "tare-serve", command: |own, port| own_binary(own, "serve", port) },
-    Kind { name: "tare-serve-uring", command: |own, port| own_binary(own, "serve_uring", port) },
     Kind { name: "nginx", command: |_, port| nginx(port) },
     Kind { name: "h2o", command: |_, port| h2o(port) },
     Kind { name: "hyper", command: |own, port| own_binary(own, "peer-hyper", port) },

@@ -24,6 +24,17 @@ pub struct Config {
     pub backlog: u32,
     /// Open connections over all threads; one more is answered with 503.
     pub connections_max: usize,
+    /// Where `/metrics` is served as Prometheus text, by a thread of its own; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// How the kernel deals connections to the listeners of `shared-nothing`.
+    pub steering: Steering,
+    /// Connections are handed over when their first bytes are there, or after this (whole seconds): good where
+    /// clients speak first and connections are short. Zero: at once.
+    pub defer_accept: Duration,
+    /// A loop that was just busy looks for more events for this long before it sleeps: takes the wake-up (20 µs
+    /// and more on a virtual machine) off the latency of few connections, and costs CPU time instead. Zero: it
+    /// sleeps at once.
+    pub busy_poll: Duration,
     /// Bounds on a request.
     pub limits: Limits,
     /// How long to wait for a peer.
@@ -40,6 +51,10 @@ impl Config {
             cpus: Vec::new(),
             backlog: 4096,
             connections_max: 65_536,
+            metrics: None,
+            steering: Steering::Hash,
+            defer_accept: Duration::ZERO,
+            busy_poll: Duration::ZERO,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
         }
@@ -52,8 +67,31 @@ impl Config {
         if self.connections_max == 0 {
             return Err(ServerError::NoConnections);
         }
+        if self.steering != Steering::Hash
+            && (self.cpus.is_empty() || self.architecture.name() != "shared-nothing")
+        {
+            return Err(ServerError::Steering);
+        }
         Ok(())
     }
+
+    /// The CPU of loop `i`, if loops are pinned.
+    pub(crate) fn cpu_of(&self, thread: usize) -> Option<u32> {
+        self.cpus.get(thread.checked_rem(self.cpus.len())?).copied()
+    }
+}
+
+/// How the kernel deals new connections to several listeners on one port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steering {
+    /// By the hash of their addresses: even in the mean.
+    Hash,
+    /// To the listener of the CPU that handles their packets, where there is one (`SO_INCOMING_CPU`): no packet
+    /// crosses CPUs, where the network card spreads connections evenly.
+    IncomingCpu,
+    /// The same by a program for the whole group (`SO_ATTACH_REUSEPORT_CBPF`): on every kernel since 4.5, also
+    /// for CPUs without a listener.
+    CpuProgram,
 }
 
 /// How long a peer may take. Kept to about half a second.
@@ -140,6 +178,17 @@ pub enum ServerError {
         name: &'static str,
         /// The number asked for.
         threads: usize,
+    },
+    /// Steering by CPU without pinned listeners.
+    #[error("steering by CPU needs shared-nothing with pinned threads (hint: give CPUs)")]
+    Steering,
+    /// An option of a listener that this kernel does not take.
+    #[error("cannot set {option}: {source}")]
+    Option {
+        /// Which one.
+        option: &'static str,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// A server that may hold no connection.
     #[error("a server needs room for at least one connection")]

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tare_http::status::Status;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($(#[doc = $doc:literal] $name:ident,)*) => {
         /// Counts of one loop, all from zero upwards but `open`.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        pub struct Counts { $($(#[$doc])* pub $name: u64,)* }
+        pub struct Counts { $(#[doc = $doc] pub $name: u64,)* }
 
         /// The published [`Counts`] of one loop: written by it alone, read by anyone.
         #[derive(Debug, Default)]
@@ -27,9 +27,13 @@ macro_rules! counters {
         }
 
         impl Counts {
-            /// Name and value of every count.
-            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name)),*].into_iter()
+            /// Name, meaning and whether it goes down again, of every count.
+            pub const METRICS: &[(&str, &str, bool)] =
+                &[$((stringify!($name), $doc, matches!(stringify!($name).as_bytes(), b"open"))),*];
+
+            /// The counts in the order of [`Counts::METRICS`].
+            pub fn values(&self) -> [u64; Self::METRICS.len()] {
+                [$(self.$name),*]
             }
         }
     };

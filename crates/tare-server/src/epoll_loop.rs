@@ -60,6 +60,9 @@ pub(crate) struct EpollLoop {
     input: Vec<u8>,
     output: Vec<u8>,
     now_ns: u64,
+    /// Until then the loop looks for events instead of sleeping.
+    busy_until_ns: u64,
+    busy_poll_ns: u64,
     stamp_until_ns: u64,
     next_tick_ns: u64,
     drain_until_ns: u64,
@@ -79,6 +82,7 @@ impl EpollLoop {
             Intake::Queue(queue) => epoll.add(&queue.waker, Interest::READ, TOKEN_INTAKE)?,
         }
         epoll.add(&signal.waker, Interest::READ, TOKEN_WAKER)?;
+        let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
         let connections_max = config.connections_max.div_ceil(config.threads);
         Ok(EpollLoop {
             epoll,
@@ -95,6 +99,8 @@ impl EpollLoop {
             input: vec![0; RECEIVE_BYTES],
             output: Vec::with_capacity(2 * RECEIVE_BYTES),
             now_ns: 0,
+            busy_until_ns: 0,
+            busy_poll_ns,
             stamp_until_ns: 0,
             next_tick_ns: 0,
             drain_until_ns: u64::MAX,
@@ -106,6 +112,9 @@ impl EpollLoop {
         loop {
             self.epoll.wait(&mut events, self.patience())?;
             self.read_clocks();
+            if !events.is_empty() {
+                self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
+            }
             for event in events.iter() {
                 match event.token {
                     TOKEN_INTAKE => self.take_in(),
@@ -128,7 +137,7 @@ impl EpollLoop {
 
     /// How long to wait for events: not at all with work left over, to the next look at deadlines, or for ever.
     fn patience(&self) -> Option<Duration> {
-        if !self.again.is_empty() {
+        if !self.again.is_empty() || self.now_ns < self.busy_until_ns {
             Some(Duration::ZERO)
         } else if self.peers.len() == 0 && self.accept_paused_until_ns.is_none() && !self.engine.draining {
             None

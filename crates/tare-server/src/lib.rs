@@ -29,11 +29,12 @@ pub mod counters;
 mod epoll_loop;
 mod files;
 pub mod handler;
+pub mod metrics;
 mod peers;
 pub mod routes;
 mod server;
 
-pub use config::{Config, ServerError, Timeouts};
+pub use config::{Config, ServerError, Steering, Timeouts};
 pub use handler::{Answer, HeadWriter, Request, Responder};
 pub use server::{Builder, Report, Server, StopHandle, ThreadReport};
 pub use tare_http::limits::Limits;

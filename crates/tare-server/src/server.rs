@@ -18,6 +18,7 @@ use crate::counters::{Counters, Counts};
 use crate::epoll_loop::EpollLoop;
 use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
+use crate::metrics;
 use crate::routes::Routes;
 
 /// Collects routes before the server is bound.
@@ -77,7 +78,11 @@ impl Builder {
         };
         let signals = (0..roles.len()).map(signal).collect::<Result<Vec<_>, ServerError>>()?;
         let stop = StopHandle { shared: Arc::new(Stop { flag: AtomicBool::new(false), signals }) };
-        Ok(Server { config: Arc::new(config), routes: Arc::new(self.routes), address, roles, stop })
+        let metrics = match config.metrics {
+            Some(at) => Some(Box::new(metrics::bind(at, stop.clone())?)),
+            None => None,
+        };
+        Ok(Server { config: Arc::new(config), routes: Arc::new(self.routes), address, roles, stop, metrics })
     }
 }
 
@@ -88,6 +93,7 @@ pub struct Server {
     address: SocketAddr,
     roles: Vec<Role>,
     stop: StopHandle,
+    metrics: Option<Box<Server>>,
 }
 
 /// Stops a server, from any thread.
@@ -158,20 +164,37 @@ impl Server {
         self.address
     }
 
+    /// The address of `/metrics`, if it is served.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|server| server.address)
+    }
+
     /// The handle that stops this server and reads its counts.
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }
 
     /// Serves until stopped; then what was done. An error of one thread stops the others.
-    pub fn run(self) -> Result<Report, ServerError> {
+    pub fn run(mut self) -> Result<Report, ServerError> {
+        let Some(metrics) = self.metrics.take() else { return self.run_loops() };
+        let stop_metrics = metrics.stop_handle();
+        let reader = thread::Builder::new().name("serve-metrics".to_owned()).spawn(move || metrics.run());
+        let reader = reader.map_err(|source| ServerError::Thread { thread: self.roles.len(), source })?;
+        let result = self.run_loops();
+        stop_metrics.stop();
+        // What the reader did is of no interest, and its end not worth an error of the server.
+        let _ = reader.join();
+        result
+    }
+
+    fn run_loops(self) -> Result<Report, ServerError> {
         let stop = self.stop.clone();
         let mut running = Vec::with_capacity(self.roles.len());
         let mut result = Ok(());
         for (thread, role) in self.roles.into_iter().enumerate() {
-            let cpu = match (&role, self.config.cpus.len()) {
-                (Role::Acceptor { .. }, _) | (_, 0) => None,
-                (Role::Loop(_), n) => Some(self.config.cpus[thread % n]),
+            let cpu = match &role {
+                Role::Acceptor { .. } => None,
+                Role::Loop(_) => self.config.cpu_of(thread),
             };
             let job = Job {
                 cpu,

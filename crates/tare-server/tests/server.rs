@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use common::{config, get, last_get, read_all, start, start_builtin, until};
-use tare_server::{Config, Server, ServerError, Timeouts, architecture};
+use tare_server::{Config, Server, ServerError, Steering, Timeouts, architecture};
 
 #[test]
 fn every_architecture_answers_and_counts() {
@@ -126,6 +126,59 @@ fn one_connection_too_many_is_told_so() {
     until("there is room again", || {
         server.exchange(last_get("/plaintext").as_bytes()).starts_with("HTTP/1.1 200 ")
     });
+}
+
+#[test]
+fn metrics_are_served_beside() {
+    let metrics = Some("127.0.0.1:0".parse().unwrap());
+    let server = Server::builder().builtin_routes().bind(Config { metrics, threads: 2, ..config() }).unwrap();
+    let (address, of_metrics) = (server.local_addr(), server.metrics_addr().unwrap());
+    let stop = server.stop_handle();
+    let running = std::thread::spawn(move || server.run());
+    let ask = |address, path: &str| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(last_get(path).as_bytes()).unwrap();
+        read_all(&mut stream)
+    };
+    assert!(ask(address, "/plaintext").contains("200 OK"));
+    until("the answer is counted", || {
+        let text = ask(of_metrics, "/metrics");
+        let count = |thread: usize| {
+            let line = format!("tare_serve_answers_2xx_total{{thread=\"{thread}\"}} ");
+            text.lines().find_map(|l| l.strip_prefix(&line)).unwrap().parse::<u64>().unwrap()
+        };
+        assert!(
+            text.contains("# HELP tare_serve_open Connections open now.\n# TYPE tare_serve_open gauge\n")
+        );
+        count(0) + count(1) == 1
+    });
+    stop.stop();
+    running.join().unwrap().unwrap();
+}
+
+#[test]
+fn every_way_of_steering_and_waiting_answers() {
+    let cpus = tare_sys::affinity::get(0).unwrap();
+    let second = Duration::from_secs(1);
+    for steering in [Steering::Hash, Steering::IncomingCpu, Steering::CpuProgram] {
+        let poll = Duration::from_millis(1);
+        let config = Config {
+            steering,
+            defer_accept: second,
+            busy_poll: poll,
+            threads: 2,
+            cpus: cpus.clone(),
+            ..config()
+        };
+        let server = start_builtin(config);
+        for _ in 0..5 {
+            let answers = server.exchange(format!("{}{}", get("/plaintext"), last_get("/json")).as_bytes());
+            assert!(answers.ends_with(r#"{"message":"Hello, World!"}"#), "{steering:?}: {answers}");
+        }
+        server.finish();
+    }
+    let unpinned = Server::builder().bind(Config { steering: Steering::CpuProgram, ..config() });
+    assert!(matches!(unpinned, Err(ServerError::Steering)));
 }
 
 #[test]

@@ -12,4 +12,5 @@ pub mod net;
 pub mod perf;
 pub mod process;
 pub mod slack;
+pub mod steer;
 pub mod time;

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tare_sys::net::{self, ListenOptions};
+use tare_sys::steer;
 
 use crate::config::{Config, ServerError};
 
@@ -76,6 +77,10 @@ fn listen(
         let listener = net::listen(address, ListenOptions { reuse_port, backlog: config.backlog })?;
         // Accepted sockets inherit it, which saves a call for each.
         net::set_nodelay(&listener, true)?;
+        if !config.defer_accept.is_zero() {
+            let seconds = u32::try_from(config.defer_accept.as_secs()).unwrap_or(u32::MAX).max(1);
+            steer::set_defer_accept(&listener, seconds)?;
+        }
         let bound = net::local_addr(&listener)?;
         Ok((listener, bound))
     };

@@ -1,7 +1,11 @@
 //! Every loop has its own listener; the kernel deals connections by the hash of their addresses.
 
+use std::os::fd::OwnedFd;
+
+use tare_sys::steer;
+
 use crate::architecture::{Architecture, Intake, Layout, Role, listen};
-use crate::config::{Config, ServerError};
+use crate::config::{Config, ServerError, Steering};
 
 #[derive(Debug)]
 pub(crate) struct SharedNothing;
@@ -17,11 +21,27 @@ impl Architecture for SharedNothing {
 
     fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
         let (first, address) = listen(config.listen, config, true)?;
-        let mut roles = vec![Role::Loop(Intake::Listener(first))];
+        let mut listeners = vec![first];
         for _ in 1..config.threads {
-            let (listener, _) = listen(address, config, true)?;
-            roles.push(Role::Loop(Intake::Listener(listener)));
+            listeners.push(listen(address, config, true)?.0);
         }
+        steer_listeners(config, &listeners)?;
+        let roles = listeners.into_iter().map(|l| Role::Loop(Intake::Listener(l))).collect();
         Ok(Layout { address, roles })
+    }
+}
+
+/// Which listener gets a connection, where that is not left to the hash.
+fn steer_listeners(config: &Config, listeners: &[OwnedFd]) -> Result<(), ServerError> {
+    let cpus: Vec<u32> = (0..listeners.len()).filter_map(|i| config.cpu_of(i)).collect();
+    match config.steering {
+        Steering::Hash => Ok(()),
+        Steering::IncomingCpu => listeners
+            .iter()
+            .zip(&cpus)
+            .try_for_each(|(listener, cpu)| steer::set_incoming_cpu(listener, *cpu))
+            .map_err(|source| ServerError::Option { option: "SO_INCOMING_CPU", source }),
+        Steering::CpuProgram => steer::steer_by_cpu(&listeners[0], &cpus)
+            .map_err(|source| ServerError::Option { option: "SO_ATTACH_REUSEPORT_CBPF", source }),
     }
 }
