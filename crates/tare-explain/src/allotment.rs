@@ -75,7 +75,7 @@ impl Allotment {
         if mine.is_empty() || wall_s <= 0.0 {
             return None;
         }
-        let serving: Vec<&Thread> = mine.iter().copied().filter(|thread| thread.serves()).collect();
+        let serving = serving(&mine);
         let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, planned)).collect();
         let serving_s: f64 = serving.iter().map(|thread| thread.wall_s).sum();
         let usable_s = if usable.is_empty() { f64::INFINITY } else { usable.len() as f64 * wall_s };
@@ -185,6 +185,18 @@ impl Allotment {
         let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
         lost_s.into_iter().map(|(loss, lost)| (loss, lost * scale)).collect()
     }
+}
+
+/// The threads that do the work. Where none ran enough to count, those that ran at all: a server that is hardly
+/// asked for anything is still there.
+fn serving<'t>(mine: &[&'t Thread]) -> Vec<&'t Thread> {
+    let of = |wanted: fn(&Thread) -> bool| -> Vec<&'t Thread> {
+        mine.iter().copied().filter(|thread| wanted(thread)).collect()
+    };
+    [of(Thread::serves), of(|thread| thread.run_s > 0.0)]
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_else(|| mine.to_vec())
 }
 
 /// The CPUs a thread may use. The affinity of one that has ended cannot be read any more: then where it was put,

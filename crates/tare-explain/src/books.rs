@@ -128,7 +128,7 @@ impl<'a> Books<'a> {
 
     fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Window>) -> Books<'a> {
         let asked = crate::command::level(record, &windows, 0);
-        let weighing = crate::command::weigh(record, &asked, &windows);
+        let weighing = crate::command::weigh(record, 0, &asked, &windows);
         Books {
             record,
             http: None,
@@ -284,10 +284,7 @@ pub(crate) fn losses_cpus(allotment: &Allotment) -> BTreeMap<String, f64> {
 impl Books<'_> {
     /// The first command's runs.
     pub fn runs(&self) -> impl Iterator<Item = &CommandSample> {
-        self.record.trials.iter().filter_map(|trial| match &trial.sample {
-            Measure::Command(run) if run.command == 0 => Some(run),
-            _ => None,
-        })
+        crate::command::runs_of(self.record, 0)
     }
 
     /// Runs that ended with an exit code other than 0 or by a signal, and all runs.
@@ -295,10 +292,10 @@ impl Books<'_> {
         (self.runs().filter(|run| run.exit_code != Some(0)).count(), self.runs().count())
     }
 
-    /// User and kernel time over wall time, from the kernel's own account of the runs.
-    pub fn rusage_cpu_share(&self) -> Option<f64> {
-        let wall: f64 = self.runs().map(|run| run.wall_ns as f64).sum();
-        let cpu: f64 = self.runs().map(|run| run.user_ns as f64 + run.system_ns as f64).sum();
-        (wall > 0.0).then(|| cpu / wall)
+    /// CPUs that the runs kept busy or were kept off by others, on average. The kernel's own account of the runs
+    /// counts every thread of them, however short its life.
+    pub fn ready_cpus(&self) -> Option<f64> {
+        let taken = crate::command::taken_cpus(&self.asked.pool).unwrap_or(0.0);
+        crate::command::rusage_cpus(self.runs()).map(|cpus| cpus + taken)
     }
 }

@@ -12,11 +12,25 @@ use tare_record::trial::{CommandSample, Measure};
 use tare_record::{Missing, Record};
 use tare_stats::{Interval, log_mean};
 
+/// A program that keeps at least so many CPUs busy is held by them more than by its own waits.
+pub(crate) const CPU_BOUND: f64 = 0.5;
+
+/// Waits of threads that were seen stand for a run if those threads did this share of its work.
+const SEEN_SHARE_MIN: f64 = 0.8;
+
 /// The runs of one command.
 pub(crate) fn level(record: &Record, windows: &[Window], command: u32) -> Level {
     let runs = record.trials.iter().zip(windows);
     let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
     Level::new(mine.map(|(_, window)| window.clone()).collect())
+}
+
+/// The samples of one command.
+pub(crate) fn runs_of(record: &Record, command: u32) -> impl Iterator<Item = &CommandSample> {
+    record.trials.iter().filter_map(move |trial| match &trial.sample {
+        Measure::Command(sample) if sample.command == command => Some(sample),
+        _ => None,
+    })
 }
 
 /// Mean seconds of a run.
@@ -73,19 +87,26 @@ fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
 }
 
 /// Gross → tare → net of one command.
-pub(crate) fn weigh(record: &Record, level: &Level, windows: &[Window]) -> Result<Weighing, Missing> {
+pub(crate) fn weigh(
+    record: &Record,
+    command: u32,
+    level: &Level,
+    windows: &[Window],
+) -> Result<Weighing, Missing> {
     if level.trials.is_empty() {
         return Err(Missing::new("the command was not run"));
     }
     let clocks: Vec<f64> = windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
     let given = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
     let reference_hz = given.or_else(|| tare_stats::quantile(&clocks, 0.95));
-    let seen = level.pool.sut.as_ref().is_some_and(|sut| sut.run_s > 0.0);
+    let run_s = level.pool.sut.as_ref().map_or(0.0, |sut| sut.run_s);
+    let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.elapsed_s;
+    let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
     let waits =
         level.pool.threads_of(tare_record::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
     let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
         Missing::with_remedy(
-            "the program's threads were not seen long enough to tell what it waited for",
+            "most of the program's CPU time was in threads that were not seen long enough to tell what they waited for",
             "weigh a longer run of it",
         )
     })?;
@@ -140,14 +161,7 @@ pub(crate) fn summaries(
 
 fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
     let level = level(record, windows, index);
-    let samples: Vec<&CommandSample> = record
-        .trials
-        .iter()
-        .filter_map(|trial| match &trial.sample {
-            Measure::Command(sample) if sample.command == index => Some(sample),
-            _ => None,
-        })
-        .collect();
+    let samples: Vec<&CommandSample> = runs_of(record, index).collect();
     let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
     let mean_of = |of: fn(&CommandSample) -> u64| {
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
@@ -156,7 +170,7 @@ fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Optio
     Some(CommandSummary {
         command: text.to_owned(),
         gross: estimate(&level, "s", mean_s),
-        net: net(&weigh(record, &level, windows)),
+        net: net(&weigh(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),
         median_s: tare_stats::median(&times_s)?,
         min_s: tare_stats::quantile(&times_s, 0.0)?,
@@ -169,14 +183,20 @@ fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Optio
     })
 }
 
-/// Shares of the runs' time: on a CPU, and kept from one by others.
-pub(crate) fn time_shares(window: &Window) -> Option<(f64, f64)> {
+/// CPUs that runs kept busy on average, from the kernel's account of them; `None` without a run.
+pub(crate) fn rusage_cpus<'r>(runs: impl Iterator<Item = &'r CommandSample>) -> Option<f64> {
+    let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
+    for run in runs {
+        wall_ns += run.wall_ns as f64;
+        cpu_ns += run.user_ns as f64 + run.system_ns as f64;
+    }
+    (wall_ns > 0.0).then(|| cpu_ns / wall_ns)
+}
+
+/// CPUs that the runs' threads were ready to use and others had; `None` when no thread was seen.
+pub(crate) fn taken_cpus(window: &Window) -> Option<f64> {
     let sut = window.sut.as_ref()?;
-    let taken: f64 = sut
-        .lost_s
-        .iter()
-        .filter(|(loss, _)| matches!(loss, Loss::Tare(cause) if *cause != TareCause::Starved))
-        .map(|(_, lost)| lost)
-        .sum();
-    Some((ratio(sut.run_s, sut.wall_s), ratio(taken, sut.wall_s)))
+    let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::Starved);
+    let taken: f64 = sut.lost_s.iter().filter(|(loss, _)| is_taken(loss)).map(|(_, lost)| lost).sum();
+    Some(ratio(taken, sut.wall_s))
 }

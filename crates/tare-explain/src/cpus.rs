@@ -114,7 +114,8 @@ impl Cpu {
             steal_s: seconds(&cpus::STEAL_NS).unwrap_or(0.0),
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
-            idle_exits_s: idle_exits * idle_exit_cost_ns / 1e9,
+            // Where interrupts are accounted apart, what woke the CPU is among them.
+            idle_exits_s: if interrupts_apart { 0.0 } else { idle_exits * idle_exit_cost_ns / 1e9 },
             ..Cpu::default()
         };
         books.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));

@@ -85,10 +85,10 @@ fn http(books: &Books) -> Cause {
     starved_with_a_generator_that_could(books, server, generator)
 }
 
-/// Whether an open loop sent what it was to send.
+/// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge.
 pub(crate) fn reached_schedule(pool: &Window) -> bool {
     let (Some(scheduled), Some(requests)) = (pool.scheduled, pool.requests) else { return false };
-    scheduled > 0.0 && requests >= SCHEDULE_SHARE_MIN * scheduled
+    scheduled > 0.0 && requests + f64::from(pool.trials) >= SCHEDULE_SHARE_MIN * scheduled
 }
 
 fn from_the_generator_alone(pool: &Window) -> Cause {
@@ -184,37 +184,21 @@ fn few_in_flight(books: &Books) -> bool {
     in_flight.is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))
 }
 
+/// Failed runs do not decide here: they are in a record only where they were asked for.
 fn command(books: &Books) -> Cause {
-    let failed = books.failed_runs();
-    if failed.0 > 0 {
-        return Cause::Errors;
-    }
-    let Some(sut) = books.sut() else { return command_by_rusage(books) };
-    let share = |cause| sut.tare_share(cause);
     let named = [
         (TareCause::Throttled, Cause::CpuQuotaThrottled),
         (TareCause::Preempted, Cause::CpuContended),
         (TareCause::Steal, Cause::Steal),
         (TareCause::Own, Cause::Oversubscribed),
     ];
-    let largest = named.into_iter().max_by(|a, b| share(a.0).total_cmp(&share(b.0)));
-    if let Some((_, cause)) = largest.filter(|(loss, _)| share(*loss) >= LOSS_SHARE_MIN) {
+    let largest = named.into_iter().max_by(|a, b| books.lost(a.0).total_cmp(&books.lost(b.0)));
+    if let Some((_, cause)) = largest.filter(|(loss, _)| books.lost(*loss) >= LOSS_SHARE_MIN) {
         return cause;
     }
-    by_cpu_share(sut.busy())
-}
-
-/// Runs too short to be looked at still have their rusage.
-fn command_by_rusage(books: &Books) -> Cause {
-    books.rusage_cpu_share().map_or(Cause::Unknown, by_cpu_share)
-}
-
-fn by_cpu_share(cpus: f64) -> Cause {
-    if cpus >= 0.8 {
-        Cause::ProgramCpuBound
-    } else if cpus < 0.5 {
-        Cause::ProgramWaits
-    } else {
-        Cause::Unknown
+    match books.ready_cpus() {
+        None => Cause::Unknown,
+        Some(ready) if ready >= crate::command::CPU_BOUND => Cause::ProgramCpuBound,
+        Some(_) => Cause::ProgramWaits,
     }
 }

@@ -124,9 +124,7 @@ impl Caution<'_> {
             Caution::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
             Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
             Caution::Errors { .. } => "ask for the URL by hand; the figures are those of an error path",
-            Caution::RunsFailed { .. } => {
-                "run the command by hand, or say --ignore-failure if that is as it should be"
-            }
+            Caution::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
             Caution::GeneratorSaturated => {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
             }

@@ -261,3 +261,16 @@ fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
     let open = Scene { hidden: -0.5, ..scene };
     assert!(explain(&asked(&open)).ledger.residual_ratio.unwrap() > 0.19);
 }
+
+#[test]
+fn a_server_that_is_hardly_asked_is_still_there() {
+    let scene = Scene {
+        threads: vec![server(0.0005, 0.0), generator(0.01, 0.0)],
+        rate_hz: 10.0,
+        scheduled_hz: Some(10.0),
+        ..Scene::default()
+    };
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::OfferedLoad);
+    assert!(outcome.warnings.iter().all(|warning| warning.id != "sut-unseen"));
+}

@@ -42,7 +42,10 @@ fn failed_runs(books: &Books) -> Draft {
     let (failed, runs) = books.failed_runs();
     let share = failed as f64 / runs.max(1) as f64;
     Draft {
-        summary: format!("{failed} of {runs} runs ({}) ended with an error.", percent(share)),
+        summary: format!(
+            "{failed} of {runs} runs ({}) ended with an error, and were counted as was asked.",
+            percent(share)
+        ),
         confidence: 1.0,
         evidence: vec![number("failed runs", failed as f64, "count"), number("runs", runs as f64, "count")],
         remedy: "run the command by hand and read its error output".to_owned(),

@@ -176,23 +176,19 @@ fn own_wait_draft(books: &Books, why: Asleep, verb: &str, remedy: &str, confirm:
     }
 }
 
-/// What a command did with its time: a sentence's middle, how far the trials bear `holds` out, and the numbers.
+/// What a command did with its time: a sentence's middle, how far the runs bear `holds` out, and the numbers.
 fn program_shares(books: &Books, holds: fn(f64) -> bool) -> (String, f64, Vec<Evidence>) {
-    let seen = crate::command::time_shares(&books.asked.pool);
-    let on_cpu = seen.map(|(on_cpu, _)| on_cpu).or(books.rusage_cpu_share());
+    let on_cpu = crate::command::rusage_cpus(books.runs());
     let mut evidence = Vec::new();
-    evidence.extend(number_if("on a CPU", on_cpu, "CPUs"));
-    evidence.extend(number_if("kept off a CPU by others", seen.map(|(_, taken)| taken), "CPUs"));
-    let trials: Vec<bool> = books
-        .asked
-        .trials
-        .iter()
-        .filter_map(|trial| crate::command::time_shares(trial).map(|(on_cpu, _)| holds(on_cpu)))
-        .collect();
-    let support = match trials.len() {
-        0 => 0.5,
-        runs => trials.iter().filter(|held| **held).count() as f64 / runs as f64,
-    };
+    evidence.extend(number_if("on a CPU (user and kernel time)", on_cpu, "CPUs"));
+    evidence.extend(number_if(
+        "kept off a CPU by others",
+        crate::command::taken_cpus(&books.asked.pool),
+        "CPUs",
+    ));
+    let each = books.runs().filter_map(|run| crate::command::rusage_cpus(std::iter::once(run)));
+    let held: Vec<bool> = each.map(holds).collect();
+    let support = held.iter().filter(|held| **held).count() as f64 / held.len().max(1) as f64;
     let text = on_cpu.map_or("its CPU time is unknown".to_owned(), |cpus| {
         format!("it kept {cpus:.2} CPUs busy on average")
     });

@@ -1,4 +1,4 @@
-//! `program-cpu-bound`: a command that was on a CPU nearly the whole time.
+//! `program-cpu-bound`: a command that was on a CPU, or ready for one, for most of its time.
 
 use super::{Draft, Rule, Scope};
 use crate::books::Books;
@@ -8,7 +8,8 @@ pub(super) static RULE: Rule =
     Rule { cause: Cause::ProgramCpuBound, scope: Scope::Command, needs: &[], applies: |_| false, describe };
 
 fn describe(books: &Books) -> Draft {
-    let (summary, confidence, evidence) = super::program_shares(books, |share| share >= 0.8);
+    let (summary, confidence, evidence) =
+        super::program_shares(books, |cpus| cpus >= crate::command::CPU_BOUND);
     Draft {
         summary: format!("The program itself is the limit: {summary}."),
         confidence,

@@ -8,7 +8,8 @@ pub(super) static RULE: Rule =
     Rule { cause: Cause::ProgramWaits, scope: Scope::Command, needs: &[], applies: |_| false, describe };
 
 fn describe(books: &Books) -> Draft {
-    let (summary, confidence, evidence) = super::program_shares(books, |share| share < 0.5);
+    let (summary, confidence, evidence) =
+        super::program_shares(books, |cpus| cpus < crate::command::CPU_BOUND);
     Draft {
         summary: format!("The program mostly waits: {summary}."),
         confidence,

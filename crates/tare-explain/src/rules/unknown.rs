@@ -1,10 +1,9 @@
 //! `unknown`: the books name no cause that explains the figure.
 
-use super::{Draft, Rule, Scope, number, number_if};
+use super::{Draft, NOTICE_SHARE, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::generator;
-use crate::threads::Asleep;
-use tare_record::outcome::{Cause, TareCause};
+use tare_record::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::Unknown, scope: Scope::Any, needs: &[], applies: |_| false, describe };
@@ -14,19 +13,9 @@ fn describe(books: &Books) -> Draft {
     let mut evidence = Vec::new();
     if let Some(sut) = books.sut() {
         evidence.push(number("busy, share of the allotment", sut.busy() / sut.cpus(), "share"));
-        evidence.push(number(
-            "without work, share of the allotment",
-            sut.tare_share(TareCause::Starved),
-            "share",
-        ));
-        for why in [Asleep::Lock, Asleep::Disk, Asleep::Timer] {
-            let share = crate::summary::own_wait(books, why);
-            if share > 0.0 {
-                evidence.push(number(
-                    format!("asleep ({}), share of the allotment", why.name()),
-                    share,
-                    "share",
-                ));
+        for (loss, share) in sut.lost_s.keys().map(|loss| (loss, sut.share(*loss))) {
+            if share >= NOTICE_SHARE {
+                evidence.push(number(format!("{}, share of the allotment", loss.name()), share, "share"));
             }
         }
     }

@@ -340,6 +340,13 @@ pub fn loss(outcome: &Outcome, name: &str) -> f64 {
     outcome.ledger.sut.as_ref().and_then(|sut| sut.losses_cpus.get(name)).copied().unwrap_or(0.0)
 }
 
+/// CPUs that the SUT kept busy; a run of which no thread was seen was on a CPU all the time.
+fn cpus(scene: &Scene) -> f64 {
+    let seen: Vec<f64> =
+        scene.threads.iter().filter(|thread| thread.role == Role::Sut).map(|thread| thread.run).collect();
+    if seen.is_empty() { 1.0 } else { seen.iter().sum() }
+}
+
 /// A record of one command's runs: (wall seconds, exit code, scene of its threads).
 pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
     let trial = |(seq, (wall_s, exit_code, scene)): (u32, &(f64, i32, Scene))| Trial {
@@ -348,8 +355,8 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
         sample: Measure::Command(CommandSample {
             command: 0,
             wall_ns: (wall_s * 1e9) as u64,
-            user_ns: (wall_s * 0.3e9) as u64,
-            system_ns: (wall_s * 0.1e9) as u64,
+            user_ns: (wall_s * 0.7 * cpus(scene) * 1e9) as u64,
+            system_ns: (wall_s * 0.3 * cpus(scene) * 1e9) as u64,
             voluntary_switches: 3,
             involuntary_switches: 5,
             rss_bytes_max: 1 << 20,
