@@ -22,18 +22,18 @@ fn describe(books: &Books) -> Draft {
     evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
     evidence.extend(number_if("largest residual of the books", pool.residuals().0, "share"));
     let why = if pool.trials == 0 {
-        "no trial was finished"
+        "No trial was finished"
     } else if pool.requests == Some(0.0) {
-        "no request was answered"
+        "No request was answered"
     } else if books.sut().is_none() {
-        "the program cannot be seen from here"
+        "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::residual::NO_VERDICT) {
-        "the books do not close"
+        "The books do not close"
     } else {
-        "nobody's books are full and nothing that was lost explains it"
+        "Nobody's books are full, and nothing that was lost explains the figure"
     };
     Draft {
-        summary: format!("What holds the figure where it is cannot be told: {why}."),
+        summary: format!("{why}."),
         evidence,
         remedy: "read the warnings for what could not be seen; try more connections, a longer trial or more privileges".to_owned(),
         confirm: "a change of one thing at a time (connections, generator threads, CPUs) that moves the figure names it".to_owned(),
