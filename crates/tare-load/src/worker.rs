@@ -356,7 +356,8 @@ impl Worker {
             && let Some(begin_ns) = self.shared.begin_ns()
         {
             self.session.schedule = Schedule::new(&self.spec, self.thread, begin_ns);
-            self.session.tally.begin(begin_ns, monotonic_ns());
+            // The first window begins when the schedule does, not when this thread was woken for it.
+            self.session.tally.begin(begin_ns, begin_ns);
             self.send_due();
         }
         if let Some(origin_ns) = self.shared.asked_ns() {

@@ -299,7 +299,8 @@ fn an_open_loop_keeps_its_rate() {
         let in_flight = *sample.in_flight.value().unwrap();
         assert_eq!(requests(&sample) + in_flight, scheduled, "each arrival is answered or waits");
         if gaps == Gaps::Fixed {
-            assert!((scheduled as f64 - sample.elapsed_ns as f64 * 2e-6).abs() <= 3.0);
+            let asked = sample.elapsed_ns as f64 * 2e-6;
+            assert!((scheduled as f64 - asked).abs() <= 3.0 + 0.01 * asked, "{scheduled} of {asked}");
         }
     }
 }
