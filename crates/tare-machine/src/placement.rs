@@ -165,3 +165,93 @@ fn sorted(cpus: &[u32]) -> Vec<u32> {
     cpus.dedup();
     cpus
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Root, facts};
+    use proptest::prelude::*;
+    use tare_record::Reading;
+
+    /// `cores` physical cores of `threads` each; siblings are `cores` apart, as on most x86 machines.
+    fn machine(cores: u32, threads: u32) -> MachineFacts {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/firecracker");
+        let mut facts = facts::read(&Root::at(dir));
+        let cpu = |cpu: u32| CpuFacts {
+            cpu,
+            package: Reading::Measured(0),
+            core: Reading::Measured(cpu % cores),
+            node: Reading::Measured(0),
+            siblings: Reading::Measured((0..threads).map(|nth| cpu % cores + nth * cores).collect()),
+        };
+        facts.cpus = (0..cores * threads).map(cpu).collect();
+        facts
+    }
+
+    const FREE: Wanted =
+        Wanted { sut_allowed: &[], sut_threads: 1, load_threads: 1, given_sut: &[], given_load: &[] };
+
+    #[test]
+    fn two_cpus_are_shared_out() {
+        let placement = choose(&machine(2, 1), &FREE).unwrap();
+        assert_eq!(placement.sut_cpus, [0]);
+        assert_eq!((placement.load_cpus, placement.observer_cpus), (vec![1], vec![1]));
+        assert!(placement.notes.is_empty());
+    }
+
+    #[test]
+    fn a_server_that_may_run_everywhere_is_kept_clear_of_where_it_mostly_is() {
+        let placement = choose(&machine(2, 1), &Wanted { sut_allowed: &[0, 1], ..FREE }).unwrap();
+        assert_eq!((placement.sut_cpus, placement.load_cpus), (vec![0, 1], vec![1]));
+        assert_eq!(placement.notes.len(), 2, "{:?}", placement.notes);
+    }
+
+    #[test]
+    fn siblings_of_the_sut_are_not_the_generators() {
+        let wanted = Wanted { sut_allowed: &[0], load_threads: 16, ..FREE };
+        let placement = choose(&machine(4, 2), &wanted).unwrap();
+        assert_eq!(placement.load_cpus, [1, 2, 3, 5, 6, 7]);
+        // One core with two threads: the sibling is all there is, and that is said.
+        let placement = choose(&machine(1, 2), &FREE).unwrap();
+        assert_eq!((placement.sut_cpus, placement.load_cpus), (vec![0], vec![1]));
+        assert!(placement.notes[0].contains("SMT siblings"));
+    }
+
+    #[test]
+    fn given_cpus_are_taken_and_must_exist() {
+        let wanted = Wanted { given_sut: &[1, 1], given_load: &[0], ..FREE };
+        let placement = choose(&machine(2, 1), &wanted).unwrap();
+        assert_eq!((placement.sut_cpus, placement.load_cpus), (vec![1], vec![0]));
+        let error = choose(&machine(2, 1), &Wanted { given_load: &[7], ..FREE }).unwrap_err();
+        assert_eq!(error.to_string(), "--load-cpus: there is no CPU 7; hint: this machine has CPUs 0-1");
+        let mut none = machine(1, 1);
+        none.cpus.clear();
+        assert_eq!(choose(&none, &FREE), Err(PlacementError::NoCpus));
+    }
+
+    proptest! {
+        #[test]
+        fn everybody_gets_cpus_that_exist(
+            cores in 1u32..9,
+            threads in 1u32..3,
+            allowed in proptest::collection::vec(0u32..20, 0..5),
+            sut_threads in 0u32..20,
+            load_threads in 0u32..20,
+        ) {
+            let facts = machine(cores, threads);
+            let wanted = Wanted { sut_allowed: &allowed, sut_threads, load_threads, ..FREE };
+            let placement = choose(&facts, &wanted).unwrap();
+            prop_assert_eq!(&placement, &choose(&facts, &wanted).unwrap());
+            for cpus in [&placement.sut_cpus, &placement.load_cpus, &placement.observer_cpus] {
+                prop_assert!(!cpus.is_empty() && cpus.iter().all(|&cpu| cpu < cores * threads));
+                prop_assert!(cpus.windows(2).all(|pair| pair[0] < pair[1]));
+            }
+            prop_assert!(placement.load_cpus.len() <= load_threads.max(1) as usize);
+            // Apart wherever there is a CPU that is not the SUT's.
+            if placement.sut_cpus.len() < (cores * threads) as usize {
+                prop_assert!(placement.load_cpus.iter().all(|cpu| !placement.sut_cpus.contains(cpu)));
+                prop_assert!(placement.observer_cpus.iter().all(|cpu| !placement.sut_cpus.contains(cpu)));
+            }
+        }
+    }
+}
