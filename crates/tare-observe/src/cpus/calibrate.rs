@@ -15,13 +15,13 @@ use crate::idle::parse_timer_list;
 use crate::scene::USER_TICK_NS;
 use crate::tape::Tape;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tare_record::Missing;
 use tare_sys::affinity;
 use tare_sys::process::{monotonic_ns, thread_cpu_ns};
 
-/// Between two visits of a CPU.
-const STRETCH: Duration = Duration::from_millis(50);
+/// Stretches that are tried until one had nothing stolen from it.
+const STRETCHES_MAX: u32 = 3;
 /// Idle periods below which nothing is said about their cost.
 const IDLE_EXITS_MIN: u64 = 100;
 
@@ -42,8 +42,8 @@ struct Found {
     idle_exits: u64,
 }
 
-/// Visits each CPU again and again for `duration`; nanoseconds beside the books per idle period, of those that
-/// had enough of them.
+/// Visits each CPU at both ends of a stretch of `duration`; nanoseconds beside the books per idle period, of
+/// those that had enough of them. Shorter stretches would measure the visits.
 pub(super) fn idle_exit_costs(
     sources: &mut Sources,
     cpus: &[u32],
@@ -62,28 +62,31 @@ fn visit_for(
     cpus: &[u32],
     duration: Duration,
 ) -> Result<BTreeMap<u32, Found>, Missing> {
-    let mut last: BTreeMap<u32, Visit> = BTreeMap::new();
     let mut found: BTreeMap<u32, Found> = BTreeMap::new();
-    let mut tape = Tape::default();
-    let begin = Instant::now();
-    loop {
-        let over = begin.elapsed() >= duration;
-        for &cpu in cpus {
-            affinity::set(0, &[cpu]).map_err(|error| refused(&format!("visiting CPU {cpu}"), &error))?;
-            let visit = visit(sources, &mut tape, cpu)?;
-            if let Some(before) = last.insert(cpu, visit) {
-                let total = found.entry(cpu).or_default();
-                if let Some(stretch) = compare(&before, &visit) {
-                    total.beside_ns += stretch.beside_ns;
-                    total.idle_exits += stretch.idle_exits;
-                }
-            }
+    let mut before = visit_all(sources, cpus)?;
+    for _ in 0..STRETCHES_MAX {
+        std::thread::sleep(duration);
+        let after = visit_all(sources, cpus)?;
+        for (&cpu, end) in &after {
+            let stretch = before.get(&cpu).and_then(|begin| compare(begin, end));
+            found.extend(stretch.map(|stretch| (cpu, stretch)));
         }
-        if over {
-            return Ok(found);
+        if found.len() == cpus.len() {
+            break;
         }
-        std::thread::sleep(STRETCH);
+        before = after;
     }
+    Ok(found)
+}
+
+fn visit_all(sources: &mut Sources, cpus: &[u32]) -> Result<BTreeMap<u32, Visit>, Missing> {
+    let mut tape = Tape::default();
+    let mut visits = BTreeMap::new();
+    for &cpu in cpus {
+        affinity::set(0, &[cpu]).map_err(|error| refused(&format!("visiting CPU {cpu}"), &error))?;
+        visits.insert(cpu, visit(sources, &mut tape, cpu)?);
+    }
+    Ok(visits)
 }
 
 /// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two books: such a stretch says
