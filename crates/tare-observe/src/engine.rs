@@ -124,7 +124,7 @@ impl Observers {
 
     /// Measures, under the load that runs now, what an idle period takes that is in no book: visits the SUT's
     /// and the generator's CPUs at both ends of a stretch of `duration`, and again, up to three times, while
-    /// some of it was stolen. Half a second is enough. Not to be done in a window.
+    /// some of it was stolen. A second is enough. Not to be done in a window.
     pub fn calibrate_idle(&self, duration: Duration) {
         let mut state = self.shared.lock();
         let State { scene, observers, .. } = &mut *state;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
@@ -9,6 +10,7 @@ use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::{clock, cpus, tasks};
 use tare_record::observation::{Observation, Role, Task};
+use tare_sys::process::Signal;
 
 struct Reaped(Child);
 
@@ -94,19 +96,28 @@ fn a_busy_loop_and_a_sleeper() {
 
 #[test]
 fn processes_that_come_and_go_in_a_window() {
-    let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-    let parent = shell(&format!("sleep 0.2; sh -c '{spin}'; read line"));
+    let parent = shell("read go; sh -c 'while :; do :; done'; read end");
     let observers = Observers::start(watch(&[&parent]), &Root::live()).unwrap();
     let root = Root::live();
     let pid = parent.0.id();
-    let waiting = || {
-        // `read` is a builtin: the shell has no child left once the loop is done.
-        let seconds = procs::stat(&root, pid).is_ok() && procs::children(&root, pid).is_empty();
-        seconds
-            && std::fs::read_to_string(format!("/proc/{pid}/syscall"))
-                .is_ok_and(|text| text.starts_with("0 "))
+    let mut stdin = parent.0.stdin.as_ref().unwrap();
+    // Twice the time between two looks for new processes, then it is ended before the window closes.
+    let child_is_ended = || {
+        let Some(&child) = procs::children(&root, pid).first() else { return false };
+        let text = std::fs::read_to_string(format!("/proc/{child}/schedstat")).unwrap_or_default();
+        let run_ns: u64 = text.split(' ').next().and_then(|run| run.parse().ok()).unwrap_or(0);
+        run_ns > 1_200_000_000 && tare_sys::process::kill(child, Signal::Kill).is_ok()
     };
-    let observation = window(&observers, waiting);
+    observers.begin();
+    stdin.write_all(b"go\n").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !child_is_ended() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    while !procs::children(&root, pid).is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let observation = observers.end();
     let sut: Vec<_> = observation.tasks_of(Role::Sut).collect();
     let came = |(_, task): &&(u32, &Task)| task.pid != pid && !task.present_at_begin;
     let (at, child) = sut.iter().find(came).expect("the child was not found");

@@ -22,8 +22,12 @@ use tare_sys::process::{monotonic_ns, thread_cpu_ns};
 
 /// Stretches that are tried until one had nothing stolen from it.
 const STRETCHES_MAX: u32 = 3;
-/// Idle periods below which nothing is said about their cost.
-const IDLE_EXITS_MIN: u64 = 100;
+/// Idle periods below which a CPU's own figure would be noise (the edges are good to a millisecond or two):
+/// then that of all CPUs together is taken, and below the second number none.
+const IDLE_EXITS_MIN: u64 = 1000;
+const IDLE_EXITS_MIN_TOGETHER: u64 = 500;
+/// More than this either way is something else that happened.
+const COST_NS_MAX: f64 = 15_000.0;
 
 /// The books of one CPU, read from that very CPU: all are up to date then, and it is not idle.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +57,23 @@ pub(super) fn idle_exit_costs(
     let outcome = visit_for(sources, cpus, duration);
     affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
     let found = outcome?;
-    let enough = found.into_iter().filter(|(_, found)| found.idle_exits >= IDLE_EXITS_MIN);
-    Ok(enough.map(|(cpu, found)| (cpu, found.beside_ns as f64 / found.idle_exits as f64)).collect())
+    Ok(costs(&found))
+}
+
+fn costs(found: &BTreeMap<u32, Found>) -> BTreeMap<u32, f64> {
+    let together = found.values().fold(Found::default(), |sum, cpu| Found {
+        beside_ns: sum.beside_ns.saturating_add(cpu.beside_ns),
+        idle_exits: sum.idle_exits.saturating_add(cpu.idle_exits),
+    });
+    let cost = |found: &Found, least: u64| {
+        let cost_ns = found.beside_ns as f64 / found.idle_exits as f64;
+        (found.idle_exits >= least && cost_ns.abs() <= COST_NS_MAX).then_some(cost_ns)
+    };
+    let of_cpu = |(&cpu, found): (&u32, &Found)| {
+        let own = cost(found, IDLE_EXITS_MIN);
+        Some((cpu, own.or_else(|| cost(&together, IDLE_EXITS_MIN_TOGETHER))?))
+    };
+    found.iter().filter_map(of_cpu).collect()
 }
 
 fn visit_for(
@@ -135,6 +154,16 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_that_was_hardly_idle_takes_the_figure_of_all() {
+        let found = |beside_ns, idle_exits| Found { beside_ns, idle_exits };
+        let two = BTreeMap::from([(0, found(4_000_000, 1000)), (1, found(500_000, 500))]);
+        assert_eq!(costs(&two), BTreeMap::from([(0, 4000.0), (1, 3000.0)]));
+        assert_eq!(costs(&BTreeMap::from([(0, found(1_000_000, 400))])), BTreeMap::new());
+        assert_eq!(costs(&BTreeMap::from([(0, found(0, 0))])), BTreeMap::new());
+        assert_eq!(costs(&BTreeMap::from([(0, found(90_000_000, 2000))])), BTreeMap::new());
+    }
 
     #[test]
     fn what_is_in_no_book_or_in_two() {

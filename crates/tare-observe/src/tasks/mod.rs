@@ -5,6 +5,7 @@ mod parse;
 mod watched;
 
 use crate::book::{Book, changes, ends, refused, thinned};
+use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
 use crate::{Edge, LoadWatch, Observer, Scene};
 use others::Others;
@@ -31,6 +32,8 @@ const WAIT_APART_NS: u64 = 1_000_000_000;
 
 struct Tasks {
     watched: Vec<Watched>,
+    /// How many of them were there when the window opened.
+    at_begin: usize,
     /// Threads that are in `watched`, gone ones included.
     known: BTreeSet<u32>,
     others: Others,
@@ -44,6 +47,7 @@ struct Tasks {
 pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
     Box::new(Tasks {
         watched: Vec::new(),
+        at_begin: 0,
         known: BTreeSet::new(),
         others: Others::default(),
         unopened: None,
@@ -60,6 +64,7 @@ impl Observer for Tasks {
         for (pid, role) in processes(scene) {
             self.discover(scene, pid, role);
         }
+        self.at_begin = self.watched.len();
         self.others.begin(scene, &self.known);
     }
 
@@ -100,7 +105,11 @@ impl Observer for Tasks {
         for (at, watched) in (0u32..).zip(&self.watched) {
             let of = |source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
             if !of(Source::Schedstat).is_empty() {
-                report_watched(scene, watched, &of, series.contains(&at), book);
+                // One that was found later had started before only if its start, rounded down, says so.
+                let started_ns = scene.started_ns(watched.start_ticks);
+                let is_new = (at as usize) >= self.at_begin && started_ns + USER_TICK_NS > book.begin_ns();
+                let origin_ns = is_new.then(|| started_ns.clamp(book.begin_ns(), book.end_ns()));
+                report_watched(watched, origin_ns, &of, series.contains(&at), book);
             }
         }
         self.others.report(scene, &self.known, book);
@@ -243,24 +252,22 @@ fn role_of_thread(scene: &Scene, tid: u32, role: Role) -> Role {
     }
 }
 
-/// Makes a thread's readings into columns.
+/// Makes a thread's readings into columns. One that started in the window, at `origin_ns`, had used nothing
+/// then.
 fn report_watched<'t>(
-    scene: &Scene,
     watched: &Watched,
+    origin_ns: Option<u64>,
     of: &dyn Fn(Source) -> &'t [Reading<'t>],
     series: bool,
     book: &mut Book,
 ) {
     let stats: Vec<(u64, TaskStat)> = parsed(of(Source::Stat), parse::parse_stat);
-    let started_ns = scene.started_ns(watched.start_ticks);
     let name = stats.last().map(|(_, stat)| stat.name.clone());
-    let subject = book.task(watched.task(name, started_ns <= book.begin_ns()));
-    // One that started in the window had used nothing when it did.
-    let origin = (started_ns > book.begin_ns()).then_some(started_ns.min(book.end_ns()));
+    let subject = book.task(watched.task(name, origin_ns.is_none()));
     let from_origin = |samples: Vec<Sample>| {
         let first_ns = samples.first().map_or(0, |sample| sample.at_ns);
-        let origin = origin.filter(|_| !samples.is_empty());
-        let zero = origin.map(|at_ns| Sample { at_ns: at_ns.min(first_ns), value: 0.0 });
+        let origin_ns = origin_ns.filter(|_| !samples.is_empty());
+        let zero = origin_ns.map(|at_ns| Sample { at_ns: at_ns.min(first_ns), value: 0.0 });
         zero.into_iter().chain(samples).collect::<Vec<_>>()
     };
     let schedstat = parsed(of(Source::Schedstat), parse_schedstat);
