@@ -82,10 +82,11 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub pipeline: u32,
     /// Give up on an answer after this.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", conflicts_with_all = ["command", "load", "load_pid"],
+          value_parser = values::positive_duration)]
     pub timeout: Duration,
     /// Add a header, 'Name: value'; may be given several times.
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    #[arg(short = 'H', long = "header", value_name = "HEADER", conflicts_with_all = ["command", "load", "load_pid"])]
     pub headers: Vec<String>,
     /// Hold the generator on these CPUs [default: other physical cores than the SUT's, where there are any].
     #[arg(long, value_name = "LIST", conflicts_with = "command", value_parser = values::cpu_list)]
@@ -107,7 +108,7 @@ pub struct LoadArgs {
 #[command(next_help_heading = "Trials")]
 pub struct TrialArgs {
     /// Time per trial.
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", conflicts_with = "command",
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", conflicts_with_all = ["command", "load"],
           value_parser = values::positive_duration)]
     pub duration: Duration,
     /// How many trials (for a program: runs) [default: 5; with --load 3; for a program at least 10 and 3 s].
