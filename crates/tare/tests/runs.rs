@@ -227,8 +227,8 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
         })
         .sum();
     assert!(theirs > 0.0, "{pidstat}");
-    // The windows differ by a second at each end; the rate of a saturated generator does not by that much.
-    assert!((ours / theirs - 1.0).abs() < 0.15, "tare {ours:.1}/s, pidstat {theirs:.1}/s\n{pidstat}");
+    println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {:.3}", ours / theirs);
+    assert!((ours / theirs - 1.0).abs() < 0.05, "tare {ours:.1}/s, pidstat {theirs:.1}/s\n{pidstat}");
 }
 
 #[test]
