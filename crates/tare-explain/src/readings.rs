@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics::tasks;
 use tare_record::observation::{Observation, Sample, Task};
 
 const NS_PER_S: f64 = 1e9;
@@ -72,11 +73,24 @@ impl<'a> Readings<'a> {
         }
         let samples = self.samples(metric, &subject);
         let last = samples.last()?;
-        let base = match (task.present_at_begin, samples.as_slice()) {
-            (true, [first, .., _]) => first.value,
-            (true, _) => return None,
-            (false, _) => 0.0,
-        };
-        (last.value >= base).then_some(last.value - base)
+        match (task.present_at_begin, samples.as_slice()) {
+            (true, [first, .., _]) => {
+                let grown = last.value - first.value;
+                let scale = self.unseen_end(&subject, first.at_ns, last.at_ns);
+                (grown >= 0.0).then_some(grown * scale)
+            }
+            (true, _) => None,
+            (false, _) => Some(last.value),
+        }
+    }
+
+    /// Counters that are read less often than run were last seen earlier before a thread's end: by how much the
+    /// thread's seen life is longer than theirs. Less than half of it covered says nothing about the rest.
+    fn unseen_end(&self, subject: &Subject, first_ns: u64, last_ns: u64) -> f64 {
+        let run = self.samples(&tasks::RUN_NS, subject);
+        let (Some(born), Some(end)) = (run.first(), run.last()) else { return 1.0 };
+        let lived_ns = end.at_ns.saturating_sub(born.at_ns) as f64;
+        let covered_ns = last_ns.saturating_sub(first_ns) as f64;
+        if covered_ns >= 0.5 * lived_ns && covered_ns > 0.0 { (lived_ns / covered_ns).max(1.0) } else { 1.0 }
     }
 }

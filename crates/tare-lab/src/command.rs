@@ -208,7 +208,7 @@ impl Bench<'_> {
             what: "the program",
             words: self.words.to_vec(),
             cpus: self.request.sut_cpus.clone().unwrap_or_default(),
-            output: if self.request.show_output { Output::Show } else { Output::Discard },
+            output: if self.request.show_output { Output::Show } else { Output::KeepErrors },
         };
         self.observers.begin();
         let begin_ns = tare_sys::time::monotonic_ns();
@@ -224,7 +224,7 @@ impl Bench<'_> {
         if ended.exit_code != Some(0) && !self.request.ignore_failure {
             let what =
                 format!("'{}' failed: {}; -i goes on in spite of it", self.name, started.exit_description());
-            return Err(LabError::Sut { what, last_output: String::new() });
+            return Err(LabError::Sut { what, last_output: started.output() });
         }
         Ok((sample(self.index, end_ns.saturating_sub(begin_ns), &ended), observation))
     }

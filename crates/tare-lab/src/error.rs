@@ -33,7 +33,7 @@ pub enum LabError {
     #[error("cannot observe: {0}")]
     Observe(String),
     /// The record could not be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] tare_record::store::StoreError),
     /// The state directory (journal) could not be used.
     #[error("state: {0}")]

@@ -43,6 +43,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let facts = running.facts.clone();
     let target = resolve::target(request)?;
     let headers = resolve::headers(&request.headers)?;
+    resolve::check_threads(request)?;
     resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
     resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
 
@@ -226,11 +227,7 @@ impl Drive<'_> {
             headers: self.headers.to_vec(),
             ..LoadSpec::new(sut.target.clone())
         };
-        let failed = |error: tare_load::LoadError| LabError::Load {
-            what: error.to_string(),
-            last_output: String::new(),
-        };
-        let mut generator = Generator::start(&spec).map_err(failed)?;
+        let mut generator = Generator::start(&spec).map_err(load_failed)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         running.wait(Duration::from_nanos(level.warmup_ns), "warm-up", |seconds| {
@@ -250,7 +247,7 @@ impl Drive<'_> {
             self.keep(sample, observation, running)?;
         }
         observers.stop();
-        generator.stop().map_err(failed)
+        generator.stop().map_err(load_failed)
     }
 
     /// Somebody else's generator, started anew for each trial: that is how it is used without us.
@@ -312,6 +309,15 @@ impl Drive<'_> {
         running.keep(Trial { seq, level: self.index, sample: Measure::Http(sample), observation })?;
         running.progress.show(Event::TrialDone { seq, value, unit: "req/s" });
         Ok(())
+    }
+}
+
+/// What was asked for wrongly is the user's to change; anything else is the generator's failure.
+fn load_failed(error: tare_load::LoadError) -> LabError {
+    use tare_load::LoadError::{OpenFiles, Spec, Target};
+    match error {
+        Spec(_) | Target(_) | OpenFiles { .. } => LabError::usage(error.to_string(), ""),
+        _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }
 

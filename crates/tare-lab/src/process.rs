@@ -35,9 +35,9 @@ pub struct Launch<'a> {
 pub enum Output {
     /// Kept, up to a bound.
     Keep,
-    /// To nowhere.
-    Discard,
-    /// To this terminal.
+    /// Only what it says of its errors is kept.
+    KeepErrors,
+    /// To standard error, where everything goes that is not a result.
     Show,
 }
 
@@ -63,17 +63,12 @@ impl Started {
             .ok_or_else(|| LabError::usage(format!("{} is empty", launch.what), "give a program to run"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
-        let keep = launch.output == Output::Keep;
-        for set in [Command::stdout, Command::stderr] {
-            set(
-                &mut command,
-                match launch.output {
-                    Output::Keep => Stdio::piped(),
-                    Output::Discard => Stdio::null(),
-                    Output::Show => Stdio::inherit(),
-                },
-            );
-        }
+        let (stdout, stderr) = match launch.output {
+            Output::Keep => (Stdio::piped(), Stdio::piped()),
+            Output::KeepErrors => (Stdio::null(), Stdio::piped()),
+            Output::Show => (Stdio::from(std::io::stderr()), Stdio::inherit()),
+        };
+        command.stdout(stdout).stderr(stderr);
         let state = |error: tare_machine::journal::JournalError| LabError::State(error.to_string());
         journal.will_start(&launch.words.join(" ")).map_err(state)?;
         command.env(RUN_VARIABLE, journal.run_id());
@@ -83,11 +78,8 @@ impl Started {
         })?;
         journal.started(&Root::live(), child.id()).map_err(state)?;
         let tail = Arc::new(Mutex::new(Tail::default()));
-        if keep {
-            for pipe in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten()
-            {
-                keep_reading(pipe, &tail);
-            }
+        for pipe in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten() {
+            keep_reading(pipe, &tail);
         }
         Ok(Started { pid: child.id(), ended: None, tail })
     }

@@ -72,6 +72,17 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
     levels
 }
 
+/// A thread without a connection has nothing to do.
+pub fn check_threads(request: &HttpRequest) -> Result<(), LabError> {
+    match request.load {
+        LoadRequest::Own { threads: Some(threads) } if threads > request.connections => Err(LabError::usage(
+            format!("{threads} generator threads for {} connections", request.connections),
+            "give at least as many connections (-c) as threads (-t)",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// CPUs that were named but are not there.
 pub fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFacts) -> Result<(), LabError> {
     let online: Vec<u32> = facts.cpus.iter().map(|cpu| cpu.cpu).collect();

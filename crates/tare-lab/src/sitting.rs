@@ -62,6 +62,8 @@ impl<'a> Running<'a> {
         for line in crate::recover(&sitting.state_dir) {
             progress.show(Event::Notice(line));
         }
+        // A daemon that leaves its parent becomes our child, so that it is found and stopped.
+        tare_sys::process::become_subreaper().ok();
         let journal = Journal::create(&sitting.state_dir, &Root::live())
             .map_err(|error| LabError::State(error.to_string()))?;
         Ok(Running {
@@ -83,7 +85,8 @@ impl<'a> Running<'a> {
             Some(path) => path.clone(),
             None => records::fresh_path(&self.sitting.records_dir, plan.started_unix_s)?,
         };
-        let mut writer = Writer::create(&path, &self.facts, &plan)?;
+        let mut writer = Writer::create(&path, &self.facts, &plan)
+            .map_err(|error| LabError::usage(error.to_string(), ""))?;
         for notice in &self.notices {
             writer.notice(notice)?;
         }
@@ -172,9 +175,17 @@ impl<'a> Running<'a> {
 
     /// Closes the record and the journal; everything that was started has been stopped by now.
     pub fn end(self, end: Result<(), LabError>) -> Held {
-        let Running { facts, journal, notices, open, trials, .. } = self;
+        // Whoever left the process group of what was started is still a descendant of ours.
+        crate::sut::stop_orphans();
+        let Running { facts, journal, mut notices, open, trials, .. } = self;
         let mut end = end;
-        let record = open.map(|(plan, writer)| {
+        let record = open.map(|(plan, mut writer)| {
+            if matches!(end, Err(LabError::Interrupted)) {
+                let warning = interrupted();
+                // The record is closed below; what is wrong with it is said there.
+                writer.notice(&warning).ok();
+                notices.push(warning);
+            }
             if let (Ok(()), Err(error)) = (&end, writer.finish()) {
                 end = Err(error.into());
             }
@@ -185,6 +196,14 @@ impl<'a> Running<'a> {
             end = Err(LabError::State(error.to_string()));
         }
         Held { record, end }
+    }
+}
+
+fn interrupted() -> Warning {
+    Warning {
+        id: "interrupted".into(),
+        text: "the sitting was interrupted: fewer trials than planned".into(),
+        hint: "let it run to its end, or plan fewer trials (--trials)".into(),
     }
 }
 

@@ -59,7 +59,6 @@ impl Sut {
     pub fn stop(&mut self) {
         if let Some(mut started) = self.started.take() {
             started.stop();
-            stop_orphans();
         }
     }
 }
@@ -127,8 +126,6 @@ pub fn start(
             "stop it first, or leave out --sut to weigh it as it is",
         ));
     }
-    // A server that makes itself a daemon leaves its group; as our orphan it is still found and stopped.
-    process::become_subreaper().ok();
     let words = ["sh", "-c", command].map(String::from).to_vec();
     let launch = Launch { what: "the system under test", words, cpus: cpus.to_vec(), output: Output::Keep };
     let mut started = Started::launch(&launch, journal)?;
@@ -227,8 +224,8 @@ fn orphans() -> Vec<u32> {
     descendants(own).into_iter().filter(|pid| *pid != own && alive(*pid)).collect()
 }
 
-/// Ends what a started server left behind: daemons that left its process group.
-fn stop_orphans() {
+/// Ends what was started and left its process group.
+pub fn stop_orphans() {
     for signal in [Signal::Term, Signal::Kill] {
         for pid in orphans() {
             process::kill(pid, signal).ok();

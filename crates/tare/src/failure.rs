@@ -1,5 +1,6 @@
 //! Failures and their exit codes: 1 a check failed, 2 usage, 3 SUT or generator, 4 not valid, 130 interrupted.
 
+use crate::terminal;
 use std::process::ExitCode;
 use tare_lab::LabError;
 
@@ -25,9 +26,8 @@ impl Failure {
     }
 
     /// Prints one line (and what a dead SUT printed last) and gives the exit code.
-    #[allow(clippy::print_stderr)]
     pub fn print(self) -> ExitCode {
-        eprintln!("tare: {:#}", self.error);
+        terminal::say(&format!("tare: {:#}", self.error));
         ExitCode::from(self.code)
     }
 }
@@ -36,9 +36,9 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         let code = match &error {
             LabError::Usage { .. } => 2,
-            // The output path is opened before anything is started.
-            LabError::Store(_) | LabError::State(_) => 2,
-            LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => 3,
+            // The journal is opened before anything is started.
+            LabError::State(_) => 2,
+            LabError::Store(_) | LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => 3,
             LabError::Interrupted => 130,
         };
         Failure { code, error: error.into() }
@@ -46,7 +46,6 @@ impl From<LabError> for Failure {
 }
 
 /// clap's own errors in our form: help and version to standard output, anything else one line and code 2.
-#[allow(clippy::print_stderr)]
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe (`tare --help | head`) is no failure.
@@ -54,6 +53,10 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        terminal::say(&text);
+        return ExitCode::from(2);
+    }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("bad arguments").trim_start_matches("error: ");
     // A list ("the following required arguments were not provided:") goes on below its first line.
@@ -66,6 +69,6 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         false if first.ends_with(':') => format!(" {}", rest.join(" ")),
         false => format!("; {}", rest.join("; ")),
     };
-    eprintln!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')");
+    terminal::say(&format!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')"));
     ExitCode::from(2)
 }

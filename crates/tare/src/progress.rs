@@ -1,5 +1,6 @@
 //! Shows a sitting's progress on standard error: a bar on a terminal, plain lines elsewhere, nothing with -q.
 
+use crate::terminal::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -52,20 +53,23 @@ struct Lines {
 }
 
 impl Progress for Lines {
-    #[allow(clippy::print_stderr)]
     fn show(&mut self, event: Event) {
         match event {
-            Event::Step(text) | Event::Notice(text) => eprintln!("tare: {text}"),
-            Event::Expected { total_s } => eprintln!("tare: this takes about {total_s:.0} s"),
+            Event::Step(text) | Event::Notice(text) => say(&format!("tare: {text}")),
+            Event::Expected { total_s } => say(&format!("tare: this takes about {total_s:.0} s")),
             Event::Live { rate_hz, phase, .. } => {
                 if self.last_live.elapsed() >= PLAIN_EVERY {
                     self.last_live = Instant::now();
-                    eprintln!("tare: {phase}, {}", rate(rate_hz));
+                    say(&format!("tare: {phase}, {}", rate(rate_hz)));
                 }
             }
             Event::TrialDone { seq, value, unit } => {
-                let value = value.map_or_else(|| "not counted".into(), |value| format!("{value:.4} {unit}"));
-                eprintln!("tare: trial {} done: {value}", seq + 1);
+                let value = match (value, unit) {
+                    (None, _) => "not counted".to_string(),
+                    (Some(seconds), "s") => format!("{seconds:.4} s"),
+                    (Some(value), unit) => format!("{value:.0} {unit}"),
+                };
+                say(&format!("tare: trial {} done: {value}", seq + 1));
             }
         }
     }

@@ -37,8 +37,13 @@ fn utf8_locale() -> bool {
     // Without any locale nothing says that bytes above 127 are safe, yet today's terminals take UTF-8.
     locale.is_none_or(|value| {
         let value = value.to_ascii_lowercase();
-        value.contains("utf-8") || value.contains("utf8") || value == "c" || value == "posix"
+        value.contains("utf-8") || value.contains("utf8")
     })
+}
+
+/// Writes a line to standard error; nobody may be reading it, which is no failure either.
+pub fn say(line: &str) {
+    writeln!(std::io::stderr().lock(), "{line}").ok();
 }
 
 /// Writes a result to standard output; a reader that went away is no failure.

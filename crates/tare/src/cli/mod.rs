@@ -76,6 +76,7 @@ pub struct ShowArgs {
 
 /// Where results go besides the terminal.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Print the result as one JSON object.
     #[arg(long)]

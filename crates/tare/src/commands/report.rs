@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Writes the page beside the user, and says where.
-#[allow(clippy::print_stderr)]
 pub fn report(args: &ReportArgs) -> Ended {
     let (path, record) = super::read_record(args.file.as_deref())?;
     let outcome = tare_explain::explain(&record);
@@ -24,7 +23,7 @@ pub fn report(args: &ReportArgs) -> Ended {
         terminal::print(&page).map_err(Failure::underway)?;
     } else {
         super::write(&output, &page)?;
-        eprintln!("tare: wrote {}", output.display());
+        terminal::say(&format!("tare: wrote {}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -28,6 +28,11 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     for path in [&args.output.export_csv, &args.output.export_markdown].into_iter().flatten() {
         super::check_writable(path)?;
     }
+    if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
+        return Err(Failure::usage(anyhow!(
+            "no program stands after '--' (leave '--' out to weigh a server)"
+        )));
+    }
     let sitting = Sitting {
         record: args.record.clone(),
         state_dir: super::state_dir(),
@@ -159,6 +164,9 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
 
 fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
     let mut parameters: Vec<Parameter> = Vec::new();
+    if args.program.parameter_list.chunks_exact(2).any(|pair| pair[1].is_empty()) {
+        return Err(Failure::usage(anyhow!("--parameter-list: there is no value (write them as a,b,c)")));
+    }
     for pair in args.program.parameter_list.chunks_exact(2) {
         let values = pair[1].split(',').map(str::to_string).collect();
         parameters.push(Parameter { name: pair[0].clone(), values });
