@@ -20,8 +20,9 @@ use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 20.0;
-/// Tracing of idle periods under the level's own load, before its trials.
-const CALIBRATION: Duration = Duration::from_millis(300);
+/// Finding what an idle period costs under the level's own load, before its trials; up to three times as long
+/// while time is being stolen.
+const CALIBRATION: Duration = Duration::from_millis(500);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.
 const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
 /// More generator threads than this are used only when asked for.

@@ -92,8 +92,10 @@ fn rooms_use_only_what_they_may() {
 fn unsafe_only_in_sys_and_with_a_reason() {
     for (path, text) in sources() {
         for (line, code) in code(&text) {
-            let has_unsafe =
-                code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
+            // 'unsafe-inline' is a word of its own.
+            let has_unsafe = code
+                .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
+                .any(|word| word == "unsafe");
             // A test may stand in for the allocator; nothing else outside the one room.
             let counting_allocator = path.components().any(|part| part.as_os_str() == "tests")
                 && text.contains("impl GlobalAlloc for");

@@ -200,10 +200,10 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
         wrk.set(found.unwrap_or(0));
         found.is_some()
     });
-    // Three seconds from the middle of the run.
-    std::thread::sleep(std::time::Duration::from_millis(1000));
+    // tare's window opens when the generator has settled and its idle periods are known, and ends with it.
+    std::thread::sleep(std::time::Duration::from_millis(900));
     let pidstat = Command::new("pidstat")
-        .args(["-wt", "-p", &wrk.get().to_string(), "3", "1"])
+        .args(["-wt", "-p", &wrk.get().to_string(), "4", "1"])
         .env("LC_ALL", "C")
         .output()
         .expect("pidstat is installed by .ci/run");
