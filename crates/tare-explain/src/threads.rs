@@ -11,6 +11,9 @@ use tare_record::observation::{Role, Task};
 
 /// A thread serves if it ran more than this share of its life in the window.
 const SERVING_RUN_SHARE: f64 = 0.001;
+/// CPU time of a process beyond its threads that is not told from rounding: seconds, and share of the window.
+const UNSEEN_MIN_S: f64 = 0.04;
+const UNSEEN_MIN_SHARE: f64 = 0.02;
 
 /// Why a thread slept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,8 +76,52 @@ impl Thread {
     /// Reads all threads of a window whose run is known; waits and sleeps are split later, when it is known who
     /// else ran.
     pub fn read_all(readings: &Readings) -> Vec<Thread> {
-        let indexed = (0u32..).zip(&readings.observation.tasks);
-        indexed.filter_map(|(index, task)| Thread::read(readings, index, task)).collect()
+        let indexed = || (0u32..).zip(&readings.observation.tasks);
+        let mut threads: Vec<Thread> =
+            indexed().filter_map(|(index, task)| Thread::read(readings, index, task)).collect();
+        let ended: Vec<Thread> =
+            indexed().filter_map(|(index, task)| Thread::ended(readings, index, task, &threads)).collect();
+        threads.extend(ended);
+        threads
+    }
+
+    /// What a process used beyond the threads that were seen: those that came and went between two scans, as one
+    /// row. How long they waited and slept is not known; they are booked as running for all their life.
+    fn ended(readings: &Readings, index: u32, task: &Task, seen: &[Thread]) -> Option<Thread> {
+        let seconds = |metric| readings.task_growth(metric, index, task).map(|grown_ns| grown_ns / 1e9);
+        let (user_s, system_s) = (seconds(&tasks::PROCESS_USER_NS)?, seconds(&tasks::PROCESS_SYSTEM_NS)?);
+        let seen_s: f64 =
+            seen.iter().filter(|thread| thread.pid == task.pid).map(|thread| thread.run_s).sum();
+        let run_s = user_s + system_s - seen_s;
+        // The process's counters step by 10 ms, at either end and for either mode.
+        if run_s <= UNSEEN_MIN_S.max(UNSEEN_MIN_SHARE * readings.wall_s()) {
+            return None;
+        }
+        let allowed = task.allowed_cpus.value().cloned().unwrap_or_default();
+        let share = |part_s: f64| run_s * part_s / (user_s + system_s);
+        let even = run_s / allowed.len().max(1) as f64;
+        Some(Thread {
+            pid: task.pid,
+            // No thread of its own: the main thread has a row already.
+            tid: 0,
+            name: format!("{}: ended threads", task.name),
+            role: task.role,
+            wall_s: run_s,
+            run_s,
+            queue_s: None,
+            user_s: share(user_s),
+            system_s: share(system_s),
+            voluntary: None,
+            involuntary: None,
+            // Evenly for now: moved to where all tasks together ran more than was seen.
+            cpu_run_s: allowed.iter().map(|cpu| (*cpu, even)).collect(),
+            allowed,
+            wait: Wait::default(),
+            steal_s: 0.0,
+            irq_s: 0.0,
+            asleep_s: BTreeMap::new(),
+            looks: BTreeMap::new(),
+        })
     }
 
     fn read(readings: &Readings, index: u32, task: &Task) -> Option<Thread> {

@@ -43,6 +43,19 @@ pub struct Id {
     pub start_ticks: u64,
 }
 
+/// A thread whose CPUs are changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Pin {
+    /// The thread.
+    id: Id,
+    /// The process that it belongs to.
+    process: u32,
+    /// Where it could run.
+    cpus_before: Vec<u32>,
+    /// Where it can now.
+    cpus: Vec<u32>,
+}
+
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "entry")]
@@ -56,7 +69,7 @@ enum Entry {
     /// It was stopped and reaped by its owner.
     Stopped { pid: u32 },
     /// A thread's CPUs are about to be changed from these.
-    WillPin { id: Id, cpus_before: Vec<u32> },
+    WillPin(Pin),
     /// They were put back.
     Unpinned { id: Id },
 }
@@ -111,6 +124,11 @@ impl Journal {
         journal.append(&Entry::Owner { id, boot_id, run })?;
         File::open(dir).and_then(|folder| folder.sync_all()).map_err(failed(dir))?;
         Ok(journal)
+    }
+
+    /// The folder that all journals are in.
+    fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// What to put into a child's environment under [`RUN_VARIABLE`].

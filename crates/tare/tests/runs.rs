@@ -161,6 +161,30 @@ fn what_a_killed_run_left_is_dealt_with_by_the_next() {
     assert!(alive(worker), "what tare did not start lives on");
 }
 
+#[test]
+fn two_runs_do_not_pin_the_same_server() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let server = Server::nginx();
+    let worker = *server.pids.last().unwrap();
+    let url = server.url("/");
+    let mut first = tare
+        .command()
+        .args(["run", "-q", "-d", "1s", "--trials", "100", "--sut-cpus", "1", &url])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the first has pinned it", || affinity(worker) == "1");
+    let second = tare.run(&["run", "-q", "-d", "1s", "--trials", "1", "--sut-cpus", "0", &url]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("another run"), "{said}");
+    assert_eq!(affinity(worker), "0", "the first has put it back");
+}
+
 fn descendants(pid: u32) -> Vec<u32> {
     let direct = children(pid);
     let deeper: Vec<u32> = direct.iter().flat_map(|child| descendants(*child)).collect();
@@ -229,6 +253,46 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     assert!(theirs > 0.0, "{pidstat}");
     println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {:.3}", ours / theirs);
     assert!((ours / theirs - 1.0).abs() < 0.05, "tare {ours:.1}/s, pidstat {theirs:.1}/s\n{pidstat}");
+}
+
+#[test]
+fn threads_that_come_and_go_are_in_the_books() {
+    let _alone = alone();
+    let port = free_port();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "ok").unwrap();
+    // A thread for each connection, and each connection for one request.
+    let mut server = Command::new("python3")
+        .args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the server answers", || support::answers(([127, 0, 0, 1], port).into()));
+    let url = format!("http://127.0.0.1:{port}/");
+    let (result, _) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "-c",
+        "4",
+        "--trials",
+        "3",
+        "-d",
+        "1s",
+        &url,
+    ]);
+    support::terminate(&mut server);
+    let threads = result["ledger"]["sut"]["threads"].as_array().unwrap();
+    assert!(
+        threads.iter().any(|thread| thread["name"].as_str().unwrap().ends_with("ended threads")),
+        "{threads:#?}"
+    );
+    let busy = number(&result, "/ledger/sut/busy_cpus");
+    assert!(busy > 0.6, "its threads kept a CPU busy, the books say {busy}");
+    assert!(number(&result, "/ledger/residual_ratio") < 0.05, "{:#}", result["ledger"]["residuals"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Undoing what a run that was killed left behind.
 
-use super::{Entry, Id, RUN_VARIABLE, identity, undo};
+use super::{Entry, Id, Pin, RUN_VARIABLE, identity, undo};
 use crate::facts::boot_id;
 use crate::procs;
 use crate::root::Root;
@@ -176,21 +176,41 @@ fn group_is_ours(root: &Root, leader: Id) -> bool {
     identity(root, leader.pid).map_or(true, |now| now == leader)
 }
 
-fn unpin_left(root: &Root, entries: &[Entry], recovery: &mut Recovery) {
-    // The first entry of a thread holds its CPUs before tare ever moved it.
-    let mut pinned: Vec<(Id, &[u32])> = Vec::new();
+/// Threads that a journal says are pinned. The first entry of a thread holds its CPUs before tare ever moved it.
+pub(super) fn still_pinned(entries: &[Entry]) -> Vec<Pin> {
+    let mut pinned: Vec<Pin> = Vec::new();
     for entry in entries {
         match entry {
-            Entry::WillPin { id, cpus_before } if !pinned.iter().any(|(known, _)| known == id) => {
-                pinned.push((*id, cpus_before));
-            }
-            Entry::Unpinned { id } => pinned.retain(|(known, _)| known != id),
+            Entry::WillPin(pin) if !pinned.iter().any(|known| known.id == pin.id) => pinned.push(pin.clone()),
+            Entry::Unpinned { id } => pinned.retain(|known| known.id != *id),
             _ => {}
         }
     }
-    for (id, cpus) in pinned {
-        match undo::restore(root, id, cpus) {
-            Ok(true) => recovery.restored.push(Restored { tid: id.pid, cpus: cpus.to_vec() }),
+    pinned
+}
+
+/// Threads that other runs hold pinned now, and the processes that do.
+pub(super) fn pinned_by_others(dir: &Path, own: &Path, root: &Root) -> Vec<(Id, u32)> {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten().map(|file| file.path());
+    let journals =
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "journal") && path != own);
+    let mut held = Vec::new();
+    for entries in journals.filter_map(|path| read(&path)) {
+        if let Some(Entry::Owner { id: owner, .. }) = entries.first()
+            && is_alive(root, *owner)
+        {
+            held.extend(still_pinned(&entries).into_iter().map(|pin| (pin.id, owner.pid)));
+        }
+    }
+    held
+}
+
+fn unpin_left(root: &Root, entries: &[Entry], recovery: &mut Recovery) {
+    let pinned = still_pinned(entries);
+    let inherited = undo::inherited(root, &pinned);
+    for (id, cpus) in pinned.into_iter().map(|pin| (pin.id, pin.cpus_before)).chain(inherited) {
+        match undo::restore(root, id, &cpus) {
+            Ok(true) => recovery.restored.push(Restored { tid: id.pid, cpus }),
             Ok(false) => {}
             Err(error) => recovery.failed.push(format!("thread {} was left pinned: {error}", id.pid)),
         }

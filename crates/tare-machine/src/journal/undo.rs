@@ -1,7 +1,10 @@
 //! Pinning threads, with the way back kept on disk and in hand.
 
-use super::{Entry, Id, Journal, JournalError, identity};
+use super::recover::pinned_by_others;
+use super::{Entry, Id, Journal, JournalError, Pin, identity};
+use crate::procs;
 use crate::root::Root;
+use std::collections::BTreeSet;
 use std::io;
 use tare_sys::affinity;
 
@@ -21,6 +24,14 @@ pub enum PinError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Another run of tare has pinned it: two cannot both put it back.
+    #[error("thread {tid} is pinned by another run of tare (pid {owner}); hint: wait for its end")]
+    Held {
+        /// The thread.
+        tid: u32,
+        /// The other run.
+        owner: u32,
+    },
 }
 
 fn hint(error: &io::Error) -> &'static str {
@@ -37,7 +48,7 @@ fn hint(error: &io::Error) -> &'static str {
 pub struct Pinned<'j> {
     journal: &'j Journal,
     root: Root,
-    before: Vec<(Id, Vec<u32>)>,
+    before: Vec<Pin>,
 }
 
 /// Lets each of `tids` run on `cpus` only, until the guard is dropped. A thread that ends meanwhile is passed
@@ -53,11 +64,16 @@ pub fn pin_tasks<'j>(
 ) -> Result<Pinned<'j>, PinError> {
     // Dropped on every early return below, which puts back what was pinned so far.
     let mut pinned = Pinned { journal, root: root.clone(), before: Vec::new() };
+    let held = pinned_by_others(journal.dir(), &journal.path, root);
     for &tid in tids {
         let (Ok(id), Ok(cpus_before)) = (identity(root, tid), affinity::get(tid)) else { continue };
-        journal.append(&Entry::WillPin { id, cpus_before: cpus_before.clone() })?;
+        if let Some((_, owner)) = held.iter().find(|(other, _)| *other == id) {
+            return Err(PinError::Held { tid, owner: *owner });
+        }
+        let pin = Pin { id, process: process_of(root, tid).unwrap_or(tid), cpus_before, cpus: cpus.to_vec() };
+        journal.append(&Entry::WillPin(pin.clone()))?;
         match affinity::set(tid, cpus) {
-            Ok(()) => pinned.before.push((id, cpus_before)),
+            Ok(()) => pinned.before.push(pin),
             Err(_) if identity(root, tid).ok() != Some(id) => {}
             Err(source) => {
                 return Err(PinError::Refused { tid, cpus: affinity::format_list(cpus), source });
@@ -65,6 +81,33 @@ pub fn pin_tasks<'j>(
         }
     }
     Ok(pinned)
+}
+
+/// The thread group of a thread.
+fn process_of(root: &Root, tid: u32) -> Option<u32> {
+    let status = root.text(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// Threads that were born of pinned ones and have inherited their CPUs, with the CPUs that they would have had:
+/// those of their process's first pinned thread. One that confined itself to the very same CPUs meanwhile
+/// cannot be told from these.
+pub(super) fn inherited(root: &Root, pinned: &[Pin]) -> Vec<(Id, Vec<u32>)> {
+    let mut seen = BTreeSet::new();
+    let lives = |pin: &&Pin| identity(root, pin.id.pid).ok() == Some(pin.id);
+    let of_living: Vec<&Pin> = pinned.iter().filter(lives).filter(|pin| seen.insert(pin.process)).collect();
+    let mut found = Vec::new();
+    for pin in of_living {
+        for tid in procs::tasks_of(root, pin.process) {
+            let Ok(id) = identity(root, tid) else { continue };
+            let is_pinned_one = pinned.iter().any(|known| known.id == id);
+            let is_younger = id.start_ticks >= pin.id.start_ticks;
+            if !is_pinned_one && is_younger && affinity::get(tid).is_ok_and(|cpus| cpus == pin.cpus) {
+                found.push((id, pin.cpus_before.clone()));
+            }
+        }
+    }
+    found
 }
 
 impl Pinned<'_> {
@@ -81,9 +124,13 @@ impl Pinned<'_> {
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        for (id, cpus) in self.before.drain(..) {
+        for (id, cpus) in inherited(&self.root, &self.before) {
+            // What was born under a pin is in no journal of its own: the next start finds it by its process.
+            let _ = restore(&self.root, id, &cpus);
+        }
+        for Pin { id, cpus_before, .. } in self.before.drain(..) {
             // What fails here stays in the journal, and the next start tries again.
-            if restore(&self.root, id, &cpus).is_ok() {
+            if restore(&self.root, id, &cpus_before).is_ok() {
                 let _ = self.journal.append(&Entry::Unpinned { id });
             }
         }

@@ -71,7 +71,7 @@ impl Observer for Tasks {
     fn edge(&mut self, _edge: &mut Edge) {
         // The SUT first: its books are the ones that must close.
         for role in [Role::Sut, Role::Load, Role::Tare] {
-            self.read(role, &[Source::Schedstat, Source::Stat, Source::Status]);
+            self.read(role, &[Source::Schedstat, Source::Stat, Source::Status, Source::Process]);
         }
     }
 
@@ -168,7 +168,8 @@ impl Tasks {
                 Ok(watched) => {
                     self.known.insert(tid);
                     self.watched.push(watched);
-                    self.read_one(self.watched.len() - 1, &[Source::Schedstat, Source::Stat, Source::Status]);
+                    let all = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
+                    self.read_one(self.watched.len() - 1, &all);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
@@ -285,6 +286,13 @@ fn report_watched<'t>(
     ];
     for (metric, field) in counters {
         book.column(metric, subject.clone(), ends(from_origin(column(&stats, field))));
+    }
+    let process = parsed(of(Source::Process), parse::parse_stat);
+    for (metric, field) in [
+        (&tasks::PROCESS_USER_NS, (|stat| stat.user_ns) as Field),
+        (&tasks::PROCESS_SYSTEM_NS, |stat| stat.system_ns),
+    ] {
+        book.column(metric, subject.clone(), ends(from_origin(column(&process, field))));
     }
     book.column(&tasks::LAST_CPU, subject.clone(), changes(column(&stats, |stat| stat.last_cpu)));
     let switches = parsed(of(Source::Status), parse_status_switches);

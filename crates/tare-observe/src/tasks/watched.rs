@@ -16,10 +16,12 @@ pub(super) enum Source {
     Stat,
     Status,
     Syscall,
+    /// Of the whole process; a main thread's only.
+    Process,
 }
 
 impl Source {
-    const COUNT: u32 = 4;
+    const COUNT: u32 = 5;
 
     /// The number on the tape of this file of the watched thread at `at`.
     pub(super) fn number(self, at: u32) -> u32 {
@@ -30,7 +32,7 @@ impl Source {
     pub(super) fn bytes_max(self) -> usize {
         match self {
             Source::Schedstat => 128,
-            Source::Stat => 1024,
+            Source::Stat | Source::Process => 1024,
             Source::Status => 8192,
             Source::Syscall => 256,
         }
@@ -58,11 +60,17 @@ impl Watched {
         let stat = std::fs::read_to_string(dir.join("stat"))?;
         let stat =
             procs::parse_stat(&stat).ok_or_else(|| io::Error::other("its stat file holds nonsense"))?;
+        // Threads that come and go between two scans are in their process's counters only.
+        let process = match tid == pid && matches!(role, Role::Sut | Role::Load) {
+            true => File::open(scene.root.path(format!("/proc/{pid}/stat"))).ok(),
+            false => None,
+        };
         let files = [
             Some(open("schedstat")?),
             Some(open("stat")?),
             open("status").ok(),
             if role == Role::Sut { open("syscall").ok() } else { None },
+            process,
         ];
         Ok(Watched {
             pid,

@@ -9,6 +9,12 @@ super::descriptors! {
         "User part of run, in clock ticks of 10 ms.", "/proc/PID/task/TID/stat utime";
     SYSTEM_NS = "tasks.system_ns", Nanosecond, Counter,
         "Kernel part of run, in clock ticks of 10 ms.", "/proc/PID/task/TID/stat stime";
+    PROCESS_USER_NS = "tasks.process_user_ns", Nanosecond, Counter,
+        "User time of the whole process, threads that have ended included, in clock ticks of 10 ms; of its main thread only.",
+        "/proc/PID/stat utime";
+    PROCESS_SYSTEM_NS = "tasks.process_system_ns", Nanosecond, Counter,
+        "Kernel time of the whole process, threads that have ended included, in clock ticks of 10 ms; of its main thread only.",
+        "/proc/PID/stat stime";
     VOLUNTARY_SWITCHES = "tasks.voluntary_switches", Count, Counter,
         "Switches because the thread went to sleep.", "/proc/PID/task/TID/status voluntary_ctxt_switches";
     INVOLUNTARY_SWITCHES = "tasks.involuntary_switches", Count, Counter,
