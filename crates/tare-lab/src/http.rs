@@ -20,9 +20,10 @@ use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 20.0;
-/// Finding what an idle period costs under the level's own load, before its trials; up to three times as long
+/// Finding what an idle period costs under the level's own load, before each of its trials: it
+/// changes with the weather of a virtual machine. Up to three times as long
 /// while time is being stolen.
-const CALIBRATION: Duration = Duration::from_millis(500);
+const CALIBRATION: Duration = Duration::from_millis(250);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.
 const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
 /// More generator threads than this are used only when asked for.
@@ -188,7 +189,8 @@ fn threads(request: &HttpRequest, placement: &Placement) -> u32 {
 }
 
 fn level_s(level: &Level) -> f64 {
-    (level.warmup_ns + u64::from(level.trials) * level.trial_ns) as f64 / 1e9 + CALIBRATION.as_secs_f64()
+    let trial_s = level.trial_ns as f64 / 1e9 + CALIBRATION.as_secs_f64();
+    level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s
 }
 
 /// One level and what it takes to drive it.
@@ -234,9 +236,9 @@ impl Drive<'_> {
         running.wait(Duration::from_nanos(level.warmup_ns), "warm-up", |seconds| {
             Some(live_rate(&generator, seconds, &mut answered))
         })?;
-        observers.calibrate_idle(CALIBRATION);
         for trial in 0..level.trials {
             let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
+            observers.calibrate_idle(CALIBRATION);
             generator.cut();
             observers.begin();
             running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
@@ -284,9 +286,9 @@ impl Drive<'_> {
     /// Somebody else's generator that runs already: its requests cannot be counted.
     fn attached(&self, pid: u32, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
         let observers = observe(self.watch(sut, LoadWatch::Process(vec![pid])))?;
-        observers.calibrate_idle(CALIBRATION);
         for trial in 0..self.level.trials {
             let phase = format!("trial {}/{} of pid {pid}", trial + 1, self.level.trials);
+            observers.calibrate_idle(CALIBRATION);
             observers.begin();
             running.wait(Duration::from_nanos(self.level.trial_ns), &phase, |_| None)?;
             let observation = observers.end();

@@ -23,7 +23,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
         TareCause::Scheduler => "ready, yet the CPU idled",
         TareCause::Own => "its threads queued for one CPU",
         TareCause::Clock => "clock below its reference",
-        TareCause::Cost => "what a request cost beyond saturation",
+        TareCause::Cost => "request cost above saturation cost",
     }
 }
 

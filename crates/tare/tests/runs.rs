@@ -195,7 +195,14 @@ fn descendants(pid: u32) -> Vec<u32> {
 fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     let _alone = alone();
     let server = Server::nginx();
-    let url = server.url("/");
+    let mut ratios = [0; 3].map(|_| switches_against_pidstat(&server.url("/")));
+    ratios.sort_by(f64::total_cmp);
+    // The two windows differ by some tenths of a second; the middle of three does not hang on those.
+    assert!((ratios[1] - 1.0).abs() < 0.05, "tare's switches over pidstat's: {ratios:?}");
+}
+
+/// One run of wrk, checked for what is found about it; its switches per second as tare tells them over pidstat's.
+fn switches_against_pidstat(url: &str) -> f64 {
     let load = format!("wrk -t8 -c64 -d5s {url}");
     let tare = Tare::new();
     let child = tare
@@ -211,7 +218,7 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
             "1",
             "--load",
             &load,
-            &url,
+            url,
         ])
         .stdout(Stdio::piped())
         .spawn()
@@ -225,7 +232,7 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
         found.is_some()
     });
     // tare's window opens when the generator has settled and its idle periods are known, and ends with it.
-    std::thread::sleep(std::time::Duration::from_millis(900));
+    std::thread::sleep(std::time::Duration::from_millis(600));
     let pidstat = Command::new("pidstat")
         .args(["-wt", "-p", &wrk.get().to_string(), "4", "1"])
         .env("LC_ALL", "C")
@@ -252,7 +259,7 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
         .sum();
     assert!(theirs > 0.0, "{pidstat}");
     println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {:.3}", ours / theirs);
-    assert!((ours / theirs - 1.0).abs() < 0.05, "tare {ours:.1}/s, pidstat {theirs:.1}/s\n{pidstat}");
+    ours / theirs
 }
 
 #[test]

@@ -113,6 +113,10 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
     let mut axes: HashMap<(Subject, &str), Vec<u64>> = HashMap::new();
     for (subject, descriptors) in threads.chain(processors) {
         for descriptor in descriptors {
+            // A process's counters are kept with its main thread.
+            if descriptor.id.starts_with("tasks.process_") && subject != Subject::Task(0) {
+                continue;
+            }
             let file = descriptor.source.split([' ', ';']).find(|word| word.starts_with('/')).unwrap_or("");
             let reader = match subject {
                 Subject::Cpu(_) => Subject::Machine,
