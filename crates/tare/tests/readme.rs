@@ -79,7 +79,13 @@ fn every_command_runs() {
             assert!(answered.is_ok(), "{command}");
             continue;
         }
-        let output = shell.output().unwrap();
+        let mut output = shell.output().unwrap();
+        // 4 is a result that is not valid: the machine had a bad moment. Not three times in a row, though.
+        for _ in 0..2 {
+            if output.status.code() == Some(4) {
+                output = shell.output().unwrap();
+            }
+        }
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}: {}\n{said}", output.status);
     }
