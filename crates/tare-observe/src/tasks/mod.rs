@@ -149,6 +149,10 @@ impl Tasks {
             let role = if watched.pid == scene.own_pid { Role::Tare } else { watched.role };
             pids.insert(watched.pid, role);
         }
+        // A program that was started in this window has not been looked for yet.
+        for pid in &scene.watch.sut_pids {
+            pids.entry(*pid).or_insert(Role::Sut);
+        }
         for (pid, role) in pids {
             self.discover(scene, pid, role);
             if pid != scene.own_pid {
