@@ -10,7 +10,7 @@ use tare_record::metric::Subject;
 use tare_record::metrics::clock::EFFECTIVE_HZ;
 use tare_record::observation::Sample;
 use tare_sys::clock::{ClockError, probe_hz};
-use tare_sys::process::monotonic_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Between two probes of one CPU.
 const PERIOD: Duration = Duration::from_millis(500);

@@ -159,7 +159,7 @@ impl Drop for Observers {
 }
 
 fn edge(observers: &mut [Box<dyn Observer>]) -> u64 {
-    let mut edge = Edge { at_ns: process::monotonic_ns() };
+    let mut edge = Edge { at_ns: tare_sys::time::monotonic_ns() };
     for observer in observers {
         observer.edge(&mut edge);
     }

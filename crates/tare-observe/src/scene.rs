@@ -1,7 +1,8 @@
 //! Whom to watch.
 
 use tare_machine::Root;
-use tare_sys::process::{boottime_ns, monotonic_ns};
+use tare_sys::process::boottime_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Whom to watch, and from where.
 #[derive(Debug, Clone)]

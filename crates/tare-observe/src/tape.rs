@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use tare_sys::process::monotonic_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Most bytes on one tape; what comes later in the window is not kept.
 const BYTES_MAX: usize = 64 << 20;

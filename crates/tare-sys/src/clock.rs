@@ -5,7 +5,8 @@
 //! (Chains of additions are folded by newer cores and read far too fast.)
 
 use crate::affinity;
-use crate::process::{monotonic_ns, thread_switches};
+use crate::process::thread_switches;
+use crate::time::monotonic_ns;
 use std::io;
 
 /// Samples that a probe takes, at most.

@@ -1,5 +1,6 @@
 //! Files below a folder, and sending them without a copy through the process.
 
+use crate::net::retry;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
@@ -42,17 +43,10 @@ pub fn open_beneath(folder: impl AsFd, path: &[u8]) -> io::Result<File> {
 /// Sends up to `bytes` bytes of `file` from `offset` to a socket (`sendfile`). 0 is the end of the file.
 pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> io::Result<usize> {
     let mut at = libc::off64_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-    loop {
+    retry(|| {
         // SAFETY: both descriptors are open, and `at` is a valid offset that lives through the call.
-        let n = unsafe { libc::sendfile64(socket.as_fd().as_raw_fd(), file.as_raw_fd(), &mut at, bytes) };
-        if n >= 0 {
-            return Ok(n as usize);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+        unsafe { libc::sendfile64(socket.as_fd().as_raw_fd(), file.as_raw_fd(), &mut at, bytes) }
+    })
 }
 
 #[cfg(test)]

@@ -273,8 +273,9 @@ fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// Makes a call again that a signal cut short.
 #[inline]
-fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         let n = call();
         if n >= 0 {

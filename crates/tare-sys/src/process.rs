@@ -230,11 +230,6 @@ pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// `CLOCK_MONOTONIC`, nanoseconds: the stamp of every sample.
-pub fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
-}
-
 /// `CLOCK_BOOTTIME`, nanoseconds: counts suspended time too, as the start times in `/proc` do.
 pub fn boottime_ns() -> u64 {
     clock_ns(libc::CLOCK_BOOTTIME)

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_record::Missing;
 use tare_sys::affinity;
-use tare_sys::process::{monotonic_ns, thread_cpu_ns};
+use tare_sys::process::thread_cpu_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Stretches that are tried until one had nothing stolen from it.
 const STRETCHES_MAX: u32 = 3;

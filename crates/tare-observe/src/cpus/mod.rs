@@ -17,7 +17,8 @@ use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::cpus;
 use tare_record::observation::Sample;
 use tare_sys::perf::{Counter, Tracepoint};
-use tare_sys::process::{monotonic_ns, thread_cpu_ns};
+use tare_sys::process::thread_cpu_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
 /// interrupts.

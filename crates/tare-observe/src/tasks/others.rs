@@ -9,7 +9,7 @@ use tare_record::Missing;
 use tare_record::metrics::tasks;
 use tare_record::observation::{Role, Sample, Task};
 use tare_sys::affinity;
-use tare_sys::process::monotonic_ns;
+use tare_sys::time::monotonic_ns;
 
 /// Threads that are looked at, at most.
 const SCANNED_MAX: usize = 20_000;
