@@ -16,20 +16,23 @@
 //! # }
 //! ```
 //!
-//! The way of a request: [`architecture`] decides which thread gets the connection, [`epoll_loop`] moves bytes,
-//! [`connection`] turns bytes into answers without I/O, [`routes`] finds the handler. Nothing is allocated for a
+//! The way of a request: [`architecture`] decides which thread gets the connection, [`event_loop`] decides what
+//! is done with it next, [`backend`] moves its bytes, [`connection`] turns bytes into answers without I/O,
+//! [`routes`] finds the handler. Nothing is allocated for a
 //! request once a thread is warm.
 
 pub mod architecture;
+mod backend;
 mod buffers;
 mod builtin;
 pub mod config;
 pub mod connection;
 pub mod counters;
-mod epoll_loop;
+mod event_loop;
 mod files;
 pub mod handler;
 pub mod metrics;
+mod patience;
 mod peers;
 pub mod routes;
 mod server;

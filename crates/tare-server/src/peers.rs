@@ -2,9 +2,13 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Engine};
+use crate::handler::Tail;
+use crate::patience::Patience;
 
-/// A connection and its socket.
+/// A connection and its socket. Between the two stands nothing yet: a layer that changes the bytes (TLS) would go
+/// into [`Peer::receive`] and [`Peer::resume`], which see all that the socket brings and write all that it is to
+/// get, but for the [`Tail`].
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) fd: OwnedFd,
@@ -26,16 +30,6 @@ pub(crate) struct Peer {
     pub(crate) sent_since_deadline: usize,
 }
 
-/// What a deadline is for: each has its own timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    Idle,
-    Head,
-    Body,
-    Write,
-    Linger,
-}
-
 impl Peer {
     pub(crate) fn new(fd: OwnedFd) -> Peer {
         Peer {
@@ -51,6 +45,23 @@ impl Peer {
             sent_since_deadline: 0,
         }
     }
+
+    /// Takes what the socket brought; appends to `out` what it is to get.
+    #[inline]
+    pub(crate) fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
+        self.connection.receive(bytes, out, engine);
+    }
+
+    /// Goes on with what was received before.
+    pub(crate) fn resume(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        self.connection.resume(out, engine);
+    }
+
+    /// Whether a part of an answer waits for the socket to take it.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.outbox.len() > self.outbox_sent || !matches!(self.connection.tail, Tail::None)
+    }
 }
 
 /// A place in [`Peers`], which says when somebody else has taken it since.
@@ -61,7 +72,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// As an epoll token. The top bit stays clear for the tokens of the loop itself.
+    /// All tokens are below: the top bit stays clear for those of the backends themselves.
+    pub(crate) const TOKENS_END: u64 = 1 << 63;
+
+    /// As a token of a backend.
     pub(crate) fn token(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }

@@ -12,10 +12,11 @@ use tare_sys::affinity;
 use tare_sys::epoll::Waker;
 
 use crate::architecture::{Layout, Role, dispatch};
+use crate::backend::epoll::Epoll;
 use crate::builtin;
 use crate::config::{Config, ServerError};
 use crate::counters::{Counters, Counts};
-use crate::epoll_loop::EpollLoop;
+use crate::event_loop::EventLoop;
 use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
 use crate::metrics;
@@ -248,8 +249,10 @@ impl Job {
             affinity::set(0, &[cpu]).map_err(|source| ServerError::Cpu { cpu, source })?;
         }
         let ended = match self.role {
-            Role::Loop(intake) => EpollLoop::new(self.config, self.routes, intake, self.signal, self.stop)
-                .and_then(EpollLoop::run),
+            Role::Loop(intake) => {
+                EventLoop::<Epoll>::new(self.config, self.routes, intake, self.signal, self.stop)
+                    .and_then(EventLoop::run)
+            }
             Role::Acceptor { listener, queues } => {
                 dispatch::accept_and_deal(listener, &queues, &self.signal.waker, || self.stop.is_stopping())
             }

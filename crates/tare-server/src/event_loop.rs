@@ -1,7 +1,4 @@
-//! The epoll backend: one thread's loop over its connections.
-//!
-//! Edge-triggered, with one `recv` and one `send` for a request: a `recv` that did not fill the buffer has
-//! emptied the socket, so no second one is made to hear that nothing is there.
+//! One thread's loop over its connections: what is done with each, whatever [`crate::backend`] moves its bytes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,43 +6,35 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tare_http::write::Stamp;
-use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::file::send_file;
 use tare_sys::net;
 use tare_sys::time::monotonic_ns;
 
 use crate::architecture::Intake;
-use crate::config::{Config, Timeouts};
+use crate::backend::{Backend, Happening, RECEIVE_BYTES};
+use crate::config::Config;
 use crate::connection::{Engine, Waiting};
 use crate::handler::Tail;
-use crate::peers::{Patience, Peer, Peers, Place};
+use crate::patience::{Patience, TICK_NS};
+use crate::peers::{Peer, Peers, Place};
 use crate::routes::Routes;
 use crate::server::{Signal, StopHandle};
 
-const TOKEN_INTAKE: u64 = 1 << 63;
-const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
-
-/// Bytes of one `recv`, for all connections of the thread in turn.
-const RECEIVE_BYTES: usize = 64 * 1024;
 /// Connections accepted in a row before the open ones get their turn again.
 const ACCEPTS_MAX: usize = 64;
 /// Receives in a row from one connection before the others get their turn.
 const ROUNDS_MAX: usize = 4;
-/// How often deadlines are looked at, and how long accepting pauses when descriptors ran out.
-const TICK_NS: u64 = 250_000_000;
 /// Connections that are answered with 503 at a time; more wait in the accept queue.
 const TURNED_AWAY_MAX: usize = 64;
-/// An answer's taker must take this much within the write timeout.
-const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
 
 /// Bytes of a file in one call: as much as a CPU's own cache holds. Calls of 1 MiB cost a quarter more for each byte.
 const SENDFILE_BYTES_MAX: usize = 256 * 1024;
 
 /// Source of `/bytes/N` bodies.
-static FILLING: [u8; RECEIVE_BYTES] = [b'x'; RECEIVE_BYTES];
+static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
-pub(crate) struct EpollLoop {
-    epoll: Epoll,
+pub(crate) struct EventLoop<B> {
+    backend: B,
     config: Arc<Config>,
     intake: Option<Intake>,
     accept_paused_until_ns: Option<u64>,
@@ -57,7 +46,6 @@ pub(crate) struct EpollLoop {
     /// Connections that were left with more to do, for the fairness of the others.
     again: Vec<Place>,
     batch: Vec<Place>,
-    input: Vec<u8>,
     output: Vec<u8>,
     now_ns: u64,
     /// Until then the loop looks for events instead of sleeping.
@@ -68,24 +56,18 @@ pub(crate) struct EpollLoop {
     drain_until_ns: u64,
 }
 
-impl EpollLoop {
+impl<B: Backend> EventLoop<B> {
     pub(crate) fn new(
         config: Arc<Config>,
         routes: Arc<Routes>,
         intake: Intake,
         signal: Arc<Signal>,
         stop: StopHandle,
-    ) -> io::Result<EpollLoop> {
-        let epoll = Epoll::new()?;
-        match &intake {
-            Intake::Listener(listener) => epoll.add(listener, Interest::READ, TOKEN_INTAKE)?,
-            Intake::Queue(queue) => epoll.add(&queue.waker, Interest::READ, TOKEN_INTAKE)?,
-        }
-        epoll.add(&signal.waker, Interest::READ, TOKEN_WAKER)?;
+    ) -> io::Result<EventLoop<B>> {
         let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
         let connections_max = config.connections_max.div_ceil(config.threads);
-        Ok(EpollLoop {
-            epoll,
+        Ok(EventLoop {
+            backend: B::new(&intake, &signal.waker)?,
             engine: Engine::new(routes, config.limits, 0),
             config,
             intake: Some(intake),
@@ -96,7 +78,6 @@ impl EpollLoop {
             peers: Peers::default(),
             again: Vec::new(),
             batch: Vec::new(),
-            input: vec![0; RECEIVE_BYTES],
             output: Vec::with_capacity(2 * RECEIVE_BYTES),
             now_ns: 0,
             busy_until_ns: 0,
@@ -108,20 +89,17 @@ impl EpollLoop {
     }
 
     pub(crate) fn run(mut self) -> io::Result<()> {
-        let mut events = Events::with_capacity(512);
         loop {
-            self.epoll.wait(&mut events, self.patience())?;
+            self.backend.wait(self.patience())?;
             self.read_clocks();
-            if !events.is_empty() {
+            while let Some(happening) = self.backend.next(&mut self.peers) {
                 self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
-            }
-            for event in events.iter() {
-                match event.token {
-                    TOKEN_INTAKE => self.take_in(),
-                    TOKEN_WAKER => {
+                match happening {
+                    Happening::Ready(place) => self.drive(place),
+                    Happening::Intake => self.take_in(),
+                    Happening::Woken => {
                         self.signal.waker.drain();
                     }
-                    token => self.ready(Place::from_token(token), event),
                 }
             }
             self.go_on();
@@ -194,24 +172,21 @@ impl EpollLoop {
     fn pause_accepting(&mut self) {
         self.engine.counts.accept_pauses += 1;
         self.accept_paused_until_ns = Some(self.now_ns + TICK_NS);
-        let _ = self.watch_intake(Interest::NONE);
+        let _ = self.watch_intake(false);
     }
 
-    fn watch_intake(&self, interest: Interest) -> io::Result<()> {
-        match &self.intake {
-            Some(Intake::Listener(listener)) => self.epoll.modify(listener, interest, TOKEN_INTAKE),
-            Some(Intake::Queue(queue)) => self.epoll.modify(&queue.waker, interest, TOKEN_INTAKE),
-            None => Ok(()),
-        }
+    fn watch_intake(&mut self, on: bool) -> io::Result<()> {
+        self.intake.as_ref().map_or(Ok(()), |intake| self.backend.watch_intake(intake, on))
     }
 
     fn admit(&mut self, fd: OwnedFd) {
         self.engine.counts.accepted += 1;
         let full = self.peers.len() >= self.connections_max;
-        let deadline_ns = self.deadline_ns(Patience::Idle);
+        let deadline_ns =
+            Patience::Idle.deadline_ns(self.now_ns, &self.config.timeouts, self.engine.draining);
         let place = self.peers.insert(Peer::new(fd), deadline_ns);
         let Some(peer) = self.peers.get(place) else { return };
-        if self.epoll.add(&peer.fd, Interest::READ_WRITE.edge(), place.token()).is_err() {
+        if self.backend.admit(place, peer).is_err() {
             return self.close(place);
         }
         if full {
@@ -221,14 +196,6 @@ impl EpollLoop {
                 self.drive(place);
             }
         }
-    }
-
-    #[inline]
-    fn ready(&mut self, place: Place, event: Event) {
-        let Some(peer) = self.peers.get(place) else { return };
-        peer.readable |= event.readable();
-        peer.hung_up |= event.peer_closed();
-        self.drive(place);
     }
 
     /// Goes on with the connections that were interrupted for fairness.
@@ -256,11 +223,11 @@ impl EpollLoop {
     #[inline]
     fn step(&mut self, place: Place) -> Step {
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
-        if peer.outbox.len() > peer.outbox_sent || !matches!(peer.connection.tail, Tail::None) {
+        if peer.has_unsent() {
             return self.flush(place);
         }
         if peer.connection.is_held_back() {
-            peer.connection.resume(&mut self.output, &mut self.engine);
+            peer.resume(&mut self.output, &mut self.engine);
             return self.sent_step(place);
         }
         if peer.connection.waiting() == Waiting::End && !peer.lingering {
@@ -275,18 +242,14 @@ impl EpollLoop {
         if !peer.readable {
             return Step::Wait;
         }
-        match net::recv(&peer.fd, &mut self.input) {
-            Ok(0) => {
+        match self.backend.receive(peer) {
+            Ok([]) => {
                 peer.ended = true;
                 Step::More
             }
-            Ok(n) => {
-                // An end that came with these bytes was told with them and will not be told again.
-                peer.readable = n == self.input.len() || peer.hung_up;
-                if peer.lingering {
-                    return Step::More;
-                }
-                peer.connection.receive(&self.input[..n], &mut self.output, &mut self.engine);
+            Ok(_) if peer.lingering => Step::More,
+            Ok(bytes) => {
+                peer.receive(bytes, &mut self.output, &mut self.engine);
                 self.sent_step(place)
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -305,9 +268,8 @@ impl EpollLoop {
         }
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
         let quiet = !peer.readable
-            && peer.outbox.is_empty()
+            && !peer.has_unsent()
             && !peer.connection.is_held_back()
-            && matches!(peer.connection.tail, Tail::None)
             && peer.connection.waiting() != Waiting::End;
         if quiet { Step::Wait } else { Step::More }
     }
@@ -320,8 +282,8 @@ impl EpollLoop {
             return true;
         }
         // The head of a large body waits in the kernel for the first of it, so that they travel together.
-        let send = if peer.connection.tail.left() > 0 { net::send_more } else { net::send };
-        let sent = match send(&peer.fd, &self.output) {
+        let more = peer.connection.tail.left() > 0;
+        let sent = match self.backend.send(peer, &self.output, more) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => {
@@ -344,8 +306,8 @@ impl EpollLoop {
         let tail_left = peer.connection.tail.left();
         let result = if peer.outbox.len() > peer.outbox_sent {
             let piece = &peer.outbox[peer.outbox_sent..];
-            let flag = if tail_left > 0 { net::send_more } else { net::send };
-            (piece.len(), flag(&peer.fd, piece))
+            let send = if tail_left > 0 { net::send_more } else { net::send };
+            (piece.len(), send(&peer.fd, piece))
         } else {
             let most = usize::try_from(tail_left).unwrap_or(usize::MAX);
             match &peer.connection.tail {
@@ -386,48 +348,17 @@ impl EpollLoop {
     #[inline]
     fn set_patience(&mut self, place: Place) {
         let Some(peer) = self.peers.get(place) else { return };
-        let patience = if peer.lingering {
-            Patience::Linger
-        } else if peer.outbox.len() > peer.outbox_sent || !matches!(peer.connection.tail, Tail::None) {
-            Patience::Write
-        } else {
-            match peer.connection.waiting() {
-                Waiting::Request => Patience::Idle,
-                Waiting::Head => Patience::Head,
-                Waiting::Body => Patience::Body,
-                Waiting::End => Patience::Linger,
-            }
-        };
-        // Idle begins anew with each answer, writing with each piece taken; the others run from their start.
-        let progress = patience == Patience::Write && peer.sent_since_deadline >= WRITE_PROGRESS_BYTES;
-        if patience != peer.patience || patience == Patience::Idle || progress {
-            peer.patience = patience;
-            peer.sent_since_deadline = 0;
-            let deadline_ns = self.deadline_ns(patience);
+        if let Some(patience) = Patience::renewed(peer) {
+            let deadline_ns = patience.deadline_ns(self.now_ns, &self.config.timeouts, self.engine.draining);
             self.peers.set_deadline(place, deadline_ns);
         }
-    }
-
-    #[inline]
-    fn deadline_ns(&self, patience: Patience) -> u64 {
-        let timeouts: &Timeouts = &self.config.timeouts;
-        let timeout = match patience {
-            // At the end, a request that is on its way is still waited for: closing at once would cross it.
-            Patience::Idle if self.engine.draining => Duration::from_nanos(TICK_NS).min(timeouts.idle),
-            Patience::Idle => timeouts.idle,
-            Patience::Head => timeouts.head,
-            Patience::Body => timeouts.body,
-            Patience::Write => timeouts.write,
-            Patience::Linger => timeouts.linger,
-        };
-        self.now_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
     }
 
     fn close(&mut self, place: Place) {
         let Some(peer) = self.peers.remove(place) else { return };
         self.engine.pool.give(peer.outbox);
         peer.connection.retire(&mut self.engine.pool);
-        // Dropping the descriptor closes it and takes it out of the epoll set.
+        self.backend.close(place, peer.fd);
     }
 
     /// Every quarter of a second: late connections, and accepting again after a pause.
@@ -435,7 +366,7 @@ impl EpollLoop {
         self.next_tick_ns = self.now_ns + TICK_NS;
         if self.accept_paused_until_ns.is_some_and(|until| self.now_ns >= until) {
             self.accept_paused_until_ns = None;
-            self.watch_intake(Interest::READ)?;
+            self.watch_intake(true)?;
         }
         let mut from = 0;
         while let Some(place) = self.peers.next_late(from, self.now_ns) {

@@ -1,0 +1,95 @@
+//! Readiness: epoll tells that something can be done, a system call each does it.
+//!
+//! Edge-triggered, with one `recv` and one `send` for a request: a `recv` that did not fill the buffer has
+//! emptied the socket, so no second one is made to hear that nothing is there.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tare_sys::epoll::{self, Events, Interest, Waker};
+use tare_sys::net;
+
+use crate::architecture::Intake;
+use crate::backend::{Backend, Happening, RECEIVE_BYTES};
+use crate::peers::{Peer, Peers, Place};
+
+const TOKEN_INTAKE: u64 = Place::TOKENS_END;
+const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
+
+/// Events taken at once.
+const EVENTS: usize = 512;
+
+pub(crate) struct Epoll {
+    epoll: epoll::Epoll,
+    events: Events,
+    /// Events of the last wait that were told of.
+    told: usize,
+    input: Vec<u8>,
+}
+
+impl Backend for Epoll {
+    fn new(intake: &Intake, waker: &Waker) -> io::Result<Epoll> {
+        let epoll = epoll::Epoll::new()?;
+        match intake {
+            Intake::Listener(listener) => epoll.add(listener, Interest::READ, TOKEN_INTAKE)?,
+            Intake::Queue(queue) => epoll.add(&queue.waker, Interest::READ, TOKEN_INTAKE)?,
+        }
+        epoll.add(waker, Interest::READ, TOKEN_WAKER)?;
+        Ok(Epoll { epoll, events: Events::with_capacity(EVENTS), told: 0, input: vec![0; RECEIVE_BYTES] })
+    }
+
+    #[inline]
+    fn wait(&mut self, patience: Option<Duration>) -> io::Result<()> {
+        self.told = 0;
+        self.epoll.wait(&mut self.events, patience).map(|_| ())
+    }
+
+    #[inline]
+    fn next(&mut self, peers: &mut Peers) -> Option<Happening> {
+        let event = self.events.get(self.told)?;
+        self.told += 1;
+        Some(match event.token {
+            TOKEN_INTAKE => Happening::Intake,
+            TOKEN_WAKER => Happening::Woken,
+            token => {
+                let place = Place::from_token(token);
+                if let Some(peer) = peers.get(place) {
+                    peer.readable |= event.readable();
+                    peer.hung_up |= event.peer_closed();
+                }
+                Happening::Ready(place)
+            }
+        })
+    }
+
+    fn watch_intake(&mut self, intake: &Intake, on: bool) -> io::Result<()> {
+        let interest = if on { Interest::READ } else { Interest::NONE };
+        match intake {
+            Intake::Listener(listener) => self.epoll.modify(listener, interest, TOKEN_INTAKE),
+            Intake::Queue(queue) => self.epoll.modify(&queue.waker, interest, TOKEN_INTAKE),
+        }
+    }
+
+    fn admit(&mut self, place: Place, peer: &mut Peer) -> io::Result<()> {
+        self.epoll.add(&peer.fd, Interest::READ_WRITE.edge(), place.token())
+    }
+
+    #[inline]
+    fn receive(&mut self, peer: &mut Peer) -> io::Result<&[u8]> {
+        let n = net::recv(&peer.fd, &mut self.input)?;
+        // An end that came with these bytes was told with them and will not be told again.
+        peer.readable = n == self.input.len() || peer.hung_up;
+        Ok(&self.input[..n])
+    }
+
+    #[inline]
+    fn send(&mut self, peer: &mut Peer, bytes: &[u8], more: bool) -> io::Result<usize> {
+        if more { net::send_more(&peer.fd, bytes) } else { net::send(&peer.fd, bytes) }
+    }
+
+    fn close(&mut self, _: Place, fd: OwnedFd) {
+        // Closing the descriptor takes it out of the epoll set.
+        drop(fd);
+    }
+}
