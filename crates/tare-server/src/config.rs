@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_http::limits::Limits;
+use tare_sys::affinity;
 
 use crate::architecture::{self, Architecture};
 
@@ -72,7 +73,12 @@ impl Config {
         {
             return Err(ServerError::Steering);
         }
-        Ok(())
+        // What cannot be asked here is found out when the threads start.
+        let allowed = affinity::get(0).unwrap_or_else(|_| self.cpus.clone());
+        match self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+            Some(cpu) => Err(ServerError::Cpu { cpu: *cpu, source: io::ErrorKind::InvalidInput.into() }),
+            None => Ok(()),
+        }
     }
 
     /// The CPU of loop `i`, if loops are pinned.

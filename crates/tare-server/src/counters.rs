@@ -31,6 +31,11 @@ macro_rules! counters {
             pub const METRICS: &[(&str, &str, bool)] =
                 &[$((stringify!($name), $doc, matches!(stringify!($name).as_bytes(), b"open"))),*];
 
+            /// Both together, count by count.
+            pub fn plus(&self, other: &Counts) -> Counts {
+                Counts { $($name: self.$name.saturating_add(other.$name),)* }
+            }
+
             /// The counts in the order of [`Counts::METRICS`].
             pub fn values(&self) -> [u64; Self::METRICS.len()] {
                 [$(self.$name),*]

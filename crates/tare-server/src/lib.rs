@@ -40,6 +40,6 @@ mod server;
 pub use config::{Config, ServerError, Steering, Timeouts};
 pub use handler::{Answer, HeadWriter, Request, Responder};
 pub use server::{Builder, Report, Server, StopHandle, ThreadReport};
-pub use tare_http::limits::Limits;
+pub use tare_http::limits::{FIELDS_MAX, Limits};
 pub use tare_http::request::Method;
 pub use tare_http::status::Status;

@@ -19,7 +19,7 @@ pub(crate) fn bind(address: SocketAddr, of: StopHandle) -> Result<Server, Server
         .bind(config)
 }
 
-/// The report in the text format of Prometheus: one metric for each count, one line of it for each thread.
+/// The report in the text format of Prometheus: one metric for each count, one line of it for each loop.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     for (i, (name, help, is_gauge)) in Counts::METRICS.iter().enumerate() {

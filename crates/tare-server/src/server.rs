@@ -73,11 +73,15 @@ impl Builder {
     pub fn bind(self, config: Config) -> Result<Server, ServerError> {
         config.check()?;
         let Layout { address, roles } = config.architecture.threads(&config)?;
-        let signal = |thread| {
+        let signal = |(thread, role): (usize, &Role)| {
             let waker = Waker::new().map_err(|source| ServerError::Thread { thread, source })?;
-            Ok(Arc::new(Signal { waker, counters: Counters::default() }))
+            let (is_loop, cpu) = match role {
+                Role::Acceptor { .. } => (false, None),
+                Role::Loop(_) => (true, config.cpu_of(thread)),
+            };
+            Ok(Arc::new(Signal { waker, is_loop, cpu, counters: Counters::default() }))
         };
-        let signals = (0..roles.len()).map(signal).collect::<Result<Vec<_>, ServerError>>()?;
+        let signals = roles.iter().enumerate().map(signal).collect::<Result<Vec<_>, ServerError>>()?;
         let stop = StopHandle { shared: Arc::new(Stop { flag: AtomicBool::new(false), signals }) };
         let metrics = match config.metrics {
             Some(at) => Some(Box::new(metrics::bind(at, stop.clone())?)),
@@ -113,6 +117,8 @@ struct Stop {
 #[derive(Debug)]
 pub(crate) struct Signal {
     pub(crate) waker: Waker,
+    is_loop: bool,
+    cpu: Option<u32>,
     pub(crate) counters: Counters,
 }
 
@@ -133,9 +139,10 @@ impl StopHandle {
         self.shared.flag.load(Ordering::Acquire)
     }
 
-    /// What each thread has done so far.
+    /// What each loop has done so far.
     pub fn report(&self) -> Report {
-        let threads = self.shared.signals.iter().map(|s| ThreadReport { counts: s.counters.read() });
+        let loops = self.shared.signals.iter().filter(|signal| signal.is_loop);
+        let threads = loops.map(|s| ThreadReport { cpu: s.cpu, counts: s.counters.read() });
         Report { threads: threads.collect() }
     }
 }
@@ -143,13 +150,31 @@ impl StopHandle {
 /// What a server did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// By thread. Uneven counts of `accepted` are a cause of uneven load.
+    /// By event loop. Uneven counts of `accepted` are a cause of uneven load: see [`Report::imbalance`].
     pub threads: Vec<ThreadReport>,
 }
 
-/// What one thread did.
+impl Report {
+    /// The counts of all loops together.
+    pub fn sum(&self) -> Counts {
+        self.threads.iter().fold(Counts::default(), |sum, thread| sum.plus(&thread.counts))
+    }
+
+    /// Connections of the loop that was given most, over its even share: 1 is even, the number of loops is all to
+    /// one. `None` for a single loop or without connections.
+    pub fn imbalance(&self) -> Option<f64> {
+        let most = self.threads.iter().map(|thread| thread.counts.accepted).max()?;
+        let sum = self.sum().accepted;
+        let applies = self.threads.len() > 1 && sum > 0;
+        applies.then(|| most as f64 * self.threads.len() as f64 / sum as f64)
+    }
+}
+
+/// What one loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadReport {
+    /// The CPU that it is pinned to.
+    pub cpu: Option<u32>,
     /// Its counts.
     pub counts: Counts,
 }
@@ -193,12 +218,7 @@ impl Server {
         let mut running = Vec::with_capacity(self.roles.len());
         let mut result = Ok(());
         for (thread, role) in self.roles.into_iter().enumerate() {
-            let cpu = match &role {
-                Role::Acceptor { .. } => None,
-                Role::Loop(_) => self.config.cpu_of(thread),
-            };
             let job = Job {
-                cpu,
                 role,
                 config: Arc::clone(&self.config),
                 routes: Arc::clone(&self.routes),
@@ -226,7 +246,6 @@ impl Server {
 }
 
 struct Job {
-    cpu: Option<u32>,
     role: Role,
     config: Arc<Config>,
     routes: Arc<Routes>,
@@ -245,7 +264,7 @@ impl Job {
     }
 
     fn serve(self) -> Result<(), ServerError> {
-        if let Some(cpu) = self.cpu {
+        if let Some(cpu) = self.signal.cpu {
             affinity::set(0, &[cpu]).map_err(|source| ServerError::Cpu { cpu, source })?;
         }
         let ended = match self.role {

@@ -25,6 +25,13 @@ fn every_architecture_answers_and_counts() {
         assert_eq!(sum(|t| t.counts.accepted), 20, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.answers_2xx), 40, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.open), 0, "{}", architecture.name());
+        assert_eq!(report.threads.len(), threads, "an acceptor that only deals is no loop");
+        assert_eq!(report.sum().accepted, 20);
+        match architecture.name() {
+            "reactor" => assert_eq!(report.imbalance(), None),
+            "dispatch" => assert_eq!(report.imbalance(), Some(1.05), "7 of 20 on one of three loops"),
+            _ => assert!((1.0..=3.0).contains(&report.imbalance().unwrap())),
+        }
     }
 }
 
@@ -191,6 +198,8 @@ fn bad_configurations_are_refused_with_a_hint() {
     let taken = start(Server::builder(), config());
     let listen = bind(Config { listen: taken.address, architecture: reactor, ..config() });
     assert!(listen.to_string().contains("hint:"), "{listen}");
-    let server = Server::builder().bind(Config { cpus: vec![100_000], ..config() }).unwrap();
-    assert!(matches!(server.run(), Err(ServerError::Cpu { cpu: 100_000, .. })));
+    let nowhere = bind(Config { cpus: vec![100_000], ..config() });
+    assert!(
+        matches!(nowhere, ServerError::Cpu { cpu: 100_000, .. }) && nowhere.to_string().contains("hint:")
+    );
 }

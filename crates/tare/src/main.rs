@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(*args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Report(args) => commands::report::report(&args),
-        Command::Serve(args) => commands::serve::serve(&args),
+        Command::Serve(args) => commands::serve::serve(*args),
         Command::Recover => commands::recover::recover(),
         Command::Completions { shell } => commands::completions::completions(shell),
     };

@@ -1,12 +1,11 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
 pub mod run;
+pub mod serve;
 pub mod values;
 
 use clap::{Args, Parser, Subcommand};
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use tare_server::architecture::Architecture;
 
 /// Weigh the program, not the machine.
 ///
@@ -54,8 +53,11 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a record as one self-contained HTML page.
     Report(ReportArgs),
-    /// Run the built-in HTTP server.
-    Serve(ServeArgs),
+    /// Run the built-in HTTP server: the reference weight, and a server of files.
+    ///
+    /// Serves until SIGINT or SIGTERM, then answers every request that has arrived, says what each listener was
+    /// given, and ends; a second signal ends it at once.
+    Serve(Box<serve::ServeArgs>),
     /// Stop and restore what killed runs of tare left behind.
     Recover,
     /// Print a completion script for a shell.
@@ -97,21 +99,4 @@ pub struct ReportArgs {
     /// The page to write; by default the record's name with .html, in the current folder. `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// `tare serve`.
-#[derive(Debug, Args)]
-pub struct ServeArgs {
-    /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// Threads, each with a listener of its own [default: one for each CPU it may use].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// How connections are spread over threads: shared-nothing, reactor or dispatch.
-    #[arg(long, value_name = "NAME", default_value = "shared-nothing", value_parser = values::architecture)]
-    pub arch: &'static dyn Architecture,
-    /// CPUs to hold the threads on, as 0-3,8.
-    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
-    pub cpus: Option<values::CpuList>,
 }

@@ -1,35 +1,135 @@
 //! `tare serve`: the built-in server on its own.
 
-use crate::cli::ServeArgs;
+use crate::cli::serve::{ServeArgs, Steer};
 use crate::failure::Failure;
 use crate::{Ended, terminal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process::ExitCode;
-use tare_server::{Config, Server};
+use tare_server::{Config, Limits, Report, Server, Steering, Timeouts};
 
-/// Serves until SIGINT or SIGTERM, then answers what has arrived and ends.
-pub fn serve(args: &ServeArgs) -> Ended {
-    let cpus = args.cpus.clone().map_or_else(Vec::new, |list| list.0);
-    let threads = match (args.threads, cpus.len()) {
-        (Some(threads), _) => threads as usize,
-        (None, 0) => std::thread::available_parallelism().map_or(1, usize::from),
-        (None, pinned) => pinned,
+/// Serves until SIGINT or SIGTERM, then answers what has arrived, says what was done and ends.
+pub fn serve(args: ServeArgs) -> Ended {
+    let config = config(&args);
+    // As many descriptors as may be: each connection is one. What is refused shows as pauses in accepting.
+    tare_sys::process::raise_open_files_limit().ok();
+    let builder = match &args.root {
+        Some(folder) => Server::builder().files(folder).map_err(Failure::usage)?,
+        None => Server::builder().builtin_routes(),
     };
-    let config = Config { architecture: args.arch, threads, cpus, ..Config::new(args.listen) };
-    let server = Server::builder().builtin_routes().bind(config).map_err(Failure::usage)?;
+    let line = setup_line(&config);
+    let server = builder.bind(config).map_err(Failure::usage)?;
     let stop = server.stop_handle();
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::underway)?;
     let handle = signals.handle();
     let watch = std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
+        let mut coming = signals.forever();
+        if coming.next().is_some() {
             stop.stop();
+        }
+        // Whoever asks twice does not want to wait for the slow.
+        if let Some(signal) = coming.next() {
+            signal_hook::low_level::emulate_default_handler(signal).ok();
         }
     });
     // The line that a program which starts this server waits for.
-    terminal::print(&format!("listening on {}\n", server.local_addr())).map_err(Failure::underway)?;
+    let mut begin = format!("listening on {} {line}\n", server.local_addr());
+    if let Some(address) = server.metrics_addr() {
+        begin.push_str(&format!("metrics at http://{address}/metrics\n"));
+    }
+    terminal::print(&begin).map_err(Failure::underway)?;
     let result = server.run().map_err(Failure::underway);
     handle.close();
     watch.join().ok();
-    result.map(|_report| ExitCode::SUCCESS)
+    terminal::print(&end_lines(&result?)).map_err(Failure::underway)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The arguments as the library takes them.
+pub fn config(args: &ServeArgs) -> Config {
+    let (threads, limits, timeouts) = (&args.threads, &args.limits, &args.timeouts);
+    let cpus = threads.cpus.clone().map_or_else(Vec::new, |list| list.0);
+    let count = match (threads.threads, cpus.len()) {
+        (Some(count), _) => count as usize,
+        (None, _) if threads.arch.name() == "reactor" => 1,
+        (None, 0) => std::thread::available_parallelism().map_or(1, usize::from),
+        (None, pinned) => pinned,
+    };
+    Config {
+        architecture: threads.arch,
+        threads: count,
+        cpus,
+        backlog: threads.backlog,
+        connections_max: threads.max_connections as usize,
+        metrics: args.metrics,
+        steering: match threads.steer {
+            Steer::None => Steering::Hash,
+            Steer::IncomingCpu => Steering::IncomingCpu,
+            Steer::Cbpf => Steering::CpuProgram,
+        },
+        defer_accept: threads.defer_accept,
+        busy_poll: threads.busy_poll,
+        limits: Limits {
+            target_bytes: limits.max_target as usize,
+            head_bytes: limits.max_head as usize,
+            fields: limits.max_fields as usize,
+            body_bytes: u64::from(limits.max_body),
+            ..Limits::default()
+        },
+        timeouts: Timeouts {
+            head: timeouts.head_timeout,
+            body: timeouts.body_timeout,
+            write: timeouts.write_timeout,
+            idle: timeouts.idle_timeout,
+            linger: timeouts.linger_timeout,
+            drain: timeouts.drain_timeout,
+        },
+        ..Config::new(args.listen)
+    }
+}
+
+/// `(shared-nothing, epoll, 2 loops on CPUs 0-1)`.
+fn setup_line(config: &Config) -> String {
+    let loops = if config.threads == 1 { "1 loop".to_owned() } else { format!("{} loops", config.threads) };
+    let place = match config.cpus.as_slice() {
+        [] => String::new(),
+        [cpu] => format!(" on CPU {cpu}"),
+        cpus => format!(" on CPUs {}", tare_sys::affinity::format_list(cpus)),
+    };
+    format!("({}, epoll, {loops}{place})", config.architecture.name())
+}
+
+/// What each loop was given: one with far more than its share holds the others' clients up.
+fn end_lines(report: &Report) -> String {
+    let mut text = String::from("loop   CPU  connections      requests   errors  timed out\n");
+    let row = |name: &str, cpu: &str, of: &tare_server::counters::Counts| {
+        let errors = of.answers_4xx + of.answers_5xx;
+        format!(
+            "{name:<5} {cpu:>4} {:>12} {:>13} {errors:>8} {:>10}\n",
+            of.accepted,
+            of.answers(),
+            of.timed_out
+        )
+    };
+    for (i, thread) in report.threads.iter().enumerate() {
+        let cpu = thread.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+        text.push_str(&row(&i.to_string(), &cpu, &thread.counts));
+    }
+    if report.threads.len() > 1 {
+        text.push_str(&row("all", "", &report.sum()));
+    }
+    if let Some(ratio) = report.imbalance() {
+        text.push_str(&format!("the fullest loop was given {ratio:.2} times its share of the connections\n"));
+    }
+    let sum = report.sum();
+    if sum.accept_pauses > 0 {
+        text.push_str(&format!(
+            "accepting paused {} times for want of room: raise --max-connections or the limit on open files\n",
+            sum.accept_pauses
+        ));
+    }
+    if sum.panics > 0 {
+        text.push_str(&format!("{} handlers panicked, each was answered with 500\n", sum.panics));
+    }
+    text
 }

@@ -1,0 +1,191 @@
+//! The arguments of `tare serve`.
+
+use super::values::{self, CpuList};
+use clap::{Args, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tare_server::architecture::Architecture;
+
+/// `tare serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Without --root it serves test bodies:
+  /plaintext  /json     13 and 27 bytes, as the usual comparisons of servers ask for
+  /bytes/N  /status/N   a body of N bytes; that status
+  /spin?ns=N            uses a CPU for N ns                    (a server that computes)
+  /sleep?us=N           blocks its thread for N µs             (a server that calls another)
+  /lock?us=N            uses a CPU for N µs under one mutex    (threads in each other's way)
+  /alloc?kb=N           takes, touches and frees N KiB         (memory)
+  /fsync                waits for the disk
+
+Examples:
+  tare serve --threads 1 --cpus 0            one pinned loop: what one CPU can do
+  tare serve --arch dispatch --threads 2     one acceptor that deals connections out
+  tare serve --root ./public --listen 0.0.0.0:8080 --metrics 127.0.0.1:9090")]
+pub struct ServeArgs {
+    /// Address and port to listen on; port 0 takes a free one, which is printed.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Serve the files of this folder instead of the test bodies.
+    ///
+    /// With ranges, conditional requests, index.html, and NAME.br or NAME.gz beside a file for clients that take
+    /// them. Nothing outside the folder can be reached, links included.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Serve the server's own counts at /metrics on this address, as Prometheus text.
+    ///
+    /// By a thread of its own, so that a server that is full can still be read.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    #[command(flatten)]
+    pub timeouts: TimeoutArgs,
+}
+
+/// Threads, and how they get their connections.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Threads and connections")]
+pub struct ThreadArgs {
+    /// Event loops [default: one for each CPU of --cpus, else for each that this process may use].
+    ///
+    /// More than there are CPUs only makes them wait for each other.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Hold the threads on these CPUs, as 0-3,8: the first on the first, and so on round.
+    ///
+    /// A pinned loop keeps its caches, and its cost is comparable between runs. Where others run on the same CPUs
+    /// it waits for them, even if another CPU is free.
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
+    pub cpus: Option<CpuList>,
+    /// How connections are spread over threads: shared-nothing, reactor or dispatch.
+    ///
+    /// shared-nothing: each loop has a listener of its own (SO_REUSEPORT), nothing is handed over; the kernel deals
+    /// by hash, so that few connections may fall unevenly. reactor: one loop, the least there is. dispatch: one more
+    /// thread accepts and deals out in turn; even counts, for a queue and a wake-up each.
+    #[arg(long, value_name = "NAME", default_value = "shared-nothing", value_parser = values::architecture)]
+    pub arch: &'static dyn Architecture,
+    /// How the kernel chooses among the listeners of shared-nothing (cbpf and incoming-cpu need --cpus).
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    pub steer: Steer,
+    /// Hand a connection over only when its first bytes are there, or after TIME, in whole seconds.
+    ///
+    /// Saves a wake-up for each connection where clients speak first and connections are short. No gain for long
+    /// ones; a client that only connects is seen late.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::duration)]
+    pub defer_accept: Duration,
+    /// After each event, look for more for up to TIME before sleeping.
+    ///
+    /// Takes the wake-up (20 µs and more on a virtual machine) off the latency of few connections. It costs CPU
+    /// time while requests come further apart than a loop needs to answer, and nothing at saturation or when
+    /// nothing comes for TIME. 50us to 1ms are useful; never with more threads than CPUs.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::duration)]
+    pub busy_poll: Duration,
+    /// Connections that may wait to be accepted, per listener; the kernel caps it at net.core.somaxconn.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    pub backlog: u32,
+    /// Open connections over all threads; one more is answered with 503.
+    ///
+    /// Also bounded by the limit on open files, which is raised as far as it may be.
+    #[arg(long, value_name = "N", default_value_t = 65_536,
+          value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    pub max_connections: u32,
+}
+
+/// How the kernel deals connections to listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Steer {
+    /// By the hash of the addresses: even in the mean.
+    None,
+    /// To the listener of the CPU that handles their packets (SO_INCOMING_CPU): no packet crosses CPUs, where the
+    /// network card spreads connections evenly.
+    IncomingCpu,
+    /// The same by a small program for all listeners (SO_ATTACH_REUSEPORT_CBPF): also for CPUs without a listener,
+    /// and on kernels before 6.1.
+    Cbpf,
+}
+
+/// Bounds on a request.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits on a request")]
+pub struct LimitArgs {
+    /// Longest head (request line and fields), in bytes; 431 beyond. Bounds what one silent client can hold.
+    #[arg(long, value_name = "BYTES", default_value_t = 16 * 1024,
+          value_parser = clap::value_parser!(u32).range(64..=1024 * 1024))]
+    pub max_head: u32,
+    /// Longest request-target (path and query), in bytes; 414 beyond.
+    #[arg(long, value_name = "BYTES", default_value_t = 8 * 1024,
+          value_parser = clap::value_parser!(u32).range(1..=1024 * 1024))]
+    pub max_target: u32,
+    /// Most header fields; 431 beyond. Each one that is sent costs time to read.
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=tare_server::FIELDS_MAX as i64))]
+    pub max_fields: u32,
+    /// Longest body, decoded, in bytes; 413 beyond. A body is kept in memory until it is complete.
+    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024,
+          value_parser = clap::value_parser!(u32).range(0..=1024 * 1024 * 1024))]
+    pub max_body: u32,
+}
+
+/// How long to wait for a peer.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Timeouts (kept to about half a second)")]
+pub struct TimeoutArgs {
+    /// From the first byte of a head to its last; 408. Against clients that drip their headers.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::positive_duration)]
+    pub head_timeout: Duration,
+    /// From the end of a head to the end of the body; 408.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
+    pub body_timeout: Duration,
+    /// For the client to take 16 KiB of an answer. Against clients that read as slowly as they can.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
+    pub write_timeout: Duration,
+    /// Between an answer and the next request. Longer than your proxy's, or it will use closed connections.
+    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = values::positive_duration)]
+    pub idle_timeout: Duration,
+    /// For the client to close after the last answer; what it still sends is thrown away.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
+    pub linger_timeout: Duration,
+    /// For everything under way when the server is stopped.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::positive_duration)]
+    pub drain_timeout: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let config = crate::commands::serve::config(&Only::parse_from(["serve"]).args);
+        let own = tare_server::Config::new("127.0.0.1:8080".parse().unwrap());
+        assert_eq!((config.limits, config.timeouts), (own.limits, own.timeouts));
+        assert_eq!((config.backlog, config.connections_max), (own.backlog, own.connections_max));
+        assert_eq!((config.steering, config.defer_accept), (own.steering, own.defer_accept));
+        assert_eq!((config.busy_poll, config.architecture.name()), (own.busy_poll, own.architecture.name()));
+    }
+
+    #[test]
+    fn every_option_says_what_it_is_good_for() {
+        let mut cli = Cli::command();
+        let serve = cli.find_subcommand_mut("serve").unwrap();
+        for argument in serve.get_arguments().filter(|a| a.get_id() != "help" && a.get_id() != "color") {
+            let help = argument.get_long_help().or(argument.get_help()).unwrap_or_default().to_string();
+            assert!(help.len() > 40, "--{}: {help:?}", argument.get_id());
+        }
+        let help = serve.render_long_help().to_string();
+        for architecture in tare_server::architecture::ARCHITECTURES {
+            assert!(help.contains(architecture.name()), "{}", architecture.name());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `tare serve`, the real binary: what it says, what it serves, and how it ends.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// A running `tare serve` and what it prints.
+struct Serve {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    first_line: String,
+    address: SocketAddr,
+}
+
+impl Serve {
+    fn start(arguments: &[&str]) -> Serve {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tare"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut first_line = String::new();
+        output.read_line(&mut first_line).unwrap();
+        let address = first_line.split(' ').nth(2).and_then(|word| word.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("{arguments:?} printed {first_line:?}"));
+        Serve { child, output, first_line, address }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    /// Ends it with SIGTERM; what it printed after the first line.
+    fn stop(mut self) -> String {
+        self.signal("TERM");
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        rest
+    }
+
+    fn get(&self, path: &str) -> String {
+        ask(self.address, path)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn ask(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn it_says_what_it_is_and_at_the_end_what_it_did() {
+    for (arch, threads, loops) in
+        [("reactor", "1", "1 loop)"), ("shared-nothing", "2", "2 loops)"), ("dispatch", "2", "2 loops)")]
+    {
+        let server = Serve::start(&["--arch", arch, "--threads", threads]);
+        assert!(server.first_line.contains(&format!("({arch}, epoll, {loops}")), "{}", server.first_line);
+        for _ in 0..6 {
+            assert!(server.get("/plaintext").ends_with("\r\n\r\nHello, World!"));
+        }
+        assert!(server.get("/nothing").starts_with("HTTP/1.1 404 "));
+        let said = server.stop();
+        let last = said.lines().rfind(|line| line.starts_with(if threads == "1" { "0" } else { "all" }));
+        let numbers: Vec<&str> = last.unwrap().split_whitespace().rev().take(4).collect();
+        assert_eq!(numbers, ["0", "1", "7", "7"], "{said}");
+        assert_eq!(said.contains("the fullest loop was given"), threads == "2", "{said}");
+    }
+}
+
+#[test]
+fn a_folder_is_served_instead_of_the_test_bodies_and_counts_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "<p>hello").unwrap();
+    let root = folder.path().to_str().unwrap();
+    let mut server = Serve::start(&["--root", root, "--metrics", "127.0.0.1:0", "--threads", "1"]);
+    let mut second_line = String::new();
+    server.output.read_line(&mut second_line).unwrap();
+    let metrics = second_line.trim().strip_prefix("metrics at http://").unwrap();
+    let metrics = metrics.strip_suffix("/metrics").unwrap().parse().unwrap();
+    assert!(server.get("/").ends_with("\r\n\r\n<p>hello"));
+    assert!(server.get("/plaintext").starts_with("HTTP/1.1 404 "));
+    assert!(server.get("/spin?ns=1").starts_with("HTTP/1.1 404 "), "no way to spend its time");
+    support::eventually("the answers are counted", || {
+        let text = ask(metrics, "/metrics");
+        text.contains("\ntare_serve_answers_2xx_total{thread=\"0\"} 1\n")
+            && text.contains("\ntare_serve_answers_4xx_total{thread=\"0\"} 2\n")
+    });
+}
+
+#[test]
+fn every_option_reaches_the_server() {
+    let server = Serve::start(&[
+        "--cpus=0",
+        "--threads=2",
+        "--steer=cbpf",
+        "--defer-accept=1s",
+        "--busy-poll=50us",
+        "--backlog=16",
+        "--max-connections=2",
+        "--max-head=200",
+        "--max-target=50",
+        "--max-fields=3",
+        "--max-body=10",
+        "--head-timeout=300ms",
+        "--body-timeout=300ms",
+        "--write-timeout=1s",
+        "--idle-timeout=300ms",
+        "--linger-timeout=300ms",
+        "--drain-timeout=1s",
+    ]);
+    assert!(server.first_line.contains("2 loops on CPU 0)"), "{}", server.first_line);
+    let exchange = |request: &str| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap_or("silence").to_owned()
+    };
+    let long = "x".repeat(300);
+    for (request, status) in [
+        (format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", &long[..60]), "414"),
+        (format!("GET / HTTP/1.1\r\nHost: h\r\nA: {long}\r\n\r\n"), "431"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nA: a\r\nB: b\r\nC: c\r\n\r\n".to_owned(), "431"),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n".to_owned(), "413"),
+        ("GET / HTTP/1.1\r\nHost:".to_owned(), "408"),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\na".to_owned(), "408"),
+        ("GET /status/204 HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), "204"),
+    ] {
+        assert_eq!(exchange(&request), status, "{request:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_served() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (arguments, told) in [
+        (vec!["--root", "/etc/passwd"], "must be a folder"),
+        (vec!["--cpus", "4000"], "cannot pin a thread to CPU 4000"),
+        (vec!["--steer", "cbpf"], "give CPUs"),
+        (vec!["--arch", "reactor", "--threads", "2"], "shared-nothing has as many"),
+        (vec!["--metrics", &taken], "cannot listen on"),
+        (vec!["--listen", &taken], "cannot listen on"),
+        (vec!["--max-fields", "129"], "129"),
+        (vec!["--idle-timeout", "0"], "longer than 0"),
+        (vec!["--arch", "none"], "there are shared-nothing, reactor, dispatch"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tare")).arg("serve").args(&arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(told) && said.trim_end().lines().count() == 1, "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut server = Serve::start(&["--threads", "1", "--drain-timeout", "1h", "--write-timeout", "1h"]);
+    let mut deaf = TcpStream::connect(server.address).unwrap();
+    deaf.write_all(b"GET /bytes/100000000 HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    deaf.read_exact(&mut [0; 100]).unwrap();
+    server.signal("INT");
+    support::eventually("nobody new is taken in", || TcpStream::connect(server.address).is_err());
+    assert!(server.child.try_wait().unwrap().is_none(), "an answer is under way");
+    server.signal("INT");
+    let status = server.child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+}
