@@ -239,13 +239,15 @@ impl Drive<'_> {
         for trial in 0..level.trials {
             let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
             observers.calibrate_idle(CALIBRATION);
-            generator.cut();
+            // The requests are counted inside the observers' window: their look at everybody else on the machine,
+            // which takes milliseconds before the window opens and after it has closed, is in no rate.
             observers.begin();
+            generator.cut();
             running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
                 Some(live_rate(&generator, seconds, &mut answered))
             })?;
-            let observation = observers.end();
             let sample = generator.cut();
+            let observation = observers.end();
             sut.check_alive()?;
             self.keep(sample, observation, running)?;
         }
