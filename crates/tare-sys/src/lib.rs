@@ -14,3 +14,4 @@ pub mod process;
 pub mod slack;
 pub mod steer;
 pub mod time;
+pub mod uring;
