@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use tare_record::metric::Subject;
 use tare_record::metrics::groups;
 use tare_record::observation::Role;
+use tare_record::trial::Measure;
 
 /// Above this share the residual is printed.
 pub(crate) const OPEN: f64 = 0.01;
@@ -16,6 +17,10 @@ pub(crate) const NO_VERDICT: f64 = 0.05;
 
 /// A difference below this share of a CPU is no gap: 1 % of nearly nothing is the stamps' own error.
 const FLOOR_CPUS: f64 = 0.1;
+
+/// The edges of a window are read within about a millisecond, so that the books of a shorter one than this
+/// cannot close to [`OPEN`] however right they are: they are not checked.
+pub(crate) const CHECKED_S_MIN: f64 = 0.1;
 
 /// Two sides of one check, in seconds; sums over windows stay signed, so that edges cancel and gaps do not.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,23 +49,31 @@ pub(crate) fn balances(
     readings: &Readings,
     threads: &[Thread],
     cpus: &BTreeMap<u32, Cpu>,
+    workload: &Measure,
 ) -> BTreeMap<String, Balance> {
     let mut balances = BTreeMap::new();
-    for (cpu, books) in cpus {
+    // Each run of a program has other thread numbers; its first thread is the first of every run.
+    let is_run = matches!(workload, Measure::Command(_));
+    let name_of = |place: usize, thread: &Thread| match is_run {
+        true => format!("{}/#{place}", thread.name),
+        false => thread.label(),
+    };
+    for (cpu, books) in cpus.iter().filter(|(_, books)| books.wall_s >= CHECKED_S_MIN) {
         let ours_s = books.ran_s.sut + books.ran_s.load;
         if let Some(difference_s) = books.imbalance_s().filter(|_| ours_s > 0.0) {
             let balance = Balance { difference_s, base_s: books.wall_s, surplus_only: false };
             balances.insert(format!("cpu {cpu}"), balance);
         }
     }
-    for thread in threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load)) {
+    let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
+    for (place, thread) in ours.enumerate() {
         if let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) {
             let difference_s = thread.run_s + queue_s - thread.wall_s;
             let balance = Balance { difference_s, base_s: thread.wall_s, surplus_only: true };
-            balances.insert(thread.label(), balance);
+            balances.insert(name_of(place, thread), balance);
         }
     }
-    if let Some(balance) = group_balance(readings, threads) {
+    if let Some(balance) = group_balance(readings, threads).filter(|_| readings.wall_s() >= CHECKED_S_MIN) {
         balances.insert("cgroup".to_owned(), balance);
     }
     balances

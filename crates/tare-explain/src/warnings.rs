@@ -3,7 +3,7 @@
 use crate::books::Books;
 use crate::cost::Basis;
 use crate::limit::{ERROR_SHARE_MAX, Limit};
-use crate::residual::{NO_VERDICT, OPEN};
+use crate::residual::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::rules::too_noisy::NOISE_LN;
 use crate::trend;
 use tare_record::Missing;
@@ -34,6 +34,7 @@ enum Caution<'a> {
     TooNoisy { half_ln: f64 },
     FewRequests { count: f64 },
     ShortWindow { seconds: f64 },
+    RunsUnchecked { seconds: f64 },
     CouldNotJudge { causes: String, missing: &'a Missing },
 }
 
@@ -60,6 +61,7 @@ impl Caution<'_> {
             Caution::TooNoisy { .. } => "too-noisy",
             Caution::FewRequests { .. } => "low-requests",
             Caution::ShortWindow { .. } => "short-window",
+            Caution::RunsUnchecked { .. } => "books-unchecked",
             Caution::CouldNotJudge { .. } => "could-not-judge",
         }
     }
@@ -109,6 +111,10 @@ impl Caution<'_> {
             Caution::ShortWindow { seconds } => format!(
                 "the shortest window is {seconds:.2} s: run and wait step at the kernel's ticks and quota periods"
             ),
+            Caution::RunsUnchecked { seconds } => format!(
+                "a run lasts {:.1} ms: too short for the books of the CPUs to be checked against each other",
+                1e3 * seconds
+            ),
             Caution::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
     }
@@ -139,6 +145,9 @@ impl Caution<'_> {
             Caution::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
             Caution::FewRequests { .. } => "take longer trials (-d) or a higher rate",
             Caution::ShortWindow { .. } => "take trials of a second or more (-d)",
+            Caution::RunsUnchecked { .. } => {
+                "gross is right; for net, weigh a longer run of it (more input, or a loop of runs: -- sh -c '...')"
+            }
             Caution::SutUnseen(missing) | Caution::ClockMissing(missing) => &missing.remedy,
             Caution::NetMissing(missing) | Caution::CouldNotJudge { missing, .. } => &missing.remedy,
         };
@@ -162,6 +171,11 @@ pub(crate) fn warnings(books: &Books, limit: Limit, unjudged: &[(Missing, Vec<Ca
         let (failed, runs) = books.failed_runs();
         if failed > 0 {
             cautions.push(Caution::RunsFailed { failed, runs });
+        }
+        if let Some(seconds) =
+            crate::command::mean_s(&books.asked.pool).filter(|run_s| *run_s < CHECKED_S_MIN)
+        {
+            cautions.push(Caution::RunsUnchecked { seconds });
         }
     }
     common(books, &mut cautions);

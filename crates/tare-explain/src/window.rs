@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
         let allotment = |role, planned| Allotment::of(role, &threads, &cpus, &throttled, planned, wall_s);
         let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
         let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
-        let balances = residual::balances(&readings, &threads, &cpus);
+        let balances = residual::balances(&readings, &threads, &cpus, &trial.sample);
         let clocks_hz = clocks(&readings, observation, &cpus);
         cpus::take_steal_out_of_run(&mut cpus);
         let mut window = Window {

@@ -84,3 +84,20 @@ fn a_run_too_short_to_be_seen_is_judged_by_its_rusage() {
     assert_eq!(outcome.limit, Cause::ProgramCpuBound, "by rusage");
     assert!(outcome.valid && matches!(outcome.net, NetOrMissing::Missing(_)));
 }
+
+#[test]
+fn the_books_of_a_run_of_milliseconds_are_not_held_against_it() {
+    let open = |seconds: f64| {
+        let threads = vec![program(0.6, 0.0)];
+        let scene = Scene { seconds, threads, hidden: 0.3, ..Scene::default() };
+        explain(&commands(&[(seconds, 0, scene.clone()), (seconds, 0, scene.clone()), (seconds, 0, scene)]))
+    };
+    let long = open(2.0);
+    assert!(!long.valid && long.ledger.residual_ratio.unwrap() > 0.29);
+    let short = open(0.003);
+    assert!(short.valid, "{:#?}", short.warnings);
+    assert!(!short.ledger.residuals.contains_key("cpu 0"), "missing, not zero: {:?}", short.ledger.residuals);
+    assert!(short.warnings.iter().any(|warning| warning.id == "books-unchecked"));
+    // Every run has its own thread numbers; they are one program's first thread.
+    assert_eq!(short.ledger.residuals.len(), 1, "{:?}", short.ledger.residuals);
+}

@@ -8,6 +8,8 @@ use tare_lab::progress::{Event, Progress, Silent};
 
 /// Plain lines of live figures come at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
+/// Finished trials are told at most this often: a short program has hundreds of them.
+const DONE_EVERY: Duration = Duration::from_millis(500);
 
 /// The progress display that fits where standard error goes.
 pub fn display(quiet: bool) -> Box<dyn Progress> {
@@ -16,7 +18,7 @@ pub fn display(quiet: bool) -> Box<dyn Progress> {
     } else if std::io::stderr().is_terminal() {
         Box::new(Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))))
     } else {
-        Box::new(Lines { last_live: Instant::now() })
+        Box::new(Lines { last_live: Instant::now(), last_done: None })
     }
 }
 
@@ -50,6 +52,7 @@ impl Drop for Bar {
 
 struct Lines {
     last_live: Instant,
+    last_done: Option<Instant>,
 }
 
 impl Progress for Lines {
@@ -64,6 +67,10 @@ impl Progress for Lines {
                 }
             }
             Event::TrialDone { seq, value, unit } => {
+                if self.last_done.is_some_and(|at| at.elapsed() < DONE_EVERY) {
+                    return;
+                }
+                self.last_done = Some(Instant::now());
                 let value = match (value, unit) {
                     (None, _) => "not counted".to_string(),
                     (Some(seconds), "s") => format!("{seconds:.4} s"),

@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Busy, Quota, Server, Tare, alone, number};
+use support::{Busy, Quota, Server, Tare, alone, in_good_weather, number};
 
 /// How much may be missing in the books before a figure is printed with a warning.
 const RESIDUAL_MAX: f64 = 0.01;
@@ -120,17 +120,6 @@ fn error_page(server: &Server) {
     assert_eq!(result["valid"], false);
     assert_eq!(code, 4);
     assert!(number(&result, "/requests/errors/status") > 0.0);
-}
-
-/// A shared machine has bad half-minutes, in which a hypervisor takes what no book here can show. A case may be
-/// measured three times; what must not be is that it never comes out right. Each failure is printed.
-fn in_good_weather(case: impl Fn()) {
-    for _ in 0..2 {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&case)).is_ok() {
-            return;
-        }
-    }
-    case();
 }
 
 macro_rules! cases {

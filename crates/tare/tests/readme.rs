@@ -4,7 +4,7 @@
 mod support;
 
 use std::process::{Command, Stdio};
-use support::{Server, alone, eventually};
+use support::{Server, alone, eventually, in_good_weather};
 
 /// How the README runs tare on a fresh machine; here the binary that the tests built does.
 const FROM_SOURCE: &str = "cargo run --release -p tare --";
@@ -67,11 +67,14 @@ fn every_command_runs() {
         } else if server.is_none() {
             server = Some(Server::nginx_at(PORT));
         }
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
-        shell.env("PATH", &path).env("TARE_STATE_DIR", state.path());
+        let shell = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
+            shell.env("PATH", &path).env("TARE_STATE_DIR", state.path());
+            shell
+        };
         if serves {
-            let mut child = shell.stdout(Stdio::null()).process_group_leader().spawn().unwrap();
+            let mut child = shell().stdout(Stdio::null()).process_group_leader().spawn().unwrap();
             let answered = std::panic::catch_unwind(|| {
                 eventually("tare serve answers", || support::answers(([127, 0, 0, 1], PORT).into()));
             });
@@ -79,15 +82,11 @@ fn every_command_runs() {
             assert!(answered.is_ok(), "{command}");
             continue;
         }
-        let mut output = shell.output().unwrap();
-        // 4 is a result that is not valid: the machine had a bad moment. Not three times in a row, though.
-        for _ in 0..2 {
-            if output.status.code() == Some(4) {
-                output = shell.output().unwrap();
-            }
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command}: {}\n{said}", output.status);
+        in_good_weather(|| {
+            let output = shell().output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{command}: {}\n{said}", output.status);
+        });
     }
 }
 

@@ -4,7 +4,7 @@
 mod support;
 
 use std::process::{Command, Stdio};
-use support::{Server, Tare, alive, alone, children, eventually, free_port, number};
+use support::{Server, Tare, alive, alone, children, descendants, eventually, free_port, number};
 
 fn path(tare: &Tare, name: &str) -> String {
     tare.state.path().join(name).to_str().unwrap().to_string()
@@ -183,83 +183,6 @@ fn two_runs_do_not_pin_the_same_server() {
     assert_eq!(second.status.code(), Some(2), "{said}");
     assert!(said.contains("another run"), "{said}");
     assert_eq!(affinity(worker), "0", "the first has put it back");
-}
-
-fn descendants(pid: u32) -> Vec<u32> {
-    let direct = children(pid);
-    let deeper: Vec<u32> = direct.iter().flat_map(|child| descendants(*child)).collect();
-    direct.into_iter().chain(deeper).collect()
-}
-
-#[test]
-fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
-    let _alone = alone();
-    let server = Server::nginx();
-    let mut ratios = [0; 3].map(|_| switches_against_pidstat(&server.url("/")));
-    ratios.sort_by(f64::total_cmp);
-    // The two windows differ by some tenths of a second; the middle of three does not hang on those.
-    assert!((ratios[1] - 1.0).abs() < 0.05, "tare's switches over pidstat's: {ratios:?}");
-}
-
-/// One run of wrk, checked for what is found about it; its switches per second as tare tells them over pidstat's.
-fn switches_against_pidstat(url: &str) -> f64 {
-    let load = format!("wrk -t8 -c64 -d5s {url}");
-    let tare = Tare::new();
-    let child = tare
-        .command()
-        .args([
-            "run",
-            "-q",
-            "--json",
-            "--no-levels",
-            "--trials",
-            "1",
-            "--load-cpus",
-            "1",
-            "--load",
-            &load,
-            url,
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let wrk = std::cell::Cell::new(0);
-    eventually("wrk runs", || {
-        let found = descendants(child.id()).into_iter().find(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "wrk")
-        });
-        wrk.set(found.unwrap_or(0));
-        found.is_some()
-    });
-    // tare's window opens when the generator has settled and its idle periods are known, and ends with it.
-    std::thread::sleep(std::time::Duration::from_millis(600));
-    let pidstat = Command::new("pidstat")
-        .args(["-wt", "-p", &wrk.get().to_string(), "4", "1"])
-        .env("LC_ALL", "C")
-        .output()
-        .expect("pidstat is installed by .ci/run");
-    let pidstat = String::from_utf8(pidstat.stdout).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(result["limit"], "load-generator-bound", "{result:#}");
-    assert_eq!(result["gross_is"], "lower-bound");
-    let findings = result["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|finding| finding["cause"] == "oversubscribed"), "{findings:#?}");
-    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
-    assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
-    let ours: f64 = threads.iter().map(|t| number(t, "/voluntary_hz") + number(t, "/involuntary_hz")).sum();
-    // Rows of threads: "Average: UID TGID TID cswch/s nvcswch/s Command", TGID "-" for threads.
-    let theirs: f64 = pidstat
-        .lines()
-        .filter(|line| line.starts_with("Average:") && line.contains("|__"))
-        .map(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap()
-        })
-        .sum();
-    assert!(theirs > 0.0, "{pidstat}");
-    println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {:.3}", ours / theirs);
-    ours / theirs
 }
 
 #[test]

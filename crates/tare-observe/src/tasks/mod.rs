@@ -302,8 +302,9 @@ fn report_watched<'t>(
     let switches = parsed(of(Source::Status), parse_status_switches);
     let voluntary = from_origin(column(&switches, |(voluntary, _)| *voluntary));
     let involuntary = from_origin(column(&switches, |(_, involuntary)| *involuntary));
-    book.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), ends(voluntary));
-    book.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), ends(involuntary));
+    let kept = |switches: Vec<Sample>| if series { switches } else { ends(switches) };
+    book.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), kept(voluntary));
+    book.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), kept(involuntary));
     report_doing(watched, of(Source::Syscall), subject, book);
 }
 

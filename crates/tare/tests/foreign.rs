@@ -1,0 +1,119 @@
+//! Somebody else's generator gets the same books as the SUT, checked against an instrument that is not ours.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use support::{Server, Tare, alone, descendants, eventually, number};
+use tare_record::metric::Subject;
+use tare_record::metrics::tasks;
+use tare_record::observation::{Observation, Role, Sample};
+use tare_sys::time::monotonic_ns;
+
+#[test]
+fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let url = server.url("/");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrk.tare");
+    let load = format!("wrk -t8 -c64 -d6s {url}");
+    let tare = Tare::new();
+    let mut command = tare.command();
+    command.args([
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "--trials",
+        "1",
+        "--load-cpus",
+        "1",
+        "--load",
+        &load,
+    ]);
+    let child = command.arg("-o").arg(&path).arg(&url).stdout(Stdio::piped()).spawn().unwrap();
+    let wrk = std::cell::Cell::new(0);
+    eventually("wrk runs", || {
+        let found = descendants(child.id()).into_iter().find(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "wrk")
+        });
+        wrk.set(found.unwrap_or(0));
+        found.is_some()
+    });
+    let (theirs, seconds) = pidstat_switches(wrk.get(), 4);
+    let output = child.wait_with_output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["limit"], "load-generator-bound", "{result:#}");
+    assert_eq!(result["gross_is"], "lower-bound");
+    let findings = result["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["cause"] == "oversubscribed"), "{findings:#?}");
+    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
+    assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
+
+    // wrk's rate of switches moves by a factor of three within a run, so both are read over the same seconds.
+    let record = tare_record::store::read(&path).unwrap();
+    let observation = &record.trials[0].observation;
+    let ours = switches_of(observation, &seconds);
+    let ratio = ours / theirs;
+    println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {ratio:.3}");
+    assert!((ratio - 1.0).abs() < 0.05, "tare {ours}, pidstat {theirs} over {seconds:?}");
+    // What is printed is what the record holds, over the whole of it.
+    let printed: f64 =
+        threads.iter().map(|t| number(t, "/voluntary_hz") + number(t, "/involuntary_hz")).sum();
+    let whole = switches_of(observation, &(observation.begin_ns..observation.end_ns));
+    assert!((printed / whole - 1.0).abs() < 0.01, "printed {printed}, recorded {whole}");
+}
+
+/// Switches per second of all threads of a process as pidstat tells them, over `seconds` whole seconds, and the
+/// stretch of CLOCK_MONOTONIC that those were. The first second only starts the stretch.
+fn pidstat_switches(pid: u32, seconds: u32) -> (f64, std::ops::Range<u64>) {
+    let count = (seconds + 1).to_string();
+    let mut pidstat = Command::new("stdbuf")
+        .args(["-oL", "pidstat", "-wt", "-p", &pid.to_string(), "1", &count])
+        .env("LC_ALL", "C")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pidstat is installed by .ci/run");
+    let (mut told, mut total, mut stretch) = (0, 0.0, 0..0);
+    for line in BufReader::new(pidstat.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Each report begins with a head; rows of threads: "TIME UID TGID TID cswch/s nvcswch/s |__Command".
+        if line.contains("cswch/s") {
+            told += 1;
+            match told {
+                1 => stretch.start = monotonic_ns(),
+                count if count <= seconds + 1 => stretch.end = monotonic_ns(),
+                _ => {}
+            }
+        } else if (2..=seconds + 1).contains(&told) && line.contains("|__") && !line.starts_with("Average") {
+            total += fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap();
+        }
+    }
+    pidstat.wait().unwrap();
+    assert!(total > 0.0 && told > seconds, "{told} reports");
+    (total / f64::from(seconds), stretch)
+}
+
+/// Switches per second of the generator's threads in a record, between two instants.
+fn switches_of(observation: &Observation, stretch: &std::ops::Range<u64>) -> f64 {
+    let of_load = |subject: &Subject| matches!(subject, Subject::Task(at) if observation.tasks[*at as usize].role == Role::Load);
+    let switches = [tasks::VOLUNTARY_SWITCHES.id, tasks::INVOLUNTARY_SWITCHES.id];
+    let columns = observation.columns.iter();
+    let columns = columns.filter(|c| switches.contains(&c.metric.as_str()) && of_load(&c.subject));
+    let grown: f64 =
+        columns.map(|c| value_at(&c.samples, stretch.end) - value_at(&c.samples, stretch.start)).sum();
+    grown * 1e9 / (stretch.end - stretch.start) as f64
+}
+
+/// A counter at an instant, on a straight line between the readings around it.
+fn value_at(samples: &[Sample], at_ns: u64) -> f64 {
+    let after = samples.partition_point(|sample| sample.at_ns <= at_ns);
+    let (Some(one), Some(other)) = (samples.get(after.wrapping_sub(1)), samples.get(after)) else {
+        return if after == 0 { samples[0].value } else { samples[samples.len() - 1].value };
+    };
+    let share = (at_ns - one.at_ns) as f64 / (other.at_ns - one.at_ns) as f64;
+    one.value + share * (other.value - one.value)
+}
