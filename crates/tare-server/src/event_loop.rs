@@ -96,7 +96,9 @@ impl<B: Backend> EventLoop<B> {
                 self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
                 match happening {
                     Happening::Ready(place) => self.drive(place),
-                    Happening::Intake => self.take_in(),
+                    Happening::Intake => {
+                        self.take_in();
+                    }
                     Happening::Woken => {
                         self.signal.waker.drain();
                     }
@@ -140,13 +142,15 @@ impl<B: Backend> EventLoop<B> {
         self.signal.counters.publish(&self.engine.counts);
     }
 
-    fn take_in(&mut self) {
+    /// Takes in what waits in the intake; whether nothing is left there.
+    fn take_in(&mut self) -> bool {
         for _ in 0..ACCEPTS_MAX {
             if self.peers.len() >= self.connections_max + TURNED_AWAY_MAX {
-                return self.pause_accepting();
+                self.pause_accepting();
+                return false;
             }
             let accepted = match &self.intake {
-                None => return,
+                None => return true,
                 Some(Intake::Listener(listener)) => net::accept(listener),
                 Some(Intake::Queue(queue)) => {
                     // Drained before the queue is emptied: what comes in between wakes again.
@@ -156,17 +160,21 @@ impl<B: Backend> EventLoop<B> {
             };
             match accepted {
                 Ok(fd) => self.admit(fd),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 // The peer gave up while it waited.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Out of descriptors or memory: trying at once would spin.
-                Err(_) => return self.pause_accepting(),
+                Err(_) => {
+                    self.pause_accepting();
+                    return false;
+                }
             }
         }
         // Level-triggered listeners tell again; a queue's eventfd was drained.
         if let Some(Intake::Queue(queue)) = &self.intake {
             let _ = queue.waker.wake();
         }
+        false
     }
 
     fn pause_accepting(&mut self) {
@@ -383,8 +391,18 @@ impl<B: Backend> EventLoop<B> {
             return self.close(place);
         }
         // Silence between requests is no fault: the connection ends without a word. A request that was begun is
-        // answered.
-        self.engine.counts.timed_out += u64::from(peer.patience != Patience::Idle);
+        // answered, also one that came since the loop last heard of anything.
+        if peer.patience == Patience::Idle {
+            let before = self.engine.counts.received_bytes;
+            peer.readable = true;
+            self.drive(place);
+            if self.engine.counts.received_bytes != before {
+                return;
+            }
+        } else {
+            self.engine.counts.timed_out += 1;
+        }
+        let Some(peer) = self.peers.get(place) else { return };
         peer.connection.time_out(&mut self.output, &mut self.engine);
         match self.send_output(place) {
             true => self.drive(place),
@@ -398,22 +416,18 @@ impl<B: Backend> EventLoop<B> {
             self.engine.draining = true;
             self.drain_until_ns = self.now_ns.saturating_add(self.config.timeouts.drain.as_nanos() as u64);
         }
-        if let Some(intake) = &self.intake {
+        if self.intake.is_some() && self.accept_paused_until_ns.is_none() {
             // All that the kernel has accepted is taken in: closing a listener resets what waits in its queue.
-            let queue = match intake {
-                Intake::Listener(_) => None,
-                Intake::Queue(queue) => Some(Arc::clone(queue)),
-            };
-            let before = self.peers.len();
-            self.take_in();
-            let emptied = self.peers.len() == before || self.accept_paused_until_ns.is_some();
-            if emptied && queue.is_none_or(|q| q.is_finished()) {
+            let emptied = self.take_in();
+            let more_may_come = matches!(&self.intake, Some(Intake::Queue(queue)) if !queue.is_finished());
+            if emptied && !more_may_come {
                 self.intake = None;
             }
             // What arrived before the end is answered; what is at rest after that is closed.
             self.visit_all();
         }
-        let over = self.intake.is_none() && (self.peers.len() == 0 || self.now_ns >= self.drain_until_ns);
+        let done = self.intake.is_none() && self.peers.len() == 0;
+        let over = done || self.now_ns >= self.drain_until_ns;
         if over {
             self.publish();
         }

@@ -3,70 +3,11 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead, Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
-
-/// A running `tare serve` and what it prints.
-struct Serve {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    first_line: String,
-    address: SocketAddr,
-}
-
-impl Serve {
-    fn start(arguments: &[&str]) -> Serve {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tare"))
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut first_line = String::new();
-        output.read_line(&mut first_line).unwrap();
-        let address = first_line.split(' ').nth(2).and_then(|word| word.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("{arguments:?} printed {first_line:?}"));
-        Serve { child, output, first_line, address }
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
-    }
-
-    /// Ends it with SIGTERM; what it printed after the first line.
-    fn stop(mut self) -> String {
-        self.signal("TERM");
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).unwrap();
-        assert!(self.child.wait().unwrap().success());
-        rest
-    }
-
-    fn get(&self, path: &str) -> String {
-        ask(self.address, path)
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-fn ask(address: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
+use support::serving::{Serve, ask};
 
 #[test]
 fn it_says_what_it_is_and_at_the_end_what_it_did() {

@@ -1,0 +1,67 @@
+//! The real `tare serve` on a free port.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// A running `tare serve` and what it prints.
+pub struct Serve {
+    pub child: Child,
+    pub output: BufReader<ChildStdout>,
+    pub first_line: String,
+    pub address: SocketAddr,
+}
+
+impl Serve {
+    pub fn start(arguments: &[&str]) -> Serve {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tare"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut first_line = String::new();
+        output.read_line(&mut first_line).unwrap();
+        let address = first_line.split(' ').nth(2).and_then(|word| word.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("{arguments:?} printed {first_line:?}"));
+        Serve { child, output, first_line, address }
+    }
+
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    /// Ends it with SIGTERM; what it printed after the first line.
+    pub fn stop(mut self) -> String {
+        self.signal("TERM");
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        rest
+    }
+
+    pub fn get(&self, path: &str) -> String {
+        ask(self.address, path)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A GET on a connection of its own; the answer to its end.
+pub fn ask(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
