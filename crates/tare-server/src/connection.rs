@@ -14,7 +14,8 @@ use tare_http::write::Stamp;
 
 use crate::buffers::Pool;
 use crate::counters::Counts;
-use crate::handler::{Manner, Request, Responder, Tail};
+use crate::handler::{Answer, Manner, Request, Responder, Tail};
+use crate::rest::Rest;
 use crate::routes::Routes;
 
 /// No further request is answered while this much of earlier answers has not been taken away, in bytes.
@@ -80,6 +81,10 @@ pub struct Connection {
     body: Vec<u8>,
     /// Rest of the last answer, to be sent after the output.
     pub(crate) tail: Tail,
+    /// What of the last answer comes after its tail.
+    rest: Option<Box<Rest>>,
+    /// A layer changes the bytes: nothing may go past the output, so there is never a tail.
+    sealed: bool,
     /// The inbox may hold whole requests, which wait for the output and the tail to be sent.
     held_back: bool,
 }
@@ -112,8 +117,17 @@ impl Connection {
         }
     }
 
-    /// Goes on with what was received before.
+    /// Goes on: with the rest of the last answer, else with what was received before.
     pub fn resume(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        if let Some(mut rest) = self.rest.take() {
+            match rest.next(out, self.sealed) {
+                Ok(Some(tail)) => (self.tail, self.rest) = (tail, Some(rest)),
+                Ok(None) => {}
+                // The body is shorter than was promised: only the end of the connection can tell.
+                Err(_) => self.phase = Phase::End,
+            }
+            return;
+        }
         let mut inbox = take(&mut self.inbox);
         let used = self.consume(&inbox, out, engine);
         if used == inbox.len() {
@@ -124,10 +138,11 @@ impl Connection {
         }
     }
 
-    /// Whether whole requests may wait until the output is sent.
+    /// Whether more is to be written once the output and the tail are sent: the rest of an answer, or answers to
+    /// whole requests that wait.
     #[inline]
     pub fn is_held_back(&self) -> bool {
-        self.held_back
+        self.held_back || self.rest.is_some()
     }
 
     /// What comes next from the peer.
@@ -167,7 +182,7 @@ impl Connection {
         let mut at = 0;
         self.held_back = false;
         while at < input.len() {
-            if !matches!(self.tail, Tail::None) || out.len() >= OUT_BYTES_MAX {
+            if !matches!(self.tail, Tail::None) || self.rest.is_some() || out.len() >= OUT_BYTES_MAX {
                 self.held_back = true;
                 break;
             }
@@ -311,9 +326,12 @@ impl Connection {
             engine.routes.answer(request, Responder::new(out, &engine.stamp, Manner::of(head, stays)))
         }));
         match result {
-            Ok(answer) => {
-                self.tail = answer.tail;
-                engine.counts.answered(answer.status);
+            Ok(Answer { status, tail, rest }) => {
+                (self.tail, self.rest) = (tail, rest);
+                if self.sealed {
+                    self.seal();
+                }
+                engine.counts.answered(status);
                 if !stays {
                     self.phase = Phase::End;
                 }
@@ -323,6 +341,13 @@ impl Connection {
                 engine.counts.panics += 1;
                 self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine);
             }
+        }
+    }
+
+    /// Makes the tail a part of the rest, which goes through the output.
+    fn seal(&mut self) {
+        if self.tail.left() > 0 {
+            self.rest.get_or_insert_default().begin_with(take(&mut self.tail));
         }
     }
 

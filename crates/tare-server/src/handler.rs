@@ -1,11 +1,15 @@
 //! What a handler gets and what it gives back.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use tare_http::request::{Head, Method, Version};
 use tare_http::status::Status;
 use tare_http::write::{self, Stamp};
+
+use crate::rest::{Parts, Rest};
 
 /// Parts of files up to this size go through the output buffer, in bytes.
 const FILE_INLINE_BYTES_MAX: u64 = 32 * 1024;
@@ -193,7 +197,7 @@ impl HeadWriter<'_> {
         if self.end_head(body.len() as u64) {
             self.out.extend_from_slice(body);
         }
-        Answer { status: self.status, tail: Tail::None }
+        Answer::of(self.status, Tail::None)
     }
 
     /// Ends the answer with no body.
@@ -204,7 +208,7 @@ impl HeadWriter<'_> {
     /// Ends the answer with `bytes` bytes of `x`, made as they are sent.
     pub fn fill(mut self, bytes: u64) -> Answer {
         let sends = self.end_head(bytes) && bytes > 0;
-        Answer { status: self.status, tail: if sends { Tail::Fill { left: bytes } } else { Tail::None } }
+        Answer::of(self.status, if sends { Tail::Fill { left: bytes } } else { Tail::None })
     }
 
     /// Ends the answer with `bytes` bytes of `file` from `offset`: a small part is read into the output, which
@@ -212,17 +216,33 @@ impl HeadWriter<'_> {
     /// file that turns out to be shorter ends the connection.
     pub fn file(mut self, file: File, offset: u64, bytes: u64) -> Answer {
         if !self.end_head(bytes) || bytes == 0 {
-            return Answer { status: self.status, tail: Tail::None };
+            return Answer::of(self.status, Tail::None);
         }
         if bytes <= FILE_INLINE_BYTES_MAX {
             let start = self.out.len();
             self.out.resize(start + bytes as usize, 0);
             if file.read_exact_at(&mut self.out[start..], offset).is_ok() {
-                return Answer { status: self.status, tail: Tail::None };
+                return Answer::of(self.status, Tail::None);
             }
             self.out.truncate(start);
         }
-        Answer { status: self.status, tail: Tail::File { file, offset, left: bytes } }
+        Answer::of(self.status, Tail::File { file: Arc::new(file), offset, left: bytes })
+    }
+
+    /// Ends the answer with several ranges of `file`, which has `bytes` in all and that media type, each in a part
+    /// of its own (RFC 9110, 14.6). Writes Content-Type.
+    pub(crate) fn file_parts(
+        mut self,
+        file: File,
+        bytes: u64,
+        media_type: &'static str,
+        ranges: Vec<Range<u64>>,
+    ) -> Answer {
+        let parts = Parts::new(file, bytes, media_type, ranges);
+        write::field(self.out, "Content-Type", parts.content_type().as_bytes());
+        let has_body = self.end_head(parts.content_length());
+        let rest = has_body.then(|| Box::new(Rest::of_parts(parts)));
+        Answer { status: self.status, tail: Tail::None, rest }
     }
 
     /// Ends the head; whether a body is to follow it.
@@ -242,6 +262,15 @@ impl HeadWriter<'_> {
 pub struct Answer {
     pub(crate) status: Status,
     pub(crate) tail: Tail,
+    /// What comes after the tail.
+    pub(crate) rest: Option<Box<Rest>>,
+}
+
+impl Answer {
+    #[inline]
+    fn of(status: Status, tail: Tail) -> Answer {
+        Answer { status, tail, rest: None }
+    }
 }
 
 /// The part of an answer that does not go through the output buffer.
@@ -253,7 +282,7 @@ pub(crate) enum Tail {
     /// A part of a file.
     File {
         /// The file.
-        file: File,
+        file: Arc<File>,
         /// Where the rest begins.
         offset: u64,
         /// Bytes still to send.

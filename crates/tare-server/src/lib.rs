@@ -34,6 +34,7 @@ pub mod handler;
 pub mod metrics;
 mod patience;
 mod peers;
+mod rest;
 pub mod routes;
 mod server;
 

@@ -20,8 +20,8 @@ pub(super) struct Validators {
 pub(super) enum Selected {
     /// All of it.
     Whole,
-    /// These bytes, at least one.
-    Part(Range<u64>),
+    /// These ranges, at least one, each of at least one byte, in the order asked for.
+    Parts(Vec<Range<u64>>),
     /// Nothing: the client has it.
     NotModified,
     /// Nothing: a condition does not hold.
@@ -77,33 +77,56 @@ pub(super) fn select(request: &Request<'_>, own: &Validators, now_unix_s: u64) -
     if request.method() != Method::Get || !current {
         return Selected::Whole;
     }
-    part(range, own.bytes)
+    parts(range, own.bytes)
 }
 
-/// The one range of bytes that is asked for. Several at once, another unit or a malformed set are ignored, as
-/// RFC 9110, 14.2 allows: the whole is a right answer to each.
-fn part(value: &[u8], bytes: u64) -> Selected {
-    let spec = std::str::from_utf8(value).ok().and_then(|v| v.strip_prefix("bytes="));
-    let Some((first, last)) = spec.and_then(|s| s.split_once('-')) else { return Selected::Whole };
-    let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
-        true => text.parse::<u64>().ok(),
+/// Most ranges of one answer: each costs a head of some hundred bytes, whatever its own size.
+const RANGES_MAX: usize = 64;
+
+/// The ranges of bytes that are asked for. Where RFC 9110, 14.2 leaves a choice it is nginx's: a malformed set is
+/// refused, more bytes than the whole or more than [`RANGES_MAX`] ranges get the whole.
+fn parts(value: &[u8], bytes: u64) -> Selected {
+    let Some((unit, set)) = value.split_at_checked(6) else { return Selected::Whole };
+    if !unit.eq_ignore_ascii_case(b"bytes=") || set.is_empty() {
+        return Selected::Whole;
+    }
+    let (mut ranges, mut sum) = (Vec::new(), 0u64);
+    for spec in set.split(|b| *b == b',') {
+        let Some((start, end)) = range(spec, bytes) else { return Selected::Unsatisfiable };
+        if start < end {
+            if ranges.len() == RANGES_MAX {
+                return Selected::Whole;
+            }
+            sum = sum.saturating_add(end - start);
+            ranges.push(start..end);
+        } else if start == 0 {
+            return Selected::Whole;
+        }
+    }
+    match ranges.is_empty() {
+        true => Selected::Unsatisfiable,
+        false if sum > bytes => Selected::Whole,
+        false => Selected::Parts(ranges),
+    }
+}
+
+/// Start and end of one range, cut to the file; the end is not above the start where no byte is in it. `None` for
+/// what is no range.
+fn range(spec: &[u8], bytes: u64) -> Option<(u64, u64)> {
+    let text = std::str::from_utf8(spec).ok()?;
+    let (first, last) = text.split_once('-')?;
+    // Spaces are allowed around a list's elements, and taken around numbers as nginx does.
+    let (first, last) = (first.trim_matches(' '), last.trim_matches(' '));
+    let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
+        true => digits.parse::<u64>().ok(),
         false => None,
     };
     match (first, last) {
-        ("", last) => match number(last) {
-            None => Selected::Whole,
-            Some(0) => Selected::Unsatisfiable,
-            Some(_) if bytes == 0 => Selected::Unsatisfiable,
-            Some(suffix) => Selected::Part(bytes.saturating_sub(suffix)..bytes),
-        },
+        ("", suffix) => number(suffix).map(|suffix| (bytes.saturating_sub(suffix), bytes)),
+        (first, "") => number(first).map(|first| (first, bytes)),
         (first, last) => {
-            let last = if last.is_empty() { Some(u64::MAX) } else { number(last) };
-            match (number(first), last) {
-                (Some(first), Some(last)) if first > last => Selected::Whole,
-                (Some(first), Some(_)) if first >= bytes => Selected::Unsatisfiable,
-                (Some(first), Some(last)) => Selected::Part(first..last.saturating_add(1).min(bytes)),
-                _ => Selected::Whole,
-            }
+            let (first, last) = (number(first)?, number(last)?);
+            Some((first, last.saturating_add(1).min(bytes)))
         }
     }
 }
@@ -113,27 +136,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_cut_to_the_file_or_ignored() {
+    fn ranges_are_cut_to_the_file_or_refused() {
+        let several = |ranges: &[Range<u64>]| Selected::Parts(ranges.to_vec());
+        let one = |range: Range<u64>| Selected::Parts(vec![range]);
         let cases = [
-            ("bytes=0-0", Selected::Part(0..1)),
-            ("bytes=2-4", Selected::Part(2..5)),
-            ("bytes=2-", Selected::Part(2..10)),
-            ("bytes=2-100", Selected::Part(2..10)),
-            ("bytes=-3", Selected::Part(7..10)),
-            ("bytes=-100", Selected::Part(0..10)),
+            ("bytes=0-0", one(0..1)),
+            ("bytes=2-4", one(2..5)),
+            ("Bytes= 2 - 4 ", one(2..5)),
+            ("bytes=2-", one(2..10)),
+            ("bytes=2-100", one(2..10)),
+            ("bytes=-3", one(7..10)),
+            ("bytes=-100", one(0..10)),
+            ("bytes=0-18446744073709551615", one(0..10)),
+            ("bytes=0-1,3-4", several(&[0..2, 3..5])),
+            ("bytes=8-, 0-1,-1", several(&[8..10, 0..2, 9..10])),
+            ("bytes=100-, 3-4", one(3..5)),
+            ("bytes=0-5,5-9", Selected::Whole),
             ("bytes=10-", Selected::Unsatisfiable),
             ("bytes=-0", Selected::Unsatisfiable),
-            ("bytes=5-4", Selected::Whole),
-            ("bytes=0-1,3-4", Selected::Whole),
-            ("bytes=a-b", Selected::Whole),
-            ("bytes=+1-2", Selected::Whole),
+            ("bytes=5-4", Selected::Unsatisfiable),
+            ("bytes=a-b", Selected::Unsatisfiable),
+            ("bytes=+1-2", Selected::Unsatisfiable),
+            ("bytes=-", Selected::Unsatisfiable),
+            ("bytes=1-2,", Selected::Unsatisfiable),
+            ("bytes=1-2-3", Selected::Unsatisfiable),
+            ("bytes=99999999999999999999-", Selected::Unsatisfiable),
+            ("bytes=", Selected::Whole),
+            ("byte", Selected::Whole),
             ("lines=1-2", Selected::Whole),
-            ("bytes=-", Selected::Whole),
-            ("bytes=0-18446744073709551615", Selected::Part(0..10)),
         ];
         for (value, wanted) in cases {
-            assert_eq!(part(value.as_bytes(), 10), wanted, "{value}");
+            assert_eq!(parts(value.as_bytes(), 10), wanted, "{value}");
         }
-        assert_eq!(part(b"bytes=0-", 0), Selected::Unsatisfiable);
+        assert_eq!(parts(b"bytes=0-", 0), Selected::Whole);
+        assert_eq!(parts(b"bytes=1-", 0), Selected::Unsatisfiable);
+        let many =
+            |n: u64| format!("bytes={}", (0..n).map(|i| format!("{i}-{i}")).collect::<Vec<_>>().join(","));
+        assert!(matches!(parts(many(64).as_bytes(), 1000), Selected::Parts(p) if p.len() == 64));
+        assert_eq!(parts(many(65).as_bytes(), 1000), Selected::Whole);
     }
 }

@@ -98,10 +98,10 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
     let bytes = found.metadata.len();
     let validators = Validators::new(found.metadata.mtime(), bytes);
     let last_modified = write_date(validators.modified_unix_s);
-    let (status, range) = match select(request, &validators, responder.unix_s()) {
-        Selected::Whole => (Status::OK, 0..bytes),
-        Selected::Part(range) => (Status::PARTIAL_CONTENT, range),
-        Selected::NotModified => (Status::NOT_MODIFIED, 0..0),
+    let (status, mut ranges) = match select(request, &validators, responder.unix_s()) {
+        Selected::Whole => (Status::OK, Vec::new()),
+        Selected::Parts(ranges) => (Status::PARTIAL_CONTENT, ranges),
+        Selected::NotModified => (Status::NOT_MODIFIED, Vec::new()),
         Selected::Failed => return responder.plain(Status::PRECONDITION_FAILED),
         Selected::Unsatisfiable => {
             let whole = format!("bytes */{bytes}");
@@ -117,16 +117,24 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
     if status == Status::NOT_MODIFIED {
         return head.empty();
     }
-    head = head.content_type(media::of_path(path));
+    let media_type = media::of_path(path);
     if let Some(coding) = found.coding {
         head = head.static_field("Content-Encoding", coding);
     }
-    if status == Status::PARTIAL_CONTENT {
-        head = head.content_range(range.start, range.end - 1, bytes);
-    } else {
-        head = head.static_field("Accept-Ranges", "bytes");
+    match (ranges.pop(), ranges.is_empty()) {
+        (None, _) => {
+            let head = head.content_type(media_type).static_field("Accept-Ranges", "bytes");
+            head.file(found.file, 0, bytes)
+        }
+        (Some(range), true) => {
+            let head = head.content_type(media_type).content_range(range.start, range.end - 1, bytes);
+            head.file(found.file, range.start, range.end - range.start)
+        }
+        (Some(last), false) => {
+            ranges.push(last);
+            head.file_parts(found.file, bytes, media_type, ranges)
+        }
     }
-    head.file(found.file, range.start, range.end - range.start)
 }
 
 /// Whether the content of that kind of file is worth compressing, so that the answer may depend on what the
