@@ -1,7 +1,8 @@
 //! A fuzzer of the connection state machine: requests are broken at random, and nothing may panic, grow without
 //! bound, or depend on how the bytes arrive.
 //!
-//! Runs for a second; `TARE_FUZZ_SECONDS=300` makes it longer. A failure prints the bytes that make it.
+//! Runs for a second, in `.ci/run` for 20; `TARE_FUZZ_SECONDS=300` makes it longer. A failure prints the bytes that
+//! make it. 300 s on 2026-11-22: 7,449,808 broken requests, each three ways, nothing found.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -1,13 +1,15 @@
 //! SIGTERM under load, the real binary: every request whose bytes had arrived is answered.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so
 
+#[path = "support/serving.rs"]
+mod serving;
 mod support;
 
+use serving::Serve;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::serving::Serve;
 
 const ARCHITECTURES: [(&str, &str); 3] = [("reactor", "1"), ("shared-nothing", "3"), ("dispatch", "3")];
 /// A client that this machine has held up for longer may find its connection closed: it was at rest.

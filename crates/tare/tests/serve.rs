@@ -1,13 +1,15 @@
 //! `tare serve`, the real binary: what it says, what it serves, and how it ends.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so
 
+#[path = "support/serving.rs"]
+mod serving;
 mod support;
 
+use serving::{Serve, ask};
 use std::io::{BufRead, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
-use support::serving::{Serve, ask};
 
 #[test]
 fn it_says_what_it_is_and_at_the_end_what_it_did() {

@@ -1,8 +1,6 @@
 //! Real servers, groups and disturbances for the tests, each stopped by pid when dropped.
 #![allow(dead_code, clippy::print_stdout)] // each test binary uses its own part; a test says why it goes again
 
-pub mod serving;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};

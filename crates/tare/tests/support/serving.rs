@@ -1,4 +1,5 @@
 //! The real `tare serve` on a free port.
+#![allow(dead_code)] // each test binary uses its own part
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
