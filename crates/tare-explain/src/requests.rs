@@ -1,16 +1,12 @@
 //! Requests, latency and trials in the form of the outcome.
 
 use crate::books::{Books, command_of};
-use crate::summary::error_name;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::observation::Role;
 use tare_record::outcome::{LatencySummary, PerRole, Requests, SwitchesPerRequest, TrialSummary};
 use tare_record::plan::Purpose;
 use tare_record::trial::{ErrorKind, Measure, Trial};
-
-const ERROR_KINDS: [ErrorKind; 5] =
-    [ErrorKind::Connect, ErrorKind::Io, ErrorKind::Timeout, ErrorKind::Status, ErrorKind::Malformed];
 
 /// The requests of the asked level.
 pub(crate) fn requests(books: &Books) -> Requests {
@@ -23,7 +19,7 @@ pub(crate) fn requests(books: &Books) -> Requests {
     };
     Requests {
         count: pool.requests.filter(|_| !books.asked.trials.is_empty()).map(|count| count as u64),
-        errors: ERROR_KINDS.into_iter().map(|kind| (error_name(kind).to_owned(), count(kind))).collect(),
+        errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
         cpu_ns_per_request: PerRole {
             sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
             load: cpu_ns(pool.load.as_ref().map(|load| load.run_s)),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tare_record::latency::Latencies;
 use tare_record::observation::Role;
 use tare_record::outcome::Estimate;
-use tare_record::trial::{ErrorKind, HttpSample, Measure};
+use tare_record::trial::{HttpSample, Measure};
 
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
@@ -20,17 +20,6 @@ pub(crate) fn estimate(level: &Level, unit: &str, figure: impl Fn(&Window) -> Op
     let ln = |window: &Window| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
     let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
     Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) }
-}
-
-/// The key of an error kind in data.
-pub(crate) fn error_name(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Connect => "connect",
-        ErrorKind::Io => "io",
-        ErrorKind::Timeout => "timeout",
-        ErrorKind::Status => "status",
-        ErrorKind::Malformed => "malformed",
-    }
 }
 
 /// Names of a role's busiest threads, each once.

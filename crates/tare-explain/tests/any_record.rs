@@ -124,6 +124,7 @@ fn any_http_sample() -> impl Strategy<Value = Measure> {
                 scheduled,
                 lateness: None,
                 slices: Vec::new(),
+                detail: None,
             })
         },
     )

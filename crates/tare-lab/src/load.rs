@@ -20,6 +20,7 @@ pub fn uncounted(elapsed_ns: u64, why: &str) -> HttpSample {
         scheduled: None,
         lateness: None,
         slices: Vec::new(),
+        detail: None,
     }
 }
 

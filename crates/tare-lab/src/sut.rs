@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tare_load::{Preflight, Target};
+use tare_load::{LoadSpec, Preflight, Target};
 use tare_machine::journal::Journal;
 use tare_machine::{Root, procs, sockets};
 use tare_record::plan::{self, Transport};
@@ -120,7 +120,7 @@ pub fn start(
     journal: &Journal,
     interrupt: &AtomicBool,
 ) -> Result<Sut, LabError> {
-    if tare_load::preflight(&target, ATTEMPT).is_ok() {
+    if tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT).is_ok() {
         return Err(LabError::usage(
             format!("something answers at {} already", target),
             "stop it first, or leave out --sut to weigh it as it is",
@@ -131,7 +131,7 @@ pub fn start(
     let mut started = Started::launch(&launch, journal)?;
     let deadline = Instant::now() + ANSWER_WITHIN;
     let preflight = loop {
-        match tare_load::preflight(&target, ATTEMPT) {
+        match tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT) {
             Ok(preflight) => break preflight,
             Err(_) => wait(&mut started, deadline, interrupt)?,
         }
@@ -197,7 +197,7 @@ pub fn attach(pid: u32, target: Target) -> Result<Sut, LabError> {
 }
 
 fn reach(target: &Target) -> Result<Preflight, LabError> {
-    tare_load::preflight(target, ATTEMPT).map_err(|error| {
+    tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT).map_err(|error| {
         LabError::usage(
             format!("nothing answers at {}: {error}", target),
             "start the server, or have it started with --sut 'COMMAND'",
@@ -206,7 +206,10 @@ fn reach(target: &Target) -> Result<Preflight, LabError> {
 }
 
 fn find_pids(preflight: &Preflight) -> Result<Vec<u32>, sockets::NotFound> {
-    sockets::find_server(&Root::live(), preflight.local_addr, preflight.peer_addr, &[std::process::id()])
+    let (Some(local), Some(peer)) = (preflight.local_addr, preflight.peer_addr) else {
+        return Err(sockets::NotFound::OtherHost);
+    };
+    sockets::find_server(&Root::live(), local, peer, &[std::process::id()])
 }
 
 fn alive(pid: u32) -> bool {

@@ -1,9 +1,9 @@
 //! Why load could not be made.
 
+use crate::endpoint::Endpoint;
 use crate::spec::SpecError;
 use crate::target::TargetError;
 use std::io;
-use std::net::SocketAddr;
 use tare_http::response::Malformed;
 
 /// Why load could not be made.
@@ -19,15 +19,24 @@ pub enum LoadError {
     #[error("cannot connect to {address}: {why} (hint: does the server listen there?)")]
     NoConnection {
         /// Where to.
-        address: SocketAddr,
+        address: String,
         /// What the kernel said.
         why: io::Error,
+    },
+    /// Every port towards the server is taken.
+    #[error(
+        "no local port is left towards {address} (hint: give more local addresses, widen net.ipv4.ip_local_port_range, \
+         or wait for TIME_WAIT to pass)"
+    )]
+    PortsExhausted {
+        /// Where to.
+        address: String,
     },
     /// The server took the connection and did not answer.
     #[error("{address} gave no answer: {why}")]
     NoAnswer {
         /// Who.
-        address: SocketAddr,
+        address: String,
         /// What happened instead.
         why: io::Error,
     },
@@ -35,7 +44,7 @@ pub enum LoadError {
     #[error("{address} does not speak HTTP/1: {why} (hint: is this the right port?)")]
     Malformed {
         /// Who.
-        address: SocketAddr,
+        address: String,
         /// What is wrong with it.
         why: Malformed,
     },
@@ -63,4 +72,16 @@ pub enum LoadError {
         /// What the kernel said.
         why: io::Error,
     },
+}
+
+impl LoadError {
+    /// No connection to `endpoint` could be opened.
+    pub(crate) fn refused(endpoint: &Endpoint, why: io::Error) -> LoadError {
+        match why.kind() {
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
+                LoadError::PortsExhausted { address: endpoint.to_string() }
+            }
+            _ => LoadError::NoConnection { address: endpoint.to_string(), why },
+        }
+    }
 }

@@ -111,6 +111,7 @@ impl Summary {
             scheduled: None,
             lateness: None,
             slices: Vec::new(),
+            detail: None,
         }
     }
 }

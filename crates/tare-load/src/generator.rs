@@ -1,25 +1,27 @@
 //! The generator as its driver sees it: start, look, cut, stop.
 
+use crate::endpoint::Endpoint;
+use crate::engine;
 use crate::error::LoadError;
+use crate::merge::{merge, missing};
+use crate::quota::Quota;
 use crate::shared::Shared;
 use crate::spec::LoadSpec;
-use crate::tally::{ERROR_KINDS, Slices, Tally};
+use crate::tally::Tally;
 use crate::worker::{Settled, Worker};
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tare_record::Reading;
-use tare_record::latency::Latencies;
 use tare_record::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 use tare_sys::{affinity, process};
 
 /// Longest that [`Generator::start`] waits for connections; those that come later join in then.
 const RAMP_MAX: Duration = Duration::from_secs(5);
+const RAMP_PER_CONNECTION: Duration = Duration::from_micros(200);
 /// Longest that [`Generator::cut`] waits for a thread. They answer within microseconds unless starved.
 const CUT_MAX: Duration = Duration::from_secs(10);
 /// Longest that stopping waits for a thread.
@@ -33,6 +35,7 @@ const FILES_PER_THREAD: u64 = 4;
 /// Dropping it stops the load.
 #[derive(Debug)]
 pub struct Generator {
+    spec: Arc<LoadSpec>,
     threads: Vec<Thread>,
 }
 
@@ -65,15 +68,17 @@ impl Generator {
         if limit < needed {
             return Err(LoadError::OpenFiles { needed, limit });
         }
-        let address = choose_address(&spec.target.resolve()?);
+        let endpoint = Arc::new(Endpoint::resolve(spec)?);
         let spec = Arc::new(spec.clone());
+        let requests = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
-        let mut generator = Generator { threads: Vec::new() };
+        let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new() };
         for thread in 0..spec.threads {
-            generator.threads.push(Thread::spawn(&spec, thread, address, settled.clone())?);
+            let quota = Quota::new(requests.clone());
+            generator.threads.push(Thread::spawn(&spec, thread, &endpoint, quota, settled.clone())?);
         }
         drop(settled);
-        await_connections(&reports, spec.threads, address)?;
+        await_connections(&reports, &generator.threads, spec.connections, &endpoint)?;
         let begin_ns = monotonic_ns();
         for thread in &generator.threads {
             thread.shared.begin(begin_ns).map_err(|why| LoadError::Thread { why })?;
@@ -94,6 +99,12 @@ impl Generator {
         )
     }
 
+    /// Whether [`LoadSpec::requests_max`] requests were sent and all of them answered or failed; the window then ends
+    /// with the last of them, whenever it is cut.
+    pub fn finished(&self) -> bool {
+        self.threads.iter().all(|thread| thread.shared.finished())
+    }
+
     /// Everything counted since the last cut (the first time: since it began); nothing falls between two cuts.
     ///
     /// Each thread closes its own window when it is woken for this, microseconds apart; `elapsed_ns` is such
@@ -109,7 +120,7 @@ impl Generator {
         let tallies: Vec<Option<Box<Tally>>> =
             self.threads.iter().map(|thread| thread.collect(deadline)).collect();
         let sample = match tallies.iter().map(|tally| tally.as_deref()).collect::<Option<Vec<&Tally>>>() {
-            Some(all) => merge(&all, end_ns),
+            Some(all) => merge(&all, &self.thread_ids(), end_ns, &self.spec),
             None => missing(),
         };
         for (thread, tally) in self.threads.iter().zip(tallies) {
@@ -152,29 +163,23 @@ impl Thread {
     fn spawn(
         spec: &Arc<LoadSpec>,
         thread: u32,
-        address: SocketAddr,
+        endpoint: &Arc<Endpoint>,
+        quota: Quota,
         settled: Sender<Settled>,
     ) -> Result<Thread, LoadError> {
         let failed = |why| LoadError::Thread { why };
         let shared = Arc::new(Shared::new().map_err(failed)?);
         let cpu = spec.cpus.get(thread as usize % spec.cpus.len().max(1)).copied();
         let (started, start) = mpsc::channel();
-        let (spec, inner) = (Arc::clone(spec), Arc::clone(&shared));
+        let (spec, endpoint, inner) = (Arc::clone(spec), Arc::clone(endpoint), Arc::clone(&shared));
         let body = move || {
             // Pinned first, so that its memory is allocated from its own node.
-            let worker = pin(cpu).and_then(|()| {
-                Worker::new(spec, thread, address, inner, settled).map_err(|why| LoadError::Thread { why })
-            });
-            match worker {
-                Ok(mut worker) => {
-                    started.send(Ok(process::gettid())).ok();
-                    worker.run()
-                }
-                Err(error) => {
-                    started.send(Err(error)).ok();
-                    Ok(())
-                }
-            }
+            match pin(cpu) {
+                Ok(()) => started.send(Ok(process::gettid())).ok(),
+                Err(error) => return started.send(Err(error)).map_err(io::Error::other),
+            };
+            let engine = spec.engine;
+            engine::run(Worker::new(spec, thread, endpoint, inner, quota, settled), engine)
         };
         let builder = std::thread::Builder::new().name(format!("tare-load-{thread}"));
         let handle = builder.spawn(body).map_err(failed)?;
@@ -208,93 +213,27 @@ fn pin(cpu: Option<u32>) -> Result<(), LoadError> {
     }
 }
 
-/// The first address that takes a connection, else the first one: a name may lead to both families while the
-/// server listens on one.
-pub(crate) fn choose_address(addresses: &[SocketAddr]) -> SocketAddr {
-    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok();
-    let chosen = if addresses.len() > 1 { addresses.iter().find(takes) } else { None };
-    *chosen.unwrap_or(&addresses[0])
-}
-
-/// Waits until every thread has tried all of its connections, within a bound.
+/// Waits until every thread has tried all of its connections, within a bound; at least one must be open then.
 fn await_connections(
     reports: &Receiver<Settled>,
-    threads: u32,
-    address: SocketAddr,
+    threads: &[Thread],
+    connections: u32,
+    endpoint: &Endpoint,
 ) -> Result<(), LoadError> {
-    let deadline = Instant::now() + RAMP_MAX;
-    let (mut open, mut settled, mut why) = (0, 0, None);
-    while settled < threads
+    let deadline = Instant::now() + RAMP_MAX + RAMP_PER_CONNECTION * connections;
+    let (mut settled, mut open, mut why) = (0, 0, None);
+    while settled < threads.len()
         && let Ok(report) = reports.recv_timeout(deadline.saturating_duration_since(Instant::now()))
     {
         settled += 1;
         open += report.open;
         why = report.why.or(why);
     }
-    if settled == threads && open == 0 {
-        let why = why.unwrap_or_else(|| io::ErrorKind::TimedOut.into());
-        return Err(LoadError::NoConnection { address, why });
+    // A thread that is still trying has not reported, but what it opened is known.
+    let tried = settled == threads.len();
+    let any = if tried { open > 0 } else { threads.iter().any(|thread| thread.shared.ever_opened() > 0) };
+    if any {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// One sample of all threads' windows.
-fn merge(tallies: &[&Tally], end_ns: u64) -> HttpSample {
-    let mut latency = Latencies::new();
-    let mut lateness: Option<Latencies> = None;
-    let mut errors = BTreeMap::new();
-    let mut scheduled: Option<u64> = None;
-    for tally in tallies {
-        latency.merge(&tally.latency);
-        if let Some(count) = tally.scheduled {
-            scheduled = Some(scheduled.unwrap_or(0) + count);
-            lateness.get_or_insert_default().merge(&tally.lateness);
-        }
-        for (kind, count) in ERROR_KINDS.into_iter().zip(tally.errors) {
-            if count > 0 {
-                *errors.entry(kind).or_insert(0) += count;
-            }
-        }
-    }
-    HttpSample {
-        elapsed_ns: elapsed_ns(tallies),
-        requests: Reading::Measured(tallies.iter().map(|tally| tally.answers).sum()),
-        errors,
-        latency: Reading::Measured(latency),
-        printed_quantiles_ns: Vec::new(),
-        bytes_in: Reading::Measured(tallies.iter().map(|tally| tally.bytes_in).sum()),
-        in_flight: Reading::Measured(tallies.iter().map(|tally| tally.in_flight).sum()),
-        connections: Reading::Measured(tallies.iter().map(|tally| tally.connections).sum()),
-        scheduled,
-        lateness,
-        slices: Slices::sum(tallies.iter().map(|tally| &tally.slices), end_ns),
-    }
-}
-
-/// The time in which all threads together would have counted what they did at the sum of their rates.
-fn elapsed_ns(tallies: &[&Tally]) -> u64 {
-    let window_ns = |tally: &Tally| tally.end_ns.saturating_sub(tally.begin_ns).max(1) as f64;
-    let answers: f64 = tallies.iter().map(|tally| tally.answers as f64).sum();
-    let rate_per_ns: f64 = tallies.iter().map(|tally| tally.answers as f64 / window_ns(tally)).sum();
-    let mean_ns = tallies.iter().map(|tally| window_ns(tally)).sum::<f64>() / tallies.len().max(1) as f64;
-    let elapsed_ns = if answers > 0.0 { answers / rate_per_ns } else { mean_ns };
-    elapsed_ns.round() as u64
-}
-
-/// A sample of a window that a thread did not report.
-fn missing() -> HttpSample {
-    const WHY: &str = "a generator thread did not answer";
-    HttpSample {
-        elapsed_ns: 0,
-        requests: Reading::missing(WHY),
-        errors: BTreeMap::new(),
-        latency: Reading::missing(WHY),
-        printed_quantiles_ns: Vec::new(),
-        bytes_in: Reading::missing(WHY),
-        in_flight: Reading::missing(WHY),
-        connections: Reading::missing(WHY),
-        scheduled: None,
-        lateness: None,
-        slices: Vec::new(),
-    }
+    Err(LoadError::refused(endpoint, why.unwrap_or_else(|| io::ErrorKind::TimedOut.into())))
 }

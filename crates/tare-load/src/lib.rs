@@ -1,17 +1,23 @@
 //! The load generator: pacing, protocol and counting as separate parts, one loop around them.
 //!
-//! [`Generator`] drives threads, each an epoll loop (`worker`) around a `session` without I/O, in which
-//! `pacing` says when to send, `tare_http::response` what was answered, and `tally` counts. [`preflight`] asks
-//! once before any load. [`foreign`] reads the summaries that other generators print.
+//! [`Generator`] drives threads, each an `engine` that moves the bytes of a `worker` (the life of connections) and
+//! its `session` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
+//! was answered, and `tally` counts. [`preflight`] asks once before any load. [`foreign`] reads the summaries that other generators print.
 
+mod endpoint;
+mod engine;
 mod error;
 pub mod foreign;
 mod generator;
+mod merge;
+mod message;
 mod pacing;
 mod preflight;
+mod quota;
 mod request;
 mod session;
 mod shared;
+mod slices;
 mod spec;
 mod tally;
 mod target;
@@ -19,6 +25,13 @@ mod worker;
 
 pub use error::LoadError;
 pub use generator::{Generator, Live};
+pub use message::{
+    BODY_KEPT_BYTES_MAX, CAPTURES_MAX, Capture, CaptureFrom, Expect, MessageError, URLS_MAX, WEIGHT_MAX,
+    WeightedUrl,
+};
 pub use preflight::{Preflight, preflight};
-pub use spec::{CONNECTIONS_MAX, Gaps, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, SpecError, THREADS_MAX};
+pub use spec::{
+    CONNECTIONS_MAX, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
+    STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
+};
 pub use target::{Target, TargetError};

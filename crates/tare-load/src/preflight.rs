@@ -1,12 +1,12 @@
 //! One request on one connection before any load: does the server answer, and where does it live?
 
+use crate::endpoint::Endpoint;
 use crate::error::LoadError;
-use crate::generator::choose_address;
 use crate::request::request_bytes;
 use crate::spec::LoadSpec;
-use crate::target::Target;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tare_http::response::{Answer, AnswerReader, End, Heads, Step};
 
@@ -14,58 +14,100 @@ use tare_http::response::{Answer, AnswerReader, End, Heads, Step};
 /// can be looked up meanwhile.
 #[derive(Debug)]
 pub struct Preflight {
-    /// Our end of the connection.
-    pub local_addr: SocketAddr,
-    /// The server's end.
-    pub peer_addr: SocketAddr,
+    /// Our end of the connection; `None` on a Unix socket.
+    pub local_addr: Option<SocketAddr>,
+    /// The server's end; `None` on a Unix socket.
+    pub peer_addr: Option<SocketAddr>,
     /// The status of the answer.
     pub status: u16,
-    _connection: TcpStream,
+    _connection: Connection,
 }
 
-/// Asks `target` once with `GET`, within `timeout`.
+#[derive(Debug)]
+enum Connection {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Connection {
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = Some(timeout);
+        match self {
+            Connection::Tcp(tcp) => {
+                tcp.set_read_timeout(timeout).and_then(|()| tcp.set_write_timeout(timeout))
+            }
+            Connection::Unix(unix) => {
+                unix.set_read_timeout(timeout).and_then(|()| unix.set_write_timeout(timeout))
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Connection::Tcp(tcp) => tcp.read(buffer),
+            Connection::Unix(unix) => unix.read(buffer),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Connection::Tcp(tcp) => tcp.write_all(bytes),
+            Connection::Unix(unix) => unix.write_all(bytes),
+        }
+    }
+}
+
+fn connect(endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
+    let connection = match endpoint {
+        Endpoint::Tcp { remote, .. } => {
+            TcpStream::connect_timeout(remote, left(deadline)).map(Connection::Tcp)
+        }
+        Endpoint::Unix(path) => UnixStream::connect(path).map(Connection::Unix),
+    };
+    connection.map_err(|why| LoadError::refused(endpoint, why))
+}
+
+/// Asks once, with `spec`'s own request, within `timeout`.
 ///
 /// # Errors
 /// [`LoadError::Target`], [`LoadError::NoConnection`], [`LoadError::NoAnswer`] or [`LoadError::Malformed`].
-pub fn preflight(target: &Target, timeout: Duration) -> Result<Preflight, LoadError> {
+pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadError> {
     let deadline = Instant::now() + timeout;
-    let address = choose_address(&target.resolve()?);
-    let mut connection = connect(address, deadline)?;
-    let answer = ask(&mut connection, &request_bytes(&LoadSpec::new(target.clone())), address, deadline)?;
+    let endpoint = Endpoint::resolve(spec)?;
+    let mut connection = connect(&endpoint, deadline)?;
+    let answer = ask(&mut connection, spec, &endpoint, deadline)?;
     if !answer.keep_alive {
         // The server is closing this one: another, with nothing asked on it, stays.
-        connection = connect(address, deadline)?;
+        connection = connect(&endpoint, deadline)?;
     }
-    let no_connection = |why| LoadError::NoConnection { address, why };
+    let addresses = match &connection {
+        Connection::Tcp(tcp) => tcp.local_addr().and_then(|local| Ok((local, tcp.peer_addr()?))).ok(),
+        Connection::Unix(_) => None,
+    };
     Ok(Preflight {
-        local_addr: connection.local_addr().map_err(no_connection)?,
-        peer_addr: connection.peer_addr().map_err(no_connection)?,
+        local_addr: addresses.map(|(local, _)| local),
+        peer_addr: addresses.map(|(_, peer)| peer),
         status: answer.status,
         _connection: connection,
     })
 }
 
-fn connect(address: SocketAddr, deadline: Instant) -> Result<TcpStream, LoadError> {
-    TcpStream::connect_timeout(&address, left(deadline))
-        .map_err(|why| LoadError::NoConnection { address, why })
-}
-
 fn ask(
-    connection: &mut TcpStream,
-    request: &[u8],
-    address: SocketAddr,
+    connection: &mut Connection,
+    spec: &LoadSpec,
+    endpoint: &Endpoint,
     deadline: Instant,
 ) -> Result<Answer, LoadError> {
-    let no_answer = |why| LoadError::NoAnswer { address, why };
-    connection.set_write_timeout(Some(left(deadline))).map_err(no_answer)?;
-    connection.write_all(request).map_err(no_answer)?;
-    let (mut heads, mut reader) = (Heads::new(false), AnswerReader::default());
+    let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
+    connection.set_timeout(left(deadline)).map_err(no_answer)?;
+    connection.write_all(&request_bytes(spec)).map_err(no_answer)?;
+    let (mut heads, mut reader) = (Heads::new(spec.method == "HEAD"), AnswerReader::default());
     let (mut buffer, mut filled) = (vec![0; crate::session::BUFFER_BYTES_MIN], 0);
     loop {
         if Instant::now() >= deadline {
             return Err(no_answer(io::ErrorKind::TimedOut.into()));
         }
-        connection.set_read_timeout(Some(left(deadline))).map_err(no_answer)?;
+        connection.set_timeout(left(deadline)).map_err(no_answer)?;
         let fresh = match connection.read(&mut buffer[filled..]) {
             Ok(fresh) => fresh,
             Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
@@ -87,7 +129,7 @@ fn ask(
                 buffer.copy_within(used..filled, 0);
                 filled -= used;
             }
-            Err(why) => return Err(LoadError::Malformed { address, why }),
+            Err(why) => return Err(LoadError::Malformed { address: endpoint.to_string(), why }),
         }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) fn request_bytes(spec: &LoadSpec) -> Vec<u8> {
     for (name, value) in &spec.headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
+    if !spec.keep_alive && !given("connection") {
+        text.push_str("Connection: close\r\n");
+    }
     if matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH") {
         text.push_str("Content-Length: 0\r\n");
     }

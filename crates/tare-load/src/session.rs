@@ -6,6 +6,7 @@
 //! request failed, and those behind it are sent again on the next connection with the stamps they had.
 
 use crate::pacing::Schedule;
+use crate::quota::Quota;
 use crate::request::Requests;
 use crate::spec::LoadSpec;
 use crate::tally::Tally;
@@ -42,8 +43,13 @@ struct Connection {
     /// Bytes of requests in flight that the socket has not taken.
     unsent: usize,
     open: bool,
+    /// When the first part of an answer came whose end has not; 0: no such answer.
+    first_ns: u64,
     /// In the queue of free connections (perhaps from before it was closed).
     queued: bool,
+    /// Users of it that pause, and whether any ever did.
+    thinking: u32,
+    thought: bool,
     /// Failures in a row without an answer between them.
     failures: u32,
 }
@@ -67,13 +73,15 @@ pub(crate) struct Session {
     /// Connections with room for another request, while none is due: each at most once.
     free: VecDeque<u32>,
     timeout_ns: u64,
-    pub(crate) schedule: Schedule,
+    keep_alive: bool,
+    quota: Quota,
+    schedule: Schedule,
     pub(crate) tally: Box<Tally>,
 }
 
 impl Session {
     /// All memory that a smooth run needs is allocated here. `spec` has been validated.
-    pub(crate) fn new(spec: &LoadSpec, connections: u32, tally: Box<Tally>) -> Self {
+    pub(crate) fn new(spec: &LoadSpec, connections: u32, quota: Quota, tally: Box<Tally>) -> Self {
         Session {
             connections: (0..connections).map(|_| Connection::default()).collect(),
             rings: vec![Sent::default(); connections as usize * spec.pipeline as usize],
@@ -82,8 +90,21 @@ impl Session {
             heads: Heads::new(spec.method == "HEAD"),
             free: VecDeque::with_capacity(connections as usize),
             timeout_ns: spec.timeout_ns,
+            keep_alive: spec.keep_alive,
+            quota,
             schedule: Schedule::Held,
             tally,
+        }
+    }
+
+    /// Sending may begin: connections that are free take what `schedule` has for them.
+    pub(crate) fn begin(&mut self, schedule: Schedule, now_ns: u64) {
+        self.schedule = schedule;
+        if matches!(self.schedule, Schedule::Thinking(_)) {
+            while let Some(c) = self.free.pop_front() {
+                self.connections[c as usize].queued = false;
+                self.leave(c, now_ns);
+            }
         }
     }
 
@@ -114,6 +135,13 @@ impl Session {
     #[inline]
     pub(crate) fn received(&mut self, c: u32, bytes: &[u8], fresh: usize, now_ns: u64) -> Verdict {
         self.tally.bytes_in += fresh as u64;
+        let verdict = self.read(c, bytes, now_ns);
+        self.tally.settle();
+        verdict
+    }
+
+    #[inline]
+    fn read(&mut self, c: u32, bytes: &[u8], now_ns: u64) -> Verdict {
         let (len, mut at) = (self.requests.len(), 0);
         while at < bytes.len() {
             let connection = &mut self.connections[c as usize];
@@ -130,6 +158,9 @@ impl Session {
                 }
                 Ok(Step::More { used }) => {
                     connection.carry.extend_from_slice(&bytes[at + used..]);
+                    if connection.first_ns == 0 {
+                        connection.first_ns = now_ns;
+                    }
                     break;
                 }
                 Err(_) => return self.fail(c, ErrorKind::Malformed),
@@ -142,8 +173,16 @@ impl Session {
     fn answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
         let sent = self.pop(c);
         self.tally.answered(sent.origin_ns, now_ns, answer.status);
-        self.connections[c as usize].failures = 0;
-        if answer.keep_alive {
+        if answer.status >= 400 {
+            self.tally.failed(ErrorKind::Status);
+        }
+        let connection = &mut self.connections[c as usize];
+        connection.failures = 0;
+        if connection.first_ns != 0 {
+            self.tally.came_apart(sent.origin_ns, connection.first_ns, now_ns);
+            connection.first_ns = 0;
+        }
+        if answer.keep_alive && self.keep_alive {
             return Verdict::Keep;
         }
         self.close(c);
@@ -159,7 +198,11 @@ impl Session {
     pub(crate) fn ended(&mut self, c: u32, in_head: bool, now_ns: u64) -> Verdict {
         let connection = &mut self.connections[c as usize];
         match connection.reader.end(in_head) {
-            End::Answer(answer) if connection.in_flight > 0 => self.answered(c, answer, now_ns),
+            End::Answer(answer) if connection.in_flight > 0 => {
+                let verdict = self.answered(c, answer, now_ns);
+                self.tally.settle();
+                verdict
+            }
             _ => self.broke(c),
         }
     }
@@ -175,9 +218,12 @@ impl Session {
         Verdict::Reopen
     }
 
-    /// Connection `c` could not be opened.
-    pub(crate) fn refused(&mut self, c: u32) {
-        self.tally.failed(ErrorKind::Connect);
+    /// Connection `c` could not be opened. A request that was to have it for itself has failed.
+    pub(crate) fn refused(&mut self, c: u32, kind: ErrorKind) {
+        if !self.keep_alive && self.connections[c as usize].in_flight > 0 {
+            self.pop(c);
+        }
+        self.tally.failed(kind);
         self.count_failure(c);
     }
 
@@ -201,6 +247,7 @@ impl Session {
         let connection = &mut self.connections[c as usize];
         connection.open = false;
         connection.unsent = 0;
+        connection.first_ns = 0;
         connection.carry.clear();
         connection.reader = AnswerReader::default();
     }
@@ -233,32 +280,71 @@ impl Session {
     #[inline]
     pub(crate) fn fill(&mut self, c: u32, now_ns: u64) {
         while self.connections[c as usize].in_flight < self.depth {
-            let Some(origin_ns) = self.schedule.take(now_ns) else {
-                let connection = &mut self.connections[c as usize];
-                if !connection.queued {
-                    connection.queued = true;
-                    self.free.push_back(c);
-                }
-                return;
-            };
+            let Some(origin_ns) = self.take(now_ns) else { return self.leave(c, now_ns) };
             self.push(c, origin_ns, now_ns);
         }
+    }
+
+    /// Connection `c` has room, and nothing is due.
+    #[inline]
+    fn leave(&mut self, c: u32, now_ns: u64) {
+        let connection = &mut self.connections[c as usize];
+        if let Schedule::Thinking(thoughts) = &mut self.schedule {
+            while connection.in_flight + connection.thinking < self.depth {
+                thoughts.pause(c, now_ns, !connection.thought);
+                connection.thinking += 1;
+            }
+            connection.thought = true;
+        } else if !connection.queued {
+            connection.queued = true;
+            self.free.push_back(c);
+        }
+    }
+
+    /// Whether connection `c`, which carries one request and is closed, is to be opened: it has one, or one is due.
+    pub(crate) fn has_request(&mut self, c: u32, now_ns: u64) -> bool {
+        self.fill(c, now_ns);
+        self.connections[c as usize].in_flight > 0
+    }
+
+    /// One request that may be sent by `now_ns`, out of those that may be sent at all: where its latency counts from.
+    #[inline]
+    fn take(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.quota.spend() {
+            self.schedule.end();
+            return None;
+        }
+        let origin_ns = self.schedule.take(now_ns);
+        if origin_ns.is_none() {
+            self.quota.give_back();
+        }
+        origin_ns
     }
 
     /// Gives what is due by `now_ns` to the connection that has been free for longest; that connection, which
     /// then has something to send. `None` when nothing is due or no connection is free.
     #[inline]
     pub(crate) fn assign(&mut self, now_ns: u64) -> Option<u32> {
+        if let Schedule::Thinking(thoughts) = &mut self.schedule {
+            let c = thoughts.take(now_ns)?;
+            self.connections[c as usize].thinking -= 1;
+            if !self.quota.spend() {
+                self.schedule.end();
+                return None;
+            }
+            self.push(c, now_ns, now_ns);
+            return Some(c);
+        }
         loop {
             let c = *self.free.front()?;
             let connection = &mut self.connections[c as usize];
-            if !connection.open || connection.in_flight == self.depth {
+            if (!connection.open && self.keep_alive) || connection.in_flight == self.depth {
                 connection.queued = false;
                 self.free.pop_front();
                 continue;
             }
-            let origin_ns = self.schedule.take(now_ns)?;
-            connection.queued = false;
+            let origin_ns = self.take(now_ns)?;
+            self.connections[c as usize].queued = false;
             self.free.pop_front();
             self.push(c, origin_ns, now_ns);
             if self.schedule.is_closed() {
@@ -281,7 +367,7 @@ impl Session {
         self.rings[(c * self.depth + slot) as usize] = Sent { origin_ns, sent_ns: now_ns };
         connection.in_flight += 1;
         connection.unsent += self.requests.len();
-        if !self.schedule.is_closed() {
+        if self.schedule.is_open() {
             self.tally.lateness.record(now_ns.saturating_sub(origin_ns));
         }
     }
@@ -306,12 +392,35 @@ impl Session {
     pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
         let unsent = &mut self.connections[c as usize].unsent;
         *unsent = unsent.saturating_sub(bytes);
+        self.tally.bytes_out += bytes as u64;
     }
 
     /// Requests sent, or due, and unanswered by `now_ns`.
     pub(crate) fn in_flight(&mut self, now_ns: u64) -> u64 {
         let sent: u64 = self.connections.iter().map(|connection| u64::from(connection.in_flight)).sum();
         sent + self.schedule.due(now_ns).map_or(0, |due| due.unsent)
+    }
+
+    /// Whether all requests that may be sent have been, and none is unanswered.
+    #[inline]
+    pub(crate) fn finished(&self) -> bool {
+        self.quota.is_spent() && self.connections.iter().all(|connection| connection.in_flight == 0)
+    }
+
+    /// When the next request will be due; `None`: not by any clock.
+    #[inline]
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
+        self.schedule.next_due_ns()
+    }
+
+    /// Whether sending has not begun.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.schedule, Schedule::Held)
+    }
+
+    /// Open loop: arrivals due since the beginning.
+    pub(crate) fn scheduled(&mut self, now_ns: u64) -> Option<u64> {
+        self.schedule.due(now_ns).map(|due| due.scheduled)
     }
 
     /// Open connections.

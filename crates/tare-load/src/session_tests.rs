@@ -1,6 +1,5 @@
 use super::*;
 use crate::spec::{Gaps, Pacing};
-use crate::tally::ERROR_KINDS;
 use crate::target::Target;
 use proptest::prelude::*;
 
@@ -11,13 +10,13 @@ const TIMEOUT_NS: u64 = 50_000_000;
 fn session(pacing: Pacing, pipeline: u32, connections: u32) -> Session {
     let mut spec = LoadSpec::new(Target::parse("http://h/").unwrap());
     (spec.pacing, spec.pipeline, spec.timeout_ns) = (pacing, pipeline, TIMEOUT_NS);
-    let mut session = Session::new(&spec, connections, Box::new(Tally::new()));
-    session.schedule = Schedule::new(&spec, 0, 0);
+    let mut session = Session::new(&spec, connections, Quota::new(None), Box::new(Tally::new()));
+    session.begin(Schedule::new(&spec, 0, 0, (connections * pipeline) as usize), 0);
     session
 }
 
 fn errors(session: &Session, kind: ErrorKind) -> u64 {
-    let index = ERROR_KINDS.iter().position(|other| *other == kind).unwrap();
+    let index = ErrorKind::ALL.iter().position(|other| *other == kind).unwrap();
     session.tally.errors[index]
 }
 
@@ -68,7 +67,7 @@ fn what_stood_behind_a_close_is_sent_again_with_its_stamps() {
     deliver(&mut session, 0, &ANSWER.repeat(3), 6_000);
     assert_eq!(session.tally.latency.quantile_ns(0.5), Some(1_000), "the first and the last");
     assert_eq!(session.tally.latency.quantile_ns(0.51).map(|ns| ns / 100), Some(60), "those sent twice");
-    assert_eq!(session.tally.errors, [0; 5]);
+    assert_eq!(session.tally.errors, [0; ErrorKind::ALL.len()]);
 }
 
 #[test]
@@ -104,7 +103,10 @@ fn a_close_before_the_next_request_left_is_no_error() {
     send_all(&mut session, 0);
     deliver(&mut session, 0, ANSWER, 1_000);
     assert_eq!(session.ended(0, false, 1_000), Verdict::Reopen);
-    assert_eq!((session.tally.answers, session.tally.errors, session.in_flight(1_000)), (1, [0; 5], 1));
+    assert_eq!(
+        (session.tally.answers, session.tally.errors, session.in_flight(1_000)),
+        (1, [0; ErrorKind::ALL.len()], 1)
+    );
     session.opened(0, 2_000);
     send_all(&mut session, 0);
     assert_eq!(session.ended(0, false, 3_000), Verdict::Reopen);
@@ -187,7 +189,7 @@ proptest! {
                 Happening::Break if open => { session.broke(c); }
                 Happening::End if open => { session.ended(c, false, now_ns); }
                 Happening::Reopen if !open => session.opened(c, now_ns),
-                Happening::Refuse if !open => session.refused(c),
+                Happening::Refuse if !open => session.refused(c, ErrorKind::Connect),
                 Happening::Pass { ns } => {
                     now_ns += ns;
                     session.expire(c, now_ns);

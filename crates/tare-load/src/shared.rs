@@ -12,6 +12,9 @@ use tare_sys::epoll::Waker;
 pub(crate) struct Shared {
     pub(crate) waker: Waker,
     stop: AtomicBool,
+    finished: AtomicBool,
+    /// Connections that were ever opened.
+    opened: AtomicU64,
     /// When sending begins; 0 until it is known.
     begin_ns: AtomicU64,
     live: Counters,
@@ -42,6 +45,8 @@ impl Shared {
         Ok(Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
             begin_ns: AtomicU64::new(0),
             live: Counters::default(),
             handover: Mutex::new(handover),
@@ -61,6 +66,25 @@ impl Shared {
     pub(crate) fn stop(&self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
         self.waker.wake()
+    }
+
+    /// By the thread: it has nothing more to send or to wait for.
+    pub(crate) fn finish(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    /// By the thread: one more connection could be opened.
+    pub(crate) fn opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Connections that were ever opened.
+    pub(crate) fn ever_opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
     }
 
     pub(crate) fn stopping(&self) -> bool {

@@ -1,6 +1,9 @@
 //! What load to make: plain data, checked before anything is started.
 
+use crate::message::{Capture, Expect, MessageError, WeightedUrl};
 use crate::target::Target;
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Most connections of one generator: more than one address has ports for.
@@ -11,6 +14,12 @@ pub const THREADS_MAX: u32 = 1024;
 pub const PIPELINE_MAX: u32 = 1024;
 /// Highest rate of an open loop, requests per second.
 pub const RATE_HZ_MAX: f64 = 1e9;
+/// Longest mean pause of a thinking user (an hour).
+pub const THINK_NS_MAX: u64 = 3_600_000_000_000;
+/// Most stages of an open loop's course, and longest one (a day).
+pub const STAGES_MAX: usize = 10_000;
+/// See [`STAGES_MAX`].
+pub const STAGE_NS_MAX: u64 = 86_400_000_000_000;
 /// Most requests in flight on all connections: each has a stamp in memory.
 const IN_FLIGHT_MAX: u64 = 1 << 24;
 /// Longest request in bytes, and longest run of pipelined ones.
@@ -18,11 +27,18 @@ const REQUEST_BYTES_MAX: usize = 64 * 1024;
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// When requests are sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Pacing {
     /// The next one as soon as an answer is there. Such a loop slows down with the server, so it cannot see
     /// how long requests would have waited that it did not send (coordinated omission).
     Closed,
+    /// A closed loop of users who pause after each answer; latency counts from the actual send.
+    Thinking {
+        /// Mean pause in nanoseconds, 1 to [`THINK_NS_MAX`].
+        mean_ns: u64,
+        /// All pauses the same, or exponential.
+        gaps: Gaps,
+    },
     /// At a rate of its own, whatever the server does; latency counts from the *intended* send time.
     Open {
         /// Requests per second over all threads, above 0, at most [`RATE_HZ_MAX`].
@@ -30,6 +46,53 @@ pub enum Pacing {
         /// How they are spread.
         gaps: Gaps,
     },
+    /// An open loop whose rate changes: the stages one after the other, then the last one's end rate for ever.
+    Stages {
+        /// At least one, at most [`STAGES_MAX`].
+        stages: Vec<Stage>,
+        /// How requests are spread.
+        gaps: Gaps,
+    },
+}
+
+/// A part of an open loop's course: a step where both rates are the same, else a ramp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stage {
+    /// Requests per second at its beginning, 0 (none) to [`RATE_HZ_MAX`].
+    pub from_hz: f64,
+    /// Requests per second at its end; the rate changes evenly between them.
+    pub to_hz: f64,
+    /// How long it lasts, nanoseconds, 1 to [`STAGE_NS_MAX`].
+    pub for_ns: u64,
+}
+
+impl Pacing {
+    fn validate(&self) -> Result<(), SpecError> {
+        let rate = |given: f64, least: bool| {
+            let fits = given <= RATE_HZ_MAX && (given > 0.0 || (least && given == 0.0));
+            if fits { Ok(()) } else { Err(SpecError::Rate { given }) }
+        };
+        match self {
+            Pacing::Closed => Ok(()),
+            Pacing::Thinking { mean_ns, .. } if (1..=THINK_NS_MAX).contains(mean_ns) => Ok(()),
+            Pacing::Thinking { mean_ns, .. } => Err(SpecError::Think { given_ns: *mean_ns }),
+            Pacing::Open { rate_hz, .. } => rate(*rate_hz, false),
+            Pacing::Stages { stages, .. } => {
+                let sends = stages.iter().any(|stage| stage.from_hz > 0.0 || stage.to_hz > 0.0);
+                if !sends || stages.len() > STAGES_MAX {
+                    return Err(SpecError::Stages { given: stages.len() });
+                }
+                for stage in stages {
+                    rate(stage.from_hz, true)?;
+                    rate(stage.to_hz, true)?;
+                    if !(1..=STAGE_NS_MAX).contains(&stage.for_ns) {
+                        return Err(SpecError::StageLength { given_ns: stage.for_ns });
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// The time between intended sends of an open loop.
@@ -41,15 +104,44 @@ pub enum Gaps {
     Poisson,
 }
 
+/// What moves the bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The faster one that this kernel has.
+    #[default]
+    Auto,
+    /// Readiness by epoll: every kernel.
+    Epoll,
+    /// Batched submission by io_uring.
+    IoUring,
+}
+
 /// What load to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
     /// Where to.
     pub target: Target,
+    /// Instead of the target's own path: several, dealt by weight in an order that repeats; at most [`URLS_MAX`].
+    pub urls: Vec<WeightedUrl>,
+    /// A file of requests, one a line, read as it is needed and begun again at its end; replaces method, path, headers
+    /// and body. A line is a JSON object (`{"method":"POST","path":"/x","headers":{"A":"b"},"body":"…"}`, all but `path` may be
+    /// left out) or `METHOD PATH`, after which `\\r\\n` (as two escapes) may begin headers and, after an empty line, a body.
+    pub request_file: Option<PathBuf>,
     /// Method, in capitals; `GET` unless set.
     pub method: String,
     /// Further headers; a `Host` here replaces the URL's.
     pub headers: Vec<(String, String)>,
+    /// Sent with each request, with its length.
+    pub body: Vec<u8>,
+    /// Whether `{{…}}` in path, headers, body and request file is replaced anew in each request: `{{counter}}`,
+    /// `{{counter:FROM}}`, `{{random:FROM-TO}}`, `{{hex:DIGITS}}`, `{{csv:COLUMN}}`, `{{capture:NAME}}`.
+    pub templates: bool,
+    /// The values of `{{csv:COLUMN}}`: its first line names the columns; request n takes row n, from the top again after the last.
+    pub csv_file: Option<PathBuf>,
+    /// What templates may use of earlier answers; at most [`CAPTURES_MAX`].
+    pub captures: Vec<Capture>,
+    /// What every answer must be.
+    pub expect: Expect,
     /// Open connections over all threads, 1 to [`CONNECTIONS_MAX`].
     pub connections: u32,
     /// Threads, 1 to [`THREADS_MAX`], at most one per connection.
@@ -58,6 +150,22 @@ pub struct LoadSpec {
     pub cpus: Vec<u32>,
     /// When requests are sent.
     pub pacing: Pacing,
+    /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
+    /// that is opened, and `Connection: close` is sent with it.
+    pub keep_alive: bool,
+    /// Stop sending after this many requests over all threads ([`crate::Generator::finished`] tells when all are answered);
+    /// `None`: until stopped.
+    pub requests_max: Option<u64>,
+    /// Local addresses to connect from, in turn: each has ports for about 28,000 connections to one server.
+    /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
+    pub local_addresses: Vec<IpAddr>,
+    /// Connect to this Unix socket instead of the URL's host and port.
+    pub unix_socket: Option<PathBuf>,
+    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
+    /// generator is pointed at servers under test.
+    pub tls_resume: bool,
+    /// What moves the bytes.
+    pub engine: EngineChoice,
     /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`].
     pub pipeline: u32,
     /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
@@ -99,12 +207,39 @@ pub enum SpecError {
         /// As given.
         pipeline: u32,
     },
+    /// One request a connection, and several at once.
+    #[error("without keep-alive each connection has one request (hint: leave out the pipeline depth)")]
+    PipelineWithoutKeepAlive,
     /// The rate of an open loop.
     #[error("a rate must be above 0 and at most {RATE_HZ_MAX:e} requests per second, not {given}")]
     Rate {
         /// As given.
         given: f64,
     },
+    /// A user's pause.
+    #[error("a pause between requests must be above 0 and at most 1 h, not {:?}", Duration::from_nanos(*.given_ns))]
+    Think {
+        /// As given.
+        given_ns: u64,
+    },
+    /// No stage, none that sends anything, or too many.
+    #[error("{given} stages cannot be used (hint: 1 to {STAGES_MAX}, at least one of them with a rate)")]
+    Stages {
+        /// How many.
+        given: usize,
+    },
+    /// A stage of no length, or of more than a day.
+    #[error("a stage must last above 0 and at most one day, not {:?}", Duration::from_nanos(*.given_ns))]
+    StageLength {
+        /// As given.
+        given_ns: u64,
+    },
+    /// The number of requests to stop after.
+    #[error("a run of 0 requests has nothing to measure (hint: at least 1)")]
+    NoRequests,
+    /// What is to be sent, or expected.
+    #[error(transparent)]
+    Message(#[from] MessageError),
     /// The timeout.
     #[error("a timeout must be from 1 ms to 1 h, not {:?}", Duration::from_nanos(*.given_ns))]
     Timeout {
@@ -143,12 +278,25 @@ impl LoadSpec {
     pub fn new(target: Target) -> Self {
         LoadSpec {
             target,
+            urls: Vec::new(),
+            request_file: None,
             method: "GET".to_owned(),
             headers: Vec::new(),
+            body: Vec::new(),
+            templates: false,
+            csv_file: None,
+            captures: Vec::new(),
+            expect: Expect::default(),
             connections: 1,
             threads: 1,
             cpus: Vec::new(),
             pacing: Pacing::Closed,
+            keep_alive: true,
+            requests_max: None,
+            local_addresses: Vec::new(),
+            unix_socket: None,
+            tls_resume: true,
+            engine: EngineChoice::Auto,
             pipeline: 1,
             timeout_ns: 2_000_000_000,
             busy_poll: false,
@@ -168,13 +316,15 @@ impl LoadSpec {
         if threads > connections {
             return Err(SpecError::MoreThreadsThanConnections { threads, connections });
         }
+        if !self.keep_alive && pipeline > 1 {
+            return Err(SpecError::PipelineWithoutKeepAlive);
+        }
         if u64::from(connections) * u64::from(pipeline) > IN_FLIGHT_MAX {
             return Err(SpecError::TooManyInFlight { connections, pipeline });
         }
-        if let Pacing::Open { rate_hz, .. } = self.pacing
-            && !(rate_hz > 0.0 && rate_hz <= RATE_HZ_MAX)
-        {
-            return Err(SpecError::Rate { given: rate_hz });
+        self.pacing.validate()?;
+        if self.requests_max == Some(0) {
+            return Err(SpecError::NoRequests);
         }
         if !(1_000_000..=3_600_000_000_000).contains(&self.timeout_ns) {
             return Err(SpecError::Timeout { given_ns: self.timeout_ns });
@@ -183,6 +333,7 @@ impl LoadSpec {
     }
 
     fn validate_request(&self) -> Result<(), SpecError> {
+        crate::message::validate(&self.target, &self.urls, &self.captures)?;
         let capitals = !self.method.is_empty() && self.method.bytes().all(|byte| byte.is_ascii_uppercase());
         if !capitals || self.method.len() > 32 || self.method == "CONNECT" {
             return Err(SpecError::Method { given: self.method.clone() });

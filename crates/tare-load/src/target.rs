@@ -113,6 +113,11 @@ impl Target {
         Ok(Target { host, port, path })
     }
 
+    /// Whether both are on the same host and port.
+    pub fn same_place(&self, other: &Target) -> bool {
+        (&self.host, self.port) == (&other.host, other.port)
+    }
+
     /// The port, 80 when the URL has none.
     pub fn port(&self) -> u16 {
         self.port

@@ -1,35 +1,25 @@
-//! One generator thread: an epoll loop around a [`Session`].
-//!
-//! Each socket is added once, edge-triggered for both directions, and never changed. One read and one write
-//! per round trip; one clock reading after each read: that stamp ends the latencies of the answers in it and
-//! begins those of the requests that follow at once. So latency counts from just before the send call to just
-//! after the receive call that brought the last byte, and includes the time that the answer waited in the
-//! socket while this thread served others.
+//! One generator thread without its I/O: the life of its connections around a [`Session`], when to look after
+//! them, and its side door. An engine drives it: it says what happened to which connection, and does what it
+//! is told.
 
+use crate::endpoint::Endpoint;
 use crate::pacing::Schedule;
-use crate::session::{BUFFER_BYTES_MIN, Session, Verdict};
+use crate::quota::Quota;
+use crate::session::{Session, Verdict};
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
 use crate::tally::Tally;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind::WouldBlock};
-use std::net::SocketAddr;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use tare_sys::epoll::{Epoll, Event, Events, Interest};
-use tare_sys::net;
-use tare_sys::slack;
-use tare_sys::time::monotonic_ns;
+use tare_record::trial::ErrorKind;
+use tare_sys::epoll::Waker;
+use tare_sys::net::Connecting;
+use tare_sys::time::{monotonic_ns, monotonic_raw_ns, thread_cpu_ns};
 
-/// The waker's token; connections count from 0.
-const WAKER: u64 = u64::MAX;
-/// Bytes read at once.
-const BUFFER_BYTES: usize = 64 * 1024;
-const _: () = assert!(BUFFER_BYTES >= BUFFER_BYTES_MIN);
-/// Events taken at once.
-const EVENTS: usize = 256;
 /// Connections of one thread that are being opened at once: the ramp, so that accept queues do not overflow.
 const CONNECTING_MAX: u32 = 128;
 /// Rest after a second failure in a row, doubled with each one more.
@@ -40,21 +30,20 @@ const HOUSEKEEPING_NS_MIN: u64 = 1_000_000;
 const HOUSEKEEPING_NS_MAX: u64 = 100_000_000;
 
 /// Where a connection stands.
-#[derive(Debug)]
-enum Link {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
     /// In the queue of those to be opened.
     Waiting,
     /// Failed; to be opened later.
     Resting {
         until_ns: u64,
     },
+    /// Closed until there is a request for it.
+    Idle,
     Connecting {
-        socket: OwnedFd,
         since_ns: u64,
     },
-    Open {
-        socket: OwnedFd,
-    },
+    Open,
 }
 
 /// What a thread reports once: every connection was tried.
@@ -66,199 +55,182 @@ pub(crate) struct Settled {
     pub(crate) why: Option<io::Error>,
 }
 
-/// One thread's connections and its loop.
+/// One thread's part of the load.
 pub(crate) struct Worker {
+    pub(crate) session: Session,
+    /// The last clock reading.
+    pub(crate) now_ns: u64,
     spec: Arc<LoadSpec>,
     thread: u32,
-    address: SocketAddr,
+    endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
-    epoll: Epoll,
-    session: Session,
-    links: Vec<Link>,
-    buffer: Vec<u8>,
+    stages: Vec<Stage>,
     waiting: VecDeque<u32>,
     connecting: u32,
     resting: u32,
-    /// The last clock reading.
-    now_ns: u64,
     housekeeping_ns: u64,
     /// Answers, errors and arrivals of the windows before this one.
     before: (u64, u64, u64),
+    /// When the last of a bounded number of requests was answered.
+    finished_ns: Option<u64>,
     settled: Option<Sender<Settled>>,
     refusal: Option<io::Error>,
 }
 
 impl Worker {
-    /// Thread `thread` of the validated `spec`, with its share of the connections; opens nothing yet.
+    /// Thread `thread` of the validated `spec`, with its share of the connections.
     pub(crate) fn new(
         spec: Arc<LoadSpec>,
         thread: u32,
-        address: SocketAddr,
+        endpoint: Arc<Endpoint>,
         shared: Arc<Shared>,
+        quota: Quota,
         settled: Sender<Settled>,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let connections = connections_of(thread, &spec);
-        let epoll = Epoll::new()?;
-        epoll.add(&shared.waker, Interest::READ, WAKER)?;
-        Ok(Worker {
-            session: Session::new(&spec, connections, Box::new(Tally::new())),
-            links: (0..connections).map(|_| Link::Waiting).collect(),
-            buffer: vec![0; BUFFER_BYTES],
+        let mut tally = Box::new(Tally::new());
+        tally.begin_clocks(clocks_ns());
+        Worker {
+            session: Session::new(&spec, connections, quota, tally),
+            now_ns: monotonic_ns(),
+            stages: vec![Stage::Waiting; connections as usize],
             waiting: (0..connections).collect(),
             connecting: 0,
             resting: 0,
-            now_ns: monotonic_ns(),
             housekeeping_ns: 0,
             before: (0, 0, 0),
+            finished_ns: None,
             settled: Some(settled),
             refusal: None,
             spec,
             thread,
-            address,
+            endpoint,
             shared,
-            epoll,
-        })
+        }
     }
 
-    /// Makes load until told to stop.
-    ///
-    /// # Errors
-    /// Only what would make epoll itself useless; whatever happens to a connection is counted.
-    pub(crate) fn run(&mut self) -> io::Result<()> {
-        if self.spec.pacing != Pacing::Closed {
-            slack::set_timer_slack_ns(1)?;
-        }
-        let mut events = Events::with_capacity(EVENTS);
-        self.connect_waiting();
-        loop {
-            self.epoll.wait(&mut events, Some(self.patience()))?;
-            if events.is_empty() {
-                self.now_ns = monotonic_ns();
-            }
-            let mut woken = false;
-            for event in events.iter() {
-                if event.token == WAKER {
-                    woken = true;
-                } else {
-                    self.serve(event.token as u32, event);
-                }
-            }
-            self.send_due();
-            if self.now_ns >= self.housekeeping_ns {
-                self.keep_house();
-            }
-            let tally = &self.session.tally;
-            let errors: u64 = tally.errors.iter().sum();
-            self.shared.publish(self.before.0 + tally.answers, self.before.1 + errors);
-            if woken && self.answer_the_door() {
-                return Ok(());
-            }
-        }
+    /// What wakes the engine for [`Worker::answer_the_door`].
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.shared.waker
+    }
+
+    pub(crate) fn connections(&self) -> u32 {
+        self.stages.len() as u32
+    }
+
+    #[inline]
+    pub(crate) fn stage(&self, c: u32) -> Stage {
+        self.stages[c as usize]
+    }
+
+    /// Whether requests have times of their own.
+    #[inline]
+    pub(crate) fn keeps_time(&self) -> bool {
+        self.spec.pacing != Pacing::Closed
+    }
+
+    /// Whether connections end with a reset, once they carried all that was asked: a port that waits in `TIME_WAIT` after each
+    /// request would soon be missing.
+    pub(crate) fn resets_on_close(&self) -> bool {
+        !self.spec.keep_alive
     }
 
     /// How long nothing needs to be done unless something happens.
     #[inline]
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         if self.spec.busy_poll {
             return Duration::ZERO;
         }
-        let next_ns = self.session.schedule.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
+        let next_ns = self.session.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns))
     }
 
-    /// Something happened to the socket of `c`.
-    #[inline]
-    fn serve(&mut self, c: u32, event: Event) {
-        match &self.links[c as usize] {
-            Link::Open { .. } => {}
-            Link::Connecting { .. } => self.finish_connecting(c),
-            Link::Waiting | Link::Resting { .. } => return,
-        }
-        if event.readable() {
-            self.read(c, event.peer_closed());
-        }
-        self.flush(c);
-    }
-
-    /// Reads until the socket is empty. A short read means that it is, unless the end of the stream follows.
-    #[inline]
-    fn read(&mut self, c: u32, end_follows: bool) {
-        while let Link::Open { socket } = &self.links[c as usize] {
-            let restored = self.session.restore(c, &mut self.buffer);
-            let got = net::recv(socket, &mut self.buffer[restored..]);
-            self.now_ns = monotonic_ns();
-            let verdict = match got {
-                Ok(0) => {
-                    // What was restored was never an answer.
-                    self.session.ended(c, restored > 0, self.now_ns)
-                }
-                Ok(fresh) => self.session.received(c, &self.buffer[..restored + fresh], fresh, self.now_ns),
-                Err(error) if error.kind() == WouldBlock => {
-                    self.session.keep(c, &self.buffer[..restored]);
-                    return;
-                }
-                Err(_) => self.session.broke(c),
-            };
-            if verdict == Verdict::Reopen {
-                return self.reopen(c);
-            }
-            self.session.fill(c, self.now_ns);
-            if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows {
-                return;
-            }
-        }
-    }
-
-    /// Sends what connection `c` has to send, as far as its socket takes it; the rest goes when it has room.
-    #[inline]
-    fn flush(&mut self, c: u32) {
-        while let Link::Open { socket } = &self.links[c as usize] {
-            let unsent = self.session.unsent(c);
-            if unsent.is_empty() {
-                return;
-            }
-            match net::send(socket, unsent) {
-                Ok(bytes) => self.session.sent(c, bytes),
-                Err(error) if error.kind() == WouldBlock => return,
-                Err(_) => {
-                    self.session.broke(c);
-                    return self.reopen(c);
-                }
-            }
-        }
-    }
-
-    /// Hands requests that are due to free connections, each with a stamp of its own.
-    #[inline]
-    fn send_due(&mut self) {
-        if self.session.schedule.next_due_ns().is_some() {
-            self.now_ns = monotonic_ns();
-        }
-        while let Some(c) = self.session.assign(self.now_ns) {
-            self.flush(c);
-            self.now_ns = monotonic_ns();
-        }
-    }
-
-    /// Opens waiting connections, as many at once as the ramp allows.
-    fn connect_waiting(&mut self) {
+    /// The next connection to open now, if the ramp allows one more; it counts as being opened from here on.
+    pub(crate) fn next_to_open(&mut self) -> Option<u32> {
         while self.connecting < CONNECTING_MAX
             && let Some(c) = self.waiting.pop_front()
         {
-            // Its completion is an event in any case: the socket becomes writable.
-            let begun = net::connect(self.address, None).and_then(|(socket, _)| {
-                net::set_nodelay(&socket, true)?;
-                self.epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
-                Ok(socket)
-            });
-            match begun {
-                Ok(socket) => {
-                    self.connecting += 1;
-                    self.links[c as usize] = Link::Connecting { socket, since_ns: self.now_ns };
-                }
-                Err(why) => self.refused(c, why),
+            if !self.spec.keep_alive && !self.session.is_held() && !self.session.has_request(c, self.now_ns) {
+                self.stages[c as usize] = Stage::Idle;
+                continue;
             }
+            self.connecting += 1;
+            self.stages[c as usize] = Stage::Connecting { since_ns: self.now_ns };
+            return Some(c);
         }
+        self.settle();
+        None
+    }
+
+    /// A socket on its way to the server, for connection `c`.
+    pub(crate) fn connect(&self, c: u32) -> io::Result<(OwnedFd, Connecting)> {
+        // Threads take local addresses in turn as well.
+        self.endpoint.connect(c * self.spec.threads + self.thread)
+    }
+
+    /// Connection `c` can be used.
+    pub(crate) fn opened(&mut self, c: u32) {
+        if let Stage::Connecting { since_ns } = self.stages[c as usize] {
+            self.connecting -= 1;
+            self.session.tally.connect.record(self.now_ns.saturating_sub(since_ns));
+        }
+        self.stages[c as usize] = Stage::Open;
+        self.shared.opened();
+        self.session.opened(c, self.now_ns);
+    }
+
+    /// Connection `c` could not be opened.
+    pub(crate) fn refused(&mut self, c: u32, why: io::Error) {
+        if let Stage::Connecting { .. } = self.stages[c as usize] {
+            self.connecting -= 1;
+        }
+        match why.kind() {
+            // A Unix socket's queue is full: no failure, but nothing to hurry for.
+            io::ErrorKind::WouldBlock => {}
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
+                self.session.refused(c, ErrorKind::PortsExhausted)
+            }
+            _ => self.session.refused(c, ErrorKind::Connect),
+        }
+        self.refusal = Some(why);
+        self.rest(c);
+    }
+
+    /// The session has given up connection `c` and the engine closed it: opened again at once after an answer
+    /// or a first failure.
+    #[cold]
+    pub(crate) fn gave_up(&mut self, c: u32) {
+        if self.session.failures(c) > 1 {
+            return self.rest(c);
+        }
+        self.queue(c);
+    }
+
+    /// Whether connection `c` was idle, and is to be opened now for the request it was given.
+    #[inline]
+    pub(crate) fn wake_idle(&mut self, c: u32) -> bool {
+        let idle = self.stages[c as usize] == Stage::Idle;
+        if idle {
+            self.queue(c);
+        }
+        idle
+    }
+
+    fn queue(&mut self, c: u32) {
+        self.stages[c as usize] = Stage::Waiting;
+        self.waiting.push_back(c);
+    }
+
+    fn rest(&mut self, c: u32) {
+        let doublings = self.session.failures(c).saturating_sub(1).min(16);
+        let rest_ns = (REST_NS_MIN << doublings).min(REST_NS_MAX);
+        self.stages[c as usize] = Stage::Resting { until_ns: self.now_ns + rest_ns };
+        self.resting += 1;
+        self.housekeeping_ns = self.housekeeping_ns.min(self.now_ns + REST_NS_MIN);
+    }
+
+    /// Reports once, when every connection was tried.
+    fn settle(&mut self) {
         if self.connecting == 0
             && self.waiting.is_empty()
             && let Some(settled) = self.settled.take()
@@ -269,63 +241,28 @@ impl Worker {
         }
     }
 
-    fn finish_connecting(&mut self, c: u32) {
-        let Link::Connecting { socket, .. } = std::mem::replace(&mut self.links[c as usize], Link::Waiting)
-        else {
-            return;
-        };
-        self.connecting -= 1;
-        self.now_ns = monotonic_ns();
-        match net::take_error(&socket) {
-            Ok(None) => {
-                self.links[c as usize] = Link::Open { socket };
-                self.session.opened(c, self.now_ns);
-            }
-            Ok(Some(why)) | Err(why) => self.refused(c, why),
-        }
-        self.connect_waiting();
+    #[inline]
+    pub(crate) fn is_housekeeping_due(&self) -> bool {
+        self.now_ns >= self.housekeeping_ns
     }
 
-    fn refused(&mut self, c: u32, why: io::Error) {
-        self.refusal = Some(why);
-        self.session.refused(c);
-        self.rest(c);
-    }
-
-    /// Closes connection `c`, which the session has given up, and sees that it is opened again: at once after
-    /// an answer or a first failure.
+    /// Looks after what no event tells of: timeouts, and rests that are over. The engine is told what to `close`, and
+    /// asks for what is [to open](Worker::next_to_open) afterwards.
     #[cold]
-    fn reopen(&mut self, c: u32) {
-        if self.session.failures(c) > 1 {
-            return self.rest(c);
-        }
-        self.links[c as usize] = Link::Waiting;
-        self.waiting.push_back(c);
-        self.connect_waiting();
-    }
-
-    fn rest(&mut self, c: u32) {
-        let doublings = self.session.failures(c).saturating_sub(1).min(16);
-        let rest_ns = (REST_NS_MIN << doublings).min(REST_NS_MAX);
-        self.links[c as usize] = Link::Resting { until_ns: self.now_ns + rest_ns };
-        self.resting += 1;
-        self.housekeeping_ns = self.housekeeping_ns.min(self.now_ns + REST_NS_MIN);
-    }
-
-    /// Looks after what no event tells of: timeouts, and rests that are over.
-    #[cold]
-    fn keep_house(&mut self) {
+    pub(crate) fn keep_house(&mut self, mut close: impl FnMut(u32)) {
         let timeout_ns = self.spec.timeout_ns;
-        for c in 0..self.links.len() as u32 {
-            match self.links[c as usize] {
-                Link::Open { .. } => self.expire(c),
-                Link::Resting { until_ns } if until_ns <= self.now_ns => {
-                    self.resting -= 1;
-                    self.links[c as usize] = Link::Waiting;
-                    self.waiting.push_back(c);
+        for c in 0..self.connections() {
+            match self.stages[c as usize] {
+                Stage::Open if self.session.expire(c, self.now_ns) == Verdict::Reopen => {
+                    close(c);
+                    self.gave_up(c);
                 }
-                Link::Connecting { since_ns, .. } if self.now_ns.saturating_sub(since_ns) > timeout_ns => {
-                    self.connecting -= 1;
+                Stage::Resting { until_ns } if until_ns <= self.now_ns => {
+                    self.resting -= 1;
+                    self.queue(c);
+                }
+                Stage::Connecting { since_ns } if self.now_ns.saturating_sub(since_ns) > timeout_ns => {
+                    close(c);
                     self.refused(c, io::ErrorKind::TimedOut.into());
                 }
                 _ => {}
@@ -336,29 +273,36 @@ impl Worker {
             pause_ns = pause_ns.min(REST_NS_MIN);
         }
         self.housekeeping_ns = self.now_ns + pause_ns;
-        self.connect_waiting();
     }
 
-    fn expire(&mut self, c: u32) {
-        if self.session.expire(c, self.now_ns) == Verdict::Reopen {
-            self.reopen(c);
+    /// After each round of events: tells how far it has come.
+    #[inline]
+    pub(crate) fn end_turn(&mut self) {
+        let tally = &self.session.tally;
+        let errors: u64 = tally.errors.iter().sum();
+        self.shared.publish(self.before.0 + tally.answers, self.before.1 + errors);
+        if self.finished_ns.is_none() && self.session.finished() {
+            self.finished_ns = Some(self.now_ns);
+            self.shared.finish();
         }
     }
 
     /// Somebody woke this thread: begins, hands over what was counted, or stops (then true).
     #[cold]
-    fn answer_the_door(&mut self) -> bool {
+    pub(crate) fn answer_the_door(&mut self) -> bool {
         self.shared.waker.drain();
         if self.shared.stopping() {
             return true;
         }
-        if matches!(self.session.schedule, Schedule::Held)
+        if self.session.is_held()
             && let Some(begin_ns) = self.shared.begin_ns()
         {
-            self.session.schedule = Schedule::new(&self.spec, self.thread, begin_ns);
+            let users = self.stages.len() * self.spec.pipeline as usize;
+            let schedule = Schedule::new(&self.spec, self.thread, begin_ns, users);
+            self.session.begin(schedule, begin_ns);
             // The first window begins when the schedule does, not when this thread was woken for it.
             self.session.tally.begin(begin_ns, begin_ns);
-            self.send_due();
+            self.session.tally.begin_clocks(clocks_ns());
         }
         if let Some(origin_ns) = self.shared.asked_ns() {
             self.hand_over(origin_ns);
@@ -367,21 +311,29 @@ impl Worker {
     }
 
     fn hand_over(&mut self, origin_ns: u64) {
-        let now_ns = monotonic_ns();
-        let due = self.session.schedule.due(now_ns);
+        let clocks_ns = clocks_ns();
+        let now_ns = clocks_ns.0;
+        let scheduled = self.session.scheduled(now_ns);
         let (in_flight, connections) = (self.session.in_flight(now_ns), self.session.open_connections());
         let tally = &mut self.session.tally;
-        tally.end_ns = now_ns;
+        tally.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.begin_ns, now_ns);
+        tally.end_clocks(clocks_ns);
         tally.in_flight = in_flight;
         tally.connections = connections;
-        tally.scheduled = due.map(|due| due.scheduled - self.before.2);
+        tally.scheduled = scheduled.map(|scheduled| scheduled - self.before.2);
         let counted = (tally.answers, tally.errors.iter().sum::<u64>(), tally.scheduled.unwrap_or(0));
         if self.shared.hand_over(&mut self.session.tally) {
             self.session.tally.begin(origin_ns, now_ns);
+            self.session.tally.begin_clocks(clocks_ns);
             let before = self.before;
             self.before = (before.0 + counted.0, before.1 + counted.1, before.2 + counted.2);
         }
     }
+}
+
+/// Monotonic, raw, and the calling thread's CPU time, read together.
+fn clocks_ns() -> (u64, u64, u64) {
+    (monotonic_ns(), monotonic_raw_ns(), thread_cpu_ns())
 }
 
 /// Connections of one thread: even shares, the first threads take what is left over.

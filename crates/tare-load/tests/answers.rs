@@ -221,7 +221,10 @@ fn nobody_there() {
     let mut spec = LoadSpec::new(target.clone());
     (spec.connections, spec.threads) = (4, 2);
     assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
-    assert!(matches!(preflight(&target, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
+    assert!(matches!(
+        preflight(&LoadSpec::new(target.clone()), Duration::from_secs(1)),
+        Err(LoadError::NoConnection { .. })
+    ));
     spec.threads = 0;
     assert!(matches!(Generator::start(&spec), Err(LoadError::Spec(_))));
     (spec.threads, spec.cpus) = (1, vec![8000]);
@@ -232,16 +235,16 @@ fn nobody_there() {
 fn preflight_holds_its_connection() {
     for close in [false, true] {
         let server = Server::start(move |_, _| if close { Reply::Close(close_hello()) } else { hello() });
-        let held = preflight(&server.spec().target, Duration::from_secs(10)).unwrap();
-        assert_eq!((held.status, held.peer_addr), (200, server.address));
-        assert_eq!(held.local_addr.ip(), server.address.ip());
+        let held = preflight(&server.spec(), Duration::from_secs(10)).unwrap();
+        assert_eq!((held.status, held.peer_addr), (200, Some(server.address)));
+        assert_eq!(held.local_addr.unwrap().ip(), server.address.ip());
         wait_until(|| server.accepted.load(Ordering::SeqCst) == 1 + u64::from(close), String::new);
     }
     let silent = Server::start(|_, _| Reply::Keep(b"HTTP/1.1 200 OK\r\n".to_vec()));
-    let error = preflight(&silent.spec().target, Duration::from_millis(50)).unwrap_err();
+    let error = preflight(&silent.spec(), Duration::from_millis(50)).unwrap_err();
     assert!(matches!(error, LoadError::NoAnswer { .. }), "{error}");
     let ssh = Server::start(|_, _| Reply::Keep(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()));
-    let error = preflight(&ssh.spec().target, Duration::from_secs(10)).unwrap_err();
+    let error = preflight(&ssh.spec(), Duration::from_secs(10)).unwrap_err();
     assert!(matches!(error, LoadError::Malformed { .. }), "{error}");
 }
 
@@ -303,4 +306,157 @@ fn an_open_loop_keeps_its_rate() {
             assert!((scheduled as f64 - asked).abs() <= 3.0 + 0.01 * asked, "{scheduled} of {asked}");
         }
     }
+}
+
+#[test]
+fn a_bounded_number_of_requests_is_sent_and_answered() {
+    let server = Server::start(|_, _| hello());
+    let open = Pacing::Open { rate_hz: 20_000.0, gaps: Gaps::Poisson };
+    let thinking = Pacing::Thinking { mean_ns: 1_000_000, gaps: Gaps::Poisson };
+    for (pacing, pipeline) in [(Pacing::Closed, 1), (Pacing::Closed, 3), (open, 2), (thinking, 2)] {
+        let mut spec = server.spec();
+        (spec.connections, spec.threads, spec.pipeline) = (4, 2, pipeline);
+        (spec.pacing, spec.requests_max) = (pacing, Some(333));
+        let before = server.requests();
+        let mut generator = Generator::start(&spec).unwrap();
+        wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
+        let sample = generator.cut();
+        generator.stop().unwrap();
+        assert_eq!((requests(&sample), server.requests() - before), (333, 333), "{:?}", spec.pacing);
+        assert_eq!((*sample.in_flight.value().unwrap(), sample.scheduled.unwrap_or(333)), (0, 333));
+    }
+}
+
+#[test]
+fn users_who_think_wait_after_each_answer() {
+    let server = Server::start(|_, _| hello());
+    let mut spec = server.spec();
+    spec.connections = 4;
+    spec.pacing = Pacing::Thinking { mean_ns: 20_000_000, gaps: Gaps::Fixed };
+    let mut generator = Generator::start(&spec).unwrap();
+    run_until(&generator, |live| live.answers >= 80);
+    let sample = generator.cut();
+    generator.stop().unwrap();
+    // Four users, one request in 20 ms at most from each; the first may come at once.
+    let most = 4.0 * (sample.elapsed_ns as f64 / 20e6 + 1.0);
+    assert!(requests(&sample) as f64 <= most, "{} of {most}", requests(&sample));
+    assert_eq!((sample.scheduled, sample.lateness), (None, None));
+}
+
+#[test]
+fn preflight_asks_as_the_load_will() {
+    let server = Server::start(|_, request| {
+        let request = String::from_utf8_lossy(request);
+        assert!(request.starts_with("HEAD / HTTP/1.1\r\n") && request.contains("X-Key: 7\r\n"), "{request}");
+        Reply::Keep(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 12\r\n\r\n".to_vec())
+    });
+    let mut spec = server.spec();
+    (spec.method, spec.headers) = ("HEAD".to_owned(), vec![("X-Key".to_owned(), "7".to_owned())]);
+    assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 401);
+}
+
+#[test]
+fn without_keep_alive_each_request_has_its_own_connection() {
+    let server = Server::start(|_, request| {
+        assert!(String::from_utf8_lossy(request).contains("Connection: close\r\n"));
+        Reply::Close(close_hello())
+    });
+    for pacing in [Pacing::Closed, Pacing::Open { rate_hz: 2000.0, gaps: Gaps::Fixed }] {
+        let mut spec = server.spec();
+        (spec.connections, spec.threads, spec.keep_alive) = (4, 2, false);
+        (spec.pacing, spec.requests_max) = (pacing, Some(200));
+        let (accepted, requests_before) = (server.accepted.load(Ordering::SeqCst), server.requests());
+        let mut generator = Generator::start(&spec).unwrap();
+        wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
+        let sample = generator.cut();
+        generator.stop().unwrap();
+        assert_eq!((requests(&sample), sample.errors.len()), (200, 0), "{:?}", sample.errors);
+        assert_eq!(server.requests() - requests_before, 200);
+        let opened = server.accepted.load(Ordering::SeqCst) - accepted;
+        assert!((200..=204).contains(&opened), "{opened}");
+        assert!(sample.detail.unwrap().connect.count() >= 200);
+    }
+}
+
+#[test]
+fn a_server_that_keeps_connections_open_does_not_keep_churn_from_closing_them() {
+    let server = Server::start(|_, _| hello());
+    let mut spec = server.spec();
+    (spec.keep_alive, spec.requests_max) = (false, Some(50));
+    let mut generator = Generator::start(&spec).unwrap();
+    wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
+    assert_eq!((requests(&generator.cut()), server.accepted.load(Ordering::SeqCst) >= 50), (50, true));
+}
+
+#[test]
+fn many_local_addresses_share_the_connections() {
+    let server = Server::start(|_, _| hello());
+    let mut spec = server.spec();
+    spec.connections = 4;
+    spec.local_addresses = ["127.0.0.7", "127.0.0.8"].map(|ip| ip.parse().unwrap()).to_vec();
+    assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
+    spec.local_addresses = vec!["192.0.2.1".parse().unwrap()];
+    assert!(matches!(Generator::start(&spec), Err(LoadError::PortsExhausted { .. })));
+}
+
+#[test]
+fn ipv6_and_unix_sockets_carry_it_too() {
+    let server = Server::start_at("[::1]:0".parse().unwrap(), |_, _| hello());
+    assert_eq!(sample(&server.spec(), 50, 0).errors.len(), 0);
+
+    let path = std::env::temp_dir().join(format!("tare-load-{}.sock", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().take(3) {
+            std::thread::spawn(move || support::echo_hello(connection.unwrap()));
+        }
+    });
+    let mut spec = LoadSpec::new(Target::parse("http://whoever/").unwrap());
+    (spec.unix_socket, spec.connections) = (Some(path.clone()), 2);
+    let held = preflight(&spec, Duration::from_secs(10)).unwrap();
+    assert_eq!((held.status, held.peer_addr), (200, None));
+    assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
+    std::fs::remove_file(path).unwrap();
+    assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
+}
+
+#[test]
+fn a_black_hole_is_no_server() {
+    let options = tare_sys::net::ListenOptions { reuse_port: false, backlog: 0 };
+    let full = tare_sys::net::listen("127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let address = tare_sys::net::local_addr(&full).unwrap();
+    // The queue takes one; what comes then is never answered.
+    let held: Vec<_> = (0..4).map(|_| tare_sys::net::connect(address, None).unwrap()).collect();
+    let mut spec = LoadSpec::new(Target::parse(&format!("http://{address}/")).unwrap());
+    (spec.connections, spec.timeout_ns) = (2, 3_600_000_000_000);
+    let error = Generator::start(&spec).unwrap_err();
+    assert!(matches!(error, LoadError::NoConnection { .. }), "{error}");
+    drop(held);
+}
+
+#[test]
+fn what_is_told_beside_the_counts() {
+    let mut long = b"HTTP/1.1 503 No\r\nContent-Length: 200000\r\n\r\n".to_vec();
+    long.resize(long.len() + 200_000, b'x');
+    let server = Server::start(move |n, _| if n % 2 == 0 { hello() } else { Reply::Keep(long.clone()) });
+    let mut spec = server.spec();
+    (spec.connections, spec.threads) = (4, 2);
+    let sample = sample(&spec, 100, 50);
+    let count = requests(&sample);
+    let detail = sample.detail.unwrap();
+    assert_eq!(detail.status_classes[1] + detail.status_classes[4], count);
+    assert_eq!((detail.first_byte.count(), detail.held_in_flight), (count, Some(4)));
+    let whole = sample.latency.value().unwrap();
+    for quantile in [0.1, 0.5, 0.9, 1.0] {
+        assert!(detail.first_byte.quantile_ns(quantile) <= whole.quantile_ns(quantile), "{quantile}");
+    }
+    assert_eq!((detail.connect.count(), detail.threads.len()), (4, 2));
+    assert!(
+        detail.bytes_out >= count * 20 && detail.clock.monotonic_ns.abs_diff(detail.clock.raw_ns) < 1_000_000
+    );
+    assert!(
+        detail.threads.iter().all(|thread| thread.cpu_ns > 0 && thread.cpu_ns <= thread.wall_ns + 10_000_000)
+    );
+    assert_eq!(detail.series.iter().map(|slice| slice.requests).sum::<u64>(), count);
+    assert!(detail.series.iter().any(|slice| slice.p50_ns.is_some() && slice.p50_ns <= slice.p99_ns));
 }

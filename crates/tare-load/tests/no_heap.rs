@@ -56,7 +56,7 @@ fn the_hot_loop_allocates_nothing() {
     for pacing in [Pacing::Closed, open] {
         let address = start_server(8);
         let mut spec = LoadSpec::new(Target::parse(&format!("http://{address}/")).unwrap());
-        (spec.connections, spec.threads, spec.pipeline, spec.pacing) = (8, 2, 2, pacing);
+        (spec.connections, spec.threads, spec.pipeline, spec.pacing) = (8, 2, 2, pacing.clone());
         let generator = Generator::start(&spec).unwrap();
         run_for(&generator, 1000);
         let before = HEAP.allocations();

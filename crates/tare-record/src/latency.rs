@@ -42,6 +42,12 @@ impl Latencies {
         self.0.add(&other.0).ok();
     }
 
+    /// Takes away counts that are a part of this one's.
+    pub fn subtract(&mut self, part: &Latencies) {
+        // Refused, and nothing changed, where it is no part.
+        self.0.subtract(&part.0).ok();
+    }
+
     /// Forgets all counts, keeps the memory.
     pub fn clear(&mut self) {
         self.0.reset();
@@ -126,6 +132,16 @@ mod tests {
         for bad in ["\"zz\"", "\"00\"", "\"0\"", "\"é\"", "3"] {
             assert!(serde_json::from_str::<Latencies>(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_part_can_be_taken_away() {
+        let (mut all, mut part) = (Latencies::new(), Latencies::new());
+        all.record_n(900, 5);
+        all.record(7_000);
+        part.record_n(900, 2);
+        all.subtract(&part);
+        assert_eq!((all.count(), all.quantile_ns(0.75)), (4, Some(900)));
     }
 
     #[test]

@@ -57,6 +57,67 @@ pub struct HttpSample {
     pub lateness: Option<Latencies>,
     /// Requests by slice of the window, for the series: (monotonic end stamp, count in the slice).
     pub slices: Vec<(u64, u64)>,
+    /// What only tare's own generator can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Box<HttpDetail>>,
+}
+
+/// What tare's own generator tells beside the counts, its checks of itself among them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HttpDetail {
+    /// From the first step of opening a connection until it could be used (with its TLS handshake).
+    pub connect: Latencies,
+    /// From (intended) send to the first byte of the answer; as many as there are latencies.
+    pub first_byte: Latencies,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Answers by class of their status: 1xx (never counted: they announce an answer) to 5xx, then all others.
+    pub status_classes: [u64; 6],
+    /// The slices of the window with their latencies: as `slices`, which stay for older readers.
+    pub series: Vec<SeriesSlice>,
+    /// What each thread of the generator took.
+    pub threads: Vec<GeneratorThread>,
+    /// What the window's ends read on `CLOCK_MONOTONIC` (every stamp's clock) and on `CLOCK_MONOTONIC_RAW`
+    /// (never adjusted), nanoseconds between them: they should differ by some hundred ppm at most.
+    pub clock: ClockCheck,
+    /// Requests in flight that a closed loop holds: open connections × depth; `None` where pauses between requests, or
+    /// connections opened for each, make it unknown. By Little's law it is rate × mean latency.
+    pub held_in_flight: Option<u64>,
+}
+
+/// One slice of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesSlice {
+    /// Monotonic stamp of its end.
+    pub end_ns: u64,
+    /// Answers in it.
+    pub requests: u64,
+    /// Median latency of those, within 2 %; `None` when there were none.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of the same.
+    pub p99_ns: Option<u64>,
+}
+
+/// One thread of the generator in a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorThread {
+    /// The kernel's id.
+    pub tid: u32,
+    /// The thread's own window.
+    pub wall_ns: u64,
+    /// CPU time in it (`CLOCK_THREAD_CPUTIME_ID`).
+    pub cpu_ns: u64,
+    /// Whether it spins by design, so that `cpu_ns` says nothing about headroom.
+    pub busy_poll: bool,
+}
+
+/// The same window on two clocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClockCheck {
+    /// By `CLOCK_MONOTONIC`.
+    pub monotonic_ns: u64,
+    /// By `CLOCK_MONOTONIC_RAW`.
+    pub raw_ns: u64,
 }
 
 /// How a request can fail.
@@ -73,6 +134,40 @@ pub enum ErrorKind {
     Status,
     /// Not HTTP, or an answer that contradicts itself.
     Malformed,
+    /// No connection because every port of the local addresses towards the server is taken.
+    PortsExhausted,
+    /// The TLS handshake failed, or the protocol broke later.
+    Tls,
+    /// An answer that is not what was asked to be expected.
+    Unexpected,
+}
+
+impl ErrorKind {
+    /// All kinds.
+    pub const ALL: [ErrorKind; 8] = [
+        ErrorKind::Connect,
+        ErrorKind::Io,
+        ErrorKind::Timeout,
+        ErrorKind::Status,
+        ErrorKind::Malformed,
+        ErrorKind::PortsExhausted,
+        ErrorKind::Tls,
+        ErrorKind::Unexpected,
+    ];
+
+    /// Its key in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Connect => "connect",
+            ErrorKind::Io => "io",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Status => "status",
+            ErrorKind::Malformed => "malformed",
+            ErrorKind::PortsExhausted => "ports-exhausted",
+            ErrorKind::Tls => "tls",
+            ErrorKind::Unexpected => "unexpected",
+        }
+    }
 }
 
 /// One run of a program.

@@ -14,4 +14,5 @@ pub mod process;
 pub mod slack;
 pub mod steer;
 pub mod time;
+pub mod unix;
 pub mod uring;

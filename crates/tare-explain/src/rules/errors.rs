@@ -3,7 +3,6 @@
 use super::{Draft, Rule, Scope, number, percent};
 use crate::books::Books;
 use crate::limit::ERROR_SHARE_MAX;
-use crate::summary::error_name;
 use tare_record::outcome::Cause;
 
 pub(super) static RULE: Rule =
@@ -21,9 +20,9 @@ fn failed_requests(books: &Books) -> Draft {
     let pool = &books.asked.pool;
     let share = pool.error_share();
     let kinds: Vec<String> =
-        pool.errors.iter().map(|(kind, count)| format!("{count:.0} {}", error_name(*kind))).collect();
+        pool.errors.iter().map(|(kind, count)| format!("{count:.0} {}", kind.name())).collect();
     let mut evidence = vec![number("errors, share of all attempts", share, "share")];
-    evidence.extend(pool.errors.iter().map(|(kind, count)| number(error_name(*kind), *count, "count")));
+    evidence.extend(pool.errors.iter().map(|(kind, count)| number(kind.name(), *count, "count")));
     Draft {
         summary: format!(
             "{:.2} % of the attempts failed ({}): this measures an error path, not the workload.",

@@ -227,6 +227,7 @@ impl Scene {
             scheduled: self.scheduled_hz.map(|hz| (hz * self.seconds) as u64),
             lateness: None,
             slices: Vec::new(),
+            detail: None,
         }
     }
 

@@ -134,3 +134,11 @@ pub fn wait_until(mut condition: impl FnMut() -> bool, state: impl Fn() -> Strin
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// Answers each piece that comes with [`HELLO`], until the end of the stream.
+pub fn echo_hello(mut connection: impl Read + Write) {
+    let mut piece = [0; 4096];
+    while connection.read(&mut piece).is_ok_and(|read| read > 0)
+        && connection.write_all(HELLO.as_bytes()).is_ok()
+    {}
+}

@@ -80,6 +80,7 @@ pub fn trial(seq: u32, samples: u64) -> Trial {
         scheduled: None,
         lateness: None,
         slices: (0..samples).map(|at| (at * 100_000_000, at * 7)).collect(),
+        detail: None,
     };
     Trial { seq, level: 0, sample: Measure::Http(sample), observation: observation(1, 1, samples) }
 }

@@ -104,6 +104,7 @@ fn trial(seq: u32) -> Trial {
         scheduled: None,
         lateness: None,
         slices: stamps.iter().map(|&at| (at, 17_200 + 100 * wobble(at / 100_000_000))).collect(),
+        detail: None,
     };
     let column = |metric: &Descriptor, subject: Subject, per_tick: u64| Column {
         metric: metric.id.into(),

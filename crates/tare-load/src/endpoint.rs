@@ -1,0 +1,98 @@
+//! Where connections go, and from which local addresses.
+
+use crate::error::LoadError;
+use crate::spec::LoadSpec;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+use tare_sys::net::{self, Connecting};
+use tare_sys::unix;
+
+/// Connections to one server that a local address has ports for, by a margin: the kernel's default range has 28,232.
+const CONNECTIONS_PER_ADDRESS: u32 = 25_000;
+
+/// Where connections go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Tcp {
+        remote: SocketAddr,
+        /// In turn; empty: the kernel's choice.
+        locals: Vec<IpAddr>,
+    },
+    Unix(PathBuf),
+}
+
+impl Endpoint {
+    /// Resolves the name in `spec`, if there is one.
+    pub(crate) fn resolve(spec: &LoadSpec) -> Result<Endpoint, LoadError> {
+        if let Some(path) = &spec.unix_socket {
+            return Ok(Endpoint::Unix(path.clone()));
+        }
+        let remote = choose_address(&spec.target.resolve()?);
+        let locals = if spec.local_addresses.is_empty() {
+            loopback(remote, spec.connections)
+        } else {
+            spec.local_addresses.clone()
+        };
+        Ok(Endpoint::Tcp { remote, locals })
+    }
+
+    /// Begins the `n`th connection, without blocking.
+    pub(crate) fn connect(&self, n: u32) -> io::Result<(OwnedFd, Connecting)> {
+        let (remote, locals) = match self {
+            Endpoint::Unix(path) => return unix::connect(path),
+            Endpoint::Tcp { remote, locals } => (*remote, locals),
+        };
+        let local = locals.get(n as usize % locals.len().max(1)).map(|ip| SocketAddr::new(*ip, 0));
+        let (socket, connecting) = net::connect(remote, local)?;
+        net::set_nodelay(&socket, true)?;
+        Ok((socket, connecting))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp { remote, .. } => remote.fmt(f),
+            Endpoint::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// All of 127.0.0.0/8 is this host: as many of its addresses as the connections need.
+fn loopback(remote: SocketAddr, connections: u32) -> Vec<IpAddr> {
+    let addresses = connections.div_ceil(CONNECTIONS_PER_ADDRESS);
+    if addresses <= 1 || !remote.is_ipv4() || !remote.ip().is_loopback() {
+        return Vec::new();
+    }
+    let first = u32::from(Ipv4Addr::LOCALHOST);
+    (0..addresses).map(|k| IpAddr::V4(Ipv4Addr::from(first + k))).collect()
+}
+
+/// The first address that takes a connection, else the first one: a name may lead to both families while the
+/// server listens on one.
+fn choose_address(addresses: &[SocketAddr]) -> SocketAddr {
+    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok();
+    let chosen = if addresses.len() > 1 { addresses.iter().find(takes) } else { None };
+    *chosen.unwrap_or(&addresses[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_addresses_for_as_many_as_needed() {
+        let remote: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(loopback(remote, 25_000), Vec::<IpAddr>::new());
+        assert_eq!(
+            loopback(remote, 50_001),
+            ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(|ip| ip.parse::<IpAddr>().unwrap())
+        );
+        assert!(loopback("10.0.0.1:80".parse().unwrap(), 1 << 20).is_empty());
+        assert!(loopback("[::1]:80".parse().unwrap(), 1 << 20).is_empty());
+    }
+}

@@ -1,0 +1,203 @@
+//! Readiness by epoll.
+//!
+//! Each socket is added once, edge-triggered for both directions, and never changed. One read and one write
+//! per round trip; one clock reading after each read: that stamp ends the latencies of the answers in it and
+//! begins those of the requests that follow at once. So latency counts from just before the send call to just
+//! after the receive call that brought the last byte, and includes the time that the answer waited in the
+//! socket while this thread served others.
+
+use crate::session::{BUFFER_BYTES_MIN, Verdict};
+use crate::worker::{Stage, Worker};
+use std::io::{self, ErrorKind::WouldBlock};
+use std::os::fd::OwnedFd;
+use tare_sys::epoll::{Epoll, Event, Events, Interest};
+use tare_sys::time::monotonic_ns;
+use tare_sys::{net, slack};
+
+/// The waker's token; connections count from 0.
+const WAKER: u64 = u64::MAX;
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+const _: () = assert!(BUFFER_BYTES >= BUFFER_BYTES_MIN);
+/// Events taken at once.
+const EVENTS: usize = 256;
+
+/// A worker's sockets and the loop around them.
+pub(crate) struct EpollEngine {
+    worker: Worker,
+    epoll: Epoll,
+    /// By connection; those that are being opened or are open.
+    sockets: Vec<Option<OwnedFd>>,
+    buffer: Vec<u8>,
+}
+
+impl EpollEngine {
+    /// Opens nothing yet.
+    pub(crate) fn new(worker: Worker) -> io::Result<Self> {
+        let epoll = Epoll::new()?;
+        epoll.add(worker.waker(), Interest::READ, WAKER)?;
+        let sockets = (0..worker.connections()).map(|_| None).collect();
+        Ok(EpollEngine { worker, epoll, sockets, buffer: vec![0; BUFFER_BYTES] })
+    }
+
+    pub(crate) fn run(&mut self) -> io::Result<()> {
+        if self.worker.keeps_time() {
+            slack::set_timer_slack_ns(1)?;
+        }
+        let mut events = Events::with_capacity(EVENTS);
+        self.open_waiting();
+        loop {
+            self.epoll.wait(&mut events, Some(self.worker.patience()))?;
+            if events.is_empty() {
+                self.worker.now_ns = monotonic_ns();
+            }
+            let mut woken = false;
+            for event in events.iter() {
+                if event.token == WAKER {
+                    woken = true;
+                } else {
+                    self.serve(event.token as u32, event);
+                    if self.worker.keeps_time() {
+                        self.send_due();
+                    }
+                }
+            }
+            if self.worker.keeps_time() {
+                self.send_due();
+            }
+            if self.worker.is_housekeeping_due() {
+                self.keep_house();
+            }
+            self.worker.end_turn();
+            if woken {
+                if self.worker.answer_the_door() {
+                    return Ok(());
+                }
+                self.send_due();
+            }
+        }
+    }
+
+    /// Something happened to the socket of `c`.
+    #[inline]
+    fn serve(&mut self, c: u32, event: Event) {
+        match self.worker.stage(c) {
+            Stage::Open => {}
+            Stage::Connecting { .. } => self.finish_connecting(c),
+            _ => return,
+        }
+        if event.readable() {
+            self.read(c, event.peer_closed());
+        }
+        self.flush(c);
+    }
+
+    /// Reads until the socket is empty. A short read means that it is, unless the end of the stream follows.
+    #[inline]
+    fn read(&mut self, c: u32, end_follows: bool) {
+        while let Some(socket) = &self.sockets[c as usize] {
+            let session = &mut self.worker.session;
+            let restored = session.restore(c, &mut self.buffer);
+            let got = net::recv(socket, &mut self.buffer[restored..]);
+            let now_ns = monotonic_ns();
+            self.worker.now_ns = now_ns;
+            let verdict = match got {
+                // What was restored was never an answer.
+                Ok(0) => session.ended(c, restored > 0, now_ns),
+                Ok(fresh) => session.received(c, &self.buffer[..restored + fresh], fresh, now_ns),
+                Err(error) if error.kind() == WouldBlock => {
+                    session.keep(c, &self.buffer[..restored]);
+                    return;
+                }
+                Err(_) => session.broke(c),
+            };
+            if verdict == Verdict::Reopen {
+                return self.reopen(c);
+            }
+            session.fill(c, now_ns);
+            if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows {
+                return;
+            }
+        }
+    }
+
+    /// Sends what connection `c` has to send, as far as its socket takes it; the rest goes when it has room.
+    #[inline]
+    fn flush(&mut self, c: u32) {
+        while let Some(socket) = &self.sockets[c as usize] {
+            let unsent = self.worker.session.unsent(c);
+            if unsent.is_empty() || self.worker.stage(c) != Stage::Open {
+                return;
+            }
+            match net::send(socket, unsent) {
+                Ok(bytes) => self.worker.session.sent(c, bytes),
+                Err(error) if error.kind() == WouldBlock => return,
+                Err(_) => {
+                    self.worker.session.broke(c);
+                    return self.reopen(c);
+                }
+            }
+        }
+    }
+
+    /// Hands requests that are due to free connections, each with a stamp of its own.
+    #[inline]
+    fn send_due(&mut self) {
+        self.worker.now_ns = monotonic_ns();
+        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
+            if self.worker.wake_idle(c) {
+                self.open_waiting();
+            }
+            self.flush(c);
+            self.worker.now_ns = monotonic_ns();
+        }
+    }
+
+    /// Opens waiting connections, as many at once as the ramp allows.
+    fn open_waiting(&mut self) {
+        while let Some(c) = self.worker.next_to_open() {
+            // Its completion is an event in any case: the socket becomes writable.
+            let begun = self.worker.connect(c).and_then(|(socket, _)| {
+                self.epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
+                Ok(socket)
+            });
+            match begun {
+                Ok(socket) => self.sockets[c as usize] = Some(socket),
+                Err(why) => self.worker.refused(c, why),
+            }
+        }
+    }
+
+    fn finish_connecting(&mut self, c: u32) {
+        let Some(socket) = &self.sockets[c as usize] else { return };
+        self.worker.now_ns = monotonic_ns();
+        match net::take_error(socket) {
+            Ok(None) => self.worker.opened(c),
+            Ok(Some(why)) | Err(why) => {
+                self.sockets[c as usize] = None;
+                self.worker.refused(c, why);
+            }
+        }
+        self.open_waiting();
+    }
+
+    /// Closes connection `c`, which the session has given up, and sees that it is opened again.
+    #[cold]
+    fn reopen(&mut self, c: u32) {
+        if let Some(socket) = self.sockets[c as usize].take()
+            && self.worker.resets_on_close()
+        {
+            // Worth a port, not an error.
+            net::set_reset_on_close(&socket).ok();
+        }
+        self.worker.gave_up(c);
+        self.open_waiting();
+    }
+
+    #[cold]
+    fn keep_house(&mut self) {
+        let sockets = &mut self.sockets;
+        self.worker.keep_house(|c| sockets[c as usize] = None);
+        self.open_waiting();
+    }
+}

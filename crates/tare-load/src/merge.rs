@@ -1,0 +1,101 @@
+//! One sample out of the tallies of all threads: histograms are added up, never their percentiles.
+
+use crate::slices::Slices;
+use crate::spec::{LoadSpec, Pacing};
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+use tare_record::Reading;
+use tare_record::latency::Latencies;
+use tare_record::trial::{ClockCheck, ErrorKind, GeneratorThread, HttpDetail, HttpSample, SeriesSlice};
+
+/// One sample of all threads' windows.
+pub(crate) fn merge(tallies: &[&Tally], tids: &[u32], end_ns: u64, spec: &LoadSpec) -> HttpSample {
+    let mut latency = Latencies::new();
+    let mut lateness: Option<Latencies> = None;
+    let mut errors = BTreeMap::new();
+    let mut scheduled: Option<u64> = None;
+    for tally in tallies {
+        latency.merge(&tally.latency);
+        if let Some(count) = tally.scheduled {
+            scheduled = Some(scheduled.unwrap_or(0) + count);
+            lateness.get_or_insert_default().merge(&tally.lateness);
+        }
+        for (kind, count) in ErrorKind::ALL.into_iter().zip(tally.errors) {
+            if count > 0 {
+                *errors.entry(kind).or_insert(0) += count;
+            }
+        }
+    }
+    let series = Slices::sum(tallies.iter().map(|tally| &tally.slices), end_ns);
+    HttpSample {
+        elapsed_ns: elapsed_ns(tallies),
+        requests: Reading::Measured(tallies.iter().map(|tally| tally.answers).sum()),
+        errors,
+        latency: Reading::Measured(latency),
+        printed_quantiles_ns: Vec::new(),
+        bytes_in: Reading::Measured(tallies.iter().map(|tally| tally.bytes_in).sum()),
+        in_flight: Reading::Measured(tallies.iter().map(|tally| tally.in_flight).sum()),
+        connections: Reading::Measured(tallies.iter().map(|tally| tally.connections).sum()),
+        scheduled,
+        lateness,
+        slices: series.iter().map(|slice| (slice.end_ns, slice.requests)).collect(),
+        detail: Some(Box::new(detail(tallies, tids, series, spec))),
+    }
+}
+
+/// What is told beside the counts.
+fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &LoadSpec) -> HttpDetail {
+    let mut detail = HttpDetail { series, ..HttpDetail::default() };
+    let mut whole_apart = Latencies::new();
+    for (tally, tid) in tallies.iter().zip(tids) {
+        detail.connect.merge(&tally.connect);
+        detail.first_byte.merge(&tally.latency);
+        whole_apart.merge(&tally.whole_apart);
+        detail.bytes_out += tally.bytes_out;
+        for (sum, count) in detail.status_classes.iter_mut().zip(tally.status_classes) {
+            *sum += count;
+        }
+        let (wall_ns, raw_ns, cpu_ns) = tally.clocks_ns();
+        detail.threads.push(GeneratorThread { tid: *tid, wall_ns, cpu_ns, busy_poll: spec.busy_poll });
+        if wall_ns > detail.clock.monotonic_ns {
+            detail.clock = ClockCheck { monotonic_ns: wall_ns, raw_ns };
+        }
+    }
+    // Where all of an answer came at once, its first byte came with its last.
+    detail.first_byte.subtract(&whole_apart);
+    tallies.iter().for_each(|tally| detail.first_byte.merge(&tally.first_byte_apart));
+    if spec.pacing == Pacing::Closed && spec.keep_alive {
+        let open: u64 = tallies.iter().map(|tally| u64::from(tally.connections)).sum();
+        detail.held_in_flight = Some(open * u64::from(spec.pipeline));
+    }
+    detail
+}
+
+/// The time in which all threads together would have counted what they did at the sum of their rates.
+fn elapsed_ns(tallies: &[&Tally]) -> u64 {
+    let window_ns = |tally: &Tally| tally.end_ns.saturating_sub(tally.begin_ns).max(1) as f64;
+    let answers: f64 = tallies.iter().map(|tally| tally.answers as f64).sum();
+    let rate_per_ns: f64 = tallies.iter().map(|tally| tally.answers as f64 / window_ns(tally)).sum();
+    let mean_ns = tallies.iter().map(|tally| window_ns(tally)).sum::<f64>() / tallies.len().max(1) as f64;
+    let elapsed_ns = if answers > 0.0 { answers / rate_per_ns } else { mean_ns };
+    elapsed_ns.round() as u64
+}
+
+/// A sample of a window that a thread did not report.
+pub(crate) fn missing() -> HttpSample {
+    const WHY: &str = "a generator thread did not answer";
+    HttpSample {
+        elapsed_ns: 0,
+        requests: Reading::missing(WHY),
+        errors: BTreeMap::new(),
+        latency: Reading::missing(WHY),
+        printed_quantiles_ns: Vec::new(),
+        bytes_in: Reading::missing(WHY),
+        in_flight: Reading::missing(WHY),
+        connections: Reading::missing(WHY),
+        scheduled: None,
+        lateness: None,
+        slices: Vec::new(),
+        detail: None,
+    }
+}

@@ -1,0 +1,111 @@
+//! What is asked, what is kept of the answers, and what they must be: plain data.
+
+use crate::target::Target;
+
+/// Most URLs, and the highest weight of one.
+pub const URLS_MAX: usize = 1000;
+/// See [`URLS_MAX`].
+pub const WEIGHT_MAX: u32 = 10_000;
+/// Most values that are captured from each answer.
+pub const CAPTURES_MAX: usize = 16;
+/// Most of a body that is looked at, for checks and captures, in bytes.
+pub const BODY_KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// A URL among several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedUrl {
+    /// On the same scheme, host and port as [`LoadSpec::target`].
+    pub target: Target,
+    /// Its share of the requests is this over the sum of all weights, 1 to [`WEIGHT_MAX`].
+    pub weight: u32,
+}
+
+/// What to keep of each answer, for `{{capture:NAME}}` in later requests on the same connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture {
+    /// What templates call it.
+    pub name: String,
+    /// Where it stands.
+    pub from: CaptureFrom,
+}
+
+/// Where a captured value stands in an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CaptureFrom {
+    /// The value of a header, up to its first `;` (so that a `Set-Cookie` can be sent back).
+    Header(String),
+    /// In the body's first 64 KiB, what stands between these two texts (the second may be empty: up to the end).
+    Body {
+        /// What comes before it.
+        after: String,
+        /// What comes after it.
+        before: String,
+    },
+}
+
+/// What every answer must be; one that is not is counted as [`tare_record::trial::ErrorKind::Unexpected`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Expect {
+    /// One of these; empty: any (and 400 and above count as errors). A status that is listed is never an error.
+    pub statuses: Vec<u16>,
+    /// Headers that must be there and whose values must contain these texts.
+    pub headers: Vec<(String, String)>,
+    /// Exact length of the body.
+    pub body_bytes: Option<u64>,
+    /// A text that must stand in the body's first 64 KiB.
+    pub body_contains: Option<String>,
+}
+
+/// A message that cannot be sent, or an expectation that cannot be met, as asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MessageError {
+    /// The number of URLs.
+    #[error("{given} URLs are too many (hint: at most {URLS_MAX}; a request file takes any number)")]
+    Urls {
+        /// How many.
+        given: usize,
+    },
+    /// A weight.
+    #[error("the weight of a URL must be from 1 to {WEIGHT_MAX}, not {given}")]
+    Weight {
+        /// As given.
+        given: u32,
+    },
+    /// Another host than the first URL's.
+    #[error("`{other}` is not on the same host and port as `{first}` (hint: one run loads one server)")]
+    OtherHost {
+        /// The first.
+        first: String,
+        /// The other one.
+        other: String,
+    },
+    /// The number of captures.
+    #[error("{given} captured values are too many (hint: at most {CAPTURES_MAX})")]
+    Captures {
+        /// How many.
+        given: usize,
+    },
+}
+
+/// Checks what can be checked without looking into files.
+pub(crate) fn validate(
+    target: &Target,
+    urls: &[WeightedUrl],
+    captures: &[Capture],
+) -> Result<(), MessageError> {
+    if urls.len() > URLS_MAX {
+        return Err(MessageError::Urls { given: urls.len() });
+    }
+    for url in urls {
+        if !(1..=WEIGHT_MAX).contains(&url.weight) {
+            return Err(MessageError::Weight { given: url.weight });
+        }
+        if !url.target.same_place(target) {
+            return Err(MessageError::OtherHost { first: target.to_string(), other: url.target.to_string() });
+        }
+    }
+    if captures.len() > CAPTURES_MAX {
+        return Err(MessageError::Captures { given: captures.len() });
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! How many requests may still be sent, over all threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Most that a thread takes from what all share at once: few, so that threads end together.
+const PORTION: u64 = 64;
+
+/// One thread's way to the requests that may be sent.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    /// Taken for this thread and not sent.
+    own: u64,
+    /// `None`: as many as it likes.
+    shared: Option<Arc<AtomicU64>>,
+    spent: bool,
+}
+
+impl Quota {
+    /// A share in `shared` requests; `None`: no bound.
+    pub(crate) fn new(shared: Option<Arc<AtomicU64>>) -> Self {
+        Quota { own: 0, shared, spent: false }
+    }
+
+    /// Takes one request, if there is one left.
+    #[inline]
+    pub(crate) fn spend(&mut self) -> bool {
+        if self.own > 0 {
+            self.own -= 1;
+            return true;
+        }
+        self.refill()
+    }
+
+    /// Puts back what was taken and not sent.
+    #[inline]
+    pub(crate) fn give_back(&mut self) {
+        self.own += 1;
+    }
+
+    /// Whether a request was refused.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent
+    }
+
+    #[cold]
+    fn refill(&mut self) -> bool {
+        let Some(shared) = &self.shared else {
+            // One less than the most there is, so that it can be given back.
+            self.own = u64::MAX - 1;
+            return true;
+        };
+        let left = shared
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(PORTION)));
+        let taken = left.unwrap_or(0).min(PORTION);
+        self.own = taken.saturating_sub(1);
+        self.spent = taken == 0;
+        taken > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_dealt_once() {
+        let shared = Arc::new(AtomicU64::new(1000));
+        let mut threads = [(); 3].map(|()| Quota::new(Some(Arc::clone(&shared))));
+        let mut sent = 0;
+        while threads.iter().any(|quota| !quota.is_spent()) {
+            sent += threads.iter_mut().filter_map(|quota| quota.spend().then_some(())).count();
+        }
+        assert_eq!(sent, 1000);
+        let mut free = Quota::new(None);
+        assert!((0..1000).all(|_| free.spend()) && !free.is_spent());
+    }
+}
