@@ -18,6 +18,7 @@ mod generator;
 mod iron;
 mod ledger;
 mod limit;
+pub mod load;
 mod placement;
 mod quota;
 mod readings;

@@ -3,6 +3,7 @@
 use crate::books::{Books, command_of};
 use crate::window::Window;
 use std::collections::BTreeMap;
+use tare_record::latency::Latencies;
 use tare_record::observation::Role;
 use tare_record::outcome::{LatencySummary, PerRole, Requests, SwitchesPerRequest, TrialSummary};
 use tare_record::plan::Purpose;
@@ -34,19 +35,24 @@ pub(crate) fn requests(books: &Books) -> Requests {
 /// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.
 pub(crate) fn latency(books: &Books) -> LatencySummary {
     match books.latencies() {
-        Some(latencies) => {
-            let at = |quantile| latencies.quantile_ns(quantile).map(|ns| ns as f64);
-            LatencySummary {
-                p50: at(0.5),
-                p90: at(0.9),
-                p99: at(0.99),
-                p99_9: at(0.999),
-                max: latencies.max_ns().map(|ns| ns as f64),
-                mean: latencies.mean_ns().filter(|mean| mean.is_finite()),
-                stdev: latencies.stdev_ns().filter(|stdev| stdev.is_finite()),
-            }
-        }
+        Some(latencies) => summary_of(&latencies),
         None => printed(books),
+    }
+}
+
+/// The figures of a histogram.
+pub(crate) fn summary_of(latencies: &Latencies) -> LatencySummary {
+    let at = |quantile| latencies.quantile_ns(quantile).map(|ns| ns as f64);
+    LatencySummary {
+        p50: at(0.5),
+        p75: at(0.75),
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        p99_99: at(0.9999),
+        max: latencies.max_ns().map(|ns| ns as f64),
+        mean: latencies.mean_ns().filter(|mean| mean.is_finite()),
+        stdev: latencies.stdev_ns().filter(|stdev| stdev.is_finite()),
     }
 }
 

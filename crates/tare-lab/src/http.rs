@@ -1,6 +1,7 @@
 //! A sitting with a server: levels of load, trials within each, observers beside them.
 
 use crate::error::LabError;
+use crate::generate::load_failed;
 use crate::load;
 use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
@@ -9,7 +10,7 @@ use crate::resolve;
 use crate::sitting::{Held, Running, Sitting};
 use crate::sut::{self, Sut};
 use std::time::{Duration, Instant};
-use tare_load::{Gaps, Generator, LoadSpec, Pacing};
+use tare_load::{Generator, LoadSpec, Pacing};
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, procs};
@@ -44,7 +45,7 @@ pub fn weigh(request: HttpRequest, sitting: &Sitting, progress: &mut dyn Progres
 fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError> {
     let facts = running.facts.clone();
     let target = resolve::target(request)?;
-    let headers = resolve::headers(&request.headers)?;
+    request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
     resolve::check_threads(request)?;
     resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
     resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
@@ -62,7 +63,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     running.progress.show(Event::Expected { total_s: levels.iter().map(level_s).sum() });
     running.progress.show(Event::Step(format!("weighing {}", sut.name())));
     for (index, level) in levels.iter().enumerate() {
-        let drive = Drive { request, headers: &headers, placement: &placement, index: index as u32, level };
+        let drive = Drive { request, placement: &placement, index: index as u32, level };
         match (&request.load, level.purpose) {
             (LoadRequest::Start(command), Purpose::Asked) => drive.foreign(command, &mut sut, running)?,
             (LoadRequest::Pid(pid), Purpose::Asked) => drive.attached(*pid, &mut sut, running)?,
@@ -196,7 +197,6 @@ fn level_s(level: &Level) -> f64 {
 /// One level and what it takes to drive it.
 struct Drive<'a> {
     request: &'a HttpRequest,
-    headers: &'a [(String, String)],
     placement: &'a Placement,
     index: u32,
     level: &'a Level,
@@ -219,16 +219,16 @@ impl Drive<'_> {
     fn own(&self, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
         let level = self.level;
         let spec = LoadSpec {
+            target: sut.target.clone(),
             connections: level.connections,
             threads: threads(self.request, self.placement).min(level.connections),
             cpus: self.placement.load_cpus.clone(),
-            pacing: level
-                .rate_hz
-                .map_or(Pacing::Closed, |rate_hz| Pacing::Open { rate_hz, gaps: Gaps::Fixed }),
+            pacing: match level.purpose {
+                Purpose::Asked => self.request.traffic.pacing.clone(),
+                Purpose::Saturating => Pacing::Closed,
+            },
             pipeline: level.pipeline,
-            timeout_ns: resolve::nanoseconds(self.request.timeout),
-            headers: self.headers.to_vec(),
-            ..LoadSpec::new(sut.target.clone())
+            ..self.request.traffic.clone()
         };
         let mut generator = Generator::start(&spec).map_err(load_failed)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
@@ -314,15 +314,6 @@ impl Drive<'_> {
         running.keep(Trial { seq, level: self.index, sample: Measure::Http(sample), observation })?;
         running.progress.show(Event::TrialDone { seq, value, unit: "req/s" });
         Ok(())
-    }
-}
-
-/// What was asked for wrongly is the user's to change; anything else is the generator's failure.
-fn load_failed(error: tare_load::LoadError) -> LabError {
-    use tare_load::LoadError::{OpenFiles, Spec, Target};
-    match error {
-        Spec(_) | Target(_) | OpenFiles { .. } => LabError::usage(error.to_string(), ""),
-        _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }
 

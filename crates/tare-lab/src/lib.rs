@@ -2,12 +2,14 @@
 //! trial while the observers watch, and leaves every finished trial on disk before the next starts.
 //!
 //! [`request`] is what the user asked for, unjudged; [`resolve`] judges it without touching anything that runs;
-//! [`http`] and [`command`] are the two kinds of sitting. Whatever is started is stopped and whatever is changed
+//! [`http`] and [`command`] are the two kinds of sitting,
+//! [`generate`] is load alone. Whatever is started is stopped and whatever is changed
 //! is put back when a sitting ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
 pub mod command;
 pub mod error;
+pub mod generate;
 pub mod http;
 mod load;
 mod process;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_load::LoadSpec;
 
 /// A request to weigh a server.
 #[derive(Debug, Clone)]
@@ -14,22 +15,14 @@ pub struct HttpRequest {
     pub sut: SutRequest,
     /// Who makes the load.
     pub load: LoadRequest,
-    /// Open connections.
-    pub connections: u32,
-    /// Requests per second of an open loop; `None`: closed loop.
-    pub rate_hz: Option<f64>,
-    /// Requests in flight on each connection.
-    pub pipeline: u32,
+    /// The load to make, but for where it goes and what a level changes; used by tare's own generator.
+    pub traffic: LoadSpec,
     /// Length of a trial.
     pub trial: Duration,
     /// How many trials.
     pub trials: u32,
     /// Load before the first trial.
     pub warmup: Duration,
-    /// Give up on an answer after this.
-    pub timeout: Duration,
-    /// Extra headers, `Name: value`.
-    pub headers: Vec<String>,
     /// CPUs to hold the SUT on.
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generator on.

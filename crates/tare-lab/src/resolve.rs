@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
-use tare_load::Target;
+use tare_load::{Pacing, Target};
 use tare_record::machine::MachineFacts;
 use tare_record::plan::{Level, Purpose};
 
@@ -41,18 +41,23 @@ fn url_in(command: &str) -> Option<String> {
 /// The levels to drive. A level below saturation is followed by a saturating one, because only there can the
 /// program's cost per request be weighed; never against another host unasked.
 pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
+    let rate_hz = match request.traffic.pacing {
+        Pacing::Open { rate_hz, .. } => Some(rate_hz),
+        _ => None,
+    };
     let asked = Level {
         purpose: Purpose::Asked,
-        connections: request.connections,
-        rate_hz: request.rate_hz,
-        pipeline: request.pipeline,
+        connections: request.traffic.connections,
+        rate_hz,
+        pipeline: request.traffic.pipeline,
         trial_ns: nanoseconds(request.trial),
         warmup_ns: nanoseconds(request.warmup),
         trials: request.trials,
     };
     let foreign = !matches!(request.load, LoadRequest::Own { .. });
-    let below_saturation =
-        foreign || request.rate_hz.is_some() || request.connections < SATURATING_CONNECTIONS;
+    let below_saturation = foreign
+        || request.traffic.pacing != Pacing::Closed
+        || request.traffic.connections < SATURATING_CONNECTIONS;
     let mut levels = vec![asked];
     if below_saturation
         && transport_is_local
@@ -61,9 +66,9 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
     {
         levels.push(Level {
             purpose: Purpose::Saturating,
-            connections: request.connections.max(SATURATING_CONNECTIONS),
+            connections: request.traffic.connections.max(SATURATING_CONNECTIONS),
             rate_hz: None,
-            pipeline: request.pipeline,
+            pipeline: request.traffic.pipeline,
             trial_ns: SATURATING_TRIAL_NS,
             warmup_ns: SATURATING_WARMUP_NS,
             trials: SATURATING_TRIALS,
@@ -75,10 +80,12 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
 /// A thread without a connection has nothing to do.
 pub fn check_threads(request: &HttpRequest) -> Result<(), LabError> {
     match request.load {
-        LoadRequest::Own { threads: Some(threads) } if threads > request.connections => Err(LabError::usage(
-            format!("{threads} generator threads for {} connections", request.connections),
-            "give at least as many connections (-c) as threads (-t)",
-        )),
+        LoadRequest::Own { threads: Some(threads) } if threads > request.traffic.connections => {
+            Err(LabError::usage(
+                format!("{threads} generator threads for {} connections", request.traffic.connections),
+                "give at least as many connections (-c) as threads (-t)",
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -93,22 +100,6 @@ pub fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFacts) -> 
             format!("online are {}", tare_sys::affinity::format_list(&online)),
         )),
     }
-}
-
-/// A header is a name, a colon and a value without control characters.
-pub fn headers(given: &[String]) -> Result<Vec<(String, String)>, LabError> {
-    given
-        .iter()
-        .map(|header| {
-            let bad = || LabError::usage(format!("'{header}' is not a header"), "write it as 'Name: value'");
-            let (name, value) = header.split_once(':').ok_or_else(bad)?;
-            let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-            if name.is_empty() || !name.chars().all(token) || value.chars().any(char::is_control) {
-                return Err(bad());
-            }
-            Ok((name.to_string(), value.trim().to_string()))
-        })
-        .collect()
 }
 
 pub(crate) fn nanoseconds(duration: std::time::Duration) -> u64 {
@@ -127,13 +118,5 @@ mod tests {
         );
         assert_eq!(url_in("wrk -t4"), None);
         assert_eq!(url_in("wrk 'unclosed"), None);
-    }
-
-    #[test]
-    fn refuses_bad_headers() {
-        assert_eq!(headers(&["A: b".into()]).unwrap(), [("A".to_string(), "b".to_string())]);
-        for bad in ["", "no colon", ": x", "a b: c", "a: b\r\nc: d"] {
-            assert!(headers(&[bad.into()]).is_err(), "{bad}");
-        }
     }
 }

@@ -6,6 +6,7 @@
 //! applicable. Missing is never zero.
 
 pub mod latency;
+pub mod load;
 pub mod machine;
 pub mod metric;
 pub mod metrics;

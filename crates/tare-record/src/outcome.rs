@@ -357,9 +357,13 @@ pub struct SwitchesPerRequest {
 #[allow(missing_docs)] // the names are the statistics
 pub struct LatencySummary {
     pub p50: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p75: Option<f64>,
     pub p90: Option<f64>,
     pub p99: Option<f64>,
     pub p99_9: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_99: Option<f64>,
     pub max: Option<f64>,
     pub mean: Option<f64>,
     pub stdev: Option<f64>,

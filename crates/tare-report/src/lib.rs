@@ -20,6 +20,7 @@
 
 mod block;
 mod format;
+pub mod load;
 mod plot;
 mod render;
 mod sections;

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let style = terminal::style(cli.color);
     let result = match cli.command {
         Command::Run(args) => commands::run::run(*args, style),
+        Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Report(args) => commands::report::report(&args),
         Command::Serve(args) => commands::serve::serve(*args),

@@ -1,11 +1,13 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
+pub mod load;
 pub mod run;
 pub mod serve;
+pub mod traffic;
 pub mod values;
 
 use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Weigh the program, not the machine.
 ///
@@ -49,6 +51,8 @@ pub enum ColorChoice {
 pub enum Command {
     /// Weigh a server or a program.
     Run(Box<run::RunArgs>),
+    /// Make load and tell what came back, as wrk does.
+    Load(Box<load::LoadArgs>),
     /// Print the result of a record again.
     Show(ShowArgs),
     /// Write a record as one self-contained HTML page.
@@ -83,12 +87,19 @@ pub struct OutputArgs {
     /// Print the result as one JSON object.
     #[arg(long)]
     pub json: bool,
-    /// Write the trials as CSV.
+    /// Write the trials as CSV; `-` is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-    /// Write the result as Markdown tables.
+    /// Write the result as Markdown tables; `-` is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// Whether an export takes the place of the result on standard output.
+    pub fn takes_stdout(&self) -> bool {
+        [&self.export_csv, &self.export_markdown].into_iter().flatten().any(|path| path == Path::new("-"))
+    }
 }
 
 /// `tare report`.

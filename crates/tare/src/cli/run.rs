@@ -1,6 +1,7 @@
 //! The arguments of `tare run`.
 
 use super::OutputArgs;
+use super::traffic::TrafficArgs;
 use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
@@ -23,13 +24,16 @@ pub struct RunArgs {
     #[arg(value_name = "URL")]
     pub url: Option<String>,
     /// A program to weigh instead of a server.
-    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
+    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true,
+          conflicts_with_all = ["TrafficArgs", "MessageArgs"])]
     pub command: Vec<String>,
 
     #[command(flatten)]
     pub sut: SutArgs,
     #[command(flatten)]
-    pub load: LoadArgs,
+    pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub generator: GeneratorArgs,
     #[command(flatten)]
     pub program: ProgramArgs,
     #[command(flatten)]
@@ -61,41 +65,18 @@ pub struct SutArgs {
     pub sut_cpus: Option<CpuList>,
 }
 
-/// The load.
+/// Whose load, and how much beside it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
-pub struct LoadArgs {
-    /// Open connections.
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 64, conflicts_with_all = ["command", "load", "load_pid"],
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub connections: u32,
-    /// Generator threads [default: one for each CPU it is given].
-    #[arg(short = 't', long, value_name = "N", conflicts_with_all = ["command", "load", "load_pid"],
-          value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// Requests per second at fixed gaps, timed from when each was due (open loop); without it, closed loop.
-    #[arg(short = 'R', long, value_name = "PER_SECOND", allow_negative_numbers = true, conflicts_with_all = ["command", "load", "load_pid"],
-          value_parser = values::rate_hz)]
-    pub rate: Option<f64>,
-    /// Requests in flight on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["command", "load", "load_pid"],
-          value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub pipeline: u32,
-    /// Give up on an answer after this.
-    #[arg(long, value_name = "TIME", default_value = "2s", conflicts_with_all = ["command", "load", "load_pid"],
-          value_parser = values::positive_duration)]
-    pub timeout: Duration,
-    /// Add a header, 'Name: value'; may be given several times.
-    #[arg(short = 'H', long = "header", value_name = "HEADER", conflicts_with_all = ["command", "load", "load_pid"])]
-    pub headers: Vec<String>,
+pub struct GeneratorArgs {
     /// Hold the generator on these CPUs [default: other physical cores than the SUT's, where there are any].
     #[arg(long, value_name = "LIST", conflicts_with = "command", value_parser = values::cpu_list)]
     pub load_cpus: Option<CpuList>,
     /// Use this load generator, started anew for each trial; wrk's and wrk2's summaries are understood.
-    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"])]
+    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid", "TrafficArgs", "MessageArgs"])]
     pub load: Option<String>,
     /// Watch this running load generator; its requests cannot be counted.
-    #[arg(long, value_name = "PID", conflicts_with = "command", requires = "url",
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "TrafficArgs", "MessageArgs"], requires = "url",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub load_pid: Option<u32>,
     /// Drive only the load that was asked for, not also a saturating one (which net is taken from).

@@ -1,11 +1,13 @@
 //! One file per subcommand: from arguments to rooms to an exit code.
 
 pub mod completions;
+pub mod load;
 pub mod recover;
 pub mod report;
 pub mod run;
 pub mod serve;
 pub mod show;
+mod traffic;
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;
@@ -53,14 +55,27 @@ pub fn emit(record: &Record, outcome: &Outcome, output: &OutputArgs, style: Styl
         write(path, &tare_report::markdown(record, outcome))?;
     }
     let text = match output.json {
+        _ if output.takes_stdout() => return Ok(()),
         true => tare_report::json(outcome).map_err(Failure::underway)?,
         false => tare_report::terminal(record, outcome, style),
     };
     terminal::print(&text).map_err(Failure::underway)
 }
 
-/// Writes a file that the user named.
+/// Set by Ctrl-C and by a polite kill; whoever runs looks at it and cleans up.
+pub fn interrupt_flag() -> Result<std::sync::Arc<std::sync::atomic::AtomicBool>, Failure> {
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, flag.clone()).map_err(Failure::underway)?;
+    }
+    Ok(flag)
+}
+
+/// Writes a file that the user named; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return terminal::print(text).map_err(Failure::underway);
+    }
     std::fs::write(path, text)
         .with_context(|| format!("cannot write {}", path.display()))
         .map_err(Failure::usage)
@@ -68,6 +83,9 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Finds out before anything is started that a file cannot be written. Leaves no file behind.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
     let existed = path.exists();
     std::fs::OpenOptions::new()
         .append(true)

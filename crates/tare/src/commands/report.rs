@@ -2,7 +2,6 @@
 
 use crate::Ended;
 use crate::cli::ReportArgs;
-use crate::failure::Failure;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,10 +18,8 @@ pub fn report(args: &ReportArgs) -> Ended {
             PathBuf::from(stem).with_extension("html")
         }
     };
-    if output == Path::new("-") {
-        terminal::print(&page).map_err(Failure::underway)?;
-    } else {
-        super::write(&output, &page)?;
+    super::write(&output, &page)?;
+    if output != Path::new("-") {
         terminal::say(&format!("tare: wrote {}", output.display()));
     }
     Ok(ExitCode::SUCCESS)

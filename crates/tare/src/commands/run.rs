@@ -11,12 +11,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tare_lab::request::{CommandRequest, HttpRequest, LoadRequest, Parameter, SutRequest};
 use tare_lab::{Held, LabError, Sitting};
+use tare_load::Target;
 use tare_report::Style;
 
 /// Trials of a level unless told otherwise.
 const TRIALS: u32 = 5;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
+/// Stands for the built-in server until it is up and its port known.
+const EMBEDDED_URL: &str = "http://127.0.0.1/";
 /// A single argument with one of these is a command line, not the name of a program.
 const SHELL_CHARACTERS: [char; 16] =
     [' ', '\t', '\n', '|', '&', ';', '<', '>', '(', ')', '$', '`', '"', '\'', '*', '?'];
@@ -37,7 +40,7 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
         record: args.record.clone(),
         state_dir: super::state_dir(),
         records_dir: super::records_dir(),
-        interrupt: interrupt_flag()?,
+        interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
     let held = if args.command.is_empty() {
@@ -68,15 +71,6 @@ fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     Ok(code)
 }
 
-/// Set by Ctrl-C and by a polite kill; the sitting looks at it and cleans up.
-fn interrupt_flag() -> Result<std::sync::Arc<std::sync::atomic::AtomicBool>, Failure> {
-    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, flag.clone()).map_err(Failure::underway)?;
-    }
-    Ok(flag)
-}
-
 fn argv() -> Vec<String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }
@@ -87,13 +81,13 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         (None, Some(pid), _) => SutRequest::Pid(pid),
         (None, None, Some(_)) => SutRequest::Find,
         // With a foreign generator the URL may stand in its own command.
-        (None, None, None) if args.load.load.is_some() => SutRequest::Find,
+        (None, None, None) if args.generator.load.is_some() => SutRequest::Find,
         (None, None, None) => SutRequest::Embedded,
     };
-    let load = match (&args.load.load, args.load.load_pid) {
+    let load = match (&args.generator.load, args.generator.load_pid) {
         (Some(command), _) => LoadRequest::Start(command.clone()),
         (None, Some(pid)) => LoadRequest::Pid(pid),
-        (None, None) => LoadRequest::Own { threads: args.load.threads },
+        (None, None) => LoadRequest::Own { threads: args.traffic.threads },
     };
     let trials = match load {
         LoadRequest::Start(_) => TRIALS_FOREIGN,
@@ -103,22 +97,20 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         Some(text) => values::duration(text).map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?,
         None => Duration::from_secs(1),
     };
+    let target = Target::parse(args.url.as_deref().unwrap_or(EMBEDDED_URL)).map_err(Failure::usage)?;
+    let traffic = super::traffic::spec(&args.traffic, target)?;
     Ok(HttpRequest {
         url: args.url.clone(),
         argv: argv(),
         sut,
         load,
-        connections: args.load.connections,
-        rate_hz: args.load.rate,
-        pipeline: args.load.pipeline,
+        traffic,
         trial: args.trials.duration,
         trials: args.trials.trials.unwrap_or(trials),
         warmup,
-        timeout: args.load.timeout,
-        headers: args.load.headers.clone(),
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
-        load_cpus: args.load.load_cpus.clone().map(|list| list.0),
-        no_levels: args.load.no_levels,
+        load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
+        no_levels: args.generator.no_levels,
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
     })

@@ -1,0 +1,111 @@
+//! Load without a sitting: no observers, no record; what the generator counts is all there is.
+
+use crate::error::LabError;
+use crate::progress::{Event, Progress};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tare_load::{Generator, LoadError, LoadSpec, Pacing};
+use tare_record::load::{AskedLoad, LoadRun};
+
+/// How often the live rate is shown and the interrupt flag looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A run that ends after a number of requests is looked at more often.
+const LOOK_FOR_END_EVERY: Duration = Duration::from_millis(5);
+
+/// How long load is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Length {
+    /// Of it, this much at its beginning is not counted.
+    pub warmup: Duration,
+    /// From the first request to the end, warm-up included; with [`LoadSpec::requests_max`] the longest that it may take.
+    pub whole: Duration,
+}
+
+/// Makes load and counts. When interrupted, what was counted until then is given, and [`LabError::Interrupted`] beside it.
+///
+/// # Errors
+/// [`LabError::Usage`] for a load that cannot be made as asked, [`LabError::Load`] when the generator fails.
+pub fn load(
+    spec: &LoadSpec,
+    length: Length,
+    interrupt: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<(LoadRun, Result<(), LabError>), LabError> {
+    let mut generator = Generator::start(spec).map_err(load_failed)?;
+    progress.show(Event::Expected { total_s: length.whole.as_secs_f64() });
+    let (begun, ends) = (Instant::now(), spec.requests_max.is_some());
+    let mut watch = Watch { generator: &generator, begun, interrupt, progress, answered: 0, ends };
+    let warmed_up = watch.wait(length.warmup, "warm-up");
+    if !length.warmup.is_zero() && warmed_up.is_ok() {
+        generator.cut();
+    }
+    let begin_ns = tare_sys::time::monotonic_ns();
+    let started_unix_s =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    let mut watch = Watch { generator: &generator, begun, interrupt, progress, answered: 0, ends };
+    let end = warmed_up.and_then(|()| watch.wait(length.whole, "load"));
+    let sample = generator.cut();
+    generator.stop().map_err(load_failed)?;
+    let run = LoadRun { url: spec.target.to_string(), asked: asked(spec), started_unix_s, begin_ns, sample };
+    Ok((run, end))
+}
+
+fn asked(spec: &LoadSpec) -> AskedLoad {
+    AskedLoad {
+        connections: spec.connections,
+        threads: spec.threads,
+        pipeline: spec.pipeline,
+        open_loop: matches!(spec.pacing, Pacing::Open { .. } | Pacing::Stages { .. }),
+        busy_poll: spec.busy_poll,
+    }
+}
+
+/// Waits while load is being made.
+struct Watch<'a> {
+    generator: &'a Generator,
+    begun: Instant,
+    interrupt: &'a AtomicBool,
+    progress: &'a mut dyn Progress,
+    answered: u64,
+    /// Whether the generator ends by itself.
+    ends: bool,
+}
+
+impl Watch<'_> {
+    /// Waits until so long after the beginning, or until the generator has done all that it was asked for.
+    fn wait(&mut self, until: Duration, phase: &str) -> Result<(), LabError> {
+        let mut shown = Instant::now();
+        loop {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            let left = until.saturating_sub(self.begun.elapsed());
+            if left.is_zero() || self.generator.finished() {
+                return Ok(());
+            }
+            let step = if self.ends { LOOK_FOR_END_EVERY } else { LOOK_EVERY };
+            std::thread::sleep(left.min(step));
+            let passed = shown.elapsed();
+            if passed >= LOOK_EVERY {
+                shown = Instant::now();
+                self.show(passed.as_secs_f64(), phase);
+            }
+        }
+    }
+
+    fn show(&mut self, passed_s: f64, phase: &str) {
+        let before = std::mem::replace(&mut self.answered, self.generator.live().answers);
+        let rate_hz = Some(self.answered.saturating_sub(before) as f64 / passed_s);
+        let elapsed_s = self.begun.elapsed().as_secs_f64();
+        self.progress.show(Event::Live { elapsed_s, rate_hz, phase: phase.to_owned() });
+    }
+}
+
+/// What was asked for wrongly is the user's to change; anything else is the generator's failure.
+pub(crate) fn load_failed(error: LoadError) -> LabError {
+    use LoadError::{OpenFiles, Spec, Target};
+    match error {
+        Spec(_) | Target(_) | OpenFiles { .. } => LabError::usage(error.to_string(), ""),
+        _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
+    }
+}

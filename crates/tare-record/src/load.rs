@@ -1,0 +1,113 @@
+//! Load without books: what `tare load` did and what came of it.
+
+use crate::outcome::{GrossIs, LatencySummary, Requests, Warning};
+use crate::trial::HttpSample;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A load as it was asked for and what the generator counted: all that a [`LoadOutcome`] is derived from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadRun {
+    /// Where it went.
+    pub url: String,
+    /// What was asked for.
+    pub asked: AskedLoad,
+    /// Wall clock at the start, seconds since 1970, for logs.
+    pub started_unix_s: f64,
+    /// Monotonic stamp of the window's start, the origin of the series.
+    pub begin_ns: u64,
+    /// What was counted.
+    pub sample: HttpSample,
+}
+
+/// A load as it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskedLoad {
+    /// Open connections.
+    pub connections: u32,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Requests in flight on each connection.
+    pub pipeline: u32,
+    /// Whether requests are sent at a rate of their own; a closed loop waits for answers.
+    pub open_loop: bool,
+    /// Whether threads spin instead of sleeping.
+    pub busy_poll: bool,
+}
+
+/// The result of a load. Its JSON form is a contract as the outcome's is: `requests`, `latency_ns`, `valid` and
+/// `warnings` are the same; keys may be added, none renamed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadOutcome {
+    /// [`crate::outcome::SCHEMA`].
+    pub schema: u32,
+    /// `load`.
+    pub workload: String,
+    /// Whether the requests and the clock can be trusted.
+    pub valid: bool,
+    /// Everything a reader must know before quoting a number.
+    pub warnings: Vec<Warning>,
+    /// Where it went.
+    pub url: String,
+    /// What was asked for.
+    pub asked: AskedLoad,
+    /// Length of the window in seconds.
+    pub elapsed_s: f64,
+    /// Answers per second; `None` where they could not be counted.
+    pub rate_hz: Option<f64>,
+    /// What the rate is a measure of.
+    pub rate_is: GrossIs,
+    /// Bytes received per second.
+    pub bytes_in_per_s: Option<f64>,
+    /// Bytes received.
+    pub bytes_in: Option<u64>,
+    /// Bytes sent.
+    pub bytes_out: Option<u64>,
+    /// Answers, errors by kind, CPU time of the generator per request.
+    pub requests: Requests,
+    /// Answers by class of their status (`2xx` …); classes without any are not listed.
+    pub statuses: BTreeMap<String, u64>,
+    /// Requests that were still unanswered at the end: no errors.
+    pub in_flight: Option<u64>,
+    /// Open loop: requests that fell due.
+    pub scheduled: Option<u64>,
+    /// From (intended) send to the last byte of the answer.
+    pub latency_ns: LatencySummary,
+    /// From (intended) send to the first byte of the answer.
+    pub first_byte_ns: LatencySummary,
+    /// Opening a connection.
+    pub connect_ns: LatencySummary,
+    /// Open loop: actual minus intended send time.
+    pub lateness_ns: Option<LatencySummary>,
+    /// The generator's view of itself.
+    pub generator: SelfCheck,
+    /// Rate and latency in steps of 100 ms (wider in long runs).
+    pub series: Vec<SeriesPoint>,
+}
+
+/// Whether the generator could be trusted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelfCheck {
+    /// Share of each thread's time on a CPU, 0..1.
+    pub busy: Vec<f64>,
+    /// Rate × mean latency over the requests that were held in flight: 1 by Little's law; `None` where it is not known
+    /// how many were held.
+    pub littles_ratio: Option<f64>,
+    /// Achieved over scheduled requests, in flight ones counted as achieved; open loop only.
+    pub schedule_kept: Option<f64>,
+    /// How far two clocks of the kernel drifted apart, parts of a whole.
+    pub clock_drift: Option<f64>,
+}
+
+/// One step of the series.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// Its end, seconds from the start.
+    pub end_s: f64,
+    /// Answers per second.
+    pub rate_hz: f64,
+    /// Median latency; `None` when nothing was answered.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+}

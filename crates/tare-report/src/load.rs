@@ -1,0 +1,207 @@
+//! The summary of a load: what wrk's users look for where they look for it, and what wrk does not say.
+
+use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::format::{bytes, count, joined, percent, seconds};
+use crate::render;
+use crate::sections::Part;
+use crate::{Style, words};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+use tare_record::load::{LoadOutcome, LoadRun};
+use tare_record::outcome::{GrossIs, LatencySummary, Warning};
+
+/// The summary for a terminal; `distribution` adds the table of percentiles.
+pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {
+    let mut parts =
+        vec![Part { title: "", blocks: vec![headline(outcome), latencies(outcome), totals(outcome)] }];
+    if distribution {
+        parts.push(Part { title: "Latency distribution", blocks: vec![percentiles(outcome)] });
+    }
+    if !outcome.warnings.is_empty() {
+        let notes = outcome.warnings.iter().map(note).collect();
+        parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
+    }
+    render::terminal::render(&parts, style)
+}
+
+/// The result as the JSON object that scripts rely on, indented.
+///
+/// # Errors
+/// None that is known.
+pub fn json(outcome: &LoadOutcome) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(outcome).map(|text| text + "\n")
+}
+
+/// Rate and latency over time as CSV, base units, an empty field where nothing was answered.
+pub fn series_csv(outcome: &LoadOutcome) -> String {
+    let mut text = String::from("end_s,rate_hz,p50_ns,p99_ns\n");
+    let field = |ns: Option<u64>| ns.map(|ns| ns.to_string()).unwrap_or_default();
+    for point in &outcome.series {
+        // Writing to a string cannot fail.
+        let (p50, p99) = (field(point.p50_ns), field(point.p99_ns));
+        writeln!(text, "{:.3},{:.3},{p50},{p99}", point.end_s, point.rate_hz).ok();
+    }
+    text
+}
+
+/// Why a log could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum HdrError {
+    /// Nothing was counted.
+    #[error("no latency was measured, so there is none to log")]
+    Nothing,
+    /// The library refused.
+    #[error("cannot write the histogram: {0}")]
+    Format(String),
+}
+
+/// The latencies as an HdrHistogram interval log of one interval, the whole window: nanoseconds, V2 compressed. Its
+/// column of the largest value is in milliseconds, as other writers have it.
+///
+/// # Errors
+/// [`HdrError`].
+pub fn hdr_log(run: &LoadRun) -> Result<String, HdrError> {
+    let latency = run.sample.latency.value().ok_or(HdrError::Nothing)?;
+    let failed = |error: &dyn std::fmt::Debug| HdrError::Format(format!("{error:?}"));
+    let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs_f64(run.started_unix_s.max(0.0));
+    let mut writer = IntervalLogWriterBuilder::new()
+        .add_comment(&format!("tare load {}", run.url.replace(['\r', '\n'], " ")))
+        .with_start_time(start)
+        .with_base_time(start)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(&mut log, &mut serializer)
+        .map_err(|error| failed(&error))?;
+    let length = Duration::from_nanos(run.sample.elapsed_ns);
+    writer
+        .write_histogram(latency.histogram(), Duration::ZERO, length, None::<Tag<'_>>)
+        .map_err(|error| failed(&error))?;
+    drop(writer);
+    String::from_utf8(log).map_err(|error| failed(&error))
+}
+
+fn headline(outcome: &LoadOutcome) -> Block {
+    let asked = &outcome.asked;
+    let depth =
+        if asked.pipeline > 1 { format!(", {} in flight on each", asked.pipeline) } else { String::new() };
+    let rate = match outcome.rate_is {
+        GrossIs::LowerBound => "  (a lower bound: the generator gave out)",
+        _ => "",
+    };
+    let mut pairs = vec![
+        (
+            "Load".to_owned(),
+            format!(
+                "{}, {} from {}{depth}",
+                outcome.url,
+                words::things(asked.connections as usize, "connection"),
+                words::things(asked.threads as usize, "thread"),
+            ),
+        ),
+        ("Requests/sec".to_owned(), format!("{}{rate}", figure(outcome.rate_hz))),
+    ];
+    let transfer = outcome.bytes_in_per_s.map_or_else(none, |rate| format!("{}/s", bytes(rate)));
+    pairs.push(("Transfer/sec".to_owned(), transfer));
+    Block::Pairs(pairs)
+}
+
+/// Rates with all the digits that wrk prints.
+fn figure(rate_hz: Option<f64>) -> String {
+    rate_hz.map_or_else(none, |rate| format!("{rate:.2}"))
+}
+
+fn none() -> String {
+    crate::format::NONE.to_owned()
+}
+
+fn latencies(outcome: &LoadOutcome) -> Block {
+    let columns = ["mean", "stdev", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+    let columns = std::iter::once(Column::words("", 0)).chain(columns.map(|title| Column::figures(title, 0)));
+    let row = |name: &str, of: &LatencySummary| {
+        let figures = [of.mean, of.stdev, of.p50, of.p90, of.p99, of.p99_9, of.p99_99, of.max];
+        let cells = figures.map(|ns| Text::plain(ns.map_or_else(none, |ns| seconds(ns / 1e9))));
+        Row::Cells(std::iter::once(Text::dim(name)).chain(cells).collect())
+    };
+    let mut rows = vec![row("Latency", &outcome.latency_ns)];
+    let several = [
+        ("First byte", Some(&outcome.first_byte_ns)),
+        ("Connect", Some(&outcome.connect_ns)),
+        ("Sent late by", outcome.lateness_ns.as_ref()),
+    ];
+    rows.extend(
+        several.iter().filter_map(|(name, of)| of.filter(|of| of.max.is_some()).map(|of| row(name, of))),
+    );
+    Block::Table(Table { columns: columns.collect(), rows })
+}
+
+fn percentiles(outcome: &LoadOutcome) -> Block {
+    let of = &outcome.latency_ns;
+    let named = [
+        ("50%", of.p50),
+        ("75%", of.p75),
+        ("90%", of.p90),
+        ("99%", of.p99),
+        ("99.9%", of.p99_9),
+        ("99.99%", of.p99_99),
+        ("100%", of.max),
+    ];
+    let rows = named.iter().map(|(name, ns)| {
+        Row::Cells(vec![Text::plain(*name), Text::plain(ns.map_or_else(none, |ns| seconds(ns / 1e9)))])
+    });
+    Block::Table(Table {
+        columns: vec![Column::figures("", 0), Column::figures("", 0)],
+        rows: rows.collect(),
+    })
+}
+
+fn totals(outcome: &LoadOutcome) -> Block {
+    let requests = &outcome.requests;
+    let answered = requests.count.map_or_else(none, |count| count.to_string());
+    let read = outcome.bytes_in.map_or_else(none, |all| bytes(all as f64));
+    let mut pairs =
+        vec![("Requests".to_owned(), format!("{answered} in {}, {read} read", seconds(outcome.elapsed_s)))];
+    if !outcome.statuses.is_empty() {
+        let told: Vec<String> =
+            outcome.statuses.iter().map(|(class, count)| format!("{class} {count}")).collect();
+        pairs.push(("Status".to_owned(), told.join(", ")));
+    }
+    let errors: Vec<String> = requests
+        .errors
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    pairs.push(("Errors".to_owned(), if errors.is_empty() { "none".to_owned() } else { errors.join(", ") }));
+    if let Some(in_flight) = outcome.in_flight.filter(|in_flight| *in_flight > 0) {
+        pairs.push(("In flight".to_owned(), format!("{in_flight} at the end")));
+    }
+    let busiest = outcome
+        .generator
+        .busy
+        .iter()
+        .copied()
+        .fold(None, |most: Option<f64>, busy| Some(most.map_or(busy, |most| most.max(busy))));
+    if let Some(busiest) = busiest {
+        let cost = requests
+            .cpu_ns_per_request
+            .load
+            .map_or_else(String::new, |ns| format!(", {} of CPU a request", seconds(ns / 1e9)));
+        pairs.push(("Generator".to_owned(), format!("busiest thread {}{cost}", percent(busiest))));
+    }
+    if let Some(scheduled) = outcome.scheduled {
+        pairs.push(("Schedule".to_owned(), format!("{} requests fell due", count(scheduled as f64))));
+    }
+    Block::Pairs(pairs)
+}
+
+fn note(warning: &Warning) -> Note {
+    let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
+    Note {
+        title: Text::new(&warning.id, Tone::Warn),
+        aside: String::new(),
+        body: joined(&warning.text),
+        lines: hint.into_iter().collect(),
+    }
+}

@@ -1,0 +1,55 @@
+//! The arguments of `tare load`.
+
+use super::traffic::TrafficArgs;
+use super::values::{self, CpuList};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Make load and tell what came back: rate, latency, errors. Flags mean what they mean in wrk and wrk2.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare load -t1 -c64 -d10s --latency http://127.0.0.1:8080/    as fast as the server answers (closed loop)
+  tare load -R 5000 -d10s http://127.0.0.1:8080/               5,000 a second, latency from when each was due
+  tare load -c1 --busy-poll http://127.0.0.1:8080/             one request at a time, no wake-up in its latency
+  tare load --steps 1k-20k:30s http://127.0.0.1:8080/          a ramp
+  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective")]
+pub struct LoadArgs {
+    /// Where the load goes.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Length of the whole run [default: 10s, or the length of --steps].
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub duration: Option<Duration>,
+    /// Of it, leave this much at the beginning out of the figures.
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "0s", value_parser = values::duration)]
+    pub warmup: Duration,
+    /// Stop after this many requests, at the latest after the run's length.
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
+    /// Look for the highest rate that holds this, as p99<5ms.
+    #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "steps", "think", "requests"])]
+    pub find: Option<values::Objective>,
+
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+    /// Hold the generator on these CPUs, one thread each in turn.
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
+    pub load_cpus: Option<CpuList>,
+
+    /// Print the whole distribution of latencies.
+    #[arg(long, help_heading = "Output")]
+    pub latency: bool,
+    /// Print the result as one JSON object.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write the latencies as an HdrHistogram interval log (V2, nanoseconds).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub hdr: Option<PathBuf>,
+    /// Write rate, p50 and p99 of each 100 ms as CSV; `-` is standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub series: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}

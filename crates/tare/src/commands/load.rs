@@ -1,0 +1,80 @@
+//! `tare load`: from arguments to load to its summary.
+
+use crate::Ended;
+use crate::cli::load::LoadArgs;
+use crate::failure::{Failure, NOT_VALID};
+use crate::{progress, terminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use tare_lab::generate::{self, Length};
+use tare_load::{LoadSpec, Pacing, Target};
+use tare_record::load::{LoadOutcome, LoadRun};
+use tare_report::Style;
+
+/// Length of a run unless told otherwise.
+const LENGTH: Duration = Duration::from_secs(10);
+
+/// Makes load, prints what came back.
+pub fn load(args: &LoadArgs, style: Style) -> Ended {
+    for path in [&args.hdr, &args.series].into_iter().flatten() {
+        super::check_writable(path)?;
+    }
+    let target = Target::parse(&args.url).map_err(Failure::usage)?;
+    let mut spec = super::traffic::spec(&args.traffic, target)?;
+    spec.requests_max = args.requests;
+    place(&mut spec, args);
+    let length = length(args, &spec)?;
+    let interrupt = super::interrupt_flag()?;
+    let mut progress = progress::display(args.quiet);
+    let (run, end) = generate::load(&spec, length, &interrupt, progress.as_mut())?;
+    drop(progress);
+    let outcome = tare_explain::load::explain(&run);
+    emit(args, &run, &outcome, style)?;
+    end?;
+    Ok(if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
+}
+
+/// One thread for each CPU that may be used, and none without a connection.
+fn place(spec: &mut LoadSpec, args: &LoadArgs) {
+    spec.cpus = args.load_cpus.clone().map_or_else(Vec::new, |list| list.0);
+    if args.traffic.threads.is_none() {
+        let cpus = match spec.cpus.len() {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        spec.threads =
+            u32::try_from(cpus).unwrap_or(u32::MAX).clamp(1, spec.connections.min(tare_load::THREADS_MAX));
+    }
+}
+
+fn length(args: &LoadArgs, spec: &LoadSpec) -> Result<Length, Failure> {
+    let whole = args.duration.unwrap_or(match &spec.pacing {
+        Pacing::Stages { stages, .. } => Duration::from_nanos(stages.iter().map(|stage| stage.for_ns).sum()),
+        _ => LENGTH,
+    });
+    if args.warmup >= whole {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "nothing is left to count after a warm-up of {:?} in a run of {whole:?}",
+            args.warmup
+        )));
+    }
+    Ok(Length { warmup: args.warmup, whole })
+}
+
+fn emit(args: &LoadArgs, run: &LoadRun, outcome: &LoadOutcome, style: Style) -> Result<(), Failure> {
+    if let Some(path) = &args.hdr {
+        super::write(path, &tare_report::load::hdr_log(run).map_err(Failure::underway)?)?;
+    }
+    if let Some(path) = &args.series {
+        super::write(path, &tare_report::load::series_csv(outcome))?;
+    }
+    if [&args.hdr, &args.series].into_iter().flatten().any(|path| path == Path::new("-")) {
+        return Ok(());
+    }
+    let text = match args.json {
+        true => tare_report::load::json(outcome).map_err(Failure::underway)?,
+        false => tare_report::load::terminal(outcome, args.latency, style),
+    };
+    terminal::print(&text).map_err(Failure::underway)
+}

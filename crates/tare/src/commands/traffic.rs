@@ -1,0 +1,72 @@
+//! The load that was asked for: arguments to the generator's own words.
+
+use crate::cli::traffic::{Engine, TrafficArgs};
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use std::path::Path;
+use tare_load::{EngineChoice, Gaps, LoadSpec, Pacing, Target};
+
+/// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
+pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
+    let message = &args.message;
+    let body = match (&message.body, &message.body_file) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, Some(path)) => read(path)?,
+        (None, None) => Vec::new(),
+    };
+    Ok(LoadSpec {
+        method: message.method.to_ascii_uppercase(),
+        headers: headers(&message.headers)?,
+        body,
+        connections: args.connections,
+        threads: args.threads.unwrap_or(1),
+        pacing: pacing(args)?,
+        keep_alive: !args.no_keepalive,
+        local_addresses: args.local_addr.clone(),
+        unix_socket: args.unix.clone(),
+        tls_resume: !args.tls_no_reuse,
+        engine: match args.engine {
+            Engine::Auto => EngineChoice::Auto,
+            Engine::Epoll => EngineChoice::Epoll,
+            Engine::IoUring => EngineChoice::IoUring,
+        },
+        pipeline: args.pipeline,
+        timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
+        busy_poll: args.busy_poll,
+        ..LoadSpec::new(target)
+    })
+}
+
+fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
+    let gaps = if args.poisson { Gaps::Poisson } else { Gaps::Fixed };
+    Ok(match (args.rate, &args.steps, args.think) {
+        (Some(rate_hz), _, _) => Pacing::Open { rate_hz, gaps },
+        (None, Some(steps), _) => Pacing::Stages { stages: steps.0.clone(), gaps },
+        (None, None, Some(think)) => {
+            Pacing::Thinking { mean_ns: u64::try_from(think.as_nanos()).unwrap_or(u64::MAX), gaps }
+        }
+        (None, None, None) if args.poisson => {
+            return Err(Failure::usage(anyhow!(
+                "--poisson has nothing to spread: a closed loop sends when an answer is there (give --rate)"
+            )));
+        }
+        (None, None, None) => Pacing::Closed,
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)
+}
+
+/// A header is a name, a colon and a value; what they may hold, the generator judges.
+fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    given
+        .iter()
+        .map(|header| {
+            let (name, value) = header.split_once(':').ok_or_else(|| {
+                Failure::usage(anyhow!("'{header}' is not a header (hint: write it as 'Name: value')"))
+            })?;
+            Ok((name.to_owned(), value.trim().to_owned()))
+        })
+        .collect()
+}
