@@ -1,0 +1,118 @@
+//! Weighs load generators against wrk: requests per second of the *generator's* CPU time, in interleaved turns.
+//!
+//! `bench-load [--rounds 31] [--out ../results/load.json] [--table ../results/load.md]`, see README.md beside this.
+
+mod generators;
+mod report;
+#[path = "../../server/src/statistics.rs"]
+mod statistics;
+mod turn;
+
+use clap::Parser;
+use generators::GENERATORS;
+use std::path::PathBuf;
+use std::time::Instant;
+use turn::{Load, Turn, Workshop};
+
+/// What is measured and where the result goes.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Rounds; in each, every generator has one turn of a second under every load, in random order.
+    #[arg(long, default_value_t = 31)]
+    rounds: usize,
+    /// The `tare` to weigh; by default the release build of this tree.
+    #[arg(long, default_value = "../../target/release/tare")]
+    tare: PathBuf,
+    /// Folder with generators that Debian does not have (oha, bombardier), before those in PATH.
+    #[arg(long)]
+    peers: Option<PathBuf>,
+    /// Only the loads whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Where every turn goes as JSON.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Where the tables go as Markdown, besides standard output.
+    #[arg(long)]
+    table: Option<PathBuf>,
+}
+
+/// The loads, and who makes them. Each generator has one thread on CPU 1, the server is on CPU 0.
+const LOADS: &[Load] = &[
+    Load {
+        name: "depth 1, 64 connections",
+        connections: 64,
+        depth: 1,
+        tls: false,
+        by: &["tare", "wrk", "ab", "h2load", "bombardier", "oha"],
+    },
+    Load {
+        name: "depth 1, 1024 connections",
+        connections: 1024,
+        depth: 1,
+        tls: false,
+        by: &["tare", "wrk", "h2load"],
+    },
+    Load {
+        name: "depth 16, 64 connections",
+        connections: 64,
+        depth: 16,
+        tls: false,
+        by: &["tare", "wrk", "h2load"],
+    },
+    Load { name: "TLS, 64 connections", connections: 64, depth: 1, tls: true, by: &["tare", "wrk"] },
+];
+
+/// Every turn of one generator under one load, one a round; `None` where it failed.
+pub struct Row {
+    pub generator: &'static str,
+    pub turns: Vec<Option<Turn>>,
+}
+
+/// One load and the generators that could make it.
+pub struct Table {
+    pub load: &'static Load,
+    pub rows: Vec<Row>,
+}
+
+fn main() -> Result<(), String> {
+    let args = Args::parse();
+    let mut workshop = Workshop::new(&args.tare, args.peers.as_deref())?;
+    let there: Vec<_> = GENERATORS.iter().map(|generator| (generator, workshop.version(generator))).collect();
+    for (generator, version) in &there {
+        eprintln!("{}: {}", generator.name, version.as_ref().unwrap_or_else(|why| why));
+    }
+    let can = |name: &str| there.iter().any(|(generator, version)| generator.name == name && version.is_ok());
+    let mut tables: Vec<Table> = LOADS
+        .iter()
+        .filter(|load| load.name.contains(&args.only) && (!load.tls || workshop.has_tls()))
+        .map(|load| {
+            let names = load.by.iter().filter(|name| can(name));
+            Table { load, rows: names.map(|generator| Row { generator, turns: Vec::new() }).collect() }
+        })
+        .collect();
+    let places: Vec<(usize, usize)> =
+        tables.iter().enumerate().flat_map(|(t, table)| (0..table.rows.len()).map(move |r| (t, r))).collect();
+    let mut random = statistics::Random::new();
+    let start = Instant::now();
+    for round in 0..args.rounds {
+        for at in random.order(places.len()) {
+            let (t, r) = places[at];
+            let table = &mut tables[t];
+            let turn = workshop.turn(table.rows[r].generator, table.load);
+            if let Err(why) = &turn {
+                eprintln!("round {round}, {}, {}: {why}", table.load.name, table.rows[r].generator);
+            }
+            table.rows[r].turns.push(turn.ok());
+        }
+    }
+    eprintln!("{} rounds in {:.0} s", args.rounds, start.elapsed().as_secs_f64());
+    let markdown = report::markdown(&tables);
+    print!("{markdown}");
+    let write = |path: &Option<PathBuf>, text: String| match path {
+        Some(path) => std::fs::write(path, text).map_err(|why| format!("{}: {why}", path.display())),
+        None => Ok(()),
+    };
+    write(&args.table, markdown)?;
+    write(&args.out, report::json(&tables, &there))
+}
