@@ -171,7 +171,7 @@ impl Caution {
                  meanwhile and are in no percentile (coordinated omission)"
             ),
             Caution::WakeUp { busiest } => format!(
-                "the generator slept {:.0} % of the time: each latency includes its own wake-up (20 to 100 µs on a virtual machine)",
+                "the generator was off its CPU {:.0} % of the time: each latency includes its own wake-up (20 to 100 µs on a virtual machine)",
                 100.0 * (1.0 - busiest)
             ),
             Caution::SendsLate { p99_ms } => format!(
