@@ -287,6 +287,7 @@ pub fn server_bound() -> Outcome {
             max: Some(9.1e6),
             mean: Some(371e3),
             stdev: Some(112e3),
+            ..LatencySummary::default()
         }),
         commands: Vec::new(),
         machine: machine(),

@@ -1,7 +1,7 @@
 //! The arguments of `tare run`.
 
 use super::OutputArgs;
-use super::traffic::TrafficArgs;
+use super::traffic::{self, TrafficArgs};
 use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct RunArgs {
     pub url: Option<String>,
     /// A program to weigh instead of a server.
     #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true,
-          conflicts_with_all = ["TrafficArgs", "MessageArgs"])]
+          conflicts_with_all = traffic::ALL)]
     pub command: Vec<String>,
 
     #[command(flatten)]
@@ -73,10 +73,10 @@ pub struct GeneratorArgs {
     #[arg(long, value_name = "LIST", conflicts_with = "command", value_parser = values::cpu_list)]
     pub load_cpus: Option<CpuList>,
     /// Use this load generator, started anew for each trial; wrk's and wrk2's summaries are understood.
-    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid", "TrafficArgs", "MessageArgs"])]
+    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"], conflicts_with_all = traffic::ALL)]
     pub load: Option<String>,
     /// Watch this running load generator; its requests cannot be counted.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "TrafficArgs", "MessageArgs"], requires = "url",
+    #[arg(long, value_name = "PID", conflicts_with = "command", conflicts_with_all = traffic::ALL, requires = "url",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub load_pid: Option<u32>,
     /// Drive only the load that was asked for, not also a saturating one (which net is taken from).

@@ -1,11 +1,31 @@
-//! The load that tare's own generator makes: the same arguments in `tare load` and `tare run`. What excludes them all
-//! names the groups that clap makes of these structs, `TrafficArgs` and `MessageArgs`.
+//! The load that tare's own generator makes: the same arguments in `tare load` and `tare run`.
 
 use super::values;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Every argument here, for those that exclude them all: somebody else's generator, a program.
+pub const ALL: [&str; 17] = [
+    "connections",
+    "threads",
+    "rate",
+    "steps",
+    "poisson",
+    "think",
+    "pipeline",
+    "timeout",
+    "no_keepalive",
+    "busy_poll",
+    "engine",
+    "local_addr",
+    "unix",
+    "method",
+    "headers",
+    "body",
+    "body_file",
+];
 
 /// What is sent, how and from where.
 #[derive(Debug, Args)]
@@ -50,9 +70,6 @@ pub struct TrafficArgs {
     /// Connect to this Unix socket instead of the URL's host and port.
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
-    /// https: a full handshake for each connection, no resumed sessions. Certificates are never verified.
-    #[arg(long)]
-    pub tls_no_reuse: bool,
 
     #[command(flatten)]
     pub message: MessageArgs,
@@ -85,4 +102,16 @@ pub struct MessageArgs {
     /// Send this file as the body.
     #[arg(long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_listed() {
+        let command = TrafficArgs::augment_args(clap::Command::new("x"));
+        let ids: Vec<&str> = command.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+        assert_eq!(ids, ALL);
+    }
 }
