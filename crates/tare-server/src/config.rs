@@ -17,6 +17,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How connections are spread over threads; see [`architecture::ARCHITECTURES`].
     pub architecture: &'static dyn Architecture,
+    /// What moves the bytes of connections.
+    pub backend: BackendChoice,
     /// Event loops, 1 to 1024.
     pub threads: usize,
     /// Loop `i` is pinned to CPU `cpus[i % cpus.len()]`; empty: not pinned.
@@ -48,6 +50,7 @@ impl Config {
         Config {
             listen,
             architecture: architecture::DEFAULT,
+            backend: BackendChoice::Auto,
             threads: 1,
             cpus: Vec::new(),
             backlog: 4096,
@@ -84,6 +87,38 @@ impl Config {
     /// The CPU of loop `i`, if loops are pinned.
     pub(crate) fn cpu_of(&self, thread: usize) -> Option<u32> {
         self.cpus.get(thread.checked_rem(self.cpus.len())?).copied()
+    }
+}
+
+/// What moves the bytes of connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The one that costs less.
+    #[default]
+    Auto,
+    /// Readiness, and a system call for each receive and each send.
+    Epoll,
+    /// Completions: one system call for all of a turn (Linux 6.1). Where it cannot be had, epoll stands in, and
+    /// [`crate::Server::backend`] says why.
+    IoUring,
+}
+
+impl BackendChoice {
+    /// Every choice, the default first.
+    pub const ALL: &[BackendChoice] = &[BackendChoice::Auto, BackendChoice::Epoll, BackendChoice::IoUring];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackendChoice::Auto => "auto",
+            BackendChoice::Epoll => "epoll",
+            BackendChoice::IoUring => "io-uring",
+        }
+    }
+
+    /// The choice of that name.
+    pub fn find(name: &str) -> Option<BackendChoice> {
+        BackendChoice::ALL.iter().copied().find(|b| b.name() == name)
     }
 }
 

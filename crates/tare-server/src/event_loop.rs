@@ -11,7 +11,7 @@ use tare_sys::net;
 use tare_sys::time::monotonic_ns;
 
 use crate::architecture::Intake;
-use crate::backend::{Backend, Happening, RECEIVE_BYTES};
+use crate::backend::{Backend, Happening};
 use crate::config::Config;
 use crate::connection::{Engine, Waiting};
 use crate::handler::Tail;
@@ -29,6 +29,9 @@ const TURNED_AWAY_MAX: usize = 64;
 
 /// Bytes of a file in one call: as much as a CPU's own cache holds. Calls of 1 MiB cost a quarter more for each byte.
 const SENDFILE_BYTES_MAX: usize = 256 * 1024;
+
+/// Room for output before it has to grow: more than a connection writes before it is held back, but for the last answer.
+const OUTPUT_BYTES: usize = 128 * 1024;
 
 /// Source of `/bytes/N` bodies.
 static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
@@ -67,7 +70,7 @@ impl<B: Backend> EventLoop<B> {
         let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
         let connections_max = config.connections_max.div_ceil(config.threads);
         Ok(EventLoop {
-            backend: B::new(&intake, &signal.waker)?,
+            backend: B::new()?,
             engine: Engine::new(routes, config.limits, 0),
             config,
             intake: Some(intake),
@@ -78,7 +81,7 @@ impl<B: Backend> EventLoop<B> {
             peers: Peers::default(),
             again: Vec::new(),
             batch: Vec::new(),
-            output: Vec::with_capacity(2 * RECEIVE_BYTES),
+            output: Vec::with_capacity(OUTPUT_BYTES),
             now_ns: 0,
             busy_until_ns: 0,
             busy_poll_ns,
@@ -90,15 +93,24 @@ impl<B: Backend> EventLoop<B> {
 
     pub(crate) fn run(mut self) -> io::Result<()> {
         loop {
+            self.watch()?;
             self.backend.wait(self.patience())?;
             self.read_clocks();
-            while let Some(happening) = self.backend.next(&mut self.peers) {
+            while let Some(happening) = self.backend.next(&mut self.peers, &mut self.engine) {
                 self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
                 match happening {
                     Happening::Ready(place) => self.drive(place),
+                    Happening::Accepted(Ok(fd)) => {
+                        self.admit(fd);
+                        if self.is_crowded() {
+                            self.pause_accepting();
+                        }
+                    }
+                    Happening::Accepted(Err(_)) => self.pause_accepting(),
                     Happening::Intake => {
                         self.take_in();
                     }
+                    Happening::Lost(place) => self.close(place),
                     Happening::Woken => {
                         self.signal.waker.drain();
                     }
@@ -106,7 +118,7 @@ impl<B: Backend> EventLoop<B> {
             }
             self.go_on();
             if self.now_ns >= self.next_tick_ns {
-                self.tick()?;
+                self.tick();
             }
             if self.stop.is_stopping() && self.drain() {
                 return Ok(());
@@ -142,10 +154,22 @@ impl<B: Backend> EventLoop<B> {
         self.signal.counters.publish(&self.engine.counts);
     }
 
+    #[inline]
+    fn watch(&mut self) -> io::Result<()> {
+        let Some(intake) = &self.intake else { return Ok(()) };
+        let open = self.accept_paused_until_ns.is_none() && !self.engine.draining;
+        self.backend.watch(intake, open, &self.signal.waker)
+    }
+
+    /// Whether as many are open as can be served or told that they cannot be.
+    fn is_crowded(&self) -> bool {
+        self.peers.len() >= self.connections_max + TURNED_AWAY_MAX
+    }
+
     /// Takes in what waits in the intake; whether nothing is left there.
     fn take_in(&mut self) -> bool {
         for _ in 0..ACCEPTS_MAX {
-            if self.peers.len() >= self.connections_max + TURNED_AWAY_MAX {
+            if self.is_crowded() {
                 self.pause_accepting();
                 return false;
             }
@@ -180,11 +204,6 @@ impl<B: Backend> EventLoop<B> {
     fn pause_accepting(&mut self) {
         self.engine.counts.accept_pauses += 1;
         self.accept_paused_until_ns = Some(self.now_ns + TICK_NS);
-        let _ = self.watch_intake(false);
-    }
-
-    fn watch_intake(&mut self, on: bool) -> io::Result<()> {
-        self.intake.as_ref().map_or(Ok(()), |intake| self.backend.watch_intake(intake, on))
     }
 
     fn admit(&mut self, fd: OwnedFd) {
@@ -231,6 +250,9 @@ impl<B: Backend> EventLoop<B> {
     #[inline]
     fn step(&mut self, place: Place) -> Step {
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
+        if peer.asked.send {
+            return Step::Wait;
+        }
         if peer.has_unsent() {
             return self.flush(place);
         }
@@ -250,7 +272,7 @@ impl<B: Backend> EventLoop<B> {
         if !peer.readable {
             return Step::Wait;
         }
-        match self.backend.receive(peer) {
+        match self.backend.receive(place, peer, &mut self.engine.pool) {
             Ok([]) => {
                 peer.ended = true;
                 Step::More
@@ -275,11 +297,7 @@ impl<B: Backend> EventLoop<B> {
             return Step::Close;
         }
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
-        let quiet = !peer.readable
-            && !peer.has_unsent()
-            && !peer.connection.is_held_back()
-            && peer.connection.waiting() != Waiting::End;
-        if quiet { Step::Wait } else { Step::More }
+        if peer.is_at_rest() { Step::Wait } else { Step::More }
     }
 
     /// Sends the output; what the socket does not take goes to the outbox. False where the connection is lost.
@@ -291,7 +309,7 @@ impl<B: Backend> EventLoop<B> {
         }
         // The head of a large body waits in the kernel for the first of it, so that they travel together.
         let more = peer.connection.tail.left() > 0;
-        let sent = match self.backend.send(peer, &self.output, more) {
+        let sent = match self.backend.send(place, peer, &self.output, more) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => {
@@ -334,7 +352,7 @@ impl<B: Backend> EventLoop<B> {
             // The file is shorter than was promised: only the end of the connection can tell.
             (_, Ok(0)) => return Step::Close,
             (wanted, Ok(n)) => (wanted, n),
-            (_, Err(e)) if e.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
+            (_, Err(e)) if e.kind() == io::ErrorKind::WouldBlock => return self.await_room(place),
             (_, Err(_)) => return Step::Close,
         };
         self.engine.counts.sent_bytes += sent as u64;
@@ -348,8 +366,16 @@ impl<B: Backend> EventLoop<B> {
         } else {
             peer.connection.tail.advance(sent as u64);
         }
-        // A short send filled the socket: it will tell when there is room.
-        if sent < wanted { Step::Wait } else { Step::More }
+        // A short send filled the socket.
+        if sent < wanted { self.await_room(place) } else { Step::More }
+    }
+
+    fn await_room(&mut self, place: Place) -> Step {
+        let Some(peer) = self.peers.get(place) else { return Step::Wait };
+        match self.backend.await_room(place, peer) {
+            Ok(()) => Step::Wait,
+            Err(_) => Step::Close,
+        }
     }
 
     /// Sets the deadline by what the connection waits for now.
@@ -365,23 +391,24 @@ impl<B: Backend> EventLoop<B> {
     fn close(&mut self, place: Place) {
         let Some(peer) = self.peers.remove(place) else { return };
         self.engine.pool.give(peer.outbox);
+        self.engine.pool.give(peer.aside);
         peer.connection.retire(&mut self.engine.pool);
-        self.backend.close(place, peer.fd);
+        self.backend.close(place, peer.fd, peer.asked);
     }
 
     /// Every quarter of a second: late connections, and accepting again after a pause.
-    fn tick(&mut self) -> io::Result<()> {
+    fn tick(&mut self) {
         self.next_tick_ns = self.now_ns + TICK_NS;
         if self.accept_paused_until_ns.is_some_and(|until| self.now_ns >= until) {
             self.accept_paused_until_ns = None;
-            self.watch_intake(true)?;
+            // What came meanwhile was told of before.
+            self.take_in();
         }
         let mut from = 0;
         while let Some(place) = self.peers.next_late(from, self.now_ns) {
             from = place.index + 1;
             self.time_out(place);
         }
-        Ok(())
     }
 
     fn time_out(&mut self, place: Place) {
@@ -420,7 +447,7 @@ impl<B: Backend> EventLoop<B> {
             // All that the kernel has accepted is taken in: closing a listener resets what waits in its queue.
             let emptied = self.take_in();
             let more_may_come = matches!(&self.intake, Some(Intake::Queue(queue)) if !queue.is_finished());
-            if emptied && !more_may_come {
+            if emptied && !more_may_come && self.backend.intake_rests() {
                 self.intake = None;
             }
             // What arrived before the end is answered; what is at rest after that is closed.

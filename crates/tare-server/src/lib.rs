@@ -22,7 +22,7 @@
 //! request once a thread is warm.
 
 pub mod architecture;
-mod backend;
+pub mod backend;
 mod buffers;
 mod builtin;
 pub mod config;
@@ -38,7 +38,8 @@ mod rest;
 pub mod routes;
 mod server;
 
-pub use config::{Config, ServerError, Steering, Timeouts};
+pub use backend::Chosen;
+pub use config::{BackendChoice, Config, ServerError, Steering, Timeouts};
 pub use handler::{Answer, HeadWriter, Request, Responder};
 pub use server::{Builder, Report, Server, StopHandle, ThreadReport};
 pub use tare_http::limits::{FIELDS_MAX, Limits};

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::connection::{Connection, Engine};
+use crate::connection::{Connection, Engine, Waiting};
 use crate::handler::Tail;
 use crate::patience::Patience;
 
@@ -28,6 +28,18 @@ pub(crate) struct Peer {
     pub(crate) patience: Patience,
     /// Bytes that the socket took since the write deadline was set.
     pub(crate) sent_since_deadline: usize,
+    /// What the kernel was asked for.
+    pub(crate) asked: Asked,
+    /// Bytes that came while they could not be used.
+    pub(crate) aside: Vec<u8>,
+}
+
+/// What the kernel was asked for on behalf of a connection and has not told the end of (completions only).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked {
+    pub(crate) receive: bool,
+    pub(crate) send: bool,
+    pub(crate) room: bool,
 }
 
 impl Peer {
@@ -43,6 +55,8 @@ impl Peer {
             lingering: false,
             patience: Patience::Idle,
             sent_since_deadline: 0,
+            asked: Asked::default(),
+            aside: Vec::new(),
         }
     }
 
@@ -55,6 +69,15 @@ impl Peer {
     /// Goes on with what was received before.
     pub(crate) fn resume(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
         self.connection.resume(out, engine);
+    }
+
+    /// Whether nothing can be done before something happens.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        !self.readable
+            && !self.has_unsent()
+            && !self.connection.is_held_back()
+            && self.connection.waiting() != Waiting::End
     }
 
     /// Whether a part of an answer waits for the socket to take it.
@@ -72,8 +95,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// All tokens are below: the top bit stays clear for those of the backends themselves.
-    pub(crate) const TOKENS_END: u64 = 1 << 63;
+    /// All tokens are below: the upper bits are for those of the backends themselves.
+    pub(crate) const TOKENS_END: u64 = 1 << 59;
+
+    const GENERATION_MAX: u32 = ((Self::TOKENS_END - 1) >> 32) as u32;
 
     /// As a token of a backend.
     pub(crate) fn token(self) -> u64 {
@@ -127,8 +152,7 @@ impl Peers {
             return None;
         }
         let peer = slot.peer.take()?;
-        // 31 bits: the top bit of a token is the loop's.
-        slot.generation = (slot.generation + 1) & (u32::MAX >> 1);
+        slot.generation = (slot.generation + 1) & Place::GENERATION_MAX;
         self.deadlines_ns[place.index as usize] = NEVER_NS;
         self.free.push(place.index);
         Some(peer)

@@ -11,8 +11,10 @@ use tare_http::request::Method;
 use tare_sys::affinity;
 use tare_sys::epoll::Waker;
 
-use crate::architecture::{Layout, Role, dispatch};
+use crate::architecture::{Intake, Layout, Role, dispatch};
 use crate::backend::epoll::Epoll;
+use crate::backend::io_uring::IoUring;
+use crate::backend::{Backend, Chosen};
 use crate::builtin;
 use crate::config::{Config, ServerError};
 use crate::counters::{Counters, Counts};
@@ -38,6 +40,12 @@ impl Builder {
     {
         self.routes.add(path, handler);
         self
+    }
+
+    /// Has `routes` and no others so far.
+    #[must_use]
+    pub fn routes(self, routes: Routes) -> Builder {
+        Builder { routes }
     }
 
     /// Adds a route for the methods given.
@@ -87,13 +95,23 @@ impl Builder {
             Some(at) => Some(Box::new(metrics::bind(at, stop.clone())?)),
             None => None,
         };
-        Ok(Server { config: Arc::new(config), routes: Arc::new(self.routes), address, roles, stop, metrics })
+        let backend = Arc::new(Chosen::of(config.backend));
+        Ok(Server {
+            config: Arc::new(config),
+            backend,
+            routes: Arc::new(self.routes),
+            address,
+            roles,
+            stop,
+            metrics,
+        })
     }
 }
 
 /// A server that listens.
 pub struct Server {
     config: Arc<Config>,
+    backend: Arc<Chosen>,
     routes: Arc<Routes>,
     address: SocketAddr,
     roles: Vec<Role>,
@@ -190,6 +208,11 @@ impl Server {
         self.address
     }
 
+    /// The backend that it runs with.
+    pub fn backend(&self) -> &Chosen {
+        &self.backend
+    }
+
     /// The address of `/metrics`, if it is served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(|server| server.address)
@@ -221,6 +244,7 @@ impl Server {
             let job = Job {
                 role,
                 config: Arc::clone(&self.config),
+                backend: Arc::clone(&self.backend),
                 routes: Arc::clone(&self.routes),
                 stop: stop.clone(),
                 signal: Arc::clone(&stop.shared.signals[thread]),
@@ -248,6 +272,7 @@ impl Server {
 struct Job {
     role: Role,
     config: Arc<Config>,
+    backend: Arc<Chosen>,
     routes: Arc<Routes>,
     stop: StopHandle,
     signal: Arc<Signal>,
@@ -268,14 +293,26 @@ impl Job {
             affinity::set(0, &[cpu]).map_err(|source| ServerError::Cpu { cpu, source })?;
         }
         let ended = match self.role {
-            Role::Loop(intake) => {
-                EventLoop::<Epoll>::new(self.config, self.routes, intake, self.signal, self.stop)
-                    .and_then(EventLoop::run)
-            }
+            Role::Loop(intake) => match *self.backend {
+                Chosen::Epoll { .. } => {
+                    run::<Epoll>(self.config, self.routes, intake, self.signal, self.stop)
+                }
+                Chosen::IoUring => run::<IoUring>(self.config, self.routes, intake, self.signal, self.stop),
+            },
             Role::Acceptor { listener, queues } => {
                 dispatch::accept_and_deal(listener, &queues, &self.signal.waker, || self.stop.is_stopping())
             }
         };
         ended.map_err(|source| ServerError::Loop { source })
     }
+}
+
+fn run<B: Backend>(
+    config: Arc<Config>,
+    routes: Arc<Routes>,
+    intake: Intake,
+    signal: Arc<Signal>,
+    stop: StopHandle,
+) -> io::Result<()> {
+    EventLoop::<B>::new(config, routes, intake, signal, stop)?.run()
 }

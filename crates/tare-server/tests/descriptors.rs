@@ -35,7 +35,9 @@ struct Server {
 
 fn start_with_few_descriptors() -> Server {
     let own = std::env::current_exe().unwrap();
-    let script = format!("ulimit -n 40; exec {own:?} --exact serve_when_asked --nocapture");
+    let inner = format!("{}::serve_when_asked", module_path!());
+    let (_crate, name) = inner.split_once("::").unwrap();
+    let script = format!("ulimit -n 40; exec {own:?} --exact {name} --nocapture");
     let mut child = Command::new("sh")
         .args(["-c", &script])
         .env(INNER, "1")

@@ -16,8 +16,9 @@ fn it_says_what_it_is_and_at_the_end_what_it_did() {
     for (arch, threads, loops) in
         [("reactor", "1", "1 loop)"), ("shared-nothing", "2", "2 loops)"), ("dispatch", "2", "2 loops)")]
     {
-        let server = Serve::start(&["--arch", arch, "--threads", threads]);
-        assert!(server.first_line.contains(&format!("({arch}, epoll, {loops}")), "{}", server.first_line);
+        let backend = if threads == "1" { "io-uring" } else { "epoll" };
+        let server = Serve::start(&["--arch", arch, "--threads", threads, "--backend", backend]);
+        assert!(server.first_line.contains(&format!("({arch}, {backend}, {loops}")), "{}", server.first_line);
         for _ in 0..6 {
             assert!(server.get("/plaintext").ends_with("\r\n\r\nHello, World!"));
         }

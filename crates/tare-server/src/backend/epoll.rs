@@ -11,14 +11,18 @@ use tare_sys::epoll::{self, Events, Interest, Waker};
 use tare_sys::net;
 
 use crate::architecture::Intake;
-use crate::backend::{Backend, Happening, RECEIVE_BYTES};
-use crate::peers::{Peer, Peers, Place};
+use crate::backend::{Backend, Happening};
+use crate::buffers::Pool;
+use crate::connection::Engine;
+use crate::peers::{Asked, Peer, Peers, Place};
 
 const TOKEN_INTAKE: u64 = Place::TOKENS_END;
 const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
 
 /// Events taken at once.
 const EVENTS: usize = 512;
+/// Bytes of one `recv`, for all connections of the thread in turn.
+const RECEIVE_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Epoll {
     epoll: epoll::Epoll,
@@ -26,17 +30,45 @@ pub(crate) struct Epoll {
     /// Events of the last wait that were told of.
     told: usize,
     input: Vec<u8>,
+    /// Whether the intake is watched; `None` before it and the waker were added.
+    open: Option<bool>,
+}
+
+impl Epoll {
+    #[cold]
+    fn change(&mut self, intake: &Intake, open: bool, waker: &Waker) -> io::Result<()> {
+        let interest = if open { Interest::READ } else { Interest::NONE };
+        let added = self.open.replace(open).is_some();
+        if !added {
+            self.epoll.add(waker, Interest::READ, TOKEN_WAKER)?;
+        }
+        match intake {
+            Intake::Listener(listener) if added => self.epoll.modify(listener, interest, TOKEN_INTAKE),
+            Intake::Listener(listener) => self.epoll.add(listener, interest, TOKEN_INTAKE),
+            Intake::Queue(queue) if added => self.epoll.modify(&queue.waker, interest, TOKEN_INTAKE),
+            Intake::Queue(queue) => self.epoll.add(&queue.waker, interest, TOKEN_INTAKE),
+        }
+    }
 }
 
 impl Backend for Epoll {
-    fn new(intake: &Intake, waker: &Waker) -> io::Result<Epoll> {
-        let epoll = epoll::Epoll::new()?;
-        match intake {
-            Intake::Listener(listener) => epoll.add(listener, Interest::READ, TOKEN_INTAKE)?,
-            Intake::Queue(queue) => epoll.add(&queue.waker, Interest::READ, TOKEN_INTAKE)?,
-        }
-        epoll.add(waker, Interest::READ, TOKEN_WAKER)?;
-        Ok(Epoll { epoll, events: Events::with_capacity(EVENTS), told: 0, input: vec![0; RECEIVE_BYTES] })
+    fn new() -> io::Result<Epoll> {
+        Ok(Epoll {
+            epoll: epoll::Epoll::new()?,
+            events: Events::with_capacity(EVENTS),
+            told: 0,
+            input: vec![0; RECEIVE_BYTES],
+            open: None,
+        })
+    }
+
+    #[inline]
+    fn watch(&mut self, intake: &Intake, open: bool, waker: &Waker) -> io::Result<()> {
+        if self.open == Some(open) { Ok(()) } else { self.change(intake, open, waker) }
+    }
+
+    fn intake_rests(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -46,7 +78,7 @@ impl Backend for Epoll {
     }
 
     #[inline]
-    fn next(&mut self, peers: &mut Peers) -> Option<Happening> {
+    fn next(&mut self, peers: &mut Peers, _: &mut Engine) -> Option<Happening> {
         let event = self.events.get(self.told)?;
         self.told += 1;
         Some(match event.token {
@@ -63,20 +95,12 @@ impl Backend for Epoll {
         })
     }
 
-    fn watch_intake(&mut self, intake: &Intake, on: bool) -> io::Result<()> {
-        let interest = if on { Interest::READ } else { Interest::NONE };
-        match intake {
-            Intake::Listener(listener) => self.epoll.modify(listener, interest, TOKEN_INTAKE),
-            Intake::Queue(queue) => self.epoll.modify(&queue.waker, interest, TOKEN_INTAKE),
-        }
-    }
-
     fn admit(&mut self, place: Place, peer: &mut Peer) -> io::Result<()> {
         self.epoll.add(&peer.fd, Interest::READ_WRITE.edge(), place.token())
     }
 
     #[inline]
-    fn receive(&mut self, peer: &mut Peer) -> io::Result<&[u8]> {
+    fn receive(&mut self, _: Place, peer: &mut Peer, _: &mut Pool) -> io::Result<&[u8]> {
         let n = net::recv(&peer.fd, &mut self.input)?;
         // An end that came with these bytes was told with them and will not be told again.
         peer.readable = n == self.input.len() || peer.hung_up;
@@ -84,11 +108,16 @@ impl Backend for Epoll {
     }
 
     #[inline]
-    fn send(&mut self, peer: &mut Peer, bytes: &[u8], more: bool) -> io::Result<usize> {
+    fn send(&mut self, _: Place, peer: &mut Peer, bytes: &[u8], more: bool) -> io::Result<usize> {
         if more { net::send_more(&peer.fd, bytes) } else { net::send(&peer.fd, bytes) }
     }
 
-    fn close(&mut self, _: Place, fd: OwnedFd) {
+    fn await_room(&mut self, _: Place, _: &mut Peer) -> io::Result<()> {
+        // Watched for it all the time.
+        Ok(())
+    }
+
+    fn close(&mut self, _: Place, fd: OwnedFd, _: Asked) {
         // Closing the descriptor takes it out of the epoll set.
         drop(fd);
     }

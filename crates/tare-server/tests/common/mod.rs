@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tare_server::{Builder, Config, Report, Server, ServerError, StopHandle};
+use tare_server::{BackendChoice, Builder, Config, Report, Server, ServerError, StopHandle};
 
 pub struct Running {
     pub address: SocketAddr,
@@ -14,12 +14,21 @@ pub struct Running {
     thread: Option<JoinHandle<Result<Report, ServerError>>>,
 }
 
+/// The backend that this test binary is about: its name says it.
+const BACKEND: BackendChoice = if env!("CARGO_CRATE_NAME").as_bytes()[0] == b'i' {
+    BackendChoice::IoUring
+} else {
+    BackendChoice::Epoll
+};
+
 pub fn config() -> Config {
-    Config::new("127.0.0.1:0".parse().unwrap())
+    Config { backend: BACKEND, ..Config::new("127.0.0.1:0".parse().unwrap()) }
 }
 
 pub fn start(builder: Builder, config: Config) -> Running {
+    let wanted = config.backend;
     let server = builder.bind(config).unwrap();
+    assert_eq!(server.backend().name(), wanted.name(), "{:?}", server.backend());
     let (address, stop) = (server.local_addr(), server.stop_handle());
     Running { address, stop, thread: Some(std::thread::spawn(move || server.run())) }
 }

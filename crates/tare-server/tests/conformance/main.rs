@@ -9,14 +9,17 @@ mod bodies;
 mod heads;
 mod semantics;
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tare_http::limits::Limits;
 use tare_http::request::Method;
 use tare_http::status::Status;
 use tare_server::connection::{Connection, Engine, Waiting};
 use tare_server::routes::Routes;
-use tare_server::{Request, Responder};
+use tare_server::{BackendChoice, Config, Request, Responder, Server};
 
 /// A rule and a request that tells whether it is kept. `⏎` stands for CR LF.
 struct Row {
@@ -54,6 +57,13 @@ fn row(
 }
 
 fn engine() -> Engine {
+    Engine::new(Arc::new(routes()), LIMITS, 784_111_777)
+}
+
+const LIMITS: Limits =
+    Limits { target_bytes: 100, head_bytes: 600, fields: 10, body_bytes: 64, chunk_overhead_bytes: 100 };
+
+fn routes() -> Routes {
     let mut routes = Routes::default();
     routes.add("/a", |_: &Request<'_>, answer: Responder<'_>| answer.ok().body(b"A"));
     routes.add("/empty", |_: &Request<'_>, answer: Responder<'_>| answer.plain(Status::NO_CONTENT));
@@ -86,9 +96,7 @@ fn engine() -> Engine {
         let all: Vec<_> = request.head().list("x").collect();
         answer.ok().body(&all.join(&b'|'))
     });
-    let limits =
-        Limits { target_bytes: 100, head_bytes: 600, fields: 10, body_bytes: 64, chunk_overhead_bytes: 100 };
-    Engine::new(Arc::new(routes), limits, 784_111_777)
+    routes
 }
 
 /// What a connection answered to pieces, one string for each answer, and whether it stays.
@@ -140,12 +148,16 @@ fn check(row: &Row, how: &str, pieces: &[&[u8]], before: usize, good_follows: bo
     if good_follows && row.after == After::Stays {
         wanted.push("200 A");
     }
+    compare(&answers, &wanted, &place);
+    assert_eq!(after, row.after, "{}", place());
+}
+
+fn compare(answers: &[String], wanted: &[&str], place: &dyn Fn() -> String) {
     assert_eq!(answers.len(), wanted.len(), "{}", place());
     for (answer, wanted) in answers.iter().zip(wanted) {
         let same = answer == wanted || (wanted.len() == 3 && answer.starts_with(wanted));
         assert!(same, "{answer:?}, not {wanted:?}: {}", place());
     }
-    assert_eq!(after, row.after, "{}", place());
 }
 
 #[test]
@@ -189,5 +201,29 @@ fn every_row_holds_between_other_requests() {
         }
         let single: Vec<&[u8]> = all.chunks(1).collect();
         check(&row, "pipelined, byte by byte", &single, 1, true);
+    }
+}
+
+#[test]
+fn every_row_holds_on_sockets_of_every_backend() {
+    for backend in [BackendChoice::Epoll, BackendChoice::IoUring] {
+        let config = Config { backend, limits: LIMITS, ..Config::new("127.0.0.1:0".parse().unwrap()) };
+        let server = Server::builder().routes(routes()).bind(config).unwrap();
+        let (address, stop) = (server.local_addr(), server.stop_handle());
+        let running = std::thread::spawn(move || server.run());
+        for row in all_rows() {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            // Where the server closes first, what it does not want any more may be refused.
+            let _ = stream.write_all(row.request.as_bytes());
+            let _ = stream.shutdown(Shutdown::Write);
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            let place =
+                || format!("{} ({}), {}:\n{:?}\n{text}", row.section, row.rule, backend.name(), row.request);
+            compare(&split_answers(&text), row.answers, &place);
+        }
+        stop.stop();
+        running.join().unwrap().unwrap();
     }
 }

@@ -40,7 +40,7 @@ pub enum Completion {
     /// The listener brought a connection, or failed to.
     Accepted {
         /// The connection, non-blocking.
-        socket: io::Result<OwnedFd>,
+        socket: Result<OwnedFd, Outcome>,
         /// Whether more will be told of without [`Ring::accept`] being called again.
         more: bool,
     },
@@ -80,9 +80,10 @@ impl Outcome {
         usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(-self.0))
     }
 
-    /// Whether it only has to be asked for again: no buffer was left.
-    pub fn is_out_of_buffers(self) -> bool {
-        self.0 == -libc::ENOBUFS
+    /// Whether it may be asked for again, nothing being wrong: no buffer was left, or it was ended when asked to.
+    #[inline]
+    pub fn may_begin_again(self) -> bool {
+        self.0 == -libc::ENOBUFS || self.0 == -libc::ECANCELED
     }
 }
 
@@ -336,8 +337,12 @@ impl Iterator for Ring {
                 }
                 KIND_WATCH => Completion::Ready { token, more },
                 KIND_ACCEPT => {
-                    // SAFETY: the kernel just made this descriptor for us, and each entry is looked at once.
-                    let socket = outcome.count().map(|n| unsafe { OwnedFd::from_raw_fd(n as i32) });
+                    let socket = if outcome.0 < 0 {
+                        Err(outcome)
+                    } else {
+                        // SAFETY: the kernel just made this descriptor for us, and each entry is looked at once.
+                        Ok(unsafe { OwnedFd::from_raw_fd(outcome.0) })
+                    };
                     Completion::Accepted { socket, more }
                 }
                 _ => continue,
@@ -348,8 +353,9 @@ impl Iterator for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Closing a ring does not wait for its requests, so they are ended first. Where that cannot be, their memory
-        // is left to them.
+        // What was asked for last is still done: sockets are closed by requests. Then closing a ring does not wait
+        // for its requests, so they are ended first; where that cannot be, their memory is left to them.
+        let _ = self.ring.submit();
         let patience = Timespec::from(Duration::from_secs(1));
         let ended = self.ring.submitter().register_sync_cancel(Some(patience), CancelBuilder::any());
         if !ended.map_or_else(|e| e.raw_os_error() == Some(libc::ENOENT), |()| true) {

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_server::BackendChoice;
 use tare_server::architecture::Architecture;
 
 /// `tare serve`.
@@ -67,6 +68,11 @@ pub struct ThreadArgs {
     /// thread accepts and deals out in turn; even counts, for a queue and a wake-up each.
     #[arg(long, value_name = "NAME", default_value = "shared-nothing", value_parser = values::architecture)]
     pub arch: &'static dyn Architecture,
+    /// What moves the bytes: epoll, io-uring (Linux 6.1; else epoll, saying why), or auto, which is epoll.
+    ///
+    /// io-uring gives the kernel all answers of a turn and takes all requests of the next in one system call.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
+    pub backend: BackendChoice,
     /// How the kernel chooses among the listeners of shared-nothing (cbpf and incoming-cpu need --cpus).
     #[arg(long, value_name = "HOW", default_value = "none")]
     pub steer: Steer,

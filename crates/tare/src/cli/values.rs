@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use tare_load::Stage;
+use tare_server::BackendChoice;
 use tare_server::architecture::{self, ARCHITECTURES, Architecture};
 
 /// CPUs as given, ascending, without repeats.
@@ -43,6 +44,14 @@ pub fn architecture(name: &str) -> Result<&'static dyn Architecture, String> {
     architecture::find(name).ok_or_else(|| {
         let names: Vec<&str> = ARCHITECTURES.iter().map(|known| known.name()).collect();
         format!("there is no architecture '{name}'; there are {}", names.join(", "))
+    })
+}
+
+/// Finds a server backend by name.
+pub fn backend(name: &str) -> Result<BackendChoice, String> {
+    BackendChoice::find(name).ok_or_else(|| {
+        let names: Vec<&str> = BackendChoice::ALL.iter().map(|known| known.name()).collect();
+        format!("there is no backend '{name}'; there are {}", names.join(", "))
     })
 }
 

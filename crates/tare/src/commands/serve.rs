@@ -6,7 +6,7 @@ use crate::{Ended, terminal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process::ExitCode;
-use tare_server::{Config, Limits, Report, Server, Steering, Timeouts};
+use tare_server::{Chosen, Config, Limits, Report, Server, Steering, Timeouts};
 
 /// Serves until SIGINT or SIGTERM, then answers what has arrived, says what was done and ends.
 pub fn serve(args: ServeArgs) -> Ended {
@@ -17,8 +17,12 @@ pub fn serve(args: ServeArgs) -> Ended {
         Some(folder) => Server::builder().files(folder).map_err(Failure::usage)?,
         None => Server::builder().builtin_routes(),
     };
-    let line = setup_line(&config);
+    let (architecture, place) = (config.architecture.name(), loops_line(&config));
     let server = builder.bind(config).map_err(Failure::usage)?;
+    if let Chosen::Epoll { instead: Some(why) } = server.backend() {
+        terminal::say(&format!("epoll instead of io_uring: {why}"));
+    }
+    let line = format!("({architecture}, {}, {place})", server.backend().name());
     let stop = server.stop_handle();
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::underway)?;
     let handle = signals.handle();
@@ -57,6 +61,7 @@ pub fn config(args: &ServeArgs) -> Config {
     };
     Config {
         architecture: threads.arch,
+        backend: threads.backend,
         threads: count,
         cpus,
         backlog: threads.backlog,
@@ -88,15 +93,15 @@ pub fn config(args: &ServeArgs) -> Config {
     }
 }
 
-/// `(shared-nothing, epoll, 2 loops on CPUs 0-1)`.
-fn setup_line(config: &Config) -> String {
+/// `2 loops on CPUs 0-1`.
+fn loops_line(config: &Config) -> String {
     let loops = if config.threads == 1 { "1 loop".to_owned() } else { format!("{} loops", config.threads) };
     let place = match config.cpus.as_slice() {
         [] => String::new(),
         [cpu] => format!(" on CPU {cpu}"),
         cpus => format!(" on CPUs {}", tare_sys::affinity::format_list(cpus)),
     };
-    format!("({}, epoll, {loops}{place})", config.architecture.name())
+    format!("{loops}{place}")
 }
 
 /// What each loop was given: one with far more than its share holds the others' clients up.
