@@ -212,6 +212,32 @@ pub struct Answer {
     pub status: u16,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
+    /// Length of its body, without what a chunked coding adds.
+    pub body_bytes: u64,
+}
+
+/// Sees what an [`AnswerReader`] passes over.
+pub trait Listener {
+    /// The head of an answer (not of one that only announces another, as 100).
+    fn head(&mut self, head: &[u8]);
+    /// A piece of its body.
+    fn body(&mut self, bytes: &[u8]);
+}
+
+/// Looks at nothing.
+impl Listener for () {
+    #[inline]
+    fn head(&mut self, _head: &[u8]) {}
+    #[inline]
+    fn body(&mut self, _bytes: &[u8]) {}
+}
+
+/// The value of the first header of this name in a head that was parsed.
+pub fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        line[..colon].eq_ignore_ascii_case(name.as_bytes()).then(|| line[colon + 1..].trim_ascii())
+    })
 }
 
 /// How far a piece of input led.
@@ -270,32 +296,59 @@ impl AnswerReader {
     /// [`Malformed`]; the connection is of no use afterwards.
     #[inline]
     pub fn read(&mut self, heads: &mut Heads, bytes: &[u8]) -> Result<Step, Malformed> {
+        self.read_to(heads, bytes, &mut ())
+    }
+
+    /// The same, with somebody who looks.
+    ///
+    /// # Errors
+    /// As [`AnswerReader::read`].
+    #[inline]
+    pub fn read_to(
+        &mut self,
+        heads: &mut Heads,
+        bytes: &[u8],
+        listener: &mut impl Listener,
+    ) -> Result<Step, Malformed> {
         let mut used = 0;
         while self.state == State::Head {
             let Some(head) = heads.parse(&bytes[used..])? else { return Ok(Step::More { used }) };
+            let begin = used;
             used += head.len;
             if head.status < 200 {
                 continue;
             }
-            let answer = Answer { status: head.status, keep_alive: head.keep_alive };
+            listener.head(&bytes[begin..used]);
+            let mut answer = Answer { status: head.status, keep_alive: head.keep_alive, body_bytes: 0 };
             match head.framing {
-                Framing::Length(length) if length <= (bytes.len() - used) as u64 => {
-                    return Ok(Step::Answer { used: used + length as usize, answer });
+                Framing::Length(length) => {
+                    answer.body_bytes = length;
+                    if length <= (bytes.len() - used) as u64 {
+                        let end = used + length as usize;
+                        listener.body(&bytes[used..end]);
+                        return Ok(Step::Answer { used: end, answer });
+                    }
+                    self.state = State::Length { left: length, answer };
                 }
-                Framing::Length(left) => self.state = State::Length { left, answer },
                 Framing::Chunked => self.state = State::Chunked { at: Chunk::FIRST, answer },
                 Framing::UntilClose => self.state = State::UntilClose(answer),
             }
         }
-        self.read_body(bytes, used)
+        self.read_body(bytes, used, listener)
     }
 
-    fn read_body(&mut self, bytes: &[u8], used: usize) -> Result<Step, Malformed> {
+    fn read_body(
+        &mut self,
+        bytes: &[u8],
+        used: usize,
+        listener: &mut impl Listener,
+    ) -> Result<Step, Malformed> {
         let rest = &bytes[used..];
         match &mut self.state {
             State::Length { left, answer } => {
                 let answer = *answer;
                 let step = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                listener.body(&rest[..step]);
                 *left -= step as u64;
                 if *left == 0 {
                     self.state = State::Head;
@@ -304,15 +357,23 @@ impl AnswerReader {
                 Ok(Step::More { used: used + step })
             }
             State::Chunked { at, answer } => {
-                let answer = *answer;
-                let (step, done) = at.read(rest)?;
+                let (step, done) = at.read(rest, |data| {
+                    answer.body_bytes = answer.body_bytes.saturating_add(data.len() as u64);
+                    listener.body(data);
+                })?;
                 if done {
+                    let answer = *answer;
                     self.state = State::Head;
                     return Ok(Step::Answer { used: used + step, answer });
                 }
                 Ok(Step::More { used: used + step })
             }
-            State::UntilClose(_) | State::Head => Ok(Step::More { used: bytes.len() }),
+            State::UntilClose(answer) => {
+                answer.body_bytes = answer.body_bytes.saturating_add(rest.len() as u64);
+                listener.body(rest);
+                Ok(Step::More { used: bytes.len() })
+            }
+            State::Head => Ok(Step::More { used: bytes.len() }),
         }
     }
 
@@ -357,11 +418,12 @@ impl Chunk {
     const FIRST: Chunk = Chunk::Size { size: 0, line: 0 };
 
     /// Bytes used and whether the last chunk's trailers ended.
-    fn read(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+    fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<(usize, bool), Malformed> {
         let mut used = 0;
         while used < bytes.len() {
             if let Chunk::Data { left } = self {
                 let step = (bytes.len() - used).min(usize::try_from(*left).unwrap_or(usize::MAX));
+                data(&bytes[used..used + step]);
                 *left -= step as u64;
                 used += step;
                 if *left == 0 {

@@ -31,21 +31,25 @@ fn whole(text: &str) -> Result<(Vec<Answer>, End), Malformed> {
 }
 
 fn ok(keep_alive: bool) -> Answer {
-    Answer { status: 200, keep_alive }
+    sized(keep_alive, 0)
+}
+
+fn sized(keep_alive: bool, body_bytes: u64) -> Answer {
+    Answer { status: 200, keep_alive, body_bytes }
 }
 
 #[test]
 fn framings() {
     let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    assert_eq!(whole(length), Ok((vec![ok(true)], End::Between)));
-    assert_eq!(whole(&length.repeat(3)), Ok((vec![ok(true); 3], End::Between)));
+    assert_eq!(whole(length), Ok((vec![sized(true, 5)], End::Between)));
+    assert_eq!(whole(&length.repeat(3)), Ok((vec![sized(true, 5); 3], End::Between)));
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, Chunked\r\n\r\n\
                    5;why=not\r\nhello\r\nA \r\n0123456789\r\n0\r\nDigest: x\r\n\r\n";
-    assert_eq!(whole(&chunked.repeat(2)), Ok((vec![ok(true); 2], End::Between)));
+    assert_eq!(whole(&chunked.repeat(2)), Ok((vec![sized(true, 15); 2], End::Between)));
     let close = "HTTP/1.1 200 OK\r\n\r\nuntil the end";
-    assert_eq!(whole(close), Ok((vec![], End::Answer(ok(false)))));
+    assert_eq!(whole(close), Ok((vec![], End::Answer(sized(false, 13)))));
     let unknown_coding = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nuntil the end";
-    assert_eq!(whole(unknown_coding), Ok((vec![], End::Answer(ok(false)))));
+    assert_eq!(whole(unknown_coding), Ok((vec![], End::Answer(sized(false, 13)))));
 }
 
 #[test]
@@ -55,7 +59,10 @@ fn answers_without_a_body() {
     assert_eq!(read_all(&[claims_a_body], false), Ok((vec![], End::Truncated)));
     for status in [204, 304] {
         let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\n");
-        assert_eq!(whole(&text), Ok((vec![Answer { status, keep_alive: true }], End::Between)));
+        assert_eq!(
+            whole(&text),
+            Ok((vec![Answer { status, keep_alive: true, body_bytes: 0 }], End::Between))
+        );
     }
     let hints = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
     assert_eq!(whole(hints), Ok((vec![], End::Between)));
@@ -182,4 +189,37 @@ proptest! {
         bytes.append(&mut stream);
         let _ = read_all(&[&bytes], to_head);
     }
+}
+
+#[test]
+fn a_listener_sees_head_and_body_in_pieces() {
+    #[derive(Default)]
+    struct Ear(Vec<u8>, Vec<u8>);
+    impl Listener for Ear {
+        fn head(&mut self, head: &[u8]) {
+            self.0.extend_from_slice(header(head, "x-id").unwrap_or(b"none"));
+        }
+        fn body(&mut self, bytes: &[u8]) {
+            self.1.extend_from_slice(bytes);
+        }
+    }
+    let text = b"HTTP/1.1 100 Continue\r\nX-Id: 1\r\n\r\nHTTP/1.1 200 OK\r\nX-ID:  7 \r\nTransfer-Encoding: chunked\r\n\r\n\
+                 3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n";
+    let (mut heads, mut reader, mut ear) = (Heads::new(false), AnswerReader::default(), Ear::default());
+    let (mut carry, mut answers) = (Vec::new(), Vec::new());
+    for byte in text {
+        carry.push(*byte);
+        match reader.read_to(&mut heads, &carry, &mut ear).unwrap() {
+            Step::More { used } => drop(carry.drain(..used)),
+            Step::Answer { used, answer } => {
+                carry.drain(..used);
+                answers.push(answer);
+            }
+        }
+    }
+    assert_eq!(
+        (answers, ear.0.as_slice(), ear.1.as_slice()),
+        (vec![sized(true, 5)], &b"7"[..], &b"abcde"[..])
+    );
+    assert_eq!(header(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "c"), None);
 }

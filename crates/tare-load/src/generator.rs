@@ -5,10 +5,12 @@ use crate::engine;
 use crate::error::LoadError;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
+use crate::request::Requests;
+use crate::session::Session;
 use crate::shared::Shared;
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, SpecError};
 use crate::tally::Tally;
-use crate::worker::{Settled, Worker};
+use crate::worker::{Settled, Worker, connections_of};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -62,7 +64,7 @@ impl Generator {
     /// [`LoadError`] when the spec or its target cannot be used, a thread cannot be made or pinned, or not one
     /// connection could be opened. Connections that fail while others open are counted and tried again.
     pub fn start(spec: &LoadSpec) -> Result<Generator, LoadError> {
-        spec.validate()?;
+        let program = Arc::new(spec.compile()?);
         let needed = u64::from(spec.connections) + FILES_PER_THREAD * u64::from(spec.threads) + FILES_BESIDES;
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
         if limit < needed {
@@ -70,12 +72,15 @@ impl Generator {
         }
         let endpoint = Arc::new(Endpoint::resolve(spec)?);
         let spec = Arc::new(spec.clone());
-        let requests = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
+        let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
         let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new() };
         for thread in 0..spec.threads {
-            let quota = Quota::new(requests.clone());
-            generator.threads.push(Thread::spawn(&spec, thread, &endpoint, quota, settled.clone())?);
+            let quota = Quota::new(quotas.clone());
+            let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
+            let session =
+                Session::new(&spec, connections_of(thread, &spec), requests, quota, &program.heads());
+            generator.threads.push(Thread::spawn(&spec, thread, &endpoint, session, settled.clone())?);
         }
         drop(settled);
         await_connections(&reports, &generator.threads, spec.connections, &endpoint)?;
@@ -164,7 +169,7 @@ impl Thread {
         spec: &Arc<LoadSpec>,
         thread: u32,
         endpoint: &Arc<Endpoint>,
-        quota: Quota,
+        session: Session,
         settled: Sender<Settled>,
     ) -> Result<Thread, LoadError> {
         let failed = |why| LoadError::Thread { why };
@@ -179,7 +184,7 @@ impl Thread {
                 Err(error) => return started.send(Err(error)).map_err(io::Error::other),
             };
             let engine = spec.engine;
-            engine::run(Worker::new(spec, thread, endpoint, inner, quota, settled), engine)
+            engine::run(Worker::new(spec, thread, endpoint, inner, session, settled), engine)
         };
         let builder = std::thread::Builder::new().name(format!("tare-load-{thread}"));
         let handle = builder.spawn(body).map_err(failed)?;

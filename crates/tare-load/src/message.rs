@@ -1,6 +1,7 @@
 //! What is asked, what is kept of the answers, and what they must be: plain data.
 
 use crate::target::Target;
+use std::path::PathBuf;
 
 /// Most URLs, and the highest weight of one.
 pub const URLS_MAX: usize = 1000;
@@ -78,6 +79,60 @@ pub enum MessageError {
         first: String,
         /// The other one.
         other: String,
+    },
+    /// The method.
+    #[error("`{given}` cannot be used as a method (hint: GET, HEAD, POST …, in capitals)")]
+    Method {
+        /// As given.
+        given: String,
+    },
+    /// The path.
+    #[error(
+        "`{given}` cannot be used as a path (hint: begin with /, percent-encode spaces and what is not ASCII)"
+    )]
+    Path {
+        /// As given.
+        given: String,
+    },
+    /// A header that would break the request, or contradict its framing.
+    #[error("the header `{given}` cannot be sent: {why}")]
+    Header {
+        /// Its name.
+        given: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A request of this length.
+    #[error("a request of {bytes} bytes is too long (hint: at most 1 MiB)")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A template.
+    #[error("the template `{{{{{text}` cannot be used: {why}")]
+    Template {
+        /// Its beginning.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A file that cannot be read, or used.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A line of a request file.
+    #[error("{}, line {number}: {why}", path.display())]
+    Line {
+        /// The file's path.
+        path: PathBuf,
+        /// From 1.
+        number: u64,
+        /// What is wrong with it.
+        why: String,
     },
     /// The number of captures.
     #[error("{given} captured values are too many (hint: at most {CAPTURES_MAX})")]

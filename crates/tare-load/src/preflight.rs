@@ -3,7 +3,7 @@
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::request::request_bytes;
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, SpecError};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -70,12 +70,13 @@ fn connect(endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadErr
 /// Asks once, with `spec`'s own request, within `timeout`.
 ///
 /// # Errors
-/// [`LoadError::Target`], [`LoadError::NoConnection`], [`LoadError::NoAnswer`] or [`LoadError::Malformed`].
+/// [`LoadError::Spec`], [`LoadError::Target`], [`LoadError::NoConnection`], [`LoadError::NoAnswer`] or [`LoadError::Malformed`].
 pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadError> {
     let deadline = Instant::now() + timeout;
+    let request = request_bytes(spec).map_err(SpecError::from)?;
     let endpoint = Endpoint::resolve(spec)?;
     let mut connection = connect(&endpoint, deadline)?;
-    let answer = ask(&mut connection, spec, &endpoint, deadline)?;
+    let answer = ask(&mut connection, (&request, request.starts_with(b"HEAD ")), &endpoint, deadline)?;
     if !answer.keep_alive {
         // The server is closing this one: another, with nothing asked on it, stays.
         connection = connect(&endpoint, deadline)?;
@@ -94,14 +95,14 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
 
 fn ask(
     connection: &mut Connection,
-    spec: &LoadSpec,
+    (request, to_head): (&[u8], bool),
     endpoint: &Endpoint,
     deadline: Instant,
 ) -> Result<Answer, LoadError> {
     let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
     connection.set_timeout(left(deadline)).map_err(no_answer)?;
-    connection.write_all(&request_bytes(spec)).map_err(no_answer)?;
-    let (mut heads, mut reader) = (Heads::new(spec.method == "HEAD"), AnswerReader::default());
+    connection.write_all(request).map_err(no_answer)?;
+    let (mut heads, mut reader) = (Heads::new(to_head), AnswerReader::default());
     let (mut buffer, mut filled) = (vec![0; crate::session::BUFFER_BYTES_MIN], 0);
     loop {
         if Instant::now() >= deadline {

@@ -1,76 +1,369 @@
-//! The bytes of a request, built once.
+//! What is sent: compiled before the run, and for requests that never change, bytes built once.
 
+use crate::lines::Lines;
+use crate::message::{self, MessageError};
+use crate::pacing::Random;
 use crate::spec::LoadSpec;
+use crate::table::Table;
+use crate::template::{self, Names, Piece, Place, Values, push_bytes, write_number};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The same request as often in a row as a connection may have in flight, so that any number of them, and the
-/// unsent end of them, is one slice.
+/// Longest request in bytes (without its templates' values), and longest run of pipelined constant ones.
+pub(crate) const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest line of a request file.
+pub(crate) const LINE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+/// Recipes whose answers' heads are remembered apart from each other.
+const HEADS_MAX: usize = 64;
+
+/// One request as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A request whose constant parts are bytes already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Recipe {
+    /// With the body, where that is constant.
+    head: Vec<Piece>,
+    body: Option<Vec<Piece>>,
+    to_head: bool,
+}
+
+/// All that requests are made from; threads share it.
 #[derive(Debug)]
-pub(crate) struct Requests {
-    bytes: Vec<u8>,
-    len: usize,
+pub(crate) struct Program {
+    recipes: Vec<Recipe>,
+    /// Sums of the weights up to each recipe.
+    sums: Vec<u64>,
+    file: Option<PathBuf>,
+    names: Names,
+    common: Common,
+}
+
+/// What every request has.
+#[derive(Debug)]
+struct Common {
+    host: String,
+    close: bool,
+}
+
+impl Program {
+    /// Compiles what `spec` asks for; reads its files once.
+    pub(crate) fn load(spec: &LoadSpec) -> Result<Program, MessageError> {
+        message::validate(&spec.target, &spec.urls, &spec.captures)?;
+        let table = spec.csv_file.as_deref().map(Table::load).transpose()?.map(Arc::new);
+        let captures = spec.captures.iter().map(|capture| capture.name.clone()).collect();
+        let names = Names { templates: spec.templates, table, captures };
+        let common = Common { host: spec.target.authority(), close: !spec.keep_alive };
+        let mut program =
+            Program { recipes: Vec::new(), sums: Vec::new(), file: spec.request_file.clone(), names, common };
+        let message = |path: &str| Message {
+            method: spec.method.clone(),
+            path: path.to_owned(),
+            headers: spec.headers.clone(),
+            body: spec.body.clone(),
+        };
+        let paths = spec.urls.iter().map(|url| (url.target.path(), u64::from(url.weight)));
+        let paths: Vec<_> =
+            if spec.urls.is_empty() { vec![(spec.target.path(), 1)] } else { paths.collect() };
+        let mut sum = 0;
+        for (path, weight) in paths {
+            program.recipes.push(program.compile(&message(path))?);
+            sum += weight;
+            program.sums.push(sum);
+        }
+        if let Some(file) = &program.file {
+            Lines::check(file, |message| {
+                program.compile(&message).map(drop).map_err(|error| error.to_string())
+            })?;
+        }
+        Ok(program)
+    }
+
+    /// Bytes of the constant request, if that is all there is.
+    pub(crate) fn constant(&self) -> Option<&[u8]> {
+        match (self.recipes.as_slice(), &self.file) {
+            ([Recipe { head, body: None, .. }], None) => match head.as_slice() {
+                [Piece::Bytes(bytes)] => Some(bytes),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// For each memory of heads that answers need: whether its requests are `HEAD`.
+    pub(crate) fn heads(&self) -> Vec<bool> {
+        match self.file {
+            Some(_) => vec![false, true],
+            None => self.recipes.iter().take(HEADS_MAX).map(|recipe| recipe.to_head).collect(),
+        }
+    }
+
+    fn compile(&self, message: &Message) -> Result<Recipe, MessageError> {
+        message.check()?;
+        let (names, mut head) = (&self.names, Vec::new());
+        push_bytes(&mut head, format!("{} ", message.method).as_bytes());
+        template::parse(message.path.as_bytes(), Place::Path, names, &mut head)?;
+        push_bytes(&mut head, b" HTTP/1.1\r\n");
+        let given = |name: &str| message.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if !given("host") {
+            push_bytes(&mut head, format!("Host: {}\r\n", self.common.host).as_bytes());
+        }
+        for (name, value) in &message.headers {
+            push_bytes(&mut head, format!("{name}: ").as_bytes());
+            template::parse(value.as_bytes(), Place::Header, names, &mut head)?;
+            push_bytes(&mut head, b"\r\n");
+        }
+        if self.common.close && !given("connection") {
+            push_bytes(&mut head, b"Connection: close\r\n");
+        }
+        let mut body = Vec::new();
+        template::parse(&message.body, Place::Body, names, &mut body)?;
+        let to_head = message.method == "HEAD";
+        if !body.iter().all(|piece| matches!(piece, Piece::Bytes(_))) {
+            return Ok(Recipe { head, body: Some(body), to_head });
+        }
+        if !message.body.is_empty() || matches!(message.method.as_str(), "POST" | "PUT" | "PATCH") {
+            push_bytes(&mut head, format!("Content-Length: {}\r\n", message.body.len()).as_bytes());
+        }
+        push_bytes(&mut head, b"\r\n");
+        push_bytes(&mut head, &message.body);
+        Ok(Recipe { head, body: None, to_head })
+    }
+}
+
+impl Message {
+    /// Whether it can be sent: nothing in it may break the request or contradict its framing.
+    fn check(&self) -> Result<(), MessageError> {
+        let capitals = !self.method.is_empty() && self.method.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !capitals || self.method.len() > 32 || self.method == "CONNECT" {
+            return Err(MessageError::Method { given: self.method.clone() });
+        }
+        // Templates may have spaces within their braces.
+        let path: String = self.path.replace("{{ ", "{{").replace(" }}", "}}");
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(MessageError::Path { given: self.path.chars().take(100).collect() });
+        }
+        for (name, value) in &self.headers {
+            if let Some(why) = header_fault(name, value) {
+                return Err(MessageError::Header { given: name.clone(), why });
+            }
+        }
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let bytes = self.path.len() + headers + self.body.len();
+        if bytes > REQUEST_BYTES_MAX { Err(MessageError::TooLong { bytes }) } else { Ok(()) }
+    }
+}
+
+fn header_fault(name: &str, value: &str) -> Option<&'static str> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Some("its name has characters that names may not have");
+    }
+    if !value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
+        return Some("its value has control characters");
+    }
+    if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
+        return Some("where the request ends is decided by the generator");
+    }
+    None
+}
+
+/// A request that was written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Written {
+    /// Its length in bytes.
+    pub(crate) len: u32,
+    /// Which memory of heads its answer needs.
+    pub(crate) heads: u32,
+}
+
+/// One thread's requests.
+#[derive(Debug)]
+pub(crate) enum Requests {
+    /// Always the same one, as often in a row as a connection may have in flight, so that any number of them, and the
+    /// unsent end of them, is one slice.
+    Constant {
+        repeated: Vec<u8>,
+        len: u32,
+    },
+    Varying(Box<Varying>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Varying {
+    program: Arc<Program>,
+    lines: Option<Lines>,
+    /// The next request's number over all threads, which take turns.
+    number: u64,
+    threads: u64,
+    random: Random,
+    body: Vec<u8>,
 }
 
 impl Requests {
-    /// `spec` has been validated.
-    pub(crate) fn new(spec: &LoadSpec) -> Self {
-        let one = request_bytes(spec);
-        Requests { len: one.len(), bytes: one.repeat(spec.pipeline as usize) }
+    /// The part of thread `thread`; `spec` has been validated, `program` is its own.
+    pub(crate) fn new(spec: &LoadSpec, program: &Arc<Program>, thread: u32) -> Result<Self, MessageError> {
+        if let Some(one) = program.constant() {
+            return Ok(Requests::Constant {
+                len: one.len() as u32,
+                repeated: one.repeat(spec.pipeline as usize),
+            });
+        }
+        let lines =
+            program.file.as_deref().map(|path| Lines::open(path, (thread, spec.threads))).transpose()?;
+        Ok(Requests::Varying(Box::new(Varying {
+            program: Arc::clone(program),
+            lines,
+            number: u64::from(thread),
+            threads: u64::from(spec.threads),
+            // Not the numbers that the arrivals are made from.
+            random: Random::new(spec.seed ^ 0x7465_6d70_6c61_7465, thread),
+            body: Vec::new(),
+        })))
     }
 
-    /// Length of one request in bytes.
+    /// Writes the next request to the end of `out`, unless it is the constant one.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, captured: &[Vec<u8>]) -> Written {
+        match self {
+            Requests::Constant { len, .. } => Written { len: *len, heads: 0 },
+            Requests::Varying(varying) => varying.write(out, captured),
+        }
     }
 
-    /// The last `unsent` bytes of any number of requests in a row.
+    /// The last `unsent` bytes of what is in flight on a connection that wrote to `out`.
     #[inline]
-    pub(crate) fn tail(&self, unsent: usize) -> &[u8] {
-        &self.bytes[self.bytes.len() - unsent.min(self.bytes.len())..]
+    pub(crate) fn tail<'a>(&'a self, out: &'a [u8], unsent: usize) -> &'a [u8] {
+        let bytes = match self {
+            Requests::Constant { repeated, .. } => repeated.as_slice(),
+            Requests::Varying(_) => out,
+        };
+        &bytes[bytes.len() - unsent.min(bytes.len())..]
     }
 }
 
-/// One request; nothing is added to what was asked for but `Host`, and `Content-Length: 0` where the method
-/// announces a body.
-pub(crate) fn request_bytes(spec: &LoadSpec) -> Vec<u8> {
-    let mut text = format!("{} {} HTTP/1.1\r\n", spec.method, spec.target.path());
-    let given = |name: &str| spec.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-    if !given("host") {
-        text.push_str(&format!("Host: {}\r\n", spec.target.authority()));
+impl Varying {
+    fn write(&mut self, out: &mut Vec<u8>, captured: &[Vec<u8>]) -> Written {
+        let program = &self.program;
+        let begin = out.len();
+        let line = self.lines.as_mut().and_then(Lines::next);
+        let line = line.and_then(|message| program.compile(&message).ok());
+        let chosen = self.choose();
+        let recipe = line.as_ref().unwrap_or(&program.recipes[chosen]);
+        let mut values = Values {
+            number: self.number,
+            random: &mut self.random,
+            table: program.names.table.as_deref(),
+            captured,
+        };
+        template::render(&recipe.head, &mut values, out);
+        if let Some(body) = &recipe.body {
+            self.body.clear();
+            template::render(body, &mut values, &mut self.body);
+            out.extend_from_slice(b"Content-Length: ");
+            write_number(out, self.body.len() as u64);
+            out.extend_from_slice(b"\r\n\r\n");
+            out.extend_from_slice(&self.body);
+        }
+        self.number += self.threads;
+        let heads = if program.file.is_some() { usize::from(recipe.to_head) } else { chosen % HEADS_MAX };
+        Written { len: (out.len() - begin) as u32, heads: heads as u32 }
     }
-    for (name, value) in &spec.headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+
+    /// Which recipe is next: multiples of the golden ratio fall evenly, and so into each share as its weight says.
+    fn choose(&self) -> usize {
+        let sums = &self.program.sums;
+        let turn = self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = (u128::from(turn) * u128::from(sums[sums.len() - 1])) >> 64;
+        sums.partition_point(|&sum| u128::from(sum) <= at)
     }
-    if !spec.keep_alive && !given("connection") {
-        text.push_str("Connection: close\r\n");
-    }
-    if matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH") {
-        text.push_str("Content-Length: 0\r\n");
-    }
-    text.push_str("\r\n");
-    text.into_bytes()
+}
+
+/// One request as it is sent first.
+pub(crate) fn request_bytes(spec: &LoadSpec) -> Result<Vec<u8>, MessageError> {
+    let mut requests = Requests::new(spec, &Arc::new(Program::load(spec)?), 0)?;
+    let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.captures.len()]);
+    let written = requests.write(&mut out, &empty);
+    Ok(requests.tail(&out, written.len as usize).to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::WeightedUrl;
     use crate::target::Target;
+
+    fn spec() -> LoadSpec {
+        LoadSpec::new(Target::parse("http://h:81/p?q").unwrap())
+    }
+
+    fn text(spec: &LoadSpec) -> String {
+        String::from_utf8(request_bytes(spec).unwrap()).unwrap()
+    }
 
     #[test]
     fn what_is_sent() {
-        let mut spec = LoadSpec::new(Target::parse("http://h:81/p?q").unwrap());
-        spec.pipeline = 2;
-        assert_eq!(request_bytes(&spec), b"GET /p?q HTTP/1.1\r\nHost: h:81\r\n\r\n");
-        let requests = Requests::new(&spec);
-        assert_eq!(requests.tail(3), b"\n\r\n");
-        assert_eq!(requests.tail(requests.len()), request_bytes(&spec));
-        assert_eq!(requests.tail(1000).len(), 2 * requests.len());
-
+        let mut spec = spec();
+        assert_eq!(text(&spec), "GET /p?q HTTP/1.1\r\nHost: h:81\r\n\r\n");
+        spec.keep_alive = false;
+        assert_eq!(text(&spec), "GET /p?q HTTP/1.1\r\nHost: h:81\r\nConnection: close\r\n\r\n");
+        spec.keep_alive = true;
         spec.method = "POST".to_owned();
         spec.headers = vec![("HOST".to_owned(), "other".to_owned()), ("X".to_owned(), "1".to_owned())];
-        assert_eq!(
-            request_bytes(&spec),
-            b"POST /p?q HTTP/1.1\r\nHOST: other\r\nX: 1\r\nContent-Length: 0\r\n\r\n"
-        );
+        assert_eq!(text(&spec), "POST /p?q HTTP/1.1\r\nHOST: other\r\nX: 1\r\nContent-Length: 0\r\n\r\n");
+        spec.body = b"{{hex:3}}".to_vec();
+        assert!(text(&spec).ends_with("Content-Length: 9\r\n\r\n{{hex:3}}"), "not asked for");
+        spec.templates = true;
+        let made = text(&spec);
+        assert!(made.contains("\r\nContent-Length: 3\r\n\r\n") && made.len() == text(&spec).len(), "{made}");
+    }
+
+    #[test]
+    fn constant_requests_are_one_slice() {
+        let mut spec = spec();
+        spec.pipeline = 2;
+        let mut requests = Requests::new(&spec, &Arc::new(Program::load(&spec).unwrap()), 0).unwrap();
+        let len = requests.write(&mut Vec::new(), &[]).len as usize;
+        assert_eq!(requests.tail(&[], 3), b"\n\r\n");
+        assert_eq!(requests.tail(&[], len), request_bytes(&spec).unwrap());
+        assert_eq!(requests.tail(&[], 1000).len(), 2 * len);
+    }
+
+    #[test]
+    fn urls_get_their_shares_and_threads_their_turns() {
+        let mut spec = spec();
+        let url = |path: &str, weight| WeightedUrl {
+            target: Target::parse(&format!("http://h:81{path}")).unwrap(),
+            weight,
+        };
+        (spec.urls, spec.threads, spec.connections) = (vec![url("/a", 3), url("/b?{{counter}}", 1)], 2, 2);
+        spec.templates = true;
+        let program = Arc::new(Program::load(&spec).unwrap());
+        let (mut count, mut numbers) = ([0, 0], Vec::new());
+        for thread in 0..2 {
+            let mut requests = Requests::new(&spec, &program, thread).unwrap();
+            for _ in 0..2000 {
+                let mut out = Vec::new();
+                let written = requests.write(&mut out, &[]);
+                assert_eq!(written.len as usize, out.len());
+                count[written.heads as usize] += 1;
+                let out = String::from_utf8(out).unwrap();
+                let number = out
+                    .split_once('?')
+                    .and_then(|(_, rest)| rest.split(' ').next().map(|n| n.parse::<u64>()));
+                numbers.extend(number.map(Result::unwrap));
+            }
+        }
+        assert!((995..=1005).contains(&count[1]), "{count:?}");
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count[1], "no number twice");
     }
 }

@@ -5,9 +5,10 @@
 //! connection are answered in order, so the first in flight is the current one: when a connection fails, that
 //! request failed, and those behind it are sent again on the next connection with the stamps they had.
 
+use crate::inspect::Inspect;
 use crate::pacing::Schedule;
 use crate::quota::Quota;
-use crate::request::Requests;
+use crate::request::{Requests, Written};
 use crate::spec::LoadSpec;
 use crate::tally::Tally;
 use std::collections::VecDeque;
@@ -30,6 +31,7 @@ struct Sent {
     origin_ns: u64,
     /// The timeout counts from here.
     sent_ns: u64,
+    written: Written,
 }
 
 #[derive(Debug, Default)]
@@ -40,8 +42,11 @@ struct Connection {
     /// Where the current request stands in the connection's ring, and how many are in flight.
     first: u32,
     in_flight: u32,
-    /// Bytes of requests in flight that the socket has not taken.
+    /// Bytes of requests in flight, and of those the ones that the socket has not taken.
+    outstanding: usize,
     unsent: usize,
+    /// The requests in flight, where they are not constant.
+    out: Vec<u8>,
     open: bool,
     /// When the first part of an answer came whose end has not; 0: no such answer.
     first_ns: u64,
@@ -54,14 +59,6 @@ struct Connection {
     failures: u32,
 }
 
-impl Connection {
-    /// Not one whole request of `len` bytes has left on this connection and is unanswered.
-    #[inline]
-    fn awaits_nothing(&self, len: usize) -> bool {
-        self.in_flight as usize * len < self.unsent + len
-    }
-}
-
 /// One thread's connections and what they wait for.
 pub(crate) struct Session {
     connections: Vec<Connection>,
@@ -69,7 +66,10 @@ pub(crate) struct Session {
     rings: Vec<Sent>,
     depth: u32,
     requests: Requests,
-    heads: Heads,
+    /// Answers to each kind of request have heads of their own, that repeat.
+    heads: Vec<Heads>,
+    inspect: Option<Box<Inspect>>,
+    statuses: Vec<u16>,
     /// Connections with room for another request, while none is due: each at most once.
     free: VecDeque<u32>,
     timeout_ns: u64,
@@ -81,19 +81,27 @@ pub(crate) struct Session {
 
 impl Session {
     /// All memory that a smooth run needs is allocated here. `spec` has been validated.
-    pub(crate) fn new(spec: &LoadSpec, connections: u32, quota: Quota, tally: Box<Tally>) -> Self {
+    pub(crate) fn new(
+        spec: &LoadSpec,
+        connections: u32,
+        requests: Requests,
+        quota: Quota,
+        to_head: &[bool],
+    ) -> Self {
         Session {
             connections: (0..connections).map(|_| Connection::default()).collect(),
             rings: vec![Sent::default(); connections as usize * spec.pipeline as usize],
             depth: spec.pipeline,
-            requests: Requests::new(spec),
-            heads: Heads::new(spec.method == "HEAD"),
+            requests,
+            heads: to_head.iter().map(|to_head| Heads::new(*to_head)).collect(),
+            inspect: Inspect::new(spec, connections),
+            statuses: spec.expect.statuses.clone(),
             free: VecDeque::with_capacity(connections as usize),
             timeout_ns: spec.timeout_ns,
             keep_alive: spec.keep_alive,
             quota,
             schedule: Schedule::Held,
-            tally,
+            tally: Box::new(Tally::new()),
         }
     }
 
@@ -112,7 +120,7 @@ impl Session {
     pub(crate) fn opened(&mut self, c: u32, now_ns: u64) {
         let connection = &mut self.connections[c as usize];
         connection.open = true;
-        connection.unsent = connection.in_flight as usize * self.requests.len();
+        connection.unsent = connection.outstanding;
         for k in 0..connection.in_flight {
             self.rings[(c * self.depth + (connection.first + k) % self.depth) as usize].sent_ns = now_ns;
         }
@@ -142,14 +150,19 @@ impl Session {
 
     #[inline]
     fn read(&mut self, c: u32, bytes: &[u8], now_ns: u64) -> Verdict {
-        let (len, mut at) = (self.requests.len(), 0);
+        let mut at = 0;
         while at < bytes.len() {
-            let connection = &mut self.connections[c as usize];
-            if connection.awaits_nothing(len) {
+            let Some(current) = self.awaited(c) else {
                 // Nobody asked: the answer before this was longer than it claimed.
                 return self.fail(c, ErrorKind::Malformed);
-            }
-            match connection.reader.read(&mut self.heads, &bytes[at..]) {
+            };
+            let connection = &mut self.connections[c as usize];
+            let heads = &mut self.heads[current.written.heads as usize];
+            let step = match &mut self.inspect {
+                None => connection.reader.read(heads, &bytes[at..]),
+                Some(inspect) => connection.reader.read_to(heads, &bytes[at..], &mut inspect.listener(c)),
+            };
+            match step {
                 Ok(Step::Answer { used, answer }) => {
                     at += used;
                     if self.answered(c, answer, now_ns) == Verdict::Reopen {
@@ -173,8 +186,8 @@ impl Session {
     fn answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
         let sent = self.pop(c);
         self.tally.answered(sent.origin_ns, now_ns, answer.status);
-        if answer.status >= 400 {
-            self.tally.failed(ErrorKind::Status);
+        if answer.status >= 400 || !self.statuses.is_empty() || self.inspect.is_some() {
+            self.judge(c, &answer);
         }
         let connection = &mut self.connections[c as usize];
         connection.failures = 0;
@@ -187,6 +200,29 @@ impl Session {
         }
         self.close(c);
         Verdict::Reopen
+    }
+
+    /// The current request of connection `c`, if it left whole and so may be answered.
+    #[inline]
+    fn awaited(&self, c: u32) -> Option<Sent> {
+        let connection = &self.connections[c as usize];
+        if connection.in_flight == 0 {
+            return None;
+        }
+        let current = self.rings[(c * self.depth + connection.first) as usize];
+        let left = connection.outstanding - connection.unsent;
+        (left >= current.written.len as usize).then_some(current)
+    }
+
+    /// Counts an answer that is not as it must be.
+    fn judge(&mut self, c: u32, answer: &Answer) {
+        let fits = self.inspect.as_mut().is_none_or(|inspect| inspect.judge(c, answer));
+        let listed = self.statuses.contains(&answer.status);
+        if !fits || !(listed || self.statuses.is_empty()) {
+            self.tally.failed(ErrorKind::Unexpected);
+        } else if answer.status >= 400 && !listed {
+            self.tally.failed(ErrorKind::Status);
+        }
     }
 
     /// Nothing came after what was restored.
@@ -210,7 +246,7 @@ impl Session {
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, but no reason to hurry either.
     pub(crate) fn broke(&mut self, c: u32) -> Verdict {
-        if !self.connections[c as usize].awaits_nothing(self.requests.len()) {
+        if self.awaited(c).is_some() {
             return self.fail(c, ErrorKind::Io);
         }
         self.close(c);
@@ -250,6 +286,9 @@ impl Session {
         connection.first_ns = 0;
         connection.carry.clear();
         connection.reader = AnswerReader::default();
+        if let Some(inspect) = &mut self.inspect {
+            inspect.closed(c);
+        }
     }
 
     /// Fails what has waited too long on connection `c`.
@@ -364,9 +403,12 @@ impl Session {
         if slot >= self.depth {
             slot -= self.depth;
         }
-        self.rings[(c * self.depth + slot) as usize] = Sent { origin_ns, sent_ns: now_ns };
+        let captured = self.inspect.as_ref().map_or(&[][..], |inspect| inspect.captured(c));
+        let written = self.requests.write(&mut connection.out, captured);
+        self.rings[(c * self.depth + slot) as usize] = Sent { origin_ns, sent_ns: now_ns, written };
         connection.in_flight += 1;
-        connection.unsent += self.requests.len();
+        connection.outstanding += written.len as usize;
+        connection.unsent += written.len as usize;
         if self.schedule.is_open() {
             self.tally.lateness.record(now_ns.saturating_sub(origin_ns));
         }
@@ -378,13 +420,21 @@ impl Session {
         let sent = self.rings[(c * self.depth + connection.first) as usize];
         connection.first = if connection.first + 1 == self.depth { 0 } else { connection.first + 1 };
         connection.in_flight -= 1;
+        connection.outstanding -= sent.written.len as usize;
+        connection.unsent = connection.unsent.min(connection.outstanding);
+        if connection.outstanding == 0 {
+            connection.out.clear();
+        } else if !connection.out.is_empty() {
+            connection.out.drain(..sent.written.len as usize);
+        }
         sent
     }
 
     /// What connection `c` has to send now.
     #[inline]
     pub(crate) fn unsent(&self, c: u32) -> &[u8] {
-        self.requests.tail(self.connections[c as usize].unsent)
+        let connection = &self.connections[c as usize];
+        self.requests.tail(&connection.out, connection.unsent)
     }
 
     /// The socket of `c` took `bytes` of [`Session::unsent`].

@@ -10,7 +10,9 @@ const TIMEOUT_NS: u64 = 50_000_000;
 fn session(pacing: Pacing, pipeline: u32, connections: u32) -> Session {
     let mut spec = LoadSpec::new(Target::parse("http://h/").unwrap());
     (spec.pacing, spec.pipeline, spec.timeout_ns) = (pacing, pipeline, TIMEOUT_NS);
-    let mut session = Session::new(&spec, connections, Quota::new(None), Box::new(Tally::new()));
+    let program = std::sync::Arc::new(spec.compile().unwrap());
+    let requests = Requests::new(&spec, &program, 0).unwrap();
+    let mut session = Session::new(&spec, connections, requests, Quota::new(None), &program.heads());
     session.begin(Schedule::new(&spec, 0, 0, (connections * pipeline) as usize), 0);
     session
 }
@@ -42,7 +44,7 @@ fn deliver(session: &mut Session, c: u32, bytes: &[u8], now_ns: u64) -> Verdict 
 fn a_closed_loop_keeps_its_depth_and_its_stamps() {
     let mut session = session(Pacing::Closed, 3, 1);
     session.opened(0, 10);
-    let one = session.requests.len();
+    let one = session.rings[0].written.len as usize;
     assert_eq!(send_all(&mut session, 0), 3 * one);
     assert_eq!(deliver(&mut session, 0, &ANSWER.repeat(2), 1010), Verdict::Keep);
     assert_eq!(session.unsent(0).len(), 2 * one, "as many requests as there were answers");
@@ -200,7 +202,7 @@ proptest! {
             for c in 0..3 {
                 let connection = &session.connections[c as usize];
                 prop_assert!(connection.in_flight <= pipeline);
-                prop_assert!(connection.unsent <= connection.in_flight as usize * session.requests.len());
+                prop_assert!(connection.unsent <= connection.outstanding);
                 send_all(&mut session, c);
             }
             prop_assert!(session.free.len() <= 3);

@@ -1,6 +1,7 @@
 //! What load to make: plain data, checked before anything is started.
 
 use crate::message::{Capture, Expect, MessageError, WeightedUrl};
+use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::target::Target;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -22,10 +23,6 @@ pub const STAGES_MAX: usize = 10_000;
 pub const STAGE_NS_MAX: u64 = 86_400_000_000_000;
 /// Most requests in flight on all connections: each has a stamp in memory.
 const IN_FLIGHT_MAX: u64 = 1 << 24;
-/// Longest request in bytes, and longest run of pipelined ones.
-const REQUEST_BYTES_MAX: usize = 64 * 1024;
-const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-
 /// When requests are sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pacing {
@@ -121,7 +118,7 @@ pub enum EngineChoice {
 pub struct LoadSpec {
     /// Where to.
     pub target: Target,
-    /// Instead of the target's own path: several, dealt by weight in an order that repeats; at most [`URLS_MAX`].
+    /// Instead of the target's own path: several, dealt evenly by weight; at most [`crate::URLS_MAX`].
     pub urls: Vec<WeightedUrl>,
     /// A file of requests, one a line, read as it is needed and begun again at its end; replaces method, path, headers
     /// and body. A line is a JSON object (`{"method":"POST","path":"/x","headers":{"A":"b"},"body":"…"}`, all but `path` may be
@@ -138,7 +135,7 @@ pub struct LoadSpec {
     pub templates: bool,
     /// The values of `{{csv:COLUMN}}`: its first line names the columns; request n takes row n, from the top again after the last.
     pub csv_file: Option<PathBuf>,
-    /// What templates may use of earlier answers; at most [`CAPTURES_MAX`].
+    /// What templates may use of earlier answers; at most [`crate::CAPTURES_MAX`].
     pub captures: Vec<Capture>,
     /// What every answer must be.
     pub expect: Expect,
@@ -246,20 +243,6 @@ pub enum SpecError {
         /// As given.
         given_ns: u64,
     },
-    /// The method.
-    #[error("`{given}` cannot be used as a method (hint: GET, HEAD, POST …, in capitals)")]
-    Method {
-        /// As given.
-        given: String,
-    },
-    /// A header that would break the request, or contradict its framing.
-    #[error("the header `{given}` cannot be sent: {why}")]
-    Header {
-        /// Its name.
-        given: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
     /// The request is too long.
     #[error(
         "requests of {bytes} bytes, {pipeline} in a row, are too long (hint: fewer headers or a lower depth)"
@@ -304,11 +287,23 @@ impl LoadSpec {
         }
     }
 
-    /// Whether this load can be made.
+    /// Whether this load can be made; reads the files that it names.
     ///
     /// # Errors
     /// The first [`SpecError`] in it.
     pub fn validate(&self) -> Result<(), SpecError> {
+        self.compile().map(drop)
+    }
+
+    /// Checks everything and compiles what is to be sent.
+    pub(crate) fn compile(&self) -> Result<Program, SpecError> {
+        self.validate_counts()?;
+        let program = Program::load(self)?;
+        self.validate_request(&program)?;
+        Ok(program)
+    }
+
+    fn validate_counts(&self) -> Result<(), SpecError> {
         check_count("connections", self.connections, CONNECTIONS_MAX)?;
         check_count("threads", self.threads, THREADS_MAX)?;
         check_count("pipeline depth", self.pipeline, PIPELINE_MAX)?;
@@ -329,22 +324,12 @@ impl LoadSpec {
         if !(1_000_000..=3_600_000_000_000).contains(&self.timeout_ns) {
             return Err(SpecError::Timeout { given_ns: self.timeout_ns });
         }
-        self.validate_request()
+        Ok(())
     }
 
-    fn validate_request(&self) -> Result<(), SpecError> {
-        crate::message::validate(&self.target, &self.urls, &self.captures)?;
-        let capitals = !self.method.is_empty() && self.method.bytes().all(|byte| byte.is_ascii_uppercase());
-        if !capitals || self.method.len() > 32 || self.method == "CONNECT" {
-            return Err(SpecError::Method { given: self.method.clone() });
-        }
-        for (name, value) in &self.headers {
-            if let Some(why) = header_fault(name, value) {
-                return Err(SpecError::Header { given: name.clone(), why });
-            }
-        }
-        let bytes = crate::request::request_bytes(self).len();
-        if bytes > REQUEST_BYTES_MAX || bytes * self.pipeline as usize > BATCH_BYTES_MAX {
+    fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
+        let bytes = program.constant().map_or(0, <[u8]>::len);
+        if bytes * self.pipeline as usize > BATCH_BYTES_MAX {
             return Err(SpecError::RequestTooLong { bytes, pipeline: self.pipeline });
         }
         Ok(())
@@ -355,26 +340,16 @@ fn check_count(what: &'static str, given: u32, max: u32) -> Result<(), SpecError
     if (1..=max).contains(&given) { Ok(()) } else { Err(SpecError::Count { what, given, max }) }
 }
 
-fn header_fault(name: &str, value: &str) -> Option<&'static str> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
-        return Some("its name has characters that names may not have");
-    }
-    if !value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
-        return Some("its value has control characters");
-    }
-    if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
-        return Some("where the request ends is decided by the generator");
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn spec() -> LoadSpec {
         LoadSpec::new(Target::parse("http://127.0.0.1/").unwrap())
+    }
+
+    fn url(url: &str, weight: u32) -> WeightedUrl {
+        WeightedUrl { target: Target::parse(url).unwrap(), weight }
     }
 
     fn fault(change: impl FnOnce(&mut LoadSpec)) -> String {
@@ -413,7 +388,15 @@ mod tests {
                 header("a b", "x"),
                 header("X", "a\r\nEvil: 1"),
                 header("content-Length", "5"),
-                header("X", &"y".repeat(REQUEST_BYTES_MAX)),
+                header("X", &"y".repeat(1 << 20)),
+                fault(|s| (s.body, s.pipeline) = (vec![b'x'; 1 << 20], 17)),
+                fault(|s| s.urls = vec![url("http://127.0.0.1:81/", 1)]),
+                fault(|s| s.urls = vec![url("http://127.0.0.1/", 0)]),
+                fault(|s| s.requests_max = Some(0)),
+                fault(|s| (s.keep_alive, s.pipeline) = (false, 2)),
+                fault(|s| s.pacing = Pacing::Thinking { mean_ns: 0, gaps: Gaps::Fixed }),
+                fault(|s| s.pacing = Pacing::Stages { stages: Vec::new(), gaps: Gaps::Fixed }),
+                fault(|s| s.csv_file = Some("/nowhere.csv".into())),
             ]
             .join("\n")
         );

@@ -4,11 +4,9 @@
 
 use crate::endpoint::Endpoint;
 use crate::pacing::Schedule;
-use crate::quota::Quota;
 use crate::session::{Session, Verdict};
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
-use crate::tally::Tally;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -84,14 +82,13 @@ impl Worker {
         thread: u32,
         endpoint: Arc<Endpoint>,
         shared: Arc<Shared>,
-        quota: Quota,
+        mut session: Session,
         settled: Sender<Settled>,
     ) -> Self {
         let connections = connections_of(thread, &spec);
-        let mut tally = Box::new(Tally::new());
-        tally.begin_clocks(clocks_ns());
+        session.tally.begin_clocks(clocks_ns());
         Worker {
-            session: Session::new(&spec, connections, quota, tally),
+            session,
             now_ns: monotonic_ns(),
             stages: vec![Stage::Waiting; connections as usize],
             waiting: (0..connections).collect(),
