@@ -1,0 +1,335 @@
+//! Whether `tare load` tells the truth: against servers whose delays are known. Prints and keeps each claim with its figures.
+//!
+//! `accuracy [--tare ../../target/release/tare] [--only WORD] [--out ../results/load-accuracy.json]`. Alone on the machine:
+//! the claims are about microseconds. Server on CPU 0, generator on CPU 1.
+
+use base64::Engine as _;
+use clap::Parser;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tare_machine::{Root, facts};
+use tare_sys::affinity;
+use tare_sys::process::{self, Signal};
+
+#[derive(Parser)]
+struct Args {
+    /// The `tare` to judge.
+    #[arg(long, default_value = "../../target/release/tare")]
+    tare: PathBuf,
+    /// Only the claims whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Where the result goes as JSON.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+/// What was claimed, whether it held, and the figures.
+struct Finding {
+    holds: bool,
+    figures: Value,
+}
+
+type Claim = (&'static str, fn(&Path) -> Result<Finding>);
+
+const CLAIMS: &[Claim] = &[
+    ("percentiles: within 1 % + 20 µs of the server's log and the round trip", percentiles),
+    ("omission: P(latency > x) = 0.1 (1 - x) under stops of 1 s, p92 to p99.9 within 3 %", omission),
+    ("pipeline: depth 16 has latencies of its own", pipeline),
+    ("open loop at 20k req/s, fixed gaps", open_fixed),
+    ("open loop at 20k req/s, Poisson", open_poisson),
+    ("connections: 50,000 open, both processes under 2 GB", connections),
+];
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let mut all = Vec::new();
+    for (name, claim) in CLAIMS.iter().filter(|(name, _)| name.contains(&args.only)) {
+        let finding = claim(&args.tare)?;
+        println!("{}  {name}\n{:#}", if finding.holds { "holds" } else { "FAILS" }, finding.figures);
+        all.push(json!({ "claim": name, "holds": finding.holds, "figures": finding.figures }));
+    }
+    let result = json!({ "claims": all, "machine": facts::read(&Root::live()) });
+    match &args.out {
+        Some(path) => std::fs::write(path, format!("{result:#}\n")).map_err(said),
+        None => Ok(()),
+    }
+}
+
+fn said(why: impl std::fmt::Display) -> String {
+    why.to_string()
+}
+
+/// Runs `tare load --json` with one thread on CPU 1.
+fn load(tare: &Path, line: &str, url: &str) -> Result<Value> {
+    let mut command = Command::new(tare);
+    command.args("load --json -q -t 1 --load-cpus 1".split(' ')).args(line.split(' ')).arg(url);
+    let output = command.stderr(Stdio::inherit()).output().map_err(said)?;
+    serde_json::from_slice(&output.stdout).map_err(|why| format!("{line}: {why}"))
+}
+
+/// The same with every latency, from its histogram's log.
+fn load_all(tare: &Path, line: &str, url: &str) -> Result<(Value, Histogram<u64>)> {
+    let path = std::env::temp_dir().join(format!("accuracy-{}.hdr", std::process::id()));
+    let result = load(tare, &format!("{line} --hdr {}", path.display()), url)?;
+    let log = std::fs::read(&path).map_err(said)?;
+    std::fs::remove_file(&path).map_err(said)?;
+    let interval = IntervalLogIterator::new(&log).find_map(|entry| match entry {
+        Ok(LogEntry::Interval(interval)) => Some(interval.encoded_histogram().to_owned()),
+        _ => None,
+    });
+    let bytes = base64::prelude::BASE64_STANDARD.decode(interval.ok_or("an empty log")?).map_err(said)?;
+    let all = Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|why| format!("{why:?}"))?;
+    Ok((result, all))
+}
+
+fn number(value: &Value, pointer: &str) -> Result<f64> {
+    value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("no {pointer}"))
+}
+
+fn warns(result: &Value, id: &str) -> bool {
+    result["warnings"].as_array().is_some_and(|all| all.iter().any(|warning| warning["id"] == id))
+}
+
+/// `tare serve` on CPU 0, ended when dropped.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(tare: &Path, more: &[&str]) -> Result<Self> {
+        let mut command = Command::new(tare);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--cpus", "0"]).args(more);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(said)?;
+        let stdout = child.stdout.take().ok_or("no output")?;
+        let line = BufReader::new(stdout).lines().next().ok_or("no line")?.map_err(said)?;
+        let address = line.split_whitespace().nth(2).ok_or("no address")?;
+        Ok(Server { url: format!("http://{address}/plaintext"), child })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server that logs its own delays: a thread for each connection, all on CPU 0.
+struct Delaying {
+    url: String,
+    log: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Delaying {
+    /// Each request is delayed by the next of `script`, nanoseconds, from its last byte's arrival to just before the answer.
+    fn start(script: &'static [u64]) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(said)?;
+        let url = format!("http://{}/", listener.local_addr().map_err(said)?);
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let log = Arc::clone(&shared);
+                std::thread::spawn(move || delay(stream, number, script, &log));
+            }
+        });
+        Ok(Delaying { url, log })
+    }
+}
+
+fn delay(mut stream: TcpStream, number: usize, script: &[u64], log: &Mutex<Vec<u64>>) {
+    let _ = (affinity::set(0, &[0]), stream.set_nodelay(true));
+    let mut buffer = [0; 4096];
+    // Connections begin at different places, so that they do not sleep in step.
+    let mut at = number * 7;
+    while matches!(stream.read(&mut buffer), Ok(read) if read > 0) {
+        let arrived = Instant::now();
+        let delay = Duration::from_nanos(script[at % script.len()]);
+        at += 1;
+        if !delay.is_zero() {
+            std::thread::sleep(delay);
+        }
+        let delay_ns = arrived.elapsed().as_nanos() as u64;
+        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+            return;
+        }
+        if let Ok(mut log) = log.lock() {
+            log.push(delay_ns);
+        }
+    }
+}
+
+/// 0.2 to 50 ms, most of them short, as services have them.
+const SCRIPT_NS: &[u64] = &[
+    200_000, 250_000, 300_000, 400_000, 500_000, 700_000, 1_000_000, 1_500_000, 2_000_000, 3_000_000,
+    5_000_000, 8_000_000, 12_000_000, 20_000_000, 35_000_000, 50_000_000,
+];
+
+/// The round trip of a request that nobody delays, with the same wake-ups.
+const NO_DELAY: &[u64] = &[0];
+
+fn percentiles(tare: &Path) -> Result<Finding> {
+    let direct = load(tare, "-c 4 --think 5ms -d 3s --busy-poll", &Delaying::start(NO_DELAY)?.url)?;
+    let trip_ns = number(&direct, "/latency_ns/p50")?;
+    let server = Delaying::start(SCRIPT_NS)?;
+    let (_, told) = load_all(tare, "-c 4 -d 15s --busy-poll", &server.url)?;
+    let mut log = server.log.lock().map_err(said)?.clone();
+    log.sort_unstable();
+    let (mut rows, mut holds) = (Vec::new(), log.len() > 1000);
+    for percent in (1..=99).chain([999]) {
+        let quantile = if percent == 999 { 0.999 } else { f64::from(percent) / 100.0 };
+        let told_ns = told.value_at_quantile(quantile) as f64;
+        let rank = ((quantile * log.len() as f64).ceil() as usize).clamp(1, log.len());
+        let logged_ns = log[rank - 1] as f64;
+        let (off_ns, room_ns) = (told_ns - logged_ns - trip_ns, 0.01 * logged_ns + 20e3);
+        // Between two delays of the script the quantile jumps, and which side it falls on is one request's doing.
+        let near = |at: usize| log.get(at).is_some_and(|other| (*other as f64 - logged_ns).abs() < room_ns);
+        let on_an_edge = !(near(rank.saturating_sub(9)) && near((rank + 7).min(log.len() - 1)));
+        holds &= on_an_edge || off_ns.abs() <= room_ns;
+        rows.push(
+            json!({ "quantile": quantile, "told_ns": told_ns, "logged_ns": logged_ns, "off_ns": off_ns,
+                          "room_ns": room_ns, "on_an_edge": on_an_edge }),
+        );
+    }
+    let judged = rows.iter().filter(|row| row["on_an_edge"] == false);
+    let worst = judged.max_by(|a, b| share(a).total_cmp(&share(b))).cloned();
+    let figures =
+        json!({ "requests": log.len(), "round_trip_ns": trip_ns, "worst": worst, "quantiles": rows });
+    Ok(Finding { holds, figures })
+}
+
+/// How much of the room is used.
+fn share(row: &Value) -> f64 {
+    row["off_ns"].as_f64().unwrap_or(0.0).abs() / row["room_ns"].as_f64().unwrap_or(1.0)
+}
+
+/// Stops a process for a second from each of these instants on, counted from now; gives the lengths of the stops.
+fn stops(pid: u32, at_s: &'static [f64]) -> std::thread::JoinHandle<Vec<f64>> {
+    std::thread::spawn(move || {
+        let begin = Instant::now();
+        let until =
+            |at_s: f64| std::thread::sleep(Duration::from_secs_f64(at_s).saturating_sub(begin.elapsed()));
+        let mut lengths = Vec::new();
+        for at_s in at_s {
+            until(*at_s);
+            let _ = process::kill(pid, Signal::Stop);
+            let stopped = Instant::now();
+            until(at_s + 1.0);
+            let _ = process::kill(pid, Signal::Cont);
+            lengths.push(stopped.elapsed().as_secs_f64());
+        }
+        lengths
+    })
+}
+
+fn omission(tare: &Path) -> Result<Finding> {
+    let server = Server::start(tare, &["--max-connections", "4000"])?;
+    // Three whole periods of 10 s, each with a stop of 1 s in it.
+    let stopper = stops(server.child.id(), &[5.0, 15.0, 25.0]);
+    // A connection for each request that falls due in a stop, so that all of them have been sent when it ends.
+    let (result, told) = load_all(tare, "-c 1200 -R 1000 -d 30s --timeout 10s", &server.url)?;
+    let lengths_s = stopper.join().map_err(|_| "the stopper panicked")?;
+    let stopper = stops(server.child.id(), &[1.0]);
+    let closed = load(tare, "-c 16 -d 4s --timeout 10s", &server.url)?;
+    stopper.join().map_err(|_| "the stopper panicked")?;
+    let closed_warns = warns(&closed, "coordinated-omission");
+    let (mut rows, mut holds) = (Vec::new(), closed_warns);
+    for quantile in [0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.999] {
+        let told_ns = told.value_at_quantile(quantile) as f64;
+        // P(latency > x) = 0.1 (1 - x), so x = 1 - 10 (1 - q).
+        let expected_ns = (1.0 - 10.0 * (1.0 - quantile)) * 1e9;
+        let off = told_ns / expected_ns - 1.0;
+        holds &= off.abs() < 0.03;
+        rows.push(
+            json!({ "quantile": quantile, "told_ns": told_ns, "expected_ns": expected_ns, "off": off }),
+        );
+    }
+    let figures = json!({
+        "requests": result["requests"]["count"], "errors": result["requests"]["errors"], "stops_s": lengths_s, "quantiles": rows,
+        "closed_loop": { "warns": closed_warns, "p99_ns": closed["latency_ns"]["p99"], "max_ns": closed["latency_ns"]["max"] },
+    });
+    Ok(Finding { holds, figures })
+}
+
+fn pipeline(tare: &Path) -> Result<Finding> {
+    let server = Server::start(tare, &[])?;
+    let result = load(tare, "-c 64 --pipeline 16 -d 2s", &server.url)?;
+    let (p50, p99) = (number(&result, "/latency_ns/p50")?, number(&result, "/latency_ns/p99")?);
+    let figures = json!({ "rate_hz": result["rate_hz"], "latency_ns": result["latency_ns"] });
+    Ok(Finding { holds: p50 > 1000.0 && p99 > p50, figures })
+}
+
+fn open_fixed(tare: &Path) -> Result<Finding> {
+    open(tare, "", |rate_hz, _| (rate_hz / 20e3 - 1.0).abs() < 1e-3)
+}
+
+fn open_poisson(tare: &Path) -> Result<Finding> {
+    open(tare, "--poisson ", |rate_hz, count| (rate_hz / 20e3 - 1.0).abs() < 3.0 / count.sqrt())
+}
+
+fn open(tare: &Path, gaps: &str, holds_rate: fn(f64, f64) -> bool) -> Result<Finding> {
+    let server = Server::start(tare, &[])?;
+    let one = load(tare, "-c 1 --busy-poll -d 3s", &server.url)?;
+    let many = load(tare, &format!("-c 64 -R 20000 {gaps}--busy-poll -d 5s"), &server.url)?;
+    let sleeping = load(tare, &format!("-c 64 -R 20000 {gaps}-d 5s"), &server.url)?;
+    let (rate_hz, count) = (number(&many, "/rate_hz")?, number(&many, "/requests/count")?);
+    let late_ns = number(&many, "/lateness_ns/p99")?;
+    let (p50, alone) = (number(&many, "/latency_ns/p50")?, number(&one, "/latency_ns/p50")?);
+    let holds = holds_rate(rate_hz, count) && late_ns < 50e3 && (p50 - alone).abs() < 10e3;
+    let figures = json!({
+        "rate_hz": rate_hz, "lateness_p99_ns": late_ns, "p50_ns": p50, "p50_closed_c1_ns": alone,
+        "p50_without_busy_poll_ns": sleeping["latency_ns"]["p50"], "warns_of_its_wake_up": warns(&sleeping, "wake-up"),
+    });
+    Ok(Finding { holds, figures })
+}
+
+const CONNECTIONS: u64 = 50_000;
+
+fn connections(tare: &Path) -> Result<Finding> {
+    let server = Server::start(tare, &["--max-connections", "60000"])?;
+    let mut command = Command::new(tare);
+    command.args("load --json -q -t 1 --load-cpus 1 -R 5000 -d 8s --timeout 10s -c 50000".split(' '));
+    command.args(["--local-addr", "127.0.0.2,127.0.0.3,127.0.0.4", &server.url]);
+    let child = command.stdout(Stdio::piped()).spawn().map_err(said)?;
+    let (load_pid, server_pid) = (child.id(), server.child.id());
+    let reader = std::thread::spawn(move || child.wait_with_output());
+    let (mut open, mut rss_bytes_max) = (0, 0);
+    while !reader.is_finished() {
+        open = open.max(sockets_of(server_pid));
+        rss_bytes_max = rss_bytes_max.max(rss_bytes(server_pid) + rss_bytes(load_pid));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let output = reader.join().map_err(|_| "the reader panicked")?.map_err(said)?;
+    let result: Value = serde_json::from_slice(&output.stdout).map_err(said)?;
+    let holds = open >= CONNECTIONS && rss_bytes_max > 0 && rss_bytes_max < 2_000_000_000;
+    let figures = json!({
+        "open_at_once": open, "rss_bytes_both": rss_bytes_max, "requests": result["requests"],
+        "p99_ns": result["latency_ns"]["p99"], "rate_hz": result["rate_hz"],
+    });
+    Ok(Finding { holds, figures })
+}
+
+/// Sockets among the files that a process has open.
+fn sockets_of(pid: u32) -> u64 {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
+    let links = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    links.filter(|link| link.to_string_lossy().starts_with("socket:")).count() as u64
+}
+
+fn rss_bytes(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+}

@@ -1,0 +1,199 @@
+//! `tare load` on real servers: what it counts, what it says of itself, what it does not see.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
+
+mod support;
+
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Server, Tare, alone, free_port, number};
+
+fn warnings(result: &serde_json::Value) -> Vec<&str> {
+    result["warnings"].as_array().unwrap().iter().map(|warning| warning["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_closed_loop_in_the_words_of_wrk() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let tare = Tare::new();
+    let output = tare.run(&["load", "-q", "-t1", "-c8", "-d1s", "--latency", &server.url("/plaintext")]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    for word in ["Requests/sec", "Transfer/sec", "Latency", "p99.99", "99.99%", "2xx", "Errors", "In flight"]
+    {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_result_is_counted_once_in_every_form() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let tare = Tare::new();
+    let file = |name: &str| tare.state.path().join(name).to_str().unwrap().to_owned();
+    let (hdr, series) = (file("x.hdr"), file("x.csv"));
+    let url = server.url("/plaintext");
+    let (result, code) = tare.json(&[
+        "load", "-q", "--json", "-c4", "-t1", "-R500", "-d1s", "--hdr", &hdr, "--series", &series, &url,
+    ]);
+    assert_eq!(code, 0, "{result:#}");
+    let count = number(&result, "/requests/count");
+    assert_eq!(number(&result, "/statuses/2xx"), count);
+    assert_eq!(result["rate_is"], "offered");
+    assert!(count + number(&result, "/in_flight") >= number(&result, "/scheduled") - 1.0, "{result:#}");
+    // The log is read back by the library's own reader.
+    let log = std::fs::read(&hdr).unwrap();
+    let intervals: Vec<_> = IntervalLogIterator::new(&log)
+        .filter_map(|entry| match entry.unwrap() {
+            LogEntry::Interval(interval) => Some(interval.encoded_histogram().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(intervals.len(), 1);
+    let encoded = base64(&intervals[0]);
+    let read: hdrhistogram::Histogram<u64> =
+        Deserializer::new().deserialize(&mut encoded.as_slice()).unwrap();
+    assert_eq!(read.len() as f64, count);
+    assert_eq!(read.value_at_quantile(0.99) as f64, number(&result, "/latency_ns/p99"));
+    let lines = std::fs::read_to_string(&series).unwrap();
+    assert_eq!(lines.lines().count() - 1, result["series"].as_array().unwrap().len());
+}
+
+/// Standard base64, as the log has it.
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut held, mut bytes) = (0u32, 0, Vec::new());
+    for digit in text.bytes().filter(|digit| *digit != b'=') {
+        bits = bits << 6 | DIGITS.iter().position(|known| *known == digit).unwrap() as u32;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn it_ends_after_so_many_requests() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let (result, code) =
+        Tare::new().json(&["load", "-q", "--json", "-n", "5000", "-t1", "-c8", "-d60s", &url]);
+    assert_eq!((number(&result, "/requests/count"), code), (5000.0, 0));
+    assert_eq!(number(&result, "/in_flight"), 0.0);
+}
+
+#[test]
+fn pipelined_requests_have_latencies_of_their_own() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let (result, _) =
+        Tare::new().json(&["load", "-q", "--json", "-t1", "-c8", "--pipeline", "16", "-d1s", &url]);
+    // wrk prints 0.00us from p75 on at this depth.
+    for quantile in ["p50", "p75", "p90", "p99"] {
+        assert!(number(&result, &format!("/latency_ns/{quantile}")) > 1000.0, "{result:#}");
+    }
+    assert!(number(&result, "/requests/count") > 1000.0);
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_no_error() {
+    let _alone = alone();
+    let server = Server::embedded();
+    // 0.2 s for each answer on one thread: most connections wait at any time, the end included.
+    let url = server.url("/sleep?us=200000");
+    let (result, _) =
+        Tare::new().json(&["load", "-q", "--json", "-t1", "-c4", "--timeout", "10s", "-d1s", &url]);
+    let errors = result["requests"]["errors"].as_object().unwrap();
+    assert!(errors.values().all(|count| count == 0), "{errors:?}");
+    assert_eq!(number(&result, "/in_flight"), 4.0);
+}
+
+#[test]
+fn errors_make_the_result_invalid_and_have_a_kind() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let (result, code) =
+        Tare::new().json(&["load", "-q", "--json", "-c2", "-t1", "-d1s", &server.url("/missing")]);
+    assert_eq!(code, 4);
+    assert!(number(&result, "/requests/errors/status") > 0.0 && number(&result, "/statuses/4xx") > 0.0);
+    assert!(warnings(&result).contains(&"errors"));
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let output = Tare::new().run(&["load", "-q", "-d1s", &url]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("cannot connect"), "{stderr}");
+}
+
+/// Answers at once, but for one stall.
+fn stalling_server(after: Duration, stall: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut begin = None;
+        for stream in listener.incoming() {
+            let begin = *begin.get_or_insert_with(Instant::now);
+            let stream = stream.unwrap();
+            std::thread::spawn(move || answer(stream, begin + after, stall));
+        }
+    });
+    port
+}
+
+fn answer(mut stream: TcpStream, stall_at: Instant, stall: Duration) {
+    stream.set_nodelay(true).unwrap();
+    let mut buffer = [0; 4096];
+    while matches!(stream.read(&mut buffer), Ok(read) if read > 0) {
+        let now = Instant::now();
+        if now >= stall_at && now < stall_at + stall {
+            std::thread::sleep(stall_at + stall - now);
+        }
+        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_sees_a_stall_and_a_closed_one_says_that_it_cannot() {
+    let _alone = alone();
+    let (after, stall) = (Duration::from_millis(500), Duration::from_millis(600));
+    let url = format!("http://127.0.0.1:{}/", stalling_server(after, stall));
+    let (closed, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c2", "-d2s", &url]);
+    assert!(warnings(&closed).contains(&"coordinated-omission"), "{:#}", closed["warnings"]);
+    assert!(number(&closed, "/latency_ns/p99") < 300e6, "{:#}", closed["latency_ns"]);
+    let url = format!("http://127.0.0.1:{}/", stalling_server(after, stall));
+    let (open, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c2", "-d2s", "-R500", &url]);
+    // 30 % of the run: a tenth of all requests waited 400 ms and more, of the 600.
+    assert!(number(&open, "/latency_ns/p90") > 300e6, "{:#}", open["latency_ns"]);
+    assert!(!warnings(&open).contains(&"coordinated-omission"));
+}
+
+#[test]
+fn an_interrupted_run_prints_what_there_is() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let tare = Tare::new();
+    let mut command = tare.command();
+    command.args(["load", "-q", "--json", "-t1", "-c2", "-d60s", &server.url("/plaintext")]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    support::eventually("load is made", || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        tasks.flatten().any(|task| {
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("tare-load"))
+        })
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(number(&result, "/requests/count") > 0.0);
+}
