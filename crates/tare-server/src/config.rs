@@ -8,7 +8,10 @@ use std::time::Duration;
 use tare_http::limits::Limits;
 use tare_sys::affinity;
 
+use crate::access_log::AccessLog;
 use crate::architecture::{self, Architecture};
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 /// How a server is set up. [`Config::new`] has a default for everything but the address.
 #[derive(Debug, Clone)]
@@ -38,6 +41,11 @@ pub struct Config {
     /// and more on a virtual machine) off the latency of few connections, and costs CPU time instead. Zero: it
     /// sleeps at once.
     pub busy_poll: Duration,
+    /// Where a line for each answer goes; `None`: nowhere.
+    pub access_log: Option<AccessLog>,
+    /// The certificate of a server that speaks TLS; `None`: it does not.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
     /// Bounds on a request.
     pub limits: Limits,
     /// How long to wait for a peer.
@@ -59,6 +67,9 @@ impl Config {
             steering: Steering::Hash,
             defer_accept: Duration::ZERO,
             busy_poll: Duration::ZERO,
+            access_log: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
         }
@@ -205,6 +216,15 @@ pub enum ServerError {
         folder: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// A certificate or key that cannot be used.
+    #[cfg(feature = "tls")]
+    #[error("cannot use {} for TLS: {why} (hint: PEM files, the server's own certificate first, and its key)", file.display())]
+    Tls {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// A number of threads out of range.
     #[error("{threads} threads (hint: 1 to 1024; one for each CPU of the server is best)")]

@@ -1,6 +1,7 @@
 //! The connection state machine: bytes in, answers out, no I/O. Every backend drives this one.
 
 use std::mem::take;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -12,7 +13,9 @@ use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head};
 use tare_http::status::Status;
 use tare_http::write::Stamp;
 
+use crate::access_log::{Line, LogWriter};
 use crate::buffers::Pool;
+use crate::config::Config;
 use crate::counters::Counts;
 use crate::handler::{Answer, Manner, Request, Responder, Tail};
 use crate::rest::Rest;
@@ -31,6 +34,9 @@ pub struct Engine {
     pub(crate) stamp: Stamp,
     pub(crate) pool: Pool,
     pub(crate) counts: Counts,
+    pub(crate) log: Option<LogWriter>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::tls::Tls>,
     /// Every answer is the last one of its connection.
     pub(crate) draining: bool,
 }
@@ -45,8 +51,28 @@ impl Engine {
             stamp: Stamp::new(unix_s),
             pool: Pool::default(),
             counts: Counts::default(),
+            log: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             draining: false,
         }
+    }
+
+    /// An engine of a server that is set up so.
+    pub(crate) fn of_server(routes: Arc<Routes>, config: &Config) -> Engine {
+        Engine {
+            log: config.access_log.as_ref().map(|log| log.writer()),
+            #[cfg(feature = "tls")]
+            tls: config.tls.clone(),
+            ..Engine::new(routes, config.limits, 0)
+        }
+    }
+
+    /// Writes a line for an answer, where there is a log.
+    #[cold]
+    fn log(&mut self, line: &Line<'_>) {
+        let written = self.log.as_mut().is_none_or(|log| log.write(line, self.stamp.unix_s()));
+        self.counts.log_lines_dropped += u64::from(!written);
     }
 
     /// What was done so far.
@@ -85,6 +111,8 @@ pub struct Connection {
     rest: Option<Box<Rest>>,
     /// A layer changes the bytes: nothing may go past the output, so there is never a tail.
     sealed: bool,
+    /// Where the peer is, if somebody wants to know.
+    from: Option<IpAddr>,
     /// The inbox may hold whole requests, which wait for the output and the tail to be sent.
     held_back: bool,
 }
@@ -99,6 +127,11 @@ enum Phase {
 }
 
 impl Connection {
+    /// A connection from `from`, where that is to be logged; with `sealed` everything goes through the output.
+    pub(crate) fn new(from: Option<IpAddr>, sealed: bool) -> Connection {
+        Connection { from, sealed, ..Connection::default() }
+    }
+
     /// Takes bytes that the peer sent and appends to `out` what is to be sent to it.
     ///
     /// When [`Connection::is_held_back`] says so afterwards, send `out` (and the tail), then call
@@ -326,12 +359,16 @@ impl Connection {
             engine.routes.answer(request, Responder::new(out, &engine.stamp, Manner::of(head, stays)))
         }));
         match result {
-            Ok(Answer { status, tail, rest }) => {
+            Ok(Answer { status, body_bytes, tail, rest }) => {
                 (self.tail, self.rest) = (tail, rest);
                 if self.sealed {
                     self.seal();
                 }
                 engine.counts.answered(status);
+                if engine.log.is_some() {
+                    let request = Some((head.method, head.target, head.version));
+                    engine.log(&Line { from: self.from, request, status: status.code(), bytes: body_bytes });
+                }
                 if !stays {
                     self.phase = Phase::End;
                 }
@@ -356,6 +393,8 @@ impl Connection {
     fn answer_error(&mut self, status: Status, out: &mut Vec<u8>, engine: &mut Engine) {
         let answer = Responder::new(out, &engine.stamp, Manner::last()).plain(status);
         engine.counts.answered(answer.status);
+        let (status, bytes) = (answer.status.code(), answer.body_bytes);
+        engine.log(&Line { from: self.from, request: None, status, bytes });
         self.phase = Phase::End;
     }
 }

@@ -65,6 +65,8 @@ counters! {
     answers_5xx,
     /// Handlers that panicked (each is one 500).
     panics,
+    /// Lines of the access log dropped because its buffer was full.
+    log_lines_dropped,
     /// Bytes received.
     received_bytes,
     /// Bytes sent.

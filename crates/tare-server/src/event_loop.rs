@@ -71,7 +71,7 @@ impl<B: Backend> EventLoop<B> {
         let connections_max = config.connections_max.div_ceil(config.threads);
         Ok(EventLoop {
             backend: B::new()?,
-            engine: Engine::new(routes, config.limits, 0),
+            engine: Engine::of_server(routes, &config),
             config,
             intake: Some(intake),
             accept_paused_until_ns: None,
@@ -211,14 +211,14 @@ impl<B: Backend> EventLoop<B> {
         let full = self.peers.len() >= self.connections_max;
         let deadline_ns =
             Patience::Idle.deadline_ns(self.now_ns, &self.config.timeouts, self.engine.draining);
-        let place = self.peers.insert(Peer::new(fd), deadline_ns);
+        let place = self.peers.insert(Peer::new(fd, &self.engine), deadline_ns);
         let Some(peer) = self.peers.get(place) else { return };
         if self.backend.admit(place, peer).is_err() {
             return self.close(place);
         }
         if full {
             self.engine.counts.turned_away += 1;
-            peer.connection.turn_away(&mut self.output, &mut self.engine);
+            peer.turn_away(&mut self.output, &mut self.engine);
             if self.send_output(place) {
                 self.drive(place);
             }
@@ -260,7 +260,7 @@ impl<B: Backend> EventLoop<B> {
             peer.resume(&mut self.output, &mut self.engine);
             return self.sent_step(place);
         }
-        if peer.connection.waiting() == Waiting::End && !peer.lingering {
+        if peer.waiting() == Waiting::End && !peer.lingering {
             if peer.ended || net::shutdown_write(&peer.fd).is_err() {
                 return Step::Close;
             }
@@ -430,7 +430,7 @@ impl<B: Backend> EventLoop<B> {
             self.engine.counts.timed_out += 1;
         }
         let Some(peer) = self.peers.get(place) else { return };
-        peer.connection.time_out(&mut self.output, &mut self.engine);
+        peer.time_out(&mut self.output, &mut self.engine);
         match self.send_output(place) {
             true => self.drive(place),
             false => self.close(place),

@@ -194,10 +194,11 @@ impl HeadWriter<'_> {
     /// Ends the answer with `body`, copied.
     #[inline]
     pub fn body(mut self, body: &[u8]) -> Answer {
-        if self.end_head(body.len() as u64) {
-            self.out.extend_from_slice(body);
+        if !self.end_head(body.len() as u64) {
+            return Answer::of(self.status, 0, Tail::None);
         }
-        Answer::of(self.status, Tail::None)
+        self.out.extend_from_slice(body);
+        Answer::of(self.status, body.len() as u64, Tail::None)
     }
 
     /// Ends the answer with no body.
@@ -207,8 +208,10 @@ impl HeadWriter<'_> {
 
     /// Ends the answer with `bytes` bytes of `x`, made as they are sent.
     pub fn fill(mut self, bytes: u64) -> Answer {
-        let sends = self.end_head(bytes) && bytes > 0;
-        Answer::of(self.status, if sends { Tail::Fill { left: bytes } } else { Tail::None })
+        match self.end_head(bytes) && bytes > 0 {
+            true => Answer::of(self.status, bytes, Tail::Fill { left: bytes }),
+            false => Answer::of(self.status, 0, Tail::None),
+        }
     }
 
     /// Ends the answer with `bytes` bytes of `file` from `offset`: a small part is read into the output, which
@@ -216,17 +219,17 @@ impl HeadWriter<'_> {
     /// file that turns out to be shorter ends the connection.
     pub fn file(mut self, file: File, offset: u64, bytes: u64) -> Answer {
         if !self.end_head(bytes) || bytes == 0 {
-            return Answer::of(self.status, Tail::None);
+            return Answer::of(self.status, 0, Tail::None);
         }
         if bytes <= FILE_INLINE_BYTES_MAX {
             let start = self.out.len();
             self.out.resize(start + bytes as usize, 0);
             if file.read_exact_at(&mut self.out[start..], offset).is_ok() {
-                return Answer::of(self.status, Tail::None);
+                return Answer::of(self.status, bytes, Tail::None);
             }
             self.out.truncate(start);
         }
-        Answer::of(self.status, Tail::File { file: Arc::new(file), offset, left: bytes })
+        Answer::of(self.status, bytes, Tail::File { file: Arc::new(file), offset, left: bytes })
     }
 
     /// Ends the answer with several ranges of `file`, which has `bytes` in all and that media type, each in a part
@@ -240,9 +243,14 @@ impl HeadWriter<'_> {
     ) -> Answer {
         let parts = Parts::new(file, bytes, media_type, ranges);
         write::field(self.out, "Content-Type", parts.content_type().as_bytes());
-        let has_body = self.end_head(parts.content_length());
-        let rest = has_body.then(|| Box::new(Rest::of_parts(parts)));
-        Answer { status: self.status, tail: Tail::None, rest }
+        let body_bytes = parts.content_length();
+        match self.end_head(body_bytes) {
+            true => {
+                let rest = Some(Box::new(Rest::of_parts(parts)));
+                Answer { status: self.status, body_bytes, tail: Tail::None, rest }
+            }
+            false => Answer::of(self.status, 0, Tail::None),
+        }
     }
 
     /// Ends the head; whether a body is to follow it.
@@ -261,6 +269,8 @@ impl HeadWriter<'_> {
 #[derive(Debug)]
 pub struct Answer {
     pub(crate) status: Status,
+    /// Bytes of the body.
+    pub(crate) body_bytes: u64,
     pub(crate) tail: Tail,
     /// What comes after the tail.
     pub(crate) rest: Option<Box<Rest>>,
@@ -268,8 +278,8 @@ pub struct Answer {
 
 impl Answer {
     #[inline]
-    fn of(status: Status, tail: Tail) -> Answer {
-        Answer { status, tail, rest: None }
+    fn of(status: Status, body_bytes: u64, tail: Tail) -> Answer {
+        Answer { status, body_bytes, tail, rest: None }
     }
 }
 

@@ -21,6 +21,7 @@
 //! [`routes`] finds the handler. Nothing is allocated for a
 //! request once a thread is warm.
 
+mod access_log;
 pub mod architecture;
 pub mod backend;
 mod buffers;
@@ -37,7 +38,10 @@ mod peers;
 mod rest;
 pub mod routes;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
+pub use access_log::AccessLog;
 pub use backend::Chosen;
 pub use config::{BackendChoice, Config, ServerError, Steering, Timeouts};
 pub use handler::{Answer, HeadWriter, Request, Responder};
@@ -45,3 +49,5 @@ pub use server::{Builder, Report, Server, StopHandle, ThreadReport};
 pub use tare_http::limits::{FIELDS_MAX, Limits};
 pub use tare_http::request::Method;
 pub use tare_http::status::Status;
+#[cfg(feature = "tls")]
+pub use tls::Tls;

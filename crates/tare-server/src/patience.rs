@@ -32,7 +32,7 @@ impl Patience {
         } else if peer.has_unsent() {
             Patience::Write
         } else {
-            match peer.connection.waiting() {
+            match peer.waiting() {
                 Waiting::Request => Patience::Idle,
                 Waiting::Head => Patience::Head,
                 Waiting::Body => Patience::Body,

@@ -2,17 +2,24 @@
 
 use std::os::fd::OwnedFd;
 
+use tare_sys::net;
+
 use crate::connection::{Connection, Engine, Waiting};
 use crate::handler::Tail;
 use crate::patience::Patience;
+#[cfg(feature = "tls")]
+use crate::tls::{Heard, Layer};
 
-/// A connection and its socket. Between the two stands nothing yet: a layer that changes the bytes (TLS) would go
-/// into [`Peer::receive`] and [`Peer::resume`], which see all that the socket brings and write all that it is to
-/// get, but for the [`Tail`].
+/// A connection and its socket. Between the two may stand a layer that changes the bytes (TLS): [`Peer::receive`] and
+/// [`Peer::resume`] see all that the socket brings and write all that it is to get, and a connection below a layer
+/// has no [`Tail`].
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) fd: OwnedFd,
     pub(crate) connection: Connection,
+    /// What changes the bytes between the two.
+    #[cfg(feature = "tls")]
+    layer: Option<Box<Layer>>,
     /// Bytes that the socket did not take yet, and how many of them it took since.
     pub(crate) outbox: Vec<u8>,
     pub(crate) outbox_sent: usize,
@@ -43,15 +50,25 @@ pub(crate) struct Asked {
 }
 
 impl Peer {
-    pub(crate) fn new(fd: OwnedFd) -> Peer {
+    pub(crate) fn new(fd: OwnedFd, engine: &Engine) -> Peer {
+        // Asked for only where it is wanted: it is a system call.
+        let from = engine.log.as_ref().and_then(|_| net::peer_addr(&fd).ok()).map(|address| address.ip());
+        #[cfg(feature = "tls")]
+        let layer = engine.tls.as_ref().and_then(|tls| tls.layer()).map(Box::new);
+        #[cfg(feature = "tls")]
+        let (sealed, ended) = (layer.is_some(), engine.tls.is_some() && layer.is_none());
+        #[cfg(not(feature = "tls"))]
+        let (sealed, ended) = (false, false);
         Peer {
             fd,
-            connection: Connection::default(),
+            connection: Connection::new(from, sealed),
+            #[cfg(feature = "tls")]
+            layer,
             outbox: Vec::new(),
             outbox_sent: 0,
             readable: false,
             hung_up: false,
-            ended: false,
+            ended,
             lingering: false,
             patience: Patience::Idle,
             sent_since_deadline: 0,
@@ -63,11 +80,21 @@ impl Peer {
     /// Takes what the socket brought; appends to `out` what it is to get.
     #[inline]
     pub(crate) fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
+        #[cfg(feature = "tls")]
+        if let Some(layer) = &mut self.layer {
+            // After the peer's farewell nothing comes that is worth waiting for.
+            self.ended |= layer.receive(&mut self.connection, bytes, out, engine) == Heard::End;
+            return;
+        }
         self.connection.receive(bytes, out, engine);
     }
 
     /// Goes on with what was received before.
     pub(crate) fn resume(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        #[cfg(feature = "tls")]
+        if let Some(layer) = &mut self.layer {
+            return layer.resume(&mut self.connection, out, engine);
+        }
         self.connection.resume(out, engine);
     }
 
@@ -77,7 +104,36 @@ impl Peer {
         !self.readable
             && !self.has_unsent()
             && !self.connection.is_held_back()
-            && self.connection.waiting() != Waiting::End
+            && self.waiting() != Waiting::End
+    }
+
+    /// Answers 503: the server is full. A peer whose layer has not begun is only closed.
+    pub(crate) fn turn_away(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        self.connection.turn_away(out, engine);
+        #[cfg(feature = "tls")]
+        if self.layer.is_some() {
+            out.clear();
+        }
+    }
+
+    /// The peer took too long.
+    pub(crate) fn time_out(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
+        #[cfg(feature = "tls")]
+        if let Some(layer) = &mut self.layer {
+            return layer.time_out(&mut self.connection, out, engine);
+        }
+        self.connection.time_out(out, engine);
+    }
+
+    /// What comes next from the peer.
+    #[inline]
+    pub(crate) fn waiting(&self) -> Waiting {
+        let waiting = self.connection.waiting();
+        #[cfg(feature = "tls")]
+        if waiting == Waiting::Request && self.layer.as_ref().is_some_and(|layer| layer.is_unanswered()) {
+            return Waiting::Head;
+        }
+        waiting
     }
 
     /// Whether a part of an answer waits for the socket to take it.

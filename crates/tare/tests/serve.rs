@@ -108,6 +108,12 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
         (vec!["--listen", &taken], "cannot listen on"),
         (vec!["--max-fields", "129"], "129"),
         (vec!["--idle-timeout", "0"], "longer than 0"),
+        (vec!["--access-log", "/nowhere/log"], "cannot write /nowhere/log"),
+        (
+            vec!["--tls-cert", "/nowhere/cert", "--tls-key", "/nowhere/key"],
+            "cannot use /nowhere/cert for TLS",
+        ),
+        (vec!["--tls-cert", "/nowhere/cert"], "--tls-key"),
         (vec!["--arch", "none"], "there are shared-nothing, reactor, dispatch"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_tare")).arg("serve").args(&arguments).output().unwrap();
@@ -116,6 +122,52 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
         assert!(said.contains(told) && said.trim_end().lines().count() == 1, "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+#[test]
+fn every_answer_is_in_the_access_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.log");
+    let server = Serve::start(&["--threads", "2", "--access-log", file.to_str().unwrap()]);
+    let count = 500;
+    for i in 0..count {
+        assert!(server.get(&format!("/bytes/{i}?a=%22")).starts_with("HTTP/1.1 200 OK"));
+    }
+    assert!(server.get("/a\"forged").starts_with("HTTP/1.1 400 "));
+    let said = server.stop();
+    assert!(!said.contains("access log lacks"), "{said}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), count + 1);
+    assert!(lines.iter().all(|line| line.starts_with("127.0.0.1 - - [")), "{}", lines[0]);
+    assert_eq!(lines.iter().filter(|line| line.ends_with(r#"] "-" 400 11"#)).count(), 1);
+    lines.retain(|line| line.ends_with(r#"] "GET /bytes/321?a=%22 HTTP/1.1" 200 321"#));
+    assert_eq!(lines.len(), 1);
+}
+
+/// Nobody reads the pipe: the log must cost lines, not answers.
+#[test]
+fn a_log_that_nobody_reads_holds_nobody_up() {
+    let server = Serve::start(&["--threads", "1", "--access-log", "-", "--drain-timeout", "1s"]);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let requests = format!("GET /status/204?{} HTTP/1.1\r\nHost: h\r\n\r\n", "q".repeat(900)).repeat(50);
+    // Lines of 3 MB: more than the pipe, and the two buffers of the log, take.
+    for _ in 0..60 {
+        stream.write_all(requests.as_bytes()).unwrap();
+        let mut answers = Vec::new();
+        while answers.windows(4).filter(|w| w == b"\r\n\r\n").count() < 50 {
+            let mut chunk = [0; 8192];
+            let n = stream.read(&mut chunk).unwrap();
+            assert!(n > 0);
+            answers.extend_from_slice(&chunk[..n]);
+        }
+    }
+    let said = server.stop();
+    let lacks: u64 =
+        said.split("the access log lacks ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let lines = said.lines().filter(|line| line.starts_with("127.0.0.1 - - [")).count() as u64;
+    assert_eq!(lines + lacks, 3000, "{lacks} lines are said to be missing");
 }
 
 #[test]

@@ -38,6 +38,20 @@ pub struct ServeArgs {
     /// By a thread of its own, so that a server that is full can still be read.
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// Write a line for each answer to this file, in the Common Log Format; `-` is standard output.
+    ///
+    /// Lines go through a buffer in memory and a thread of their own: where the disk or the reader is too slow they
+    /// are dropped and counted, and no request waits.
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// Speak TLS 1.2 and 1.3, with the certificates in this PEM file, the server's own first.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, in a PEM file.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]

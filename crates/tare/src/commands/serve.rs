@@ -3,14 +3,19 @@
 use crate::cli::serve::{ServeArgs, Steer};
 use crate::failure::Failure;
 use crate::{Ended, terminal};
+use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::fs::OpenOptions;
 use std::process::ExitCode;
-use tare_server::{Chosen, Config, Limits, Report, Server, Steering, Timeouts};
+use tare_server::{AccessLog, Chosen, Config, Limits, Report, Server, Steering, Timeouts};
 
 /// Serves until SIGINT or SIGTERM, then answers what has arrived, says what was done and ends.
 pub fn serve(args: ServeArgs) -> Ended {
-    let config = config(&args);
+    let config = Config { access_log: access_log(&args)?, ..config(&args) };
+    #[cfg(feature = "tls")]
+    let config = Config { tls: tls(&args)?, ..config };
+    let log = config.access_log.clone();
     // As many descriptors as may be: each connection is one. What is refused shows as pauses in accepting.
     tare_sys::process::raise_open_files_limit().ok();
     let builder = match &args.root {
@@ -45,11 +50,28 @@ pub fn serve(args: ServeArgs) -> Ended {
     let result = server.run().map_err(Failure::underway);
     handle.close();
     watch.join().ok();
-    terminal::print(&end_lines(&result?)).map_err(Failure::underway)?;
+    let lost = log.map_or(0, |log| log.lost_lines());
+    terminal::print(&end_lines(&result?, lost)).map_err(Failure::underway)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The arguments as the library takes them.
+fn access_log(args: &ServeArgs) -> Result<Option<AccessLog>, Failure> {
+    let Some(path) = &args.access_log else { return Ok(None) };
+    if path.as_os_str() == "-" {
+        return Ok(Some(AccessLog::new(std::io::stdout())));
+    }
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    let file = file.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)?;
+    Ok(Some(AccessLog::new(file)))
+}
+
+#[cfg(feature = "tls")]
+fn tls(args: &ServeArgs) -> Result<Option<tare_server::Tls>, Failure> {
+    let (Some(certificates), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    tare_server::Tls::from_pem(certificates, key).map(Some).map_err(Failure::usage)
+}
+
+/// The arguments as the library takes them, but for what has to be opened.
 pub fn config(args: &ServeArgs) -> Config {
     let (threads, limits, timeouts) = (&args.threads, &args.limits, &args.timeouts);
     let cpus = threads.cpus.clone().map_or_else(Vec::new, |list| list.0);
@@ -101,11 +123,15 @@ fn loops_line(config: &Config) -> String {
         [cpu] => format!(" on CPU {cpu}"),
         cpus => format!(" on CPUs {}", tare_sys::affinity::format_list(cpus)),
     };
-    format!("{loops}{place}")
+    #[cfg(feature = "tls")]
+    let tls = if config.tls.is_some() { ", TLS" } else { "" };
+    #[cfg(not(feature = "tls"))]
+    let tls = "";
+    format!("{loops}{place}{tls}")
 }
 
 /// What each loop was given: one with far more than its share holds the others' clients up.
-fn end_lines(report: &Report) -> String {
+fn end_lines(report: &Report, lost_lines: u64) -> String {
     let mut text = String::from("loop   CPU  connections      requests   errors  timed out\n");
     let row = |name: &str, cpu: &str, of: &tare_server::counters::Counts| {
         let errors = of.answers_4xx + of.answers_5xx;
@@ -131,6 +157,13 @@ fn end_lines(report: &Report) -> String {
         text.push_str(&format!(
             "accepting paused {} times for want of room: raise --max-connections or the limit on open files\n",
             sum.accept_pauses
+        ));
+    }
+    if sum.log_lines_dropped + lost_lines > 0 {
+        text.push_str(&format!(
+            "the access log lacks {} lines: {} came faster than they were written, {lost_lines} could not be written\n",
+            sum.log_lines_dropped + lost_lines,
+            sum.log_lines_dropped
         ));
     }
     if sum.panics > 0 {
