@@ -11,7 +11,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const ARCHITECTURES: [(&str, &str); 3] = [("reactor", "1"), ("shared-nothing", "3"), ("dispatch", "3")];
+const SERVERS: [(&str, &str, &str); 6] = [
+    ("reactor", "1", "epoll"),
+    ("shared-nothing", "3", "epoll"),
+    ("dispatch", "3", "epoll"),
+    ("reactor", "1", "io-uring"),
+    ("shared-nothing", "3", "io-uring"),
+    ("dispatch", "3", "io-uring"),
+];
 /// A client that this machine has held up for longer may find its connection closed: it was at rest.
 const AT_REST: Duration = Duration::from_millis(100);
 const REQUEST: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -39,8 +46,8 @@ fn read_answer(stream: &mut TcpStream) -> Result<bool, String> {
 /// with their bytes in a socket.
 #[test]
 fn whoever_waits_when_the_signal_comes_is_answered() {
-    for (arch, threads) in ARCHITECTURES {
-        let server = Serve::start(&["--arch", arch, "--threads", threads]);
+    for (arch, threads, backend) in SERVERS {
+        let server = Serve::start(&["--arch", arch, "--threads", threads, "--backend", backend]);
         let mut open: Vec<TcpStream> = (0..60).map(|_| connect(server.address).unwrap()).collect();
         for stream in &mut open {
             stream.write_all(REQUEST).unwrap();
@@ -61,13 +68,13 @@ fn whoever_waits_when_the_signal_comes_is_answered() {
         server.signal("TERM");
         for (i, stream) in open.iter_mut().enumerate() {
             let answered = read_answer(stream);
-            assert!(answered.is_ok(), "{arch}, connection {i}: {answered:?}");
+            assert!(answered.is_ok(), "{arch} {backend}, connection {i}: {answered:?}");
             let mut rest = Vec::new();
             let end = stream.read_to_end(&mut rest);
-            assert!(end.is_ok() && rest.is_empty(), "{arch}, connection {i} ends well: {end:?}");
+            assert!(end.is_ok() && rest.is_empty(), "{arch} {backend}, connection {i} ends well: {end:?}");
         }
         drop((open, holding));
-        server.stop();
+        server.end();
     }
 }
 
@@ -124,8 +131,8 @@ fn keep_connecting(address: SocketAddr, begin: Instant, stopped_ns: &AtomicU64) 
 
 #[test]
 fn a_closed_loop_loses_nothing_to_the_signal() {
-    for (arch, threads) in ARCHITECTURES {
-        let server = Serve::start(&["--arch", arch, "--threads", threads]);
+    for (arch, threads, backend) in SERVERS {
+        let server = Serve::start(&["--arch", arch, "--threads", threads, "--backend", backend]);
         let (address, begin) = (server.address, Instant::now());
         let (stopped_ns, answers) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         let all: Vec<Seen> = std::thread::scope(|scope| {
@@ -139,14 +146,17 @@ fn a_closed_loop_loses_nothing_to_the_signal() {
             clients.into_iter().map(|client| client.join().unwrap()).collect()
         });
         for seen in &all {
-            assert!(seen.lost.is_empty(), "{arch}: {:?} after {} answers", seen.lost, seen.answers);
+            assert!(seen.lost.is_empty(), "{arch} {backend}: {:?} after {} answers", seen.lost, seen.answers);
         }
-        let said = server.stop();
+        let said = server.end();
         // The server counts what the clients counted, and perhaps the last of those who came too late to be sure.
         let column = if threads == "1" { "0 " } else { "all " };
         let row = said.lines().rfind(|line| line.starts_with(column)).unwrap();
         let counted: u64 = row.split_whitespace().rev().nth(2).unwrap().parse().unwrap();
         let got: u64 = all.iter().map(|seen| seen.answers).sum();
-        assert!(counted >= got && counted <= got + 4, "{arch}: {counted} answered, {got} received\n{said}");
+        assert!(
+            counted >= got && counted <= got + 4,
+            "{arch} {backend}: {counted} answered, {got} received\n{said}"
+        );
     }
 }

@@ -37,8 +37,13 @@ impl Serve {
     }
 
     /// Ends it with SIGTERM; what it printed after the first line.
-    pub fn stop(mut self) -> String {
+    pub fn stop(self) -> String {
         self.signal("TERM");
+        self.end()
+    }
+
+    /// Waits for the end of one that was told to; what it printed after the first line.
+    pub fn end(mut self) -> String {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         assert!(self.child.wait().unwrap().success());
