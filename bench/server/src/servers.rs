@@ -1,7 +1,7 @@
 //! The servers that are weighed: how each is started, and what CPU time it has used.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,13 +12,21 @@ const PORT_FIRST: u16 = 21_100;
 /// How a server is started on a port.
 struct Kind {
     name: &'static str,
-    command: fn(&Path, u16) -> Option<Command>,
+    command: fn(&Places, u16) -> Option<Command>,
 }
 
-/// Every server, the floor first.
+/// Where programs are.
+struct Places {
+    own: PathBuf,
+    tare: PathBuf,
+}
+
+/// Every server, the floors first.
 const KINDS: &[Kind] = &[
     Kind { name: "floor-epoll", command: |own, port| own_binary(own, "floor_epoll", port) },
-    Kind { name: "tare-serve", command: |own, port| own_binary(own, "serve", port) },
+    Kind { name: "floor-io_uring", command: |own, port| own_binary(own, "floor_io_uring", port) },
+    Kind { name: "tare serve", command: |at, port| tare(at, port, "auto") },
+    Kind { name: "tare serve, io_uring", command: |at, port| tare(at, port, "io-uring") },
     Kind { name: "nginx", command: |_, port| nginx(port) },
     Kind { name: "h2o", command: |_, port| h2o(port) },
     Kind { name: "hyper", command: |own, port| own_binary(own, "peer-hyper", port) },
@@ -28,8 +36,17 @@ const KINDS: &[Kind] = &[
     Kind { name: "xitca", command: |own, port| own_binary(own, "peer-xitca", port) },
 ];
 
-fn own_binary(own: &Path, name: &str, port: u16) -> Option<Command> {
-    let path = own.join(name);
+fn tare(places: &Places, port: u16, backend: &str) -> Option<Command> {
+    places.tare.exists().then(|| {
+        let mut command = Command::new(&places.tare);
+        command.args(["serve", "--threads", "1", "--cpus", "0", "--backend", backend]);
+        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        command
+    })
+}
+
+fn own_binary(places: &Places, name: &str, port: u16) -> Option<Command> {
+    let path = places.own.join(name);
     path.exists().then(|| {
         let mut command = Command::new("taskset");
         command.arg("-c").arg("0").arg(path).arg(port.to_string());
@@ -84,26 +101,58 @@ fn on_cpu_0(program: &str, arguments: &[&str]) -> Option<Command> {
 pub struct Running {
     pub name: &'static str,
     pub port: u16,
+    /// As it was started.
+    pub command: String,
+    /// As it says itself, where it does.
+    pub version: Option<String>,
     child: Child,
 }
 
 /// Starts the servers named, or all whose binary is there.
-pub fn start(names: &[String]) -> Result<Vec<Running>, String> {
+pub fn start(names: &[String], tare: &Path) -> Result<Vec<Running>, String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let own = own.parent().ok_or("no folder")?.to_owned();
+    let places = Places { own: own.parent().ok_or("no folder")?.to_owned(), tare: tare.to_owned() };
     let wanted = |k: &&Kind| names.is_empty() || names.iter().any(|n| n == k.name);
     let mut running = Vec::new();
     for (kind, port) in KINDS.iter().filter(wanted).zip(PORT_FIRST..) {
-        let Some(mut command) = (kind.command)(&own, port) else {
+        let Some(mut command) = (kind.command)(&places, port) else {
             eprintln!("{}: not there, left out", kind.name);
             continue;
         };
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let line = format!("{} {}", command.get_program().to_string_lossy(), words.join(" "));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| e.to_string())?;
-        let server = Running { name: kind.name, port, child };
+        let version = version_of(kind.name);
+        let server = Running { name: kind.name, port, command: line, version, child };
         server.wait_until_it_listens()?;
         running.push(server);
     }
     Ok(running)
+}
+
+/// Of those from Debian; the crates' are in Cargo.lock.
+fn version_of(name: &str) -> Option<String> {
+    let option = match name {
+        "nginx" => "-v",
+        "h2o" => "--version",
+        _ => return None,
+    };
+    let output = Command::new(name).arg(option).output().ok()?;
+    let said = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&said).lines().next().map(str::to_owned)
+}
+
+/// The floors are to answer with the bytes of `tare serve`, but for the second in Date.
+pub fn check_that_floors_answer_as_tare_does(running: &[Running]) -> Result<(), String> {
+    let Some(tare) = running.iter().find(|r| r.name.starts_with("tare")) else { return Ok(()) };
+    let wanted = tare.answer()?;
+    for floor in running.iter().filter(|r| r.name.starts_with("floor")) {
+        let answer = floor.answer()?;
+        if answer != wanted {
+            return Err(format!("{} answers {answer:?}, not {wanted:?}", floor.name));
+        }
+    }
+    Ok(())
 }
 
 impl Running {
@@ -115,6 +164,27 @@ impl Running {
             std::thread::sleep(Duration::from_millis(20));
         }
         Err(format!("{} does not listen on {}", self.name, self.port))
+    }
+
+    /// Its answer, without the Date.
+    fn answer(&self) -> Result<String, String> {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            write!(stream, "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port)?;
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"Hello, World!") {
+                let mut piece = [0; 1024];
+                let n = stream.read(&mut piece)?;
+                if n == 0 {
+                    break;
+                }
+                answer.extend_from_slice(&piece[..n]);
+            }
+            let text = String::from_utf8_lossy(&answer);
+            Ok(text.lines().filter(|line| !line.starts_with("Date: ")).collect::<Vec<_>>().join("\n"))
+        };
+        ask().map_err(|e| format!("{}: {e}", self.name))
     }
 
     /// CPU time of the server's threads and of its children's, in nanoseconds.

@@ -11,9 +11,13 @@ pub struct Interval {
 
 /// The median, with the pair of order statistics that hold it in 95 % of samples (sign test), whatever the
 /// distribution.
-pub fn median_interval(mut values: Vec<f64>) -> Interval {
+pub fn median_interval(values: impl Iterator<Item = f64>) -> Interval {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let n = values.len();
+    if n == 0 {
+        return Interval { median: f64::NAN, low: f64::NAN, high: f64::NAN };
+    }
     // Normal approximation of the binomial with p = 1/2.
     let half = 1.96 * (n as f64).sqrt() / 2.0;
     let low = ((n as f64 / 2.0 - half).floor().max(0.0)) as usize;
