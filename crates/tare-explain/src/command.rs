@@ -169,7 +169,7 @@ fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Optio
     };
     Some(CommandSummary {
         command: text.to_owned(),
-        gross: estimate(&level, "s", mean_s),
+        gross: estimate(&level, "s", mean_s)?,
         net: net(&weigh(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),
         median_s: tare_stats::median(&times_s)?,

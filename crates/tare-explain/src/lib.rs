@@ -35,14 +35,14 @@ mod window;
 
 use books::Books;
 use limit::Limit;
-use tare_record::Record;
-use tare_record::outcome::{Cause, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
+use tare_record::outcome::{Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
 use tare_record::plan::Transport;
+use tare_record::{Missing, Record};
 
 /// Explains a record: gross, tare, net, limit, findings, ledgers and warnings.
 ///
-/// `net` is missing, with the reason, where it cannot be computed; `gross.value` is 0 only with the warning
-/// `no-trials`, `no-requests` or `requests-unknown` beside it, and then `valid` is false.
+/// `gross` and `net` are missing, with the reason, where they cannot be computed; without a gross figure above 0
+/// `valid` is false.
 pub fn explain(record: &Record) -> Outcome {
     let books = Books::keep(record);
     let open = books.asked.pool.residuals().0.is_some_and(|residual| residual > residual::NO_VERDICT);
@@ -54,14 +54,11 @@ pub fn explain(record: &Record) -> Outcome {
     let judgement = rules::judge(&books, limit.cause);
     let warnings = warnings::warnings(&books, limit, &judgement.unjudged);
     let http = books.http.is_some();
-    let gross = match http {
-        true => summary::estimate(&books.asked, "req/s", window::Window::rate_hz),
-        false => summary::estimate(&books.asked, "s", command::mean_s),
-    };
+    let gross = gross(&books);
     Outcome {
         schema: SCHEMA,
         workload: if http { "http" } else { "command" }.to_owned(),
-        valid: gross.value > 0.0 && !open && limit.cause != Cause::Errors,
+        valid: gross.value().is_some_and(|value| value > 0.0) && !open && limit.cause != Cause::Errors,
         warnings,
         limit: limit.cause,
         gross,
@@ -79,6 +76,20 @@ pub fn explain(record: &Record) -> Outcome {
         machine: record.machine.clone(),
         trials: requests::trials(&books),
     }
+}
+
+fn gross(books: &Books) -> Gross {
+    let (unit, figure): (&str, fn(&window::Window) -> Option<f64>) = match books.http {
+        Some(_) => ("req/s", window::Window::rate_hz),
+        None => ("s", command::mean_s),
+    };
+    let why = if books.asked.trials.is_empty() {
+        "no trial was finished"
+    } else {
+        "the requests could not be counted"
+    };
+    summary::estimate(&books.asked, unit, figure)
+        .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 
 fn net(books: &Books) -> NetOrMissing {

@@ -15,11 +15,17 @@ const USED_SHARE: f64 = 0.05;
 
 /// A figure of the pooled trials with its interval, which is made on the log: rates and times are never negative
 /// and their disturbances are factors.
-pub(crate) fn estimate(level: &Level, unit: &str, figure: impl Fn(&Window) -> Option<f64>) -> Estimate {
-    let value = figure(&level.pool).filter(|value| value.is_finite()).unwrap_or(0.0);
+///
+/// `None` where the figure could not be had.
+pub(crate) fn estimate(
+    level: &Level,
+    unit: &str,
+    figure: impl Fn(&Window) -> Option<f64>,
+) -> Option<Estimate> {
+    let value = figure(&level.pool).filter(|value| value.is_finite())?;
     let ln = |window: &Window| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
     let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
-    Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) }
+    Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
 }
 
 /// Names of a role's busiest threads, each once.

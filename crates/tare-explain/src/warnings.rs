@@ -77,7 +77,7 @@ impl Caution<'_> {
             }
             Caution::SutUnseen(missing) => missing.why.clone(),
             Caution::RequestsUnknown => {
-                "the requests could not be counted, so there is no gross figure (it reads 0)".to_owned()
+                "the requests could not be counted, so there is no gross figure".to_owned()
             }
             Caution::NoRequests => "no request was answered".to_owned(),
             Caution::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),

@@ -221,10 +221,12 @@ fn holds(outcome: &Outcome) -> Result<(), TestCaseError> {
         prop_assert!(word != "NaN" && word != "inf", "a number is none: {text}");
     }
     prop_assert!(outcome.findings.iter().any(|finding| finding.cause == outcome.limit));
-    prop_assert!(!outcome.valid || outcome.gross.value > 0.0);
+    prop_assert!(!outcome.valid || outcome.gross.value().is_some_and(|value| value > 0.0));
     prop_assert!(outcome.findings.iter().all(|finding| (0.0..=1.0).contains(&finding.confidence)));
-    if let (NetOrMissing::Net(net), true) = (&outcome.net, outcome.gross.value > 0.0) {
-        let ratio = (net.value / outcome.gross.value).ln();
+    if let (NetOrMissing::Net(net), Some(gross)) =
+        (&outcome.net, outcome.gross.value().filter(|value| *value > 0.0))
+    {
+        let ratio = (net.value / gross).ln();
         let whole = if outcome.workload == "http" { ratio } else { -ratio };
         let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
         prop_assert!((parts - whole).abs() < 1e-9 * (1.0 + whole.abs()), "{parts} against {whole}");

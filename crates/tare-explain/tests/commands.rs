@@ -30,7 +30,7 @@ fn net(outcome: &Outcome) -> f64 {
 fn a_busy_program_is_its_own_limit() {
     let outcome = runs(&Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() });
     assert_eq!((outcome.limit, outcome.valid), (Cause::ProgramCpuBound, true));
-    assert!((outcome.gross.value - 2.0).abs() < 1e-9 && outcome.gross.unit == "s");
+    assert!((outcome.gross.value().unwrap() - 2.0).abs() < 1e-9 && outcome.gross.unit() == "s");
     assert!((net(&outcome) - 2.0).abs() < 0.01);
     assert!(outcome.requests.is_none() && outcome.latency_ns.is_none());
     let summary = &outcome.commands[0];
@@ -59,7 +59,7 @@ fn what_others_took_is_not_in_net() {
     assert!((net(&outcome) - 1.0).abs() < 0.02, "half of the two seconds was somebody else's");
     assert!((part(&outcome, TareCause::Preempted) - 2f64.ln()).abs() < 0.02);
     let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-    assert!((parts - (outcome.gross.value / net(&outcome)).ln()).abs() < 1e-9);
+    assert!((parts - (outcome.gross.value().unwrap() / net(&outcome)).ln()).abs() < 1e-9);
 
     let quota =
         Scene { threads: vec![program(0.3, 0.7)], throttled: vec![("/sut", 0.7)], ..Scene::default() };

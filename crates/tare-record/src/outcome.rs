@@ -22,7 +22,7 @@ pub struct Outcome {
     /// What holds throughput where it is.
     pub limit: Cause,
     /// The measured figure.
-    pub gross: Estimate,
+    pub gross: Gross,
     /// What the gross figure is a measure of.
     pub gross_is: GrossIs,
     /// What the program could do here with nothing in the way.
@@ -57,6 +57,47 @@ pub struct Estimate {
     pub unit: String,
     /// Lower and upper end; `null` when one trial cannot give any.
     pub ci95: Option<[f64; 2]>,
+}
+
+/// The measured figure, or why there is none: somebody else's generator may keep its count to itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Gross {
+    /// Why not, and the unit that it would have; first, so that it is never taken for a value.
+    Missing {
+        /// The reason, and what would bring it.
+        #[serde(flatten)]
+        reason: Missing,
+        /// `req/s` or `s`.
+        unit: String,
+    },
+    /// As measured.
+    Measured(Estimate),
+}
+
+impl Gross {
+    /// The value in the unit.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Gross::Measured(estimate) => Some(estimate.value),
+            Gross::Missing { .. } => None,
+        }
+    }
+
+    /// `req/s` or `s`.
+    pub fn unit(&self) -> &str {
+        match self {
+            Gross::Measured(Estimate { unit, .. }) | Gross::Missing { unit, .. } => unit,
+        }
+    }
+
+    /// Lower and upper end of the 95 % interval.
+    pub fn ci95(&self) -> Option<[f64; 2]> {
+        match self {
+            Gross::Measured(estimate) => estimate.ci95,
+            Gross::Missing { .. } => None,
+        }
+    }
 }
 
 /// What the gross figure measures.

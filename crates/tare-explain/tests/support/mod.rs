@@ -387,9 +387,9 @@ pub fn sketch(outcome: &Outcome) -> String {
     let mut lines = vec![format!("{:?}, valid: {}, {:?}", outcome.limit, outcome.valid, outcome.gross_is)];
     lines.push(format!(
         "gross {:.3} {} ({})",
-        outcome.gross.value,
-        outcome.gross.unit,
-        range(outcome.gross.ci95)
+        outcome.gross.value().unwrap_or(f64::NAN),
+        outcome.gross.unit(),
+        range(outcome.gross.ci95())
     ));
     lines.push(match &outcome.net {
         NetOrMissing::Net(net) => {

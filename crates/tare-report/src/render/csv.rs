@@ -1,7 +1,7 @@
 //! Comma-separated values for other programs: full precision, base units, an empty field where there is no
 //! figure (RFC 4180).
 
-use tare_record::outcome::{CommandSummary, Estimate, NetOrMissing, Outcome};
+use tare_record::outcome::{CommandSummary, NetOrMissing, Outcome};
 
 /// The whole file with its header line.
 pub(crate) fn render(outcome: &Outcome) -> String {
@@ -37,7 +37,7 @@ fn trials(text: &mut String, outcome: &Outcome) {
     text.push_str(
         "row,seq,level,connections,elapsed_s,value,unit,ci95_low,ci95_high,sut_cpu_ns,clock_hz,residual_ratio\n",
     );
-    let unit = &outcome.gross.unit;
+    let unit = outcome.gross.unit();
     for trial in &outcome.trials {
         let connections = trial.connections.map(|connections| connections.to_string()).unwrap_or_default();
         let head = ["trial".into(), trial.seq.to_string(), field(&trial.level), connections];
@@ -46,18 +46,21 @@ fn trials(text: &mut String, outcome: &Outcome) {
         let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio].map(number);
         line(text, head.into_iter().chain(value).chain(tail));
     }
-    summary(text, "gross", &outcome.gross, None, outcome.ledger.residual_ratio);
+    let (gross, residual) = (&outcome.gross, outcome.ledger.residual_ratio);
+    summary(text, "gross", (gross.value(), gross.unit(), gross.ci95()), None, residual);
     if let NetOrMissing::Net(net) = &outcome.net {
-        let estimate = Estimate { value: net.value, unit: net.unit.clone(), ci95: net.ci95 };
-        summary(text, "net", &estimate, net.ref_clock_hz, outcome.ledger.residual_ratio);
+        summary(text, "net", (Some(net.value), &net.unit, net.ci95), net.ref_clock_hz, residual);
     }
 }
 
-fn summary(text: &mut String, row: &str, estimate: &Estimate, clock_hz: Option<f64>, residual: Option<f64>) {
+type Figure<'a> = (Option<f64>, &'a str, Option<[f64; 2]>);
+
+fn summary(text: &mut String, row: &str, figure: Figure, clock_hz: Option<f64>, residual: Option<f64>) {
     let empty = || String::new();
-    let [low, high] = estimate.ci95.map_or([None, None], |ends| ends.map(Some));
+    let (value, unit, ci95) = figure;
+    let [low, high] = ci95.map_or([None, None], |ends| ends.map(Some));
     let head = [row.into(), empty(), empty(), empty(), empty()];
-    let value = [number(Some(estimate.value)), field(&estimate.unit), number(low), number(high), empty()];
+    let value = [number(value), field(unit), number(low), number(high), empty()];
     line(text, head.into_iter().chain(value).chain([number(clock_hz), number(residual)]));
 }
 

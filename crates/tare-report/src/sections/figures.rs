@@ -15,15 +15,15 @@ fn build(source: &Source) -> Vec<Block> {
         return Vec::new();
     }
     let gross = &outcome.gross;
-    let told = |end: f64| with_unit(end, &gross.unit);
+    let told = |end: f64| with_unit(end, gross.unit());
     let measured = match source.http() {
         Some(_) => words::gross_is(outcome.gross_is),
         None => "measured, wall time per run",
     };
     let gross_figure = Figure {
         label: "gross",
-        value: Text::strong(told(gross.value)),
-        notes: vec![spread(gross.value, gross.ci95, told), measured.into()],
+        value: Text::strong(gross.value().map_or_else(|| NONE.into(), told)),
+        notes: vec![spread(gross.value().unwrap_or(f64::NAN), gross.ci95(), told), measured.into()],
     };
     let (tare_figure, net_figure) = match &outcome.net {
         NetOrMissing::Net(net) => {

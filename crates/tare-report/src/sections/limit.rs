@@ -4,7 +4,7 @@ use super::{Medium, Section, Source, capital, commands};
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
-use tare_record::outcome::{Cause, CommandSummary, GrossIs, Outcome, RoleLedger};
+use tare_record::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleLedger};
 
 pub(crate) static SECTION: Section =
     Section { title: "", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -77,7 +77,7 @@ fn invalid_because(outcome: &Outcome) -> String {
 
 fn sentence(source: &Source) -> String {
     let outcome = source.outcome;
-    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let gross = rate(&outcome.gross);
     let name = source.sut_name();
     let text = match (outcome.limit, &outcome.ledger.sut) {
         (Cause::ServerCpuBound, Some(sut)) => {
@@ -118,8 +118,15 @@ fn sentence(source: &Source) -> String {
     }
 }
 
+/// Gross as it stands in a sentence.
+fn rate(gross: &Gross) -> String {
+    gross
+        .value()
+        .map_or_else(|| "a rate that is not known".to_owned(), |value| with_unit(value, gross.unit()))
+}
+
 fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleLedger>) -> String {
-    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let gross = rate(&outcome.gross);
     let generator = outcome.ledger.load.as_ref().map(|load| format!("it {}", busy(load)));
     let server = sut.map(|sut| format!("{name} was busy {}", share_busy(sut)));
     let why: Vec<String> = generator.into_iter().chain(server).collect();
@@ -147,7 +154,7 @@ fn too_few(outcome: &Outcome, name: &str, sut: &RoleLedger) -> String {
     let generator = outcome.ledger.load.as_ref();
     let generator =
         generator.map(|load| format!(" and the generator {}", share_busy(load))).unwrap_or_default();
-    let gross = with_unit(outcome.gross.value, &outcome.gross.unit);
+    let gross = rate(&outcome.gross);
     let busy = share_busy(sut);
     format!("Too few connections are the limit: {connections} kept {name} busy {busy}{generator}, at {gross}")
 }

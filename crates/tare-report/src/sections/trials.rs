@@ -24,7 +24,7 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("clock", 0),
         Column::figures("residual", 0),
     ];
-    let rows = outcome.trials.iter().map(|trial| row(trial, &outcome.gross.unit)).collect();
+    let rows = outcome.trials.iter().map(|trial| row(trial, outcome.gross.unit())).collect();
     vec![Block::Table(Table { columns, rows })]
 }
 

@@ -22,7 +22,7 @@ fn build(source: &Source) -> Vec<Block> {
         return Vec::new();
     }
     let scale = Scale::of(outcome);
-    let unit = outcome.gross.unit.as_str();
+    let unit = outcome.gross.unit();
     let mut rows = vec![gross_row(source)];
     let (parts, small): (Vec<&TarePart>, Vec<&TarePart>) =
         outcome.tare.iter().partition(|part| part.ln_share.abs() >= SMALL_LN || part.ln_share.is_nan());
@@ -70,8 +70,8 @@ fn gross_row(source: &Source) -> Row {
     };
     Row::Cells(vec![
         Text::strong("gross"),
-        Text::strong(figure(gross.value, &gross.unit)),
-        Text::dim(spread(gross.value, gross.ci95, |end| figure(end, &gross.unit))),
+        Text::strong(gross.value().map_or_else(|| NONE.into(), |value| figure(value, gross.unit()))),
+        Text::dim(spread(gross.value().unwrap_or(f64::NAN), gross.ci95(), |end| figure(end, gross.unit()))),
         Text::plain(""),
         Text::plain(""),
         Text::dim(meaning),
@@ -122,7 +122,7 @@ fn net_row(net: &Net, tare: &[TarePart]) -> Row {
 /// From gross to net, part by part. The amounts add up, so that each step begins where the last one ended.
 fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
     let outcome = source.outcome;
-    let unit = outcome.gross.unit.as_str();
+    let unit = outcome.gross.unit();
     // Throughput that was taken comes back on the way to net; time that was added goes away.
     let parts: Vec<(&TarePart, f64)> = outcome
         .tare
@@ -130,8 +130,9 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
         .filter(|part| part.ln_share.abs() >= SMALL_LN)
         .filter_map(|part| scale.amount(part.ln_share).map(|amount| (part, -amount)))
         .collect();
-    let mut ends = vec![outcome.gross.value];
-    ends.extend(parts.iter().scan(outcome.gross.value, |at, (_, amount)| {
+    let Some(gross) = outcome.gross.value() else { return Vec::new() };
+    let mut ends = vec![gross];
+    ends.extend(parts.iter().scan(gross, |at, (_, amount)| {
         *at += amount;
         Some(*at)
     }));
@@ -146,7 +147,7 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
         meaning,
         hue,
     };
-    let mut steps = vec![whole("gross", outcome.gross.value, "as measured".into(), Hue::Server)];
+    let mut steps = vec![whole("gross", gross, "as measured".into(), Hue::Server)];
     steps.extend(parts.iter().zip(ends.windows(2)).map(|((part, _), ends)| Step {
         label: words::id(part.cause),
         span: [ends[0] / longest, ends[1] / longest],

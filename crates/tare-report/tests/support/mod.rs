@@ -245,7 +245,7 @@ pub fn server_bound() -> Outcome {
         valid: true,
         warnings: Vec::new(),
         limit: Cause::ServerCpuBound,
-        gross: rate(gross),
+        gross: Gross::Measured(rate(gross)),
         gross_is: GrossIs::Capacity,
         net: net(gross * total.exp()),
         tare: parts,
@@ -336,7 +336,7 @@ pub fn throttled() -> Outcome {
     };
     Outcome {
         limit: Cause::CpuQuotaThrottled,
-        gross: rate(54_300.0),
+        gross: Gross::Measured(rate(54_300.0)),
         net: net(54_300.0 * 1.183f64.exp()),
         tare: parts,
         findings: vec![finding, note],
@@ -352,7 +352,7 @@ pub fn generator_bound() -> Outcome {
     let sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("starved", 0.28)]);
     Outcome {
         limit: Cause::LoadGeneratorBound,
-        gross: rate(129_000.0),
+        gross: Gross::Measured(rate(129_000.0)),
         gross_is: GrossIs::LowerBound,
         tare: vec![part(TareCause::Starved, 0.337), part(TareCause::Clock, -0.0212)],
         net: net(129_000.0 * 0.3158f64.exp()),
@@ -450,7 +450,7 @@ pub fn commands() -> (Record, Outcome) {
     let outcome = Outcome {
         workload: "command".into(),
         limit: Cause::ProgramCpuBound,
-        gross: Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) },
+        gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
         net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
         tare: Vec::new(),
         findings: Vec::new(),
@@ -506,7 +506,7 @@ pub fn empty() -> (Record, Outcome) {
     record.trials.clear();
     let outcome = Outcome {
         valid: false,
-        gross: Estimate { value: f64::NAN, unit: "req/s".into(), ci95: None },
+        gross: Gross::Missing { reason: Missing::new("no trial was finished"), unit: "req/s".into() },
         requests: None,
         latency_ns: None,
         trials: Vec::new(),

@@ -16,8 +16,8 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             *missing = Missing::with_remedy(text, text);
         }
     };
-    outcome.gross.value = next();
-    outcome.gross.ci95 = Some([next(), next()]);
+    let unit = outcome.gross.unit().to_owned();
+    outcome.gross = Gross::Measured(Estimate { value: next(), unit, ci95: Some([next(), next()]) });
     scramble_net(&mut outcome.net, &mut next);
     for part in &mut outcome.tare {
         (part.ln_share, part.ci95) = (next(), Some([next(), next()]));
