@@ -6,7 +6,8 @@ use support::*;
 use tare_explain::explain;
 use tare_record::observation::Role;
 use tare_record::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
-use tare_record::trial::ErrorKind;
+use tare_record::trial::{ErrorKind, Measure};
+use tare_record::{Missing, Reading};
 
 fn limits_to(outcome: &Outcome, cause: Cause) -> &Finding {
     assert_eq!(outcome.limit, cause, "{:#?}\n{:#?}", outcome.findings, outcome.ledger);
@@ -273,4 +274,22 @@ fn a_server_that_is_hardly_asked_is_still_there() {
     let outcome = explain(&asked(&scene));
     limits_to(&outcome, Cause::OfferedLoad);
     assert!(outcome.warnings.iter().all(|warning| warning.id != "sut-unseen"));
+}
+
+#[test]
+fn a_count_that_nobody_tells_is_missing_and_not_zero() {
+    let mut record = asked(&Scene::default());
+    for trial in &mut record.trials {
+        if let Measure::Http(sample) = &mut trial.sample {
+            sample.requests = Reading::Missing(Missing::new("the generator keeps it to itself"));
+        }
+    }
+    let outcome = explain(&record);
+    assert!(!outcome.valid && outcome.gross.value().is_none(), "{:?}", outcome.gross);
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "requests-unknown"));
+    let json = serde_json::to_value(&outcome).unwrap();
+    assert!(json["gross"]["missing"].is_string() && json["gross"].get("value").is_none(), "{}", json["gross"]);
+    assert_eq!(json["gross"]["unit"], "req/s");
+    let back: Outcome = serde_json::from_value(json).unwrap();
+    assert_eq!(back.gross, outcome.gross);
 }
