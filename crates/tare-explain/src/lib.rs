@@ -58,7 +58,10 @@ pub fn explain(record: &Record) -> Outcome {
     Outcome {
         schema: SCHEMA,
         workload: if http { "http" } else { "command" }.to_owned(),
-        valid: gross.value().is_some_and(|value| value > 0.0) && !open && limit.cause != Cause::Errors,
+        valid: gross.value().is_some_and(|value| value > 0.0)
+            && !open
+            && limit.cause != Cause::Errors
+            && !limit::missed_schedule(&books.asked.pool),
         warnings,
         limit: limit.cause,
         gross,

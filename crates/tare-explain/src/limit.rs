@@ -91,6 +91,12 @@ pub(crate) fn reached_schedule(pool: &Window) -> bool {
     scheduled > 0.0 && requests + f64::from(pool.trials) >= SCHEDULE_SHARE_MIN * scheduled
 }
 
+/// Whether an open loop got fewer answers than it was to send: its latencies then are those of a load that nobody asked
+/// for, and the requests that were not sent are in none of them.
+pub(crate) fn missed_schedule(pool: &Window) -> bool {
+    pool.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached_schedule(pool)
+}
+
 fn from_the_generator_alone(pool: &Window) -> Cause {
     match generator::fullness(pool) {
         Some(fullness) if fullness >= generator::SATURATED => Cause::LoadGeneratorBound,

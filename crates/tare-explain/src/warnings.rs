@@ -204,7 +204,7 @@ fn http<'a>(books: &'a Books, limit: Limit, cautions: &mut Vec<Caution<'a>>) {
         cautions.push(Caution::GeneratorSaturated);
     }
     let scheduled = pool.requests.zip(pool.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
-    if let Some((requests, scheduled)) = scheduled.filter(|_| !crate::limit::reached_schedule(pool)) {
+    if let Some((requests, scheduled)) = scheduled.filter(|_| crate::limit::missed_schedule(pool)) {
         cautions.push(Caution::ScheduleMissed { share: requests / scheduled });
     }
     if pool.shortest_s < WINDOW_S_MIN {

@@ -27,7 +27,7 @@ fn sound(outcome: &Outcome) {
     }
     if let NetOrMissing::Net(net) = &outcome.net {
         let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-        assert!((parts - (net.value / outcome.gross.value().unwrap()).ln()).abs() < 1e-9);
+        assert!((parts - (net.value / outcome.gross.value().expect("measured")).ln()).abs() < 1e-9);
         let [low, high] = net.ci95.expect("three trials");
         assert!(low <= net.value && net.value <= high, "{net:?}");
     }
@@ -264,6 +264,14 @@ fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
 }
 
 #[test]
+fn a_schedule_that_was_missed_is_no_result() {
+    let scene = |rate_hz| Scene { rate_hz, scheduled_hz: Some(100_000.0), ..Scene::default() };
+    let missed = explain(&asked(&scene(90_000.0)));
+    assert!(!missed.valid && missed.warnings.iter().any(|warning| warning.id == "schedule-missed"));
+    assert!(explain(&asked(&scene(100_000.0))).valid);
+}
+
+#[test]
 fn a_server_that_is_hardly_asked_is_still_there() {
     let scene = Scene {
         threads: vec![server(0.0005, 0.0), generator(0.01, 0.0)],
@@ -288,7 +296,11 @@ fn a_count_that_nobody_tells_is_missing_and_not_zero() {
     assert!(!outcome.valid && outcome.gross.value().is_none(), "{:?}", outcome.gross);
     assert!(outcome.warnings.iter().any(|warning| warning.id == "requests-unknown"));
     let json = serde_json::to_value(&outcome).unwrap();
-    assert!(json["gross"]["missing"].is_string() && json["gross"].get("value").is_none(), "{}", json["gross"]);
+    assert!(
+        json["gross"]["missing"].is_string() && json["gross"].get("value").is_none(),
+        "{}",
+        json["gross"]
+    );
     assert_eq!(json["gross"]["unit"], "req/s");
     let back: Outcome = serde_json::from_value(json).unwrap();
     assert_eq!(back.gross, outcome.gross);

@@ -32,6 +32,14 @@ pub enum LoadError {
         /// Where to.
         address: String,
     },
+    /// The TLS handshake failed.
+    #[error("no TLS with {address}: {why} (hint: is this the port for https?)")]
+    Tls {
+        /// Where to.
+        address: String,
+        /// What rustls said.
+        why: io::Error,
+    },
     /// The server took the connection and did not answer.
     #[error("{address} gave no answer: {why}")]
     NoAnswer {
@@ -81,6 +89,7 @@ impl LoadError {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
                 LoadError::PortsExhausted { address: endpoint.to_string() }
             }
+            io::ErrorKind::InvalidData => LoadError::Tls { address: endpoint.to_string(), why },
             _ => LoadError::NoConnection { address: endpoint.to_string(), why },
         }
     }

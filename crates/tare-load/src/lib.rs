@@ -4,6 +4,7 @@
 //! its `session` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
 //! was answered, and `tally` counts. [`preflight`] asks once before any load. [`foreign`] reads the summaries that other generators print.
 
+mod capacity;
 mod endpoint;
 mod engine;
 mod error;
@@ -25,8 +26,10 @@ mod table;
 mod tally;
 mod target;
 mod template;
+mod tls;
 mod worker;
 
+pub use capacity::{CapacitySearch, Missed, Objective};
 pub use error::LoadError;
 pub use generator::{Generator, Live};
 pub use message::{

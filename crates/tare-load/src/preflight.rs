@@ -4,6 +4,9 @@ use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::request::request_bytes;
 use crate::spec::{LoadSpec, SpecError};
+use crate::target::Target;
+use crate::tls::Context;
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -26,6 +29,7 @@ pub struct Preflight {
 #[derive(Debug)]
 enum Connection {
     Tcp(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
     Unix(UnixStream),
 }
 
@@ -33,6 +37,9 @@ impl Connection {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout);
         match self {
+            Connection::Tls(tls) => {
+                tls.sock.set_read_timeout(timeout).and_then(|()| tls.sock.set_write_timeout(timeout))
+            }
             Connection::Tcp(tcp) => {
                 tcp.set_read_timeout(timeout).and_then(|()| tcp.set_write_timeout(timeout))
             }
@@ -45,6 +52,7 @@ impl Connection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Connection::Tcp(tcp) => tcp.read(buffer),
+            Connection::Tls(tls) => tls.read(buffer),
             Connection::Unix(unix) => unix.read(buffer),
         }
     }
@@ -52,19 +60,28 @@ impl Connection {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Connection::Tcp(tcp) => tcp.write_all(bytes),
+            Connection::Tls(tls) => tls.write_all(bytes),
             Connection::Unix(unix) => unix.write_all(bytes),
         }
     }
 }
 
-fn connect(endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
+fn connect(target: &Target, endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
     let connection = match endpoint {
         Endpoint::Tcp { remote, .. } => {
             TcpStream::connect_timeout(remote, left(deadline)).map(Connection::Tcp)
         }
         Endpoint::Unix(path) => UnixStream::connect(path).map(Connection::Unix),
     };
-    connection.map_err(|why| LoadError::refused(endpoint, why))
+    let connection = connection.map_err(|why| LoadError::refused(endpoint, why))?;
+    match connection {
+        Connection::Tcp(tcp) if target.is_tls() => {
+            let client = Context::new(&target.host(), false).and_then(|context| context.client());
+            let client = client.map_err(|why| LoadError::refused(endpoint, why))?;
+            Ok(Connection::Tls(Box::new(StreamOwned::new(client, tcp))))
+        }
+        other => Ok(other),
+    }
 }
 
 /// Asks once, with `spec`'s own request, within `timeout`.
@@ -75,16 +92,18 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
     let deadline = Instant::now() + timeout;
     let request = request_bytes(spec).map_err(SpecError::from)?;
     let endpoint = Endpoint::resolve(spec)?;
-    let mut connection = connect(&endpoint, deadline)?;
+    let mut connection = connect(&spec.target, &endpoint, deadline)?;
     let answer = ask(&mut connection, (&request, request.starts_with(b"HEAD ")), &endpoint, deadline)?;
     if !answer.keep_alive {
         // The server is closing this one: another, with nothing asked on it, stays.
-        connection = connect(&endpoint, deadline)?;
+        connection = connect(&spec.target, &endpoint, deadline)?;
     }
-    let addresses = match &connection {
-        Connection::Tcp(tcp) => tcp.local_addr().and_then(|local| Ok((local, tcp.peer_addr()?))).ok(),
+    let tcp = match &connection {
+        Connection::Tcp(tcp) => Some(tcp),
+        Connection::Tls(tls) => Some(&tls.sock),
         Connection::Unix(_) => None,
     };
+    let addresses = tcp.and_then(|tcp| Some((tcp.local_addr().ok()?, tcp.peer_addr().ok()?)));
     Ok(Preflight {
         local_addr: addresses.map(|(local, _)| local),
         peer_addr: addresses.map(|(_, peer)| peer),
@@ -112,6 +131,8 @@ fn ask(
         let fresh = match connection.read(&mut buffer[filled..]) {
             Ok(fresh) => fresh,
             Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+            // Few servers end TLS before they close: as without it, what came decides.
+            Err(why) if why.kind() == io::ErrorKind::UnexpectedEof => 0,
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
                 return Err(no_answer(io::ErrorKind::TimedOut.into()));
             }

@@ -239,15 +239,15 @@ impl Session {
                 self.tally.settle();
                 verdict
             }
-            _ => self.broke(c),
+            _ => self.broke(c, ErrorKind::Io),
         }
     }
 
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, but no reason to hurry either.
-    pub(crate) fn broke(&mut self, c: u32) -> Verdict {
+    pub(crate) fn broke(&mut self, c: u32, kind: ErrorKind) -> Verdict {
         if self.awaited(c).is_some() {
-            return self.fail(c, ErrorKind::Io);
+            return self.fail(c, kind);
         }
         self.close(c);
         self.count_failure(c);

@@ -78,7 +78,7 @@ fn a_broken_connection_fails_its_current_request_alone() {
     session.opened(0, 0);
     send_all(&mut session, 0);
     assert_eq!(deliver(&mut session, 0, &ANSWER[..7], 1), Verdict::Keep);
-    assert_eq!(session.broke(0), Verdict::Reopen);
+    assert_eq!(session.broke(0, ErrorKind::Io), Verdict::Reopen);
     assert_eq!((errors(&session, ErrorKind::Io), session.in_flight(2), session.failures(0)), (1, 2, 1));
     session.opened(0, 3);
     send_all(&mut session, 0);
@@ -188,7 +188,7 @@ proptest! {
                         deliver(&mut session, c, second, now_ns);
                     }
                 }
-                Happening::Break if open => { session.broke(c); }
+                Happening::Break if open => { session.broke(c, ErrorKind::Io); }
                 Happening::End if open => { session.ended(c, false, now_ns); }
                 Happening::Reopen if !open => session.opened(c, now_ns),
                 Happening::Refuse if !open => session.refused(c, ErrorKind::Connect),

@@ -1,4 +1,4 @@
-//! Where the load goes: an `http://` URL, taken apart.
+//! Where the load goes: an `http://` or `https://` URL, taken apart.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -15,9 +15,6 @@ pub enum TargetError {
         /// As given.
         url: String,
     },
-    /// TLS.
-    #[error("https is not supported yet (hint: point tare at the server's plain-text port)")]
-    Https,
     /// Another protocol.
     #[error("unknown scheme `{scheme}` (hint: write http://HOST[:PORT]/PATH)")]
     UnknownScheme {
@@ -64,6 +61,7 @@ pub enum TargetError {
 /// Where the load goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
+    tls: bool,
     host: Host,
     port: u16,
     path: String,
@@ -76,7 +74,7 @@ enum Host {
 }
 
 impl Target {
-    /// Takes `http://host[:port][/path][?query]` apart; a `#fragment` is dropped, as it is never sent.
+    /// Takes `http[s]://host[:port][/path][?query]` apart; a `#fragment` is dropped, as it is never sent.
     /// Touches no network.
     ///
     /// # Errors
@@ -87,11 +85,11 @@ impl Target {
         }
         let (scheme, rest) =
             url.split_once("://").ok_or_else(|| TargetError::NoScheme { url: url.to_owned() })?;
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" => {}
-            "https" => return Err(TargetError::Https),
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
             _ => return Err(TargetError::UnknownScheme { scheme: scheme.to_owned() }),
-        }
+        };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => rest.split_at(at),
@@ -105,20 +103,30 @@ impl Target {
         }
         let (host, port) = split_port(authority)?;
         let port = match port {
-            None => 80,
+            None => default_port(tls),
             Some(text) => parse_port(text)?,
         };
         let host = parse_host(host, url)?;
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Target { host, port, path })
+        Ok(Target { tls, host, port, path })
     }
 
-    /// Whether both are on the same host and port.
+    /// Whether both are on the same scheme, host and port.
     pub fn same_place(&self, other: &Target) -> bool {
-        (&self.host, self.port) == (&other.host, other.port)
+        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
     }
 
-    /// The port, 80 when the URL has none.
+    /// Whether it is `https`.
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The host's name or address, an IPv6 address in brackets.
+    pub fn host(&self) -> String {
+        self.host.to_string()
+    }
+
+    /// The port, 80 (`https`: 443) when the URL has none.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -128,9 +136,13 @@ impl Target {
         &self.path
     }
 
-    /// The value of the `Host` header: no port when it is 80.
+    /// The value of the `Host` header: no port when it is the scheme's own.
     pub fn authority(&self) -> String {
-        if self.port == 80 { self.host.to_string() } else { format!("{}:{}", self.host, self.port) }
+        if self.port == default_port(self.tls) {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 
     /// The addresses of the host, in the resolver's order, at least one. Asks the resolver for names.
@@ -151,7 +163,7 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.path)
+        write!(f, "{}://{}{}", if self.tls { "https" } else { "http" }, self.authority(), self.path)
     }
 }
 
@@ -163,6 +175,10 @@ impl fmt::Display for Host {
             Host::Name(name) => f.write_str(name),
         }
     }
+}
+
+fn default_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
 }
 
 /// Host and port of an authority; the colons of an IPv6 address stand in brackets.
@@ -218,6 +234,8 @@ mod tests {
             ("HTTP://Example.org", "example.org", 80, "/"),
             ("http://[::1]:80/a/b?c=d/e#f", "[::1]", 80, "/a/b?c=d/e"),
             ("http://[2001:DB8::1]:81?x", "[2001:db8::1]:81", 81, "/?x"),
+            ("https://h/x", "h", 443, "/x"),
+            ("https://h:80/", "h:80", 80, "/"),
             ("http://a-b.c_d:1?q=1", "a-b.c_d:1", 1, "/?q=1"),
         ] {
             let target = Target::parse(url).unwrap();
@@ -233,7 +251,7 @@ mod tests {
             [
                 "",
                 "127.0.0.1:8080",
-                "https://x/",
+                "https:/x/",
                 "ftp://x/",
                 "://x",
                 "http://",

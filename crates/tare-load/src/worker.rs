@@ -7,6 +7,7 @@ use crate::pacing::Schedule;
 use crate::session::{Session, Verdict};
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
+use crate::tls::Context;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -159,6 +160,12 @@ impl Worker {
         None
     }
 
+    /// What TLS handshakes begin with, where the target wants them.
+    pub(crate) fn tls(&self) -> io::Result<Option<Context>> {
+        let target = &self.spec.target;
+        target.is_tls().then(|| Context::new(&target.host(), self.spec.tls_resume)).transpose()
+    }
+
     /// A socket on its way to the server, for connection `c`.
     pub(crate) fn connect(&self, c: u32) -> io::Result<(OwnedFd, Connecting)> {
         // Threads take local addresses in turn as well.
@@ -187,6 +194,7 @@ impl Worker {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
                 self.session.refused(c, ErrorKind::PortsExhausted)
             }
+            io::ErrorKind::InvalidData => self.session.refused(c, ErrorKind::Tls),
             _ => self.session.refused(c, ErrorKind::Connect),
         }
         self.refusal = Some(why);

@@ -565,3 +565,69 @@ fn a_request_file_and_a_csv_file_are_sent_line_by_line() {
     let error = Generator::start(&spec).unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");
 }
+
+#[test]
+fn tls_carries_it_too_with_sessions_resumed_or_not() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config =
+        Arc::new(builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap());
+    let resumed = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let count = Arc::clone(&resumed);
+    std::thread::spawn(move || {
+        for tcp in listener.incoming() {
+            let (config, count) = (Arc::clone(&config), Arc::clone(&count));
+            std::thread::spawn(move || {
+                let server = rustls::ServerConnection::new(config).unwrap();
+                let mut stream = rustls::StreamOwned::new(server, tcp.unwrap());
+                while stream.conn.is_handshaking() && stream.conn.complete_io(&mut stream.sock).is_ok() {}
+                if stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Resumed) {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+                support::echo_hello(stream);
+            });
+        }
+    });
+    let mut spec = LoadSpec::new(Target::parse(&format!("https://{address}/")).unwrap());
+    assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200);
+    spec.connections = 3;
+    assert_eq!(sample(&spec, 200, 0).errors.len(), 0);
+    for resume in [false, true] {
+        (spec.keep_alive, spec.tls_resume, spec.requests_max) = (false, resume, Some(60));
+        resumed.store(0, Ordering::SeqCst);
+        let mut generator = Generator::start(&spec).unwrap();
+        wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
+        let sample = generator.cut();
+        assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);
+        assert_eq!(resumed.load(Ordering::SeqCst) > 30, resume, "{}", resumed.load(Ordering::SeqCst));
+    }
+    // Plain text where TLS is spoken, and the other way round.
+    let plain = Server::start(|_, _| Reply::Keep(b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n".to_vec()));
+    let spec = LoadSpec::new(Target::parse(&format!("https://{}/", plain.address)).unwrap());
+    let error = Generator::start(&spec).unwrap_err();
+    assert!(matches!(error, LoadError::Tls { .. } | LoadError::NoConnection { .. }), "{error}");
+    assert!(preflight(&spec, Duration::from_millis(200)).is_err());
+}
+
+#[test]
+fn a_storm_of_server_errors_is_counted_and_goes_on() {
+    let server =
+        Server::start(|_, _| Reply::Keep(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec()));
+    let mut spec = server.spec();
+    (spec.connections, spec.pipeline) = (4, 2);
+    let sample = sample(&spec, 500, 500);
+    assert_eq!(only(&sample, ErrorKind::Status), requests(&sample));
+    assert_eq!(server.accepted.load(Ordering::SeqCst), 4, "an error page is no reason to connect again");
+}
+
+#[test]
+fn an_address_that_cannot_be_reached_is_told() {
+    let spec = LoadSpec::new(Target::parse("http://255.255.255.255:9/").unwrap());
+    assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
+    assert!(matches!(preflight(&spec, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
+}

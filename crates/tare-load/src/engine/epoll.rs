@@ -6,10 +6,12 @@
 //! after the receive call that brought the last byte, and includes the time that the answer waited in the
 //! socket while this thread served others.
 
+use super::channel::Channel;
 use crate::session::{BUFFER_BYTES_MIN, Verdict};
+use crate::tls::Context;
 use crate::worker::{Stage, Worker};
-use std::io::{self, ErrorKind::WouldBlock};
-use std::os::fd::OwnedFd;
+use std::io;
+use tare_record::trial::ErrorKind;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::time::monotonic_ns;
 use tare_sys::{net, slack};
@@ -27,7 +29,8 @@ pub(crate) struct EpollEngine {
     worker: Worker,
     epoll: Epoll,
     /// By connection; those that are being opened or are open.
-    sockets: Vec<Option<OwnedFd>>,
+    channels: Vec<Option<Channel>>,
+    tls: Option<Context>,
     buffer: Vec<u8>,
 }
 
@@ -36,8 +39,9 @@ impl EpollEngine {
     pub(crate) fn new(worker: Worker) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
-        let sockets = (0..worker.connections()).map(|_| None).collect();
-        Ok(EpollEngine { worker, epoll, sockets, buffer: vec![0; BUFFER_BYTES] })
+        let channels = (0..worker.connections()).map(|_| None).collect();
+        let tls = worker.tls()?;
+        Ok(EpollEngine { worker, epoll, channels, tls, buffer: vec![0; BUFFER_BYTES] })
     }
 
     pub(crate) fn run(&mut self) -> io::Result<()> {
@@ -82,9 +86,19 @@ impl EpollEngine {
     #[inline]
     fn serve(&mut self, c: u32, event: Event) {
         match self.worker.stage(c) {
-            Stage::Open => {}
+            Stage::Open => {
+                if let Some(channel) = &mut self.channels[c as usize]
+                    && channel.wake().is_err()
+                {
+                    self.worker.session.broke(c, ErrorKind::Io);
+                    return self.reopen(c);
+                }
+            }
             Stage::Connecting { .. } => self.finish_connecting(c),
             _ => return,
+        }
+        if self.worker.stage(c) != Stage::Open {
+            return;
         }
         if event.readable() {
             self.read(c, event.peer_closed());
@@ -95,27 +109,27 @@ impl EpollEngine {
     /// Reads until the socket is empty. A short read means that it is, unless the end of the stream follows.
     #[inline]
     fn read(&mut self, c: u32, end_follows: bool) {
-        while let Some(socket) = &self.sockets[c as usize] {
+        while let Some(channel) = &mut self.channels[c as usize] {
             let session = &mut self.worker.session;
             let restored = session.restore(c, &mut self.buffer);
-            let got = net::recv(socket, &mut self.buffer[restored..]);
+            let got = channel.recv(&mut self.buffer[restored..], end_follows);
             let now_ns = monotonic_ns();
             self.worker.now_ns = now_ns;
-            let verdict = match got {
+            let verdict = match &got {
                 // What was restored was never an answer.
                 Ok(0) => session.ended(c, restored > 0, now_ns),
-                Ok(fresh) => session.received(c, &self.buffer[..restored + fresh], fresh, now_ns),
-                Err(error) if error.kind() == WouldBlock => {
-                    session.keep(c, &self.buffer[..restored]);
-                    return;
-                }
-                Err(_) => session.broke(c),
+                Ok(fresh) => session.received(c, &self.buffer[..restored + fresh], *fresh, now_ns),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return session.keep(c, &self.buffer[..restored]),
+                    io::ErrorKind::InvalidData => session.broke(c, ErrorKind::Tls),
+                    _ => session.broke(c, ErrorKind::Io),
+                },
             };
             if verdict == Verdict::Reopen {
                 return self.reopen(c);
             }
             session.fill(c, now_ns);
-            if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows {
+            if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows && channel.is_plain() {
                 return;
             }
         }
@@ -124,16 +138,16 @@ impl EpollEngine {
     /// Sends what connection `c` has to send, as far as its socket takes it; the rest goes when it has room.
     #[inline]
     fn flush(&mut self, c: u32) {
-        while let Some(socket) = &self.sockets[c as usize] {
+        while let Some(channel) = &mut self.channels[c as usize] {
             let unsent = self.worker.session.unsent(c);
             if unsent.is_empty() || self.worker.stage(c) != Stage::Open {
                 return;
             }
-            match net::send(socket, unsent) {
+            match channel.send(unsent) {
                 Ok(bytes) => self.worker.session.sent(c, bytes),
-                Err(error) if error.kind() == WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
-                    self.worker.session.broke(c);
+                    self.worker.session.broke(c, ErrorKind::Io);
                     return self.reopen(c);
                 }
             }
@@ -159,22 +173,28 @@ impl EpollEngine {
             // Its completion is an event in any case: the socket becomes writable.
             let begun = self.worker.connect(c).and_then(|(socket, _)| {
                 self.epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
-                Ok(socket)
+                let tls = self.tls.as_ref().map(|context| context.connect().map(Box::new)).transpose()?;
+                Ok(Channel { socket, tls })
             });
             match begun {
-                Ok(socket) => self.sockets[c as usize] = Some(socket),
+                Ok(channel) => self.channels[c as usize] = Some(channel),
                 Err(why) => self.worker.refused(c, why),
             }
         }
     }
 
     fn finish_connecting(&mut self, c: u32) {
-        let Some(socket) = &self.sockets[c as usize] else { return };
+        let Some(channel) = &mut self.channels[c as usize] else { return };
+        let reached = match net::take_error(&channel.socket) {
+            Ok(None) => channel.shake_hands(),
+            Ok(Some(why)) | Err(why) => Err(why),
+        };
         self.worker.now_ns = monotonic_ns();
-        match net::take_error(socket) {
-            Ok(None) => self.worker.opened(c),
-            Ok(Some(why)) | Err(why) => {
-                self.sockets[c as usize] = None;
+        match reached {
+            Ok(true) => self.worker.opened(c),
+            Ok(false) => return,
+            Err(why) => {
+                self.channels[c as usize] = None;
                 self.worker.refused(c, why);
             }
         }
@@ -184,7 +204,7 @@ impl EpollEngine {
     /// Closes connection `c`, which the session has given up, and sees that it is opened again.
     #[cold]
     fn reopen(&mut self, c: u32) {
-        if let Some(socket) = self.sockets[c as usize].take()
+        if let Some(Channel { socket, .. }) = self.channels[c as usize].take()
             && self.worker.resets_on_close()
         {
             // Worth a port, not an error.
@@ -196,8 +216,8 @@ impl EpollEngine {
 
     #[cold]
     fn keep_house(&mut self) {
-        let sockets = &mut self.sockets;
-        self.worker.keep_house(|c| sockets[c as usize] = None);
+        let channels = &mut self.channels;
+        self.worker.keep_house(|c| channels[c as usize] = None);
         self.open_waiting();
     }
 }

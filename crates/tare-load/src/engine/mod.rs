@@ -1,6 +1,7 @@
 //! What moves the bytes of one generator thread: each engine owns sockets and buffers and drives one
 //! [`Worker`](crate::worker::Worker), which decides everything else.
 
+mod channel;
 mod epoll;
 
 use crate::spec::EngineChoice;
