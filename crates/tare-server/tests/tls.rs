@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{Running, config, get, last_get, start, start_builtin, until};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
-use tare_server::{Config, Server, ServerError, Timeouts, Tls};
+use tare_server::{BackendChoice, Config, Server, ServerError, Timeouts, Tls};
 use tempfile::TempDir;
 
 type Stream = StreamOwned<ClientConnection, TcpStream>;
@@ -60,7 +60,13 @@ impl Pair {
 #[test]
 fn requests_are_answered_as_in_the_clear() {
     let pair = pair();
-    let (sealed, clear) = (start_builtin(pair.config()), start_builtin(config()));
+    for backend in [BackendChoice::Epoll, BackendChoice::IoUring] {
+        let sealed = start_builtin(Config { backend, ..pair.config() });
+        check_answers(&pair, &sealed, &start_builtin(config()));
+    }
+}
+
+fn check_answers(pair: &Pair, sealed: &Running, clear: &Running) {
     for (path, version) in [
         ("/plaintext", &rustls::version::TLS13),
         ("/json", &rustls::version::TLS12),
@@ -70,7 +76,7 @@ fn requests_are_answered_as_in_the_clear() {
         ("/nothing", &rustls::version::TLS13),
     ] {
         let request = format!("{}{}", get(path), last_get(path));
-        let mut stream = pair.connect(&sealed, version);
+        let mut stream = pair.connect(sealed, version);
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
