@@ -13,6 +13,8 @@ pub struct Generator {
     pub version: &'static [&'static str],
     /// Its arguments; the script is a file with wrk's pipelining.
     pub arguments: fn(load: &Load, url: &str, script: &str) -> Vec<String>,
+    /// Whether it takes a connection for closed unless the answer says that it is not.
+    pub wants_keep_alive: bool,
     /// Answered requests in what it printed.
     pub requests: fn(&str) -> Option<f64>,
 }
@@ -23,6 +25,15 @@ pub const GENERATORS: &[Generator] = &[
         program: "tare",
         version: &["--version"],
         arguments: |load, url, _| tare(load, url, &[]),
+        wants_keep_alive: false,
+        requests: |text| json_number(text, "/requests/count"),
+    },
+    Generator {
+        name: "tare epoll",
+        program: "tare",
+        version: &["--version"],
+        arguments: |load, url, _| tare(load, url, &["--engine", "epoll"]),
+        wants_keep_alive: false,
         requests: |text| json_number(text, "/requests/count"),
     },
     Generator {
@@ -30,6 +41,7 @@ pub const GENERATORS: &[Generator] = &[
         program: "wrk",
         version: &["-v"],
         arguments: wrk,
+        wants_keep_alive: false,
         requests: |text| word_before(text, " requests in "),
     },
     Generator {
@@ -40,6 +52,7 @@ pub const GENERATORS: &[Generator] = &[
         arguments: |load, url, _| {
             words(&format!("-q -k -t {SECONDS} -n 1000000 -c {} {url}", load.connections))
         },
+        wants_keep_alive: true,
         requests: |text| word_after(text, "Complete requests:"),
     },
     Generator {
@@ -49,6 +62,7 @@ pub const GENERATORS: &[Generator] = &[
         arguments: |load, url, _| {
             words(&format!("--h1 -t 1 -D {SECONDS} -c {} -m {} {url}", load.connections, load.depth))
         },
+        wants_keep_alive: false,
         requests: |text| word_before(text, " succeeded,"),
     },
     Generator {
@@ -58,6 +72,7 @@ pub const GENERATORS: &[Generator] = &[
         arguments: |load, url, _| {
             words(&format!("-c {} -d {SECONDS}s -o json -p result {url}", load.connections))
         },
+        wants_keep_alive: false,
         requests: |text| json_number(text, "/result/req2xx"),
     },
     Generator {
@@ -67,6 +82,7 @@ pub const GENERATORS: &[Generator] = &[
         arguments: |load, url, _| {
             words(&format!("--no-tui --output-format json -z {SECONDS}s -c {} {url}", load.connections))
         },
+        wants_keep_alive: false,
         requests: |text| json_number(text, "/statusCodeDistribution/200"),
     },
 ];
@@ -78,9 +94,6 @@ fn words(line: &str) -> Vec<String> {
 fn tare(load: &Load, url: &str, more: &[&str]) -> Vec<String> {
     let mut line =
         words(&format!("load --json -q -t 1 -c {} -d {SECONDS} --pipeline {}", load.connections, load.depth));
-    if load.tls {
-        line.push("--insecure".to_owned());
-    }
     line.extend(more.iter().map(|word| (*word).to_owned()));
     line.push(url.to_owned());
     line

@@ -44,14 +44,14 @@ const LOADS: &[Load] = &[
         connections: 64,
         depth: 1,
         tls: false,
-        by: &["tare", "wrk", "ab", "h2load", "bombardier", "oha"],
+        by: &["tare", "tare epoll", "wrk", "ab", "h2load", "bombardier", "oha"],
     },
     Load {
         name: "depth 1, 1024 connections",
         connections: 1024,
         depth: 1,
         tls: false,
-        by: &["tare", "wrk", "h2load"],
+        by: &["tare", "tare epoll", "wrk", "h2load"],
     },
     Load {
         name: "depth 16, 64 connections",

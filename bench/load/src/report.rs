@@ -91,5 +91,5 @@ fn ratio(table: &Table, row: &Row) -> Option<Interval> {
 }
 
 fn some_interval(values: Vec<f64>) -> Option<Interval> {
-    (!values.is_empty()).then(|| median_interval(values))
+    (!values.is_empty()).then(|| median_interval(values.into_iter()))
 }

@@ -120,7 +120,7 @@ impl Workshop {
         let generator = GENERATORS.iter().find(|g| g.name == name).ok_or("no such generator")?;
         self.turns = (self.turns + 1) % (PORTS.end - PORTS.start);
         let port = PORTS.start + self.turns;
-        let server = self.serve(load, port)?;
+        let server = self.serve(load, port, generator.wants_keep_alive)?;
         let scheme = if load.tls { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{port}/plaintext");
         let mut command = Command::new(self.program(generator.program)?);
@@ -136,7 +136,7 @@ impl Workshop {
         Ok(Turn { requests, cpu_s: cpu_s(&ended), wall_s, server_cpu_s: cpu_s(&server) })
     }
 
-    fn serve(&self, load: &Load, port: u16) -> Result<Server, String> {
+    fn serve(&self, load: &Load, port: u16, keep_alive: bool) -> Result<Server, String> {
         let mut command;
         if load.tls {
             command = Command::new(self.program("nginx")?);
@@ -144,6 +144,9 @@ impl Workshop {
         } else {
             command = Command::new(&self.floor);
             command.arg(port.to_string());
+            if keep_alive {
+                command.arg("keep-alive");
+            }
         }
         let child = start(&mut command, SERVER_CPU)?;
         let server = Server(Some(child));

@@ -47,6 +47,9 @@ fn answers() -> Vec<u8> {
     write::start(&mut one, &write::Stamp::new(wall_s()), Status::OK);
     write::static_field(&mut one, "Content-Type", "text/plain");
     write::content_length(&mut one, 13);
+    if says_keep_alive() {
+        write::static_field(&mut one, "Connection", "keep-alive");
+    }
     one.extend_from_slice(b"\r\nHello, World!");
     one.repeat(ANSWERS_MAX)
 }
@@ -54,4 +57,9 @@ fn answers() -> Vec<u8> {
 /// The port that every server of this bench is given as its argument.
 pub fn port() -> u16 {
     std::env::args().nth(1).and_then(|p| p.parse().ok()).expect("usage: NAME PORT")
+}
+
+/// With this word after the port the answer says that the connection stays open, which ab waits for.
+fn says_keep_alive() -> bool {
+    std::env::args().nth(2).is_some_and(|word| word == "keep-alive")
 }
