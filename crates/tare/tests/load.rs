@@ -177,6 +177,49 @@ fn an_open_loop_sees_a_stall_and_a_closed_one_says_that_it_cannot() {
 }
 
 #[test]
+fn what_is_asked_and_what_must_be_answered() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let tare = Tare::new();
+    let url = server.url("/plaintext");
+    let (result, code) = tare.json(&[
+        "load",
+        "-q",
+        "--json",
+        "-n400",
+        "-t1",
+        "-c4",
+        "--mix",
+        "3:/plaintext",
+        "--mix",
+        "1:/status/404",
+        "--expect-status",
+        "200,404",
+        &url,
+    ]);
+    assert_eq!(code, 0, "{result:#}");
+    let share = number(&result, "/statuses/4xx") / number(&result, "/requests/count");
+    assert!((share - 0.25).abs() < 0.02, "{result:#}");
+    let template = server.url("/bytes/{{random:5-5}}");
+    let (result, code) = tare.json(&[
+        "load",
+        "-q",
+        "--json",
+        "-n200",
+        "-t1",
+        "-c2",
+        "--template",
+        "--expect-length",
+        "5",
+        &template,
+    ]);
+    assert_eq!((code, number(&result, "/requests/errors/unexpected")), (0, 0.0), "{result:#}");
+    let (result, code) =
+        tare.json(&["load", "-q", "--json", "-n200", "-t1", "-c2", "--expect-body", "Goodbye", &url]);
+    assert_eq!((code, number(&result, "/requests/errors/unexpected")), (4, 200.0), "{result:#}");
+}
+
+#[test]
 fn an_interrupted_run_prints_what_there_is() {
     let _alone = alone();
     let server = Server::embedded();

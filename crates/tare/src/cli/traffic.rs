@@ -5,9 +5,10 @@ use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_load::Capture;
 
 /// Every argument here, for those that exclude them all: somebody else's generator, a program.
-pub const ALL: [&str; 17] = [
+pub const ALL: [&str; 26] = [
     "connections",
     "threads",
     "rate",
@@ -25,6 +26,15 @@ pub const ALL: [&str; 17] = [
     "headers",
     "body",
     "body_file",
+    "mix",
+    "request_file",
+    "template",
+    "csv",
+    "capture",
+    "expect_status",
+    "expect_header",
+    "expect_length",
+    "expect_body",
 ];
 
 /// What is sent, how and from where.
@@ -102,6 +112,33 @@ pub struct MessageArgs {
     /// Send this file as the body.
     #[arg(long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
+    /// Ask for this path with this weight instead of the URL's own; give it several times: 9:/ 1:/cart.
+    #[arg(long, value_name = "WEIGHT:PATH", value_parser = values::weighted_path, conflicts_with = "request_file")]
+    pub mix: Vec<values::WeightedPath>,
+    /// A file of requests, one a line: 'METHOD PATH', or JSON with path, method, headers, body; begun again at its end.
+    #[arg(long, value_name = "FILE")]
+    pub request_file: Option<PathBuf>,
+    /// Replace {{counter}}, {{random:1-9}}, {{hex:8}}, {{csv:COLUMN}} and {{capture:NAME}} anew in each request.
+    #[arg(long)]
+    pub template: bool,
+    /// The rows of {{csv:COLUMN}}; its first line names the columns.
+    #[arg(long, value_name = "FILE", requires = "template")]
+    pub csv: Option<PathBuf>,
+    /// Keep a value of each answer for {{capture:NAME}}: NAME=header:HEADER, or NAME=body:AFTER..BEFORE.
+    #[arg(long, value_name = "NAME=FROM", requires = "template", value_parser = values::capture)]
+    pub capture: Vec<Capture>,
+    /// Any other status is an error.
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..=999))]
+    pub expect_status: Vec<u16>,
+    /// An answer without this header, or without this text in it, is an error: 'Name: text'.
+    #[arg(long, value_name = "HEADER")]
+    pub expect_header: Vec<String>,
+    /// An answer of another length is an error.
+    #[arg(long, value_name = "BYTES")]
+    pub expect_length: Option<u64>,
+    /// An answer whose first 64 KiB do not contain this is an error.
+    #[arg(long, value_name = "TEXT")]
+    pub expect_body: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Values that arguments take: durations, CPU lists, rates.
 
 use std::time::Duration;
-use tare_load::Stage;
+use tare_load::{Capture, CaptureFrom, Stage};
 use tare_server::BackendChoice;
 use tare_server::architecture::{self, ARCHITECTURES, Architecture};
 
@@ -104,6 +104,37 @@ fn stage(text: &str) -> Result<Stage, String> {
     Ok(Stage { from_hz: rate(from)?, to_hz: rate(to)?, for_ns })
 }
 
+/// A path among several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WeightedPath {
+    /// How often, among the others' weights.
+    pub weight: u32,
+    /// With its query.
+    pub path: String,
+}
+
+/// Parses `9:/cart?x=1`.
+pub fn weighted_path(text: &str) -> Result<WeightedPath, String> {
+    let bad = || format!("'{text}' is not a weight and a path; write it as 9:/cart");
+    let (weight, path) = text.split_once(':').filter(|(_, path)| path.starts_with('/')).ok_or_else(bad)?;
+    Ok(WeightedPath { weight: weight.trim().parse().map_err(|_| bad())?, path: path.to_owned() })
+}
+
+/// Parses `token=header:X-Token`, `id=body:"id":".."`.
+pub fn capture(text: &str) -> Result<Capture, String> {
+    let bad = || format!("'{text}' is no capture; write it as NAME=header:HEADER or NAME=body:AFTER..BEFORE");
+    let (name, from) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(bad)?;
+    let from = match from.split_once(':').ok_or_else(bad)? {
+        ("header", header) if !header.is_empty() => CaptureFrom::Header(header.to_owned()),
+        ("body", between) => {
+            let (after, before) = between.split_once("..").ok_or_else(bad)?;
+            CaptureFrom::Body { after: after.to_owned(), before: before.to_owned() }
+        }
+        _ => return Err(bad()),
+    };
+    Ok(Capture { name: name.to_owned(), from })
+}
+
 /// Parses a clock: `2.8GHz`, `2800MHz`, `2.8G`, or hertz.
 pub fn clock_hz(text: &str) -> Result<f64, String> {
     scaled(text.trim_end_matches("Hz").trim_end_matches("hz"), "2.8GHz", 1e11)
@@ -158,6 +189,17 @@ mod tests {
     }
 
     #[test]
+    fn reads_paths_and_captures() {
+        assert_eq!(weighted_path("9:/a?b:c").unwrap(), WeightedPath { weight: 9, path: "/a?b:c".to_owned() });
+        let from = CaptureFrom::Body { after: "id=".to_owned(), before: ";".to_owned() };
+        assert_eq!(capture("x=body:id=..;").unwrap(), Capture { name: "x".to_owned(), from });
+        assert!(["", "/a", "x:/a", "1:a", "-1:/"].iter().all(|bad| weighted_path(bad).is_err()));
+        assert!(
+            ["", "x", "=header:y", "x=header:", "x=body:y", "x=z:y"].iter().all(|bad| capture(bad).is_err())
+        );
+    }
+
+    #[test]
     fn reads_stages() {
         let read = stages("1k:5s,0-2.5k:500ms").unwrap().0;
         assert_eq!(read[0], Stage { from_hz: 1e3, to_hz: 1e3, for_ns: 5_000_000_000 });
@@ -172,7 +214,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(text in "\\PC*") {
-            let _ = (stages(&text), cpu_list(&text), duration(&text), rate_hz(&text), clock_hz(&text));
+            let _ = (stages(&text), weighted_path(&text), capture(&text), cpu_list(&text), duration(&text), rate_hz(&text), clock_hz(&text));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The load that was asked for: arguments to the generator's own words.
 
 use crate::cli::traffic::{Engine, TrafficArgs};
+use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use std::path::Path;
-use tare_load::{EngineChoice, Gaps, LoadSpec, Pacing, Target};
+use tare_load::{EngineChoice, Expect, Gaps, LoadSpec, Pacing, Target, WeightedUrl};
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
@@ -15,6 +16,17 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         (None, None) => Vec::new(),
     };
     Ok(LoadSpec {
+        urls: mix(&target, &message.mix)?,
+        request_file: message.request_file.clone(),
+        templates: message.template,
+        csv_file: message.csv.clone(),
+        captures: message.capture.clone(),
+        expect: Expect {
+            statuses: message.expect_status.clone(),
+            headers: headers(&message.expect_header)?,
+            body_bytes: message.expect_length,
+            body_contains: message.expect_body.clone(),
+        },
         method: message.method.to_ascii_uppercase(),
         headers: headers(&message.headers)?,
         body,
@@ -51,6 +63,17 @@ fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
         }
         (None, None, None) => Pacing::Closed,
     })
+}
+
+/// The paths of a mix, all at the target's place.
+fn mix(target: &Target, paths: &[WeightedPath]) -> Result<Vec<WeightedUrl>, Failure> {
+    let url = target.to_string();
+    let place = url.strip_suffix(target.path()).unwrap_or(&url);
+    let weighted = |path: &WeightedPath| {
+        let target = Target::parse(&format!("{place}{}", path.path)).map_err(Failure::usage)?;
+        Ok(WeightedUrl { target, weight: path.weight })
+    };
+    paths.iter().map(weighted).collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
