@@ -96,7 +96,9 @@ impl<B: Backend> EventLoop<B> {
             self.watch()?;
             self.backend.wait(self.patience())?;
             self.read_clocks();
+            let mut quiet = true;
             while let Some(happening) = self.backend.next(&mut self.peers, &mut self.engine) {
+                quiet = false;
                 self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
                 match happening {
                     Happening::Ready(place) => self.drive(place),
@@ -117,7 +119,9 @@ impl<B: Backend> EventLoop<B> {
                 }
             }
             self.go_on();
-            if self.now_ns >= self.next_tick_ns {
+            // At the end nobody is late before all is read that has arrived: a slow handler may have kept it waiting
+            // for longer than those at rest are given.
+            if self.now_ns >= self.next_tick_ns && (quiet || !self.engine.draining) {
                 self.tick();
             }
             if self.stop.is_stopping() && self.drain() {
@@ -441,6 +445,8 @@ impl<B: Backend> EventLoop<B> {
     fn drain(&mut self) -> bool {
         if !self.engine.draining {
             self.engine.draining = true;
+            // The turn may have been a long one; what is at rest gets its time from now on.
+            self.now_ns = monotonic_ns();
             self.drain_until_ns = self.now_ns.saturating_add(self.config.timeouts.drain.as_nanos() as u64);
         }
         if self.intake.is_some() && self.accept_paused_until_ns.is_none() {
