@@ -12,50 +12,50 @@ const HEAD_BYTES_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Memo {
     bytes: Vec<u8>,
+    path: String,
+    query: String,
     reading: Option<Reading>,
 }
 
-/// A head as positions in its bytes.
+/// What a head says beside its texts.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     method: Method,
     version: Version,
     persistent: bool,
-    path_end: usize,
-    query_end: Option<usize>,
+    has_query: bool,
     lines_at: usize,
 }
 
 impl Memo {
-    /// The head at the start of `input`, if it is the one remembered.
+    /// The head at the start of `input`, if it is the one remembered; borrowed from the memory, not from `input`.
     #[inline]
-    pub fn recall<'b>(&self, input: &'b [u8]) -> Option<Head<'b>> {
-        let reading = self.reading.as_ref()?;
-        let bytes = input.get(..self.bytes.len())?;
-        if bytes != self.bytes {
-            return None;
-        }
-        let path_at = reading.method.name().len() + 1;
-        let text = |from: usize, to: usize| std::str::from_utf8(&bytes[from..to]).ok();
-        let query = match reading.query_end {
-            Some(end) => Some(text(reading.path_end + 1, end)?),
-            None => None,
-        };
+    pub fn recall<'m>(&'m self, input: &[u8]) -> Option<Head<'m>> {
+        let reading = self.reading.as_ref().filter(|_| self.begins(input))?;
         Some(Head {
             method: reading.method,
-            target: Target { path: text(path_at, reading.path_end)?, query, authority: None },
+            target: Target {
+                path: &self.path,
+                query: reading.has_query.then_some(self.query.as_str()),
+                authority: None,
+            },
             version: reading.version,
             framing: Framing::None,
             persistent: reading.persistent,
             expect_continue: false,
-            len: bytes.len(),
-            lines: &bytes[reading.lines_at..],
+            len: self.bytes.len(),
+            lines: &self.bytes[reading.lines_at..],
         })
+    }
+
+    /// Whether `input` begins with the bytes that are remembered.
+    #[inline]
+    pub fn begins(&self, input: &[u8]) -> bool {
+        input.starts_with(&self.bytes)
     }
 
     /// Remembers a head that was read from the start of `input`, if it is a plain one.
     pub fn learn(&mut self, head: &Head<'_>, input: &[u8]) {
-        let path_at = head.method.name().len() + 1;
         let plain = head.framing == Framing::None
             && !head.expect_continue
             && head.target.authority.is_none()
@@ -66,13 +66,15 @@ impl Memo {
         }
         self.bytes.clear();
         self.bytes.extend_from_slice(&input[..head.len]);
-        let path_end = path_at + head.target.path.len();
+        self.path.clear();
+        self.path.push_str(head.target.path);
+        self.query.clear();
+        self.query.push_str(head.target.query.unwrap_or_default());
         self.reading = Some(Reading {
             method: head.method,
             version: head.version,
             persistent: head.persistent,
-            path_end,
-            query_end: head.target.query.map(|q| path_end + 1 + q.len()),
+            has_query: head.target.query.is_some(),
             lines_at: head.len - head.lines.len(),
         });
     }

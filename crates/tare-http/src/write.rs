@@ -76,6 +76,17 @@ pub fn content_length(out: &mut Vec<u8>, bytes: u64) {
 /// A decimal number.
 #[inline]
 pub fn number(out: &mut Vec<u8>, value: u64) {
+    // Lengths of small bodies.
+    if value < 10 {
+        return out.push(b'0' + value as u8);
+    }
+    if value < 100 {
+        return out.extend_from_slice(&[b'0' + (value / 10) as u8, b'0' + (value % 10) as u8]);
+    }
+    long_number(out, value);
+}
+
+fn long_number(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value;

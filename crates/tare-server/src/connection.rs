@@ -30,7 +30,8 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub struct Engine {
     routes: Arc<Routes>,
     limits: Limits,
-    memo: Memo,
+    /// Taken out while what it remembers is answered.
+    memo: Option<Box<Memo>>,
     pub(crate) stamp: Stamp,
     pub(crate) pool: Pool,
     pub(crate) counts: Counts,
@@ -47,7 +48,7 @@ impl Engine {
         Engine {
             routes,
             limits,
-            memo: Memo::default(),
+            memo: Some(Box::default()),
             stamp: Stamp::new(unix_s),
             pool: Pool::default(),
             counts: Counts::default(),
@@ -215,7 +216,7 @@ impl Connection {
         let mut at = 0;
         self.held_back = false;
         while at < input.len() {
-            if !matches!(self.tail, Tail::None) || self.rest.is_some() || out.len() >= OUT_BYTES_MAX {
+            if self.must_send_first(out) {
                 self.held_back = true;
                 break;
             }
@@ -231,13 +232,38 @@ impl Connection {
         at
     }
 
+    /// Answers requests for as long as they are the one that is remembered; how much of the input that was.
+    #[inline]
+    fn answer_remembered(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> usize {
+        let Some(memo) = engine.memo.take() else { return 0 };
+        let mut used = 0;
+        if let Some(head) = memo.recall(input) {
+            self.searched = 0;
+            loop {
+                self.answer(&head, b"", out, engine);
+                used += head.len;
+                let goes_on = matches!(self.phase, Phase::Head) && !self.must_send_first(out);
+                if !goes_on || !memo.begins(&input[used..]) {
+                    break;
+                }
+            }
+        }
+        engine.memo = Some(memo);
+        used
+    }
+
+    /// Whether what was written has to be sent before more is.
+    #[inline]
+    fn must_send_first(&self, out: &[u8]) -> bool {
+        !matches!(self.tail, Tail::None) || self.rest.is_some() || out.len() >= OUT_BYTES_MAX
+    }
+
     /// One request, or the head of one whose body is still coming; `None` when the head is not complete.
     #[inline]
     fn read_head(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> Option<usize> {
-        if let Some(head) = engine.memo.recall(input) {
-            self.searched = 0;
-            self.answer(&head, b"", out, engine);
-            return Some(head.len);
+        let used = self.answer_remembered(input, out, engine);
+        if used > 0 {
+            return Some(used);
         }
         // A head that comes in pieces is parsed again only when it may be complete: else a peer that sends
         // single bytes would make this quadratic.
@@ -256,7 +282,7 @@ impl Connection {
             Ok(Some(head)) => {
                 self.searched = 0;
                 if head.framing == Framing::None {
-                    engine.memo.learn(&head, input);
+                    engine.memo.get_or_insert_default().learn(&head, input);
                     self.answer(&head, b"", out, engine);
                     return Some(head.len);
                 }
