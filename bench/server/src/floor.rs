@@ -35,9 +35,9 @@ impl Floor {
     pub fn answer(&mut self, received: &[u8]) -> &[u8] {
         if self.request_bytes == 0 {
             let end = received.windows(4).position(|w| w == b"\r\n\r\n");
-            self.request_bytes = end.map_or(received.len(), |at| at + 4);
+            self.request_bytes = end.map_or(0, |at| at + 4);
         }
-        let count = (received.len() / self.request_bytes).min(ANSWERS_MAX);
+        let count = received.len().checked_div(self.request_bytes).unwrap_or(0).min(ANSWERS_MAX);
         &self.block[..count * self.one]
     }
 }

@@ -171,7 +171,8 @@ impl Running {
         let ask = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            write!(stream, "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port)?;
+            let request = format!("GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port);
+            stream.write_all(request.as_bytes())?;
             let mut answer = Vec::new();
             while !answer.ends_with(b"Hello, World!") {
                 let mut piece = [0; 1024];
