@@ -40,6 +40,7 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
         statuses: detail.map(statuses).unwrap_or_default(),
         in_flight: counted(&sample.in_flight),
         scheduled: sample.scheduled,
+        capacity: run.capacity.clone(),
         latency_ns: sample.latency.value().map(summary_of).unwrap_or_default(),
         first_byte_ns: detail.map(|detail| summary_of(&detail.first_byte)).unwrap_or_default(),
         connect_ns: detail.map(|detail| summary_of(&detail.connect)).unwrap_or_default(),

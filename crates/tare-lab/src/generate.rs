@@ -4,8 +4,8 @@ use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tare_load::{Generator, LoadError, LoadSpec, Pacing};
-use tare_record::load::{AskedLoad, LoadRun};
+use tare_load::{CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, RATE_HZ_MAX};
+use tare_record::load::{AskedLoad, Capacity, LoadRun};
 
 /// How often the live rate is shown and the interrupt flag looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -46,8 +46,61 @@ pub fn load(
     let end = warmed_up.and_then(|()| watch.wait(length.whole, "load"));
     let sample = generator.cut();
     generator.stop().map_err(load_failed)?;
-    let run = LoadRun { url: spec.target.to_string(), asked: asked(spec), started_unix_s, begin_ns, sample };
+    let run = LoadRun {
+        url: spec.target.to_string(),
+        asked: asked(spec),
+        started_unix_s,
+        begin_ns,
+        sample,
+        capacity: None,
+    };
     Ok((run, end))
+}
+
+/// Of a search's whole time, one run at one rate takes this part, within bounds.
+const RUNS_OF_A_SEARCH: u32 = 12;
+const RUN_MIN: Duration = Duration::from_millis(500);
+const RUN_MAX: Duration = Duration::from_secs(5);
+/// How well a capacity is to be known.
+const PRECISION: f64 = 0.02;
+
+/// Looks for the highest rate that holds an objective, whose words are `words`, within `whole`: a closed loop tells where to
+/// begin, then open loops. Gives the run at the highest rate that held; where none did, the last one.
+///
+/// # Errors
+/// As [`load`].
+pub fn find(
+    spec: &LoadSpec,
+    (objective, words): (Objective, &str),
+    whole: Duration,
+    interrupt: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<(LoadRun, Result<(), LabError>), LabError> {
+    let step = (whole / RUNS_OF_A_SEARCH).clamp(RUN_MIN, RUN_MAX);
+    let length = Length { warmup: step / 5, whole: step };
+    let begun = Instant::now();
+    let (mut best, mut end) = load(spec, length, interrupt, progress)?;
+    let answers = best.sample.requests.value().copied().unwrap_or(0) as f64;
+    let begin_hz = 0.5 * answers * 1e9 / best.sample.elapsed_ns.max(1) as f64;
+    let mut search = CapacitySearch::new(1.0, RATE_HZ_MAX, begin_hz, PRECISION);
+    while end.is_ok()
+        && begun.elapsed() + step <= whole
+        && let Some(rate_hz) = search.next_hz()
+    {
+        let at = LoadSpec { pacing: Pacing::Open { rate_hz, gaps: Gaps::Fixed }, ..spec.clone() };
+        let run;
+        (run, end) = load(&at, length, interrupt, progress)?;
+        let judged = objective.held_by(&run.sample);
+        let said = judged.map_or_else(|missed| missed.to_string(), |()| "held".to_owned());
+        progress.show(Event::Step(format!("{rate_hz:.0} req/s: {said}")));
+        search.tell(rate_hz, judged.is_ok());
+        if search.held_hz().is_none_or(|held| judged.is_ok() && held <= rate_hz) {
+            best = run;
+        }
+    }
+    let (held_hz, missed_hz) = (search.held_hz(), search.missed_hz());
+    best.capacity = Some(Capacity { objective: words.to_owned(), held_hz, missed_hz });
+    Ok((best, end))
 }
 
 fn asked(spec: &LoadSpec) -> AskedLoad {

@@ -18,6 +18,19 @@ pub struct LoadRun {
     pub begin_ns: u64,
     /// What was counted.
     pub sample: HttpSample,
+    /// What a search for a capacity found; this run is then the one at the highest rate that held.
+    pub capacity: Option<Capacity>,
+}
+
+/// The highest rate that held an objective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// The objective as given, `p99<5ms`.
+    pub objective: String,
+    /// The highest rate that held; `None`: not one did.
+    pub held_hz: Option<f64>,
+    /// The lowest rate that missed it twice; `None`: none was tried.
+    pub missed_hz: Option<f64>,
 }
 
 /// A load as it was asked for.
@@ -71,6 +84,9 @@ pub struct LoadOutcome {
     pub in_flight: Option<u64>,
     /// Open loop: requests that fell due.
     pub scheduled: Option<u64>,
+    /// What a search for a capacity found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
     /// From (intended) send to the last byte of the answer.
     pub latency_ns: LatencySummary,
     /// From (intended) send to the first byte of the answer.

@@ -193,6 +193,11 @@ fn totals(outcome: &LoadOutcome) -> Block {
     if let Some(scheduled) = outcome.scheduled {
         pairs.push(("Schedule".to_owned(), format!("{} requests fell due", count(scheduled as f64))));
     }
+    if let Some(capacity) = &outcome.capacity {
+        let rate = |rate: Option<f64>| rate.map_or_else(none, |rate| format!("{rate:.0} req/s"));
+        let (held, missed) = (rate(capacity.held_hz), rate(capacity.missed_hz));
+        pairs.push(("Capacity".to_owned(), format!("{held} held {}, {missed} did not", capacity.objective)));
+    }
     Block::Pairs(pairs)
 }
 

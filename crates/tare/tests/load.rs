@@ -220,6 +220,19 @@ fn what_is_asked_and_what_must_be_answered() {
 }
 
 #[test]
+fn a_capacity_is_found_between_a_rate_that_held_and_one_that_did_not() {
+    let _alone = alone();
+    let server = Server::embedded();
+    // One thread that sleeps 2 ms for each answer: never more than 500 a second.
+    let url = server.url("/sleep?us=2000");
+    let (result, _) =
+        Tare::new().json(&["load", "-q", "--json", "-t1", "-c8", "-d8s", "--find", "p90<100ms", &url]);
+    let held = number(&result, "/capacity/held_hz");
+    assert!(held > 50.0 && held < 520.0, "{:#}", result["capacity"]);
+    assert_eq!(result["capacity"]["objective"], "p90<100ms");
+}
+
+#[test]
 fn an_interrupted_run_prints_what_there_is() {
     let _alone = alone();
     let server = Server::embedded();

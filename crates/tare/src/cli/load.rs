@@ -12,7 +12,8 @@ use std::time::Duration;
   tare load -t1 -c64 -d10s --latency http://127.0.0.1:8080/    as fast as the server answers (closed loop)
   tare load -R 5000 -d10s http://127.0.0.1:8080/               5,000 a second, latency from when each was due
   tare load -c1 --busy-poll http://127.0.0.1:8080/             one request at a time, no wake-up in its latency
-  tare load --steps 1k-20k:30s http://127.0.0.1:8080/          a ramp")]
+  tare load --steps 1k-20k:30s http://127.0.0.1:8080/          a ramp
+  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective")]
 pub struct LoadArgs {
     /// Where the load goes.
     #[arg(value_name = "URL")]
@@ -26,6 +27,10 @@ pub struct LoadArgs {
     /// Stop after this many requests, at the latest after the run's length.
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
+    /// Look for the highest rate that holds this, as p99<5ms.
+    #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "steps", "think", "requests"])]
+    pub find: Option<values::Objective>,
+
     #[command(flatten)]
     pub traffic: TrafficArgs,
     /// Hold the generator on these CPUs, one thread each in turn.

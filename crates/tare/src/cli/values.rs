@@ -135,6 +135,33 @@ pub fn capture(text: &str) -> Result<Capture, String> {
     Ok(Capture { name: name.to_owned(), from })
 }
 
+/// What a capacity must hold: a quantile of the latencies below a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objective {
+    /// 0..1.
+    pub quantile: f64,
+    /// Highest latency allowed there.
+    pub latency: Duration,
+    /// As given.
+    pub text: String,
+}
+
+/// Parses `p99<5ms`, `p99.9<20ms`.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    let bad = || format!("'{text}' is not an objective; write it as p99<5ms");
+    let (percentile, latency) =
+        text.strip_prefix('p').and_then(|rest| rest.split_once('<')).ok_or_else(bad)?;
+    let quantile = percentile.trim().parse::<f64>().map_err(|_| bad())? / 100.0;
+    if !(0.0..1.0).contains(&quantile) || quantile == 0.0 {
+        return Err(bad());
+    }
+    Ok(Objective {
+        quantile,
+        latency: positive_duration(latency.trim().trim_start_matches('='))?,
+        text: text.to_owned(),
+    })
+}
+
 /// Parses a clock: `2.8GHz`, `2800MHz`, `2.8G`, or hertz.
 pub fn clock_hz(text: &str) -> Result<f64, String> {
     scaled(text.trim_end_matches("Hz").trim_end_matches("hz"), "2.8GHz", 1e11)
@@ -200,6 +227,14 @@ mod tests {
     }
 
     #[test]
+    fn reads_objectives() {
+        let held = objective("p99.9<5ms").unwrap();
+        assert!((held.quantile - 0.999).abs() < 1e-12 && held.latency == Duration::from_millis(5));
+        let bad = ["", "99<5ms", "p99", "p100<1s", "p0<1s", "pnan<1s", "p99<0"];
+        assert!(bad.iter().all(|bad| objective(bad).is_err()));
+    }
+
+    #[test]
     fn reads_stages() {
         let read = stages("1k:5s,0-2.5k:500ms").unwrap().0;
         assert_eq!(read[0], Stage { from_hz: 1e3, to_hz: 1e3, for_ns: 5_000_000_000 });
@@ -214,7 +249,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(text in "\\PC*") {
-            let _ = (stages(&text), weighted_path(&text), capture(&text), cpu_list(&text), duration(&text), rate_hz(&text), clock_hz(&text));
+            let _ = (stages(&text), objective(&text), weighted_path(&text), capture(&text), cpu_list(&text), duration(&text), rate_hz(&text), clock_hz(&text));
         }
     }
 }

@@ -8,12 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_lab::generate::{self, Length};
-use tare_load::{LoadSpec, Pacing, Target};
+use tare_load::{LoadSpec, Objective, Pacing, Target};
 use tare_record::load::{LoadOutcome, LoadRun};
 use tare_report::Style;
 
 /// Length of a run unless told otherwise.
 const LENGTH: Duration = Duration::from_secs(10);
+
+/// What a rate must answer of its schedule, and without errors, besides holding its latency.
+const SHARE_MIN: f64 = 0.99;
 
 /// Makes load, prints what came back.
 pub fn load(args: &LoadArgs, style: Style) -> Ended {
@@ -27,7 +30,14 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
     let length = length(args, &spec)?;
     let interrupt = super::interrupt_flag()?;
     let mut progress = progress::display(args.quiet);
-    let (run, end) = generate::load(&spec, length, &interrupt, progress.as_mut())?;
+    let (run, end) = match &args.find {
+        Some(goal) => {
+            let latency_ns_max = u64::try_from(goal.latency.as_nanos()).unwrap_or(u64::MAX);
+            let objective = Objective { quantile: goal.quantile, latency_ns_max, share_min: SHARE_MIN };
+            generate::find(&spec, (objective, &goal.text), length.whole, &interrupt, progress.as_mut())?
+        }
+        None => generate::load(&spec, length, &interrupt, progress.as_mut())?,
+    };
     drop(progress);
     let outcome = tare_explain::load::explain(&run);
     emit(args, &run, &outcome, style)?;
