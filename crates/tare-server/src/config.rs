@@ -104,7 +104,7 @@ impl Config {
 /// What moves the bytes of connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The one that costs less.
+    /// Epoll, which every kernel has. Where io_uring can be had it costs less (see `bench/server`).
     #[default]
     Auto,
     /// Readiness, and a system call for each receive and each send.
