@@ -8,7 +8,7 @@ use std::time::Duration;
 use tare_load::Capture;
 
 /// Every argument here, for those that exclude them all: somebody else's generator, a program.
-pub const ALL: [&str; 26] = [
+pub const ALL: [&str; 27] = [
     "connections",
     "threads",
     "rate",
@@ -22,6 +22,7 @@ pub const ALL: [&str; 26] = [
     "engine",
     "local_addr",
     "unix",
+    "tls_no_reuse",
     "method",
     "headers",
     "body",
@@ -80,6 +81,9 @@ pub struct TrafficArgs {
     /// Connect to this Unix socket instead of the URL's host and port.
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
+    /// https: a full handshake for each connection, no resumed sessions. Certificates are never verified.
+    #[arg(long)]
+    pub tls_no_reuse: bool,
 
     #[command(flatten)]
     pub message: MessageArgs,

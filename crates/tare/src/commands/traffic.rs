@@ -36,6 +36,7 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         keep_alive: !args.no_keepalive,
         local_addresses: args.local_addr.clone(),
         unix_socket: args.unix.clone(),
+        tls_resume: !args.tls_no_reuse,
         engine: match args.engine {
             Engine::Auto => EngineChoice::Auto,
             Engine::Epoll => EngineChoice::Epoll,
