@@ -146,6 +146,27 @@ fn precompressed_forms_go_to_who_takes_them() {
 }
 
 #[test]
+fn a_precompressed_form_of_any_file_tells_caches_so() {
+    let folder = folder();
+    fs::write(folder.path().join("all.tar"), "plain").unwrap();
+    fs::write(folder.path().join("all.tar.gz"), "gzipped").unwrap();
+    let server = serve(&folder);
+    let reply = ask(server.connect(), "GET", "/all.tar", "Accept-Encoding: gzip\r\n");
+    assert_eq!((reply.body.as_slice(), reply.field("content-encoding")), (&b"gzipped"[..], Some("gzip")));
+    assert_eq!(reply.field("vary"), Some("Accept-Encoding"));
+}
+
+#[test]
+fn a_file_from_the_future_was_modified_no_later_than_now() {
+    let folder = folder();
+    let future = std::time::SystemTime::now() + Duration::from_secs(1_000_000);
+    fs::File::open(folder.path().join("small.txt")).unwrap().set_modified(future).unwrap();
+    let reply = ask(serve(&folder).connect(), "GET", "/small.txt", "");
+    assert!(reply.field("last-modified").is_some());
+    assert_eq!(reply.field("last-modified"), reply.field("date"));
+}
+
+#[test]
 fn a_folder_that_is_none_is_refused() {
     let error = Server::builder().files(std::path::Path::new("/etc/passwd")).err().unwrap();
     assert!(matches!(error, ServerError::Folder { .. }) && error.to_string().contains("hint:"));

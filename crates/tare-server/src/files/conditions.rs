@@ -31,10 +31,11 @@ pub(super) enum Selected {
 }
 
 impl Validators {
-    pub(super) fn new(mtime_unix_s: i64, bytes: u64) -> Validators {
+    pub(super) fn new(mtime_unix_s: i64, bytes: u64, now_unix_s: u64) -> Validators {
         Validators {
             etag: format!("\"{mtime_unix_s:x}-{bytes:x}\""),
-            modified_unix_s: u64::try_from(mtime_unix_s).unwrap_or(0),
+            // RFC 9110, 8.8.2.1: never later than the answer's Date.
+            modified_unix_s: u64::try_from(mtime_unix_s).unwrap_or(0).min(now_unix_s),
             bytes,
         }
     }

@@ -96,7 +96,7 @@ fn to_folder(request: &Request<'_>, responder: Responder<'_>) -> Answer {
 
 fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u8]) -> Answer {
     let bytes = found.metadata.len();
-    let validators = Validators::new(found.metadata.mtime(), bytes);
+    let validators = Validators::new(found.metadata.mtime(), bytes, responder.unix_s());
     let last_modified = write_date(validators.modified_unix_s);
     let (status, mut ranges) = match select(request, &validators, responder.unix_s()) {
         Selected::Whole => (Status::OK, Vec::new()),
@@ -111,7 +111,7 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
     };
     let mut head = responder.status(status).field("Last-Modified", &last_modified);
     head = head.field("ETag", validators.etag.as_bytes());
-    if has_codings(path) {
+    if has_codings(path) || found.coding.is_some() {
         head = head.static_field("Vary", "Accept-Encoding");
     }
     if status == Status::NOT_MODIFIED {
