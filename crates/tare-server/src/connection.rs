@@ -9,7 +9,7 @@ use tare_http::chunked::Decoder;
 use tare_http::limits::Limits;
 use tare_http::memo::Memo;
 use tare_http::refusal::Refusal;
-use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head};
+use tare_http::request::{Framing, Head, Method, higher_minor_version_at, parse_head};
 use tare_http::status::Status;
 use tare_http::write::Stamp;
 
@@ -116,6 +116,8 @@ pub struct Connection {
     from: Option<IpAddr>,
     /// The inbox may hold whole requests, which wait for the output and the tail to be sent.
     held_back: bool,
+    /// A request was answered since somebody last asked.
+    answered: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -190,17 +192,28 @@ impl Connection {
         }
     }
 
+    /// Whether a request was answered since this was last asked.
+    #[inline]
+    pub(crate) fn take_answered(&mut self) -> bool {
+        take(&mut self.answered)
+    }
+
     /// The peer took too long: 408 to a request that had begun; then nothing more is read.
     pub fn time_out(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
-        if matches!(self.waiting(), Waiting::Head | Waiting::Body) {
-            self.answer_error(Status::REQUEST_TIMEOUT, out, engine);
+        let begun = match self.waiting() {
+            Waiting::Head => Some(&self.inbox),
+            Waiting::Body => Some(&self.head),
+            Waiting::Request | Waiting::End => None,
+        };
+        if let Some(is_head) = begun.map(|bytes| asks_head(bytes)) {
+            self.answer_error(Status::REQUEST_TIMEOUT, is_head, out, engine);
         }
         self.phase = Phase::End;
     }
 
     /// Answers 503: the server is full.
     pub fn turn_away(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
-        self.answer_error(Status::SERVICE_UNAVAILABLE, out, engine);
+        self.answer_error(Status::SERVICE_UNAVAILABLE, false, out, engine);
     }
 
     /// Gives the buffers back.
@@ -310,7 +323,7 @@ impl Connection {
                 used
             }
             _ => {
-                self.answer_error(refusal.status(), out, engine);
+                self.answer_error(refusal.status(), asks_head(input), out, engine);
                 Some(input.len())
             }
         }
@@ -321,7 +334,7 @@ impl Connection {
         let after = &input[head.len..];
         if let Framing::Length(bytes) = head.framing {
             if bytes > engine.limits.body_bytes {
-                self.answer_error(Status::CONTENT_TOO_LARGE, out, engine);
+                self.answer_error(Status::CONTENT_TOO_LARGE, head.method == Method::Head, out, engine);
                 return input.len();
             }
             if let Some(body) = usize::try_from(bytes).ok().and_then(|n| after.get(..n)) {
@@ -352,7 +365,8 @@ impl Connection {
             Phase::Chunked(decoder) => match decoder.decode(input, &mut self.body, &engine.limits) {
                 Ok(progress) => (progress.consumed, progress.done),
                 Err(refusal) => {
-                    self.answer_error(refusal.status(), out, engine);
+                    let is_head = asks_head(&self.head);
+                    self.answer_error(refusal.status(), is_head, out, engine);
                     return input.len();
                 }
             },
@@ -370,7 +384,10 @@ impl Connection {
         match parse_head(&head_bytes, &engine.limits) {
             Ok(Some(head)) => self.answer(&head, &body, out, engine),
             // It was complete and good when the body began.
-            Ok(None) | Err(_) => self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine),
+            Ok(None) | Err(_) => {
+                let is_head = asks_head(&head_bytes);
+                self.answer_error(Status::INTERNAL_SERVER_ERROR, is_head, out, engine);
+            }
         }
         engine.pool.give(head_bytes);
         engine.pool.give(body);
@@ -380,6 +397,7 @@ impl Connection {
     fn answer(&mut self, head: &Head<'_>, body: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
         let stays = head.persistent && !engine.draining;
         let start = out.len();
+        self.answered = true;
         let request = Request { head, body, rest: "" };
         let result = catch_unwind(AssertUnwindSafe(|| {
             engine.routes.answer(request, Responder::new(out, &engine.stamp, Manner::of(head, stays)))
@@ -402,7 +420,8 @@ impl Connection {
             Err(_) => {
                 out.truncate(start);
                 engine.counts.panics += 1;
-                self.answer_error(Status::INTERNAL_SERVER_ERROR, out, engine);
+                let is_head = head.method == Method::Head;
+                self.answer_error(Status::INTERNAL_SERVER_ERROR, is_head, out, engine);
             }
         }
     }
@@ -414,15 +433,22 @@ impl Connection {
         }
     }
 
-    /// The last answer of a connection whose next request could not be found.
+    /// The last answer of a connection whose next request could not be found. Also this one has no body where HEAD
+    /// was asked (RFC 9110, 9.3.2).
     #[cold]
-    fn answer_error(&mut self, status: Status, out: &mut Vec<u8>, engine: &mut Engine) {
-        let answer = Responder::new(out, &engine.stamp, Manner::last()).plain(status);
+    fn answer_error(&mut self, status: Status, is_head: bool, out: &mut Vec<u8>, engine: &mut Engine) {
+        let answer = Responder::new(out, &engine.stamp, Manner::last(is_head)).plain(status);
         engine.counts.answered(answer.status);
         let (status, bytes) = (answer.status.code(), answer.body_bytes);
         engine.log(&Line { from: self.from, request: None, status, bytes });
         self.phase = Phase::End;
     }
+}
+
+/// Whether `bytes` begin a HEAD request, however it goes on.
+fn asks_head(bytes: &[u8]) -> bool {
+    let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(bytes.len());
+    bytes[start..].starts_with(b"HEAD ")
 }
 
 /// Whether an empty line ends in `bytes`.

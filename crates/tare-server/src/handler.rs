@@ -95,9 +95,9 @@ impl Manner {
         Manner { head_only: head.method == Method::Head, connection }
     }
 
-    /// The answer to a request that could not be read.
-    pub(crate) fn last() -> Manner {
-        Manner { head_only: false, connection: Some("close") }
+    /// The answer to a request that could not be read, but for whether it is HEAD.
+    pub(crate) fn last(head_only: bool) -> Manner {
+        Manner { head_only, connection: Some("close") }
     }
 }
 
@@ -135,7 +135,7 @@ impl<'o> Responder<'o> {
     pub fn plain(self, status: Status) -> Answer {
         let head = self.status(status);
         match status {
-            _ if status.is_bodiless() => head.empty(),
+            _ if status.is_bodiless() || status == Status::RESET_CONTENT => head.empty(),
             _ => head.content_type("text/plain").body(status.reason().as_bytes()),
         }
     }
@@ -256,12 +256,14 @@ impl HeadWriter<'_> {
     /// Ends the head; whether a body is to follow it.
     #[inline]
     fn end_head(&mut self, bytes: u64) -> bool {
+        // RFC 9110, 15.3.6: a 205 has no content, and says so.
+        let bytes = if self.status == Status::RESET_CONTENT { 0 } else { bytes };
         // RFC 9110, 8.6: no Content-Length in a 204, and in a 304 only the one that a 200 would have.
         if !self.status.is_bodiless() {
             write::content_length(self.out, bytes);
         }
         self.out.extend_from_slice(b"\r\n");
-        !self.head_only && !self.status.is_bodiless()
+        !self.head_only && !self.status.is_bodiless() && self.status != Status::RESET_CONTENT
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) enum Patience {
 
 impl Patience {
     /// What `peer` is waited for now, if its deadline is to be set anew: idle begins anew with each answer, writing
-    /// with each piece taken; the others run from their start.
+    /// with each piece taken; a head and a body run from their start, which is a new one after an answer (a client that
+    /// sends requests without a pause may never be seen between two of them).
     #[inline]
     pub(crate) fn renewed(peer: &mut Peer) -> Option<Patience> {
         let patience = if peer.lingering {
@@ -40,7 +41,8 @@ impl Patience {
             }
         };
         let progress = patience == Patience::Write && peer.sent_since_deadline >= WRITE_PROGRESS_BYTES;
-        if patience == peer.patience && patience != Patience::Idle && !progress {
+        let another = peer.connection.take_answered() && matches!(patience, Patience::Head | Patience::Body);
+        if patience == peer.patience && patience != Patience::Idle && !progress && !another {
             return None;
         }
         peer.patience = patience;
@@ -61,5 +63,37 @@ impl Patience {
             Patience::Linger => timeouts.linger,
         };
         now_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use tare_http::limits::Limits;
+
+    use crate::connection::Engine;
+    use crate::routes::Routes;
+
+    #[test]
+    fn each_head_and_each_body_has_a_time_of_its_own() {
+        let mut engine = Engine::new(Arc::new(Routes::default()), Limits::default(), 0);
+        let (socket, _other) = UnixStream::pair().unwrap();
+        let mut peer = Peer::new(socket.into(), &engine);
+        let mut after = |bytes: &str| {
+            peer.receive(bytes.as_bytes(), &mut Vec::new(), &mut engine);
+            Patience::renewed(&mut peer)
+        };
+        let (head, rest) = ("GET /a HTTP/1.1\r\nHo", "st: h\r\n\r\n");
+        assert_eq!(after(head), Some(Patience::Head));
+        assert_eq!(after("st:"), None, "a head that drips");
+        assert_eq!(after(&format!(" h\r\n\r\n{head}")), Some(Patience::Head), "the head of the next request");
+        assert_eq!(after("s"), None);
+        let post = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx";
+        assert_eq!(after(&format!("{}{post}", &rest[1..])), Some(Patience::Body));
+        assert_eq!(after(&format!("x{post}")), Some(Patience::Body), "the body of the next request");
+        assert_eq!(after("x"), Some(Patience::Idle));
     }
 }

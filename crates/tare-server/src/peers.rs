@@ -102,6 +102,7 @@ impl Peer {
     #[inline]
     pub(crate) fn is_at_rest(&self) -> bool {
         !self.readable
+            && !self.ended
             && !self.has_unsent()
             && !self.connection.is_held_back()
             && self.waiting() != Waiting::End

@@ -146,6 +146,20 @@ fn what_is_no_tls_gets_an_alert_and_the_server_goes_on() {
 }
 
 #[test]
+fn what_is_no_tls_is_closed_without_waiting_for_its_end() {
+    let pair = pair();
+    let timeouts = Timeouts { head: Duration::from_secs(3600), ..Timeouts::default() };
+    for backend in [BackendChoice::Epoll, BackendChoice::IoUring] {
+        let server = start_builtin(Config { backend, timeouts, ..pair.config() });
+        let mut stream = server.connect();
+        stream.write_all(get("/plaintext").as_bytes()).unwrap();
+        let mut alert = Vec::new();
+        stream.read_to_end(&mut alert).expect("the server closes");
+        assert_eq!(alert.first(), Some(&0x15));
+    }
+}
+
+#[test]
 fn handshakes_that_drip_are_cut_off() {
     let pair = pair();
     let short = Duration::from_millis(300);

@@ -100,3 +100,27 @@ fn a_late_request_is_told_and_a_silent_connection_is_not() {
     silent.time_out(&mut out, &mut engine);
     assert!(out.is_empty() && silent.waiting() == Waiting::End);
 }
+
+#[test]
+fn head_gets_no_body_whatever_goes_wrong() {
+    let broken: [&[u8]; 5] = [
+        b"HEAD /a HTTP/1.1\r\n\r\n",
+        b"\r\nHEAD /a HTTP/1.1\r\nHost: h\r\nX : y\r\n\r\n",
+        b"HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999\r\n\r\n",
+        b"HEAD /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx",
+        b"HEAD /panic HTTP/1.1\r\nHost: h\r\n\r\n",
+    ];
+    for request in broken {
+        let (mut connection, mut engine) = (Connection::default(), engine());
+        let out = answers(&mut connection, &mut engine, request);
+        assert!(out.ends_with("\r\n\r\n") && !out.contains("Content-Length: 0"), "{out}");
+        assert_eq!(connection.waiting(), Waiting::End);
+    }
+    for cut in [&b"HEAD /a"[..], b"HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"] {
+        let (mut connection, mut engine) = (Connection::default(), engine());
+        let mut out = Vec::new();
+        connection.receive(cut, &mut out, &mut engine);
+        connection.time_out(&mut out, &mut engine);
+        assert!(out.starts_with(b"HTTP/1.1 408 ") && out.ends_with(b"\r\n\r\n"));
+    }
+}

@@ -68,6 +68,9 @@ fn routes() -> Routes {
     routes.add("/a", |_: &Request<'_>, answer: Responder<'_>| answer.ok().body(b"A"));
     routes.add("/empty", |_: &Request<'_>, answer: Responder<'_>| answer.plain(Status::NO_CONTENT));
     routes.add("/same", |_: &Request<'_>, answer: Responder<'_>| answer.plain(Status::NOT_MODIFIED));
+    routes.add("/reset", |_: &Request<'_>, answer: Responder<'_>| {
+        answer.status(Status::RESET_CONTENT).body(b"not to be sent")
+    });
     routes.add("/panic", |_: &Request<'_>, _: Responder<'_>| panic!("on purpose"));
     const ALL: &[Method] = &[
         Method::Get,

@@ -179,6 +179,8 @@ fn the_fields_of_answers_follow_the_rules() {
         ("9110 6.6.1: Date in errors", "GET /a HTTP/1.1⏎⏎", date, true),
         ("9110 8.6: Content-Length of HEAD", "HEAD /a HTTP/1.1⏎Host: h⏎⏎", "Content-Length: 1\r\n", true),
         ("9110 8.6: none in 204", "GET /empty HTTP/1.1⏎Host: h⏎⏎", "Content-Length", false),
+        ("9110 15.3.6: no content in 205", "GET /reset HTTP/1.1⏎Host: h⏎⏎", "Content-Length: 0\r\n", true),
+        ("9110 15.3.6: nor after it", "GET /reset HTTP/1.1⏎Host: h⏎⏎", "not to be sent", false),
         ("9110 8.6: none of our own in 304", "GET /same HTTP/1.1⏎Host: h⏎⏎", "Content-Length", false),
         ("9112 6.1: no Transfer-Encoding to HTTP/1.0", "GET /a HTTP/1.0⏎⏎", "Transfer-Encoding", false),
         ("9110 10.2.1: Allow in 405", "POST /a HTTP/1.1⏎Host: h⏎⏎", "Allow: GET, HEAD, OPTIONS\r\n", true),
