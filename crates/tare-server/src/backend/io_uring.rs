@@ -22,12 +22,13 @@ use crate::peers::{Asked, Peer, Peers, Place};
 const TOKEN_INTAKE: u64 = Place::TOKENS_END;
 const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
 
-/// 128 buffers of 16 KiB: the kernel tells of about 20 connections at a time, and few buffers stay in the caches.
+/// 128 buffers of 4 KiB: the kernel tells of about 20 connections at a time, and few buffers stay in the caches. It
+/// may fill 32 of them from one connection before it asks: what one that never reads can have lying aside.
 const SIZES: RingSizes = RingSizes {
     requests: 512,
     completions: 4096,
     buffers: 128,
-    buffer_bytes: 16 * 1024,
+    buffer_bytes: 4 * 1024,
     outgoing_bytes: 512 * 1024,
 };
 
@@ -79,7 +80,9 @@ impl IoUring {
             peer.aside = pool.take();
         }
         peer.aside.extend_from_slice(self.ring.bytes());
-        if peer.aside.len() > ASIDE_BYTES_MAX && peer.asked.receive {
+        // One whose answers have no room is not listened to: what it asks meanwhile waits in the kernel.
+        let enough = peer.asked.room || peer.aside.len() > ASIDE_BYTES_MAX;
+        if enough && peer.asked.receive {
             // It goes on when what lies aside was used. Where there is no room for this, the next piece asks again.
             let _ = self.ring.end_receiving(place.token());
         }

@@ -32,8 +32,8 @@ pub enum Chosen {
 impl Chosen {
     pub(crate) fn of(choice: BackendChoice) -> Chosen {
         match choice {
-            BackendChoice::Auto | BackendChoice::Epoll => Chosen::Epoll { instead: None },
-            BackendChoice::IoUring => match io_uring::probe() {
+            BackendChoice::Epoll => Chosen::Epoll { instead: None },
+            BackendChoice::Auto | BackendChoice::IoUring => match io_uring::probe() {
                 Ok(()) => Chosen::IoUring,
                 Err(why) => Chosen::Epoll { instead: Some(why) },
             },

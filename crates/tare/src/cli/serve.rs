@@ -82,7 +82,7 @@ pub struct ThreadArgs {
     /// thread accepts and deals out in turn; even counts, for a queue and a wake-up each.
     #[arg(long, value_name = "NAME", default_value = "shared-nothing", value_parser = values::architecture)]
     pub arch: &'static dyn Architecture,
-    /// What moves the bytes: epoll, io-uring (Linux 6.1; else epoll, saying why), or auto, which is epoll.
+    /// What moves the bytes: io-uring (Linux 6.1), epoll, or auto: io-uring where it can be had, else epoll, saying why.
     ///
     /// io-uring gives the kernel all answers of a turn and takes all requests of the next in one system call.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = values::backend)]
