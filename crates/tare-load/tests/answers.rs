@@ -422,7 +422,7 @@ fn ipv6_and_unix_sockets_carry_it_too() {
 
 #[test]
 fn a_black_hole_is_no_server() {
-    let options = tare_sys::net::ListenOptions { reuse_port: false, backlog: 0 };
+    let options = tare_sys::net::ListenOptions { backlog: 0, ..Default::default() };
     let full = tare_sys::net::listen("127.0.0.1:0".parse().unwrap(), options).unwrap();
     let address = tare_sys::net::local_addr(&full).unwrap();
     // The queue takes one; what comes then is never answered.

@@ -196,8 +196,12 @@ fn bad_configurations_are_refused_with_a_hint() {
     let two = bind(Config { architecture: reactor, threads: 2, ..config() });
     assert!(two.to_string().contains("hint: shared-nothing"), "{two}");
     let taken = start(Server::builder(), config());
-    let listen = bind(Config { listen: taken.address, architecture: reactor, ..config() });
-    assert!(listen.to_string().contains("hint:"), "{listen}");
+    for architecture in architecture::ARCHITECTURES {
+        let listen = bind(Config { listen: taken.address, architecture: *architecture, ..config() });
+        assert!(listen.to_string().contains("hint:"), "{listen}");
+    }
+    let metrics = bind(Config { metrics: Some(taken.address), ..config() });
+    assert!(matches!(metrics, ServerError::Listen { .. }), "{metrics}");
     let nowhere = bind(Config { cpus: vec![100_000], ..config() });
     assert!(
         matches!(nowhere, ServerError::Cpu { cpu: 100_000, .. }) && nowhere.to_string().contains("hint:")

@@ -7,18 +7,29 @@ use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+/// Whether several listeners share an address (`SO_REUSEPORT`); the kernel then deals connections by hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// One has it alone.
+    None,
+    /// The first of several: refused where anybody listens already, also somebody who would share.
+    First,
+    /// Any further one.
+    Next,
+}
+
 /// How a listener is made.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenOptions {
-    /// Several listeners may share the address (`SO_REUSEPORT`); the kernel deals connections by hash.
-    pub reuse_port: bool,
+    /// Whether others may listen on the address as well.
+    pub sharing: Sharing,
     /// Length of the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
     pub backlog: u32,
 }
 
 impl Default for ListenOptions {
     fn default() -> Self {
-        ListenOptions { reuse_port: false, backlog: 4096 }
+        ListenOptions { sharing: Sharing::None, backlog: 4096 }
     }
 }
 
@@ -26,10 +37,15 @@ impl Default for ListenOptions {
 pub fn listen(address: SocketAddr, options: ListenOptions) -> io::Result<OwnedFd> {
     let fd = socket(address)?;
     set_flag(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, true)?;
-    if options.reuse_port {
-        set_flag(&fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, true)?;
+    let share = || set_flag(&fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, true);
+    if options.sharing == Sharing::Next {
+        share()?;
     }
     bind(&fd, address)?;
+    // Only now: a first one that shared before would have been let in beside somebody else's listeners.
+    if options.sharing == Sharing::First {
+        share()?;
+    }
     let backlog = options.backlog.min(i32::MAX as u32) as i32;
     // SAFETY: no pointers are passed; the descriptor is open.
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) })?;
@@ -342,12 +358,14 @@ mod tests {
 
     #[test]
     fn listeners_share_a_port_only_when_asked() {
-        let shared = ListenOptions { reuse_port: true, ..ListenOptions::default() };
-        let first = listen("127.0.0.1:0".parse().unwrap(), shared).unwrap();
+        let options = |sharing| ListenOptions { sharing, ..ListenOptions::default() };
+        let first = listen("127.0.0.1:0".parse().unwrap(), options(Sharing::First)).unwrap();
         let address = local_addr(&first).unwrap();
-        listen(address, shared).unwrap();
-        let refused = listen(address, ListenOptions::default()).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        listen(address, options(Sharing::Next)).unwrap();
+        for other in [Sharing::None, Sharing::First] {
+            let refused = listen(address, options(other)).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        }
     }
 
     #[test]

@@ -71,10 +71,10 @@ mod tests {
         let cpus = affinity::get(0).unwrap();
         // On loopback the packets of a connection are handled on the CPU of its client.
         affinity::set(0, &cpus[..1]).unwrap();
-        let options = ListenOptions { reuse_port: true, ..ListenOptions::default() };
-        let first = net::listen("127.0.0.1:0".parse().unwrap(), options).unwrap();
+        let options = |sharing| ListenOptions { sharing, ..ListenOptions::default() };
+        let first = net::listen("127.0.0.1:0".parse().unwrap(), options(net::Sharing::First)).unwrap();
         let address = net::local_addr(&first).unwrap();
-        let second = net::listen(address, options).unwrap();
+        let second = net::listen(address, options(net::Sharing::Next)).unwrap();
         // The second listener stands for our CPU, the first for one that nobody is on.
         steer_by_cpu(&first, &[cpus[0] + 1, cpus[0]]).unwrap();
         set_defer_accept(&first, 1).unwrap();

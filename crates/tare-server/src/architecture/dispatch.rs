@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tare_sys::epoll::{Epoll, Events, Interest, Waker};
-use tare_sys::net;
+use tare_sys::net::{self, Sharing};
 
 use crate::architecture::{Architecture, Intake, Layout, Role, listen};
 use crate::config::{Config, ServerError};
@@ -32,7 +32,7 @@ impl Architecture for Dispatch {
     }
 
     fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
-        let (listener, address) = listen(config.listen, config, false)?;
+        let (listener, address) = listen(config.listen, config, Sharing::None)?;
         let queues: Vec<Arc<Queue>> = (0..config.threads)
             .map(|thread| Queue::new().map(Arc::new).map_err(|source| ServerError::Thread { thread, source }))
             .collect::<Result<_, _>>()?;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use tare_sys::net::{self, ListenOptions};
+use tare_sys::net::{self, ListenOptions, Sharing};
 use tare_sys::steer;
 
 use crate::config::{Config, ServerError};
@@ -71,10 +71,10 @@ pub(crate) enum Intake {
 fn listen(
     address: SocketAddr,
     config: &Config,
-    reuse_port: bool,
+    sharing: Sharing,
 ) -> Result<(OwnedFd, SocketAddr), ServerError> {
     let open = || -> io::Result<(OwnedFd, SocketAddr)> {
-        let listener = net::listen(address, ListenOptions { reuse_port, backlog: config.backlog })?;
+        let listener = net::listen(address, ListenOptions { sharing, backlog: config.backlog })?;
         // Accepted sockets inherit it, which saves a call for each.
         net::set_nodelay(&listener, true)?;
         if !config.defer_accept.is_zero() {

@@ -1,5 +1,7 @@
 //! One loop that does everything.
 
+use tare_sys::net::Sharing;
+
 use crate::architecture::{Architecture, Intake, Layout, Role, listen};
 use crate::config::{Config, ServerError};
 
@@ -19,7 +21,7 @@ impl Architecture for Reactor {
         if config.threads != 1 {
             return Err(ServerError::OneLoop { name: self.name(), threads: config.threads });
         }
-        let (listener, address) = listen(config.listen, config, false)?;
+        let (listener, address) = listen(config.listen, config, Sharing::None)?;
         Ok(Layout { address, roles: vec![Role::Loop(Intake::Listener(listener))] })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use tare_sys::net::Sharing;
 use tare_sys::steer;
 
 use crate::architecture::{Architecture, Intake, Layout, Role, listen};
@@ -20,10 +21,10 @@ impl Architecture for SharedNothing {
     }
 
     fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
-        let (first, address) = listen(config.listen, config, true)?;
+        let (first, address) = listen(config.listen, config, Sharing::First)?;
         let mut listeners = vec![first];
         for _ in 1..config.threads {
-            listeners.push(listen(address, config, true)?.0);
+            listeners.push(listen(address, config, Sharing::Next)?.0);
         }
         steer_listeners(config, &listeners)?;
         let roles = listeners.into_iter().map(|l| Role::Loop(Intake::Listener(l))).collect();
