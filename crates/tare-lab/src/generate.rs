@@ -156,9 +156,9 @@ impl Watch<'_> {
 
 /// What was asked for wrongly is the user's to change; anything else is the generator's failure.
 pub(crate) fn load_failed(error: LoadError) -> LabError {
-    use LoadError::{OpenFiles, Spec, Target};
+    use LoadError::{Engine, OpenFiles, Spec, Target};
     match error {
-        Spec(_) | Target(_) | OpenFiles { .. } => LabError::usage(error.to_string(), ""),
+        Spec(_) | Target(_) | OpenFiles { .. } | Engine { .. } => LabError::usage(error.to_string(), ""),
         _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }

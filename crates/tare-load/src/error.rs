@@ -5,6 +5,7 @@ use crate::spec::SpecError;
 use crate::target::TargetError;
 use std::io;
 use tare_http::response::Malformed;
+use tare_sys::uring::RingError;
 
 /// Why load could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,12 @@ pub enum LoadError {
         cpu: u32,
         /// What the kernel said.
         why: io::Error,
+    },
+    /// The engine that was asked for cannot be had here.
+    #[error("{why}; --engine epoll works everywhere")]
+    Engine {
+        /// What is missing.
+        why: RingError,
     },
     /// A thread, or what it waits with, could not be made; or it ended by itself.
     #[error("a generator thread failed: {why}")]

@@ -1,14 +1,14 @@
 //! The generator as its driver sees it: start, look, cut, stop.
 
 use crate::endpoint::Endpoint;
-use crate::engine;
+use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
 use crate::request::Requests;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::spec::{LoadSpec, SpecError};
+use crate::spec::{EngineChoice, LoadSpec, SpecError};
 use crate::tally::Tally;
 use crate::worker::{Settled, Worker, connections_of};
 use std::io;
@@ -31,6 +31,8 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 /// Files that a process needs besides its connections, and that each thread needs.
 const FILES_BESIDES: u64 = 64;
 const FILES_PER_THREAD: u64 = 4;
+/// And with io_uring: sockets that are closed at the end of a turn, after others were opened.
+const FILES_CLOSING: u64 = 128;
 
 /// Load being made by threads of this process, named `tare-load-0`, `tare-load-1` …
 ///
@@ -65,7 +67,9 @@ impl Generator {
     /// connection could be opened. Connections that fail while others open are counted and tried again.
     pub fn start(spec: &LoadSpec) -> Result<Generator, LoadError> {
         let program = Arc::new(spec.compile()?);
-        let needed = u64::from(spec.connections) + FILES_PER_THREAD * u64::from(spec.threads) + FILES_BESIDES;
+        let closing = if spec.engine == EngineChoice::IoUring { FILES_CLOSING } else { 0 };
+        let per_thread = FILES_PER_THREAD + closing;
+        let needed = u64::from(spec.connections) + per_thread * u64::from(spec.threads) + FILES_BESIDES;
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
         if limit < needed {
             return Err(LoadError::OpenFiles { needed, limit });
@@ -178,13 +182,16 @@ impl Thread {
         let (started, start) = mpsc::channel();
         let (spec, endpoint, inner) = (Arc::clone(spec), Arc::clone(endpoint), Arc::clone(&shared));
         let body = move || {
+            let choice = spec.engine;
+            let worker = || Worker::new(spec, thread, endpoint, inner, session, settled);
             // Pinned first, so that its memory is allocated from its own node.
-            match pin(cpu) {
-                Ok(()) => started.send(Ok(process::gettid())).ok(),
-                Err(error) => return started.send(Err(error)).map_err(io::Error::other),
-            };
-            let engine = spec.engine;
-            engine::run(Worker::new(spec, thread, endpoint, inner, session, settled), engine)
+            match pin(cpu).and_then(|()| Engine::new(worker(), choice)) {
+                Ok(engine) => {
+                    started.send(Ok(process::gettid())).ok();
+                    engine.run()
+                }
+                Err(error) => started.send(Err(error)).map_err(io::Error::other),
+            }
         };
         let builder = std::thread::Builder::new().name(format!("tare-load-{thread}"));
         let handle = builder.spawn(body).map_err(failed)?;

@@ -204,6 +204,9 @@ pub enum SpecError {
         /// As given.
         pipeline: u32,
     },
+    /// The engine for plain connections, and an `https` target.
+    #[error("io_uring carries plain connections only (hint: leave the engine out, https goes by epoll)")]
+    TlsByIoUring,
     /// One request a connection, and several at once.
     #[error("without keep-alive each connection has one request (hint: leave out the pipeline depth)")]
     PipelineWithoutKeepAlive,
@@ -314,6 +317,9 @@ impl LoadSpec {
         if !self.keep_alive && pipeline > 1 {
             return Err(SpecError::PipelineWithoutKeepAlive);
         }
+        if self.engine == EngineChoice::IoUring && self.target.is_tls() {
+            return Err(SpecError::TlsByIoUring);
+        }
         if u64::from(connections) * u64::from(pipeline) > IN_FLIGHT_MAX {
             return Err(SpecError::TooManyInFlight { connections, pipeline });
         }
@@ -397,6 +403,9 @@ mod tests {
                 fault(|s| s.pacing = Pacing::Thinking { mean_ns: 0, gaps: Gaps::Fixed }),
                 fault(|s| s.pacing = Pacing::Stages { stages: Vec::new(), gaps: Gaps::Fixed }),
                 fault(|s| s.csv_file = Some("/nowhere.csv".into())),
+                fault(|s| {
+                    (s.engine, s.target) = (EngineChoice::IoUring, Target::parse("https://[::1]/").unwrap());
+                }),
             ]
             .join("\n")
         );

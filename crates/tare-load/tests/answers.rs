@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use support::{HELLO, Reply, Server, hello, run_until, wait_until};
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Target, preflight};
+use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, preflight};
 use tare_record::trial::{ErrorKind, HttpSample};
 
 /// Runs until there were this many answers and errors, then cuts.
@@ -104,6 +104,23 @@ fn large_bodies_pass_through_a_small_buffer() {
     let sample = sample(&server.spec(), 5, 0);
     assert_eq!(sample.errors.len(), 0);
     assert!(*sample.bytes_in.value().unwrap() >= requests(&sample) * len as u64);
+}
+
+#[test]
+fn requests_that_a_socket_does_not_take_at_once_arrive_whole() {
+    for (length, pipeline) in [(7_000, 32), (100_000, 8)] {
+        let value = "y".repeat(length);
+        let line = format!("X-Long: {value}\r\n");
+        let server = Server::start(move |_, request| {
+            assert!(String::from_utf8_lossy(request).contains(&line));
+            hello()
+        });
+        let mut spec = server.spec();
+        (spec.headers, spec.pipeline) = (vec![("X-Long".to_owned(), value)], pipeline);
+        (spec.connections, spec.requests_max) = (2, Some(150));
+        let sample = sample(&spec, 150, 0);
+        assert_eq!((requests(&sample), sample.errors.len()), (150, 0), "{:?}", sample.errors);
+    }
 }
 
 #[test]
@@ -217,14 +234,10 @@ fn close_hello() -> Vec<u8> {
 #[test]
 fn nobody_there() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let target = Target::parse(&format!("http://{address}/")).unwrap();
-    let mut spec = LoadSpec::new(target.clone());
+    let mut spec = support::spec(&format!("http://{address}/"));
     (spec.connections, spec.threads) = (4, 2);
     assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
-    assert!(matches!(
-        preflight(&LoadSpec::new(target.clone()), Duration::from_secs(1)),
-        Err(LoadError::NoConnection { .. })
-    ));
+    assert!(matches!(preflight(&spec, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
     spec.threads = 0;
     assert!(matches!(Generator::start(&spec), Err(LoadError::Spec(_))));
     (spec.threads, spec.cpus) = (1, vec![8000]);
@@ -411,7 +424,7 @@ fn ipv6_and_unix_sockets_carry_it_too() {
             std::thread::spawn(move || support::echo_hello(connection.unwrap()));
         }
     });
-    let mut spec = LoadSpec::new(Target::parse("http://whoever/").unwrap());
+    let mut spec = support::spec("http://whoever/");
     (spec.unix_socket, spec.connections) = (Some(path.clone()), 2);
     let held = preflight(&spec, Duration::from_secs(10)).unwrap();
     assert_eq!((held.status, held.peer_addr), (200, None));
@@ -427,7 +440,7 @@ fn a_black_hole_is_no_server() {
     let address = tare_sys::net::local_addr(&full).unwrap();
     // The queue takes one; what comes then is never answered.
     let held: Vec<_> = (0..4).map(|_| tare_sys::net::connect(address, None).unwrap()).collect();
-    let mut spec = LoadSpec::new(Target::parse(&format!("http://{address}/")).unwrap());
+    let mut spec = support::spec(&format!("http://{address}/"));
     (spec.connections, spec.timeout_ns) = (2, 3_600_000_000_000);
     let error = Generator::start(&spec).unwrap_err();
     assert!(matches!(error, LoadError::NoConnection { .. }), "{error}");
@@ -474,7 +487,7 @@ fn a_storm_of_server_errors_is_counted_and_goes_on() {
 
 #[test]
 fn an_address_that_cannot_be_reached_is_told() {
-    let spec = LoadSpec::new(Target::parse("http://255.255.255.255:9/").unwrap());
+    let spec = support::spec("http://255.255.255.255:9/");
     assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
     assert!(matches!(preflight(&spec, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
 }

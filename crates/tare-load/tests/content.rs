@@ -80,8 +80,7 @@ fn what_an_answer_gave_goes_into_later_requests_of_its_connection() {
             .into_bytes(),
         )
     });
-    let mut spec =
-        LoadSpec::new(Target::parse(&format!("http://{}/?id={{{{capture:id}}}}", server.address)).unwrap());
+    let mut spec = support::spec(&format!("http://{}/?id={{{{capture:id}}}}", server.address));
     spec.templates = true;
     spec.headers = vec![("X-Token".to_owned(), "{{capture:token}}".to_owned())];
     let capture = |name: &str, from| tare_load::Capture { name: name.to_owned(), from };

@@ -2,10 +2,12 @@
 //! server included, has to hold still as well.
 #![allow(clippy::unwrap_used)] // all of it is test code
 
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tare_load::{Gaps, Generator, LoadSpec, Pacing, Target};
+use tare_load::{Gaps, Generator, Pacing};
 use tare_sys::heap::CountingHeap;
 
 #[global_allocator]
@@ -55,7 +57,7 @@ fn the_hot_loop_allocates_nothing() {
     let open = Pacing::Open { rate_hz: 20_000.0, gaps: Gaps::Poisson };
     for pacing in [Pacing::Closed, open] {
         let address = start_server(8);
-        let mut spec = LoadSpec::new(Target::parse(&format!("http://{address}/")).unwrap());
+        let mut spec = support::spec(&format!("http://{address}/"));
         (spec.connections, spec.threads, spec.pipeline, spec.pacing) = (8, 2, 2, pacing.clone());
         let generator = Generator::start(&spec).unwrap();
         run_for(&generator, 1000);

@@ -6,7 +6,16 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tare_load::{Generator, Live, LoadSpec, Target};
+use tare_load::{EngineChoice, Generator, Live, LoadSpec, Target};
+
+/// The engine that this test binary is about: its name says it.
+const ENGINE: EngineChoice =
+    if env!("CARGO_CRATE_NAME").as_bytes()[0] == b'i' { EngineChoice::IoUring } else { EngineChoice::Epoll };
+
+/// One connection's load on `url` by the engine that is tested.
+pub fn spec(url: &str) -> LoadSpec {
+    LoadSpec { engine: ENGINE, ..LoadSpec::new(Target::parse(url).unwrap()) }
+}
 
 /// What the server sends back, and what it does then.
 pub enum Reply {
@@ -61,7 +70,7 @@ impl Server {
     }
 
     pub fn spec(&self) -> LoadSpec {
-        LoadSpec::new(Target::parse(&format!("http://{}/", self.address)).unwrap())
+        spec(&format!("http://{}/", self.address))
     }
 
     pub fn requests(&self) -> u64 {

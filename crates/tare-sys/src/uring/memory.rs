@@ -136,6 +136,12 @@ impl Outgoing {
         self.pages.leaked = true;
     }
 
+    /// Sends that the kernel is not known to be done with.
+    #[inline]
+    pub(super) fn on_the_way(&self) -> usize {
+        self.on_the_way
+    }
+
     /// Whether so many bytes have room.
     #[inline]
     pub(super) fn has_room(&mut self, bytes: usize) -> bool {

@@ -232,12 +232,27 @@ impl Ring {
     /// ever; zero: only looks) or a signal came.
     #[inline]
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.wait_for(1, timeout)
+    }
+
+    /// As [`Ring::wait`], and does not come back for a few sends alone, which are over at once: something else is
+    /// done too. How such a send went is told with that, or when the time is over.
+    #[inline]
+    pub fn wait_beyond_sends(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let sends = self.outgoing.on_the_way();
+        // The kernel tells of as many completions at once as are waited for: not of more than there are buffers.
+        let few = (self.buffers.count() / 2) as usize;
+        self.wait_for(if sends <= few { sends as u32 + 1 } else { 1 }, timeout)
+    }
+
+    #[inline]
+    fn wait_for(&mut self, at_least: u32, timeout: Option<Duration>) -> io::Result<()> {
         self.take_back();
         if self.told < self.done.len() {
             return Ok(());
         }
         self.buffers.publish();
-        self.enter(timeout)?;
+        self.enter(at_least, timeout)?;
         self.done.clear();
         self.told = 0;
         self.done.extend(self.ring.completion());
@@ -263,11 +278,11 @@ impl Ring {
         self.last = Last::Nothing;
     }
 
-    fn enter(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    fn enter(&mut self, at_least: u32, timeout: Option<Duration>) -> io::Result<()> {
         let (submitter, mut queue, _) = self.ring.split();
         queue.sync();
         let requests = queue.len() as u32;
-        let at_least = u32::from(timeout != Some(Duration::ZERO));
+        let at_least = if timeout == Some(Duration::ZERO) { 0 } else { at_least };
         // Deferred work is done only when events are asked for.
         let flags = EnterFlags::GETEVENTS;
         let entered = match timeout.filter(|t| !t.is_zero()) {

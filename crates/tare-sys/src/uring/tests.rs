@@ -95,6 +95,30 @@ fn the_end_of_a_stream_and_what_had_no_room_are_told() {
 }
 
 #[test]
+fn a_wait_beyond_sends_comes_back_with_an_answer_or_when_time_is_over() {
+    let mut ring = Ring::new(SIZES).unwrap();
+    let (_listener, address) = listen(&mut ring);
+    let mut client = TcpStream::connect(address).unwrap();
+    let socket = accepted(&mut ring);
+    ring.receive(&socket, 1).unwrap();
+    assert!(ring.send(&socket, b"ask", 1).unwrap());
+    let answering = std::thread::spawn(move || {
+        client.read_exact(&mut [0; 3]).unwrap();
+        client.write_all(b"answer").unwrap();
+        client
+    });
+    ring.wait_beyond_sends(Some(Duration::from_secs(20))).unwrap();
+    assert!(matches!(ring.next(), Some(Completion::Sent { token: 1, .. })));
+    assert!(matches!(ring.next(), Some(Completion::Received { token: 1, more: true, .. })));
+    assert_eq!(ring.bytes(), b"answer");
+    let _client = answering.join().unwrap();
+    assert!(ring.send(&socket, b"ask", 1).unwrap());
+    ring.wait_beyond_sends(Some(Duration::from_millis(1))).unwrap();
+    assert!(matches!(ring.next(), Some(Completion::Sent { token: 1, .. })));
+    assert!(ring.next().is_none());
+}
+
+#[test]
 fn when_buffers_run_out_receiving_begins_again_and_loses_nothing() {
     let mut ring = Ring::new(SIZES).unwrap();
     let (_listener, address) = listen(&mut ring);

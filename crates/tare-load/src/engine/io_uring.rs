@@ -1,0 +1,335 @@
+//! Completions by io_uring, for plain connections.
+//!
+//! A turn is one system call: it gives the kernel all that is to be sent, and comes back when something came. One
+//! clock reading after it ends the latencies of all answers that it brought, which were there by then; one before
+//! the next begins those of the requests that go with it. So latency includes the time in which the kernel sent the
+//! requests of the same turn before, as with epoll it includes the time that the answer waited in the socket while
+//! this thread served others.
+//!
+//! The kernel tells how a send went before it tells of what came afterwards, so an answer never overtakes its
+//! request. What one connection has to send goes in one send after the other.
+
+use crate::session::{BUFFER_BYTES_MIN, Verdict};
+use crate::spec::CONNECTIONS_MAX;
+use crate::worker::{Stage, Worker};
+use std::io;
+use std::os::fd::OwnedFd;
+use tare_record::trial::ErrorKind;
+use tare_sys::time::monotonic_ns;
+use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingSizes};
+use tare_sys::{net, slack};
+
+/// 128 buffers of 16 KiB: few stay in the caches, and a turn seldom brings more answers.
+pub(crate) const SIZES: RingSizes = RingSizes {
+    requests: 512,
+    completions: 4096,
+    buffers: 128,
+    buffer_bytes: BUFFER_BYTES as u32,
+    outgoing_bytes: 512 * 1024,
+};
+const BUFFER_BYTES: usize = 16 * 1024;
+/// What is longer goes by a system call of its own: a copy would cost more, and a socket may not take it whole.
+const RING_SEND_BYTES_MAX: usize = 16 * 1024;
+
+/// A token is a connection's number and, above it, the serial number of its socket, from 1: what is told of a socket
+/// that is closed is not taken for the next one's.
+const CONNECTION_BITS: u32 = 20;
+const _: () = assert!(CONNECTIONS_MAX <= 1 << CONNECTION_BITS);
+const WAKER: u64 = 0;
+
+/// One socket, and what the ring was asked for and has not told the end of.
+struct Link {
+    socket: OwnedFd,
+    token: u64,
+    receiving: bool,
+    sending: bool,
+    /// Until it is connected or has room.
+    watched: bool,
+    /// Among those that are looked at when the turn ends.
+    touched: bool,
+}
+
+/// A worker's sockets and the loop around them.
+pub(crate) struct IoUringEngine {
+    // Dropped before the sockets: its requests refer to them.
+    ring: Ring,
+    worker: Worker,
+    /// By connection; those that are being opened or are open.
+    links: Vec<Option<Link>>,
+    /// Connections that may have something to send, in the order in which something came.
+    touched: Vec<u32>,
+    /// Serial number of the last socket.
+    serial: u64,
+    /// The start of an answer's head, and what came behind it.
+    buffer: Vec<u8>,
+}
+
+impl IoUringEngine {
+    /// Opens nothing yet. `ring` is the calling thread's.
+    pub(crate) fn new(worker: Worker, ring: Ring) -> Self {
+        let connections = worker.connections() as usize;
+        IoUringEngine {
+            ring,
+            worker,
+            links: (0..connections).map(|_| None).collect(),
+            touched: Vec::with_capacity(connections),
+            serial: 0,
+            buffer: vec![0; BUFFER_BYTES_MIN + BUFFER_BYTES],
+        }
+    }
+
+    pub(crate) fn run(&mut self) -> io::Result<()> {
+        if self.worker.keeps_time() {
+            slack::set_timer_slack_ns(1)?;
+        }
+        self.ring.watch(self.worker.waker(), Readiness::Readable, WAKER)?;
+        self.open_waiting()?;
+        loop {
+            self.ring.wait_beyond_sends(Some(self.worker.patience()))?;
+            self.worker.now_ns = monotonic_ns();
+            let woken = self.take_in()?;
+            self.send_out()?;
+            if self.worker.keeps_time() {
+                self.send_due()?;
+            }
+            if self.worker.is_housekeeping_due() {
+                self.keep_house();
+            }
+            self.worker.end_turn();
+            if woken {
+                if self.worker.answer_the_door() {
+                    return Ok(());
+                }
+                self.send_due()?;
+            }
+            self.open_waiting()?;
+        }
+    }
+
+    /// Hears all that was done; whether somebody woke this thread.
+    #[inline]
+    fn take_in(&mut self) -> io::Result<bool> {
+        let mut woken = false;
+        while let Some(done) = self.ring.next() {
+            match done {
+                Completion::Received { token, outcome, more } => self.received(token, outcome, more),
+                Completion::Sent { token, outcome } => self.sent(token, outcome)?,
+                Completion::Ready { token: WAKER, more } => {
+                    woken = true;
+                    if !more {
+                        self.ring.watch(self.worker.waker(), Readiness::Readable, WAKER)?;
+                    }
+                }
+                Completion::Ready { token, .. } => self.ready(token),
+                // Nothing here listens.
+                Completion::Accepted { .. } => {}
+            }
+        }
+        Ok(woken)
+    }
+
+    #[inline]
+    fn received(&mut self, token: u64, outcome: Outcome, more: bool) {
+        let Some((c, link)) = find(&mut self.links, token) else { return };
+        link.receiving = more;
+        let (session, now_ns) = (&mut self.worker.session, self.worker.now_ns);
+        let verdict = match outcome.count() {
+            // What was restored was never an answer.
+            Ok(0) => {
+                let in_head = session.restore(c, &mut self.buffer) > 0;
+                session.ended(c, in_head, now_ns)
+            }
+            Ok(_) => {
+                let fresh = self.ring.bytes();
+                let restored = session.restore(c, &mut self.buffer);
+                if restored == 0 {
+                    session.received(c, fresh, fresh.len(), now_ns)
+                } else {
+                    let end = restored + fresh.len();
+                    self.buffer[restored..end].copy_from_slice(fresh);
+                    session.received(c, &self.buffer[..end], fresh.len(), now_ns)
+                }
+            }
+            Err(_) if outcome.may_begin_again() => Verdict::Keep,
+            Err(_) => session.broke(c, ErrorKind::Io),
+        };
+        match verdict {
+            Verdict::Keep => self.touch(c),
+            Verdict::Reopen => self.reopen(c),
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, token: u64, outcome: Outcome) -> io::Result<()> {
+        let Some((c, link)) = find(&mut self.links, token) else { return Ok(()) };
+        link.sending = false;
+        match outcome.count() {
+            Ok(bytes) => self.worker.session.sent(c, bytes),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => {
+                self.worker.session.broke(c, ErrorKind::Io);
+                self.reopen(c);
+                return Ok(());
+            }
+        }
+        if !self.ring.bytes().is_empty() {
+            return await_room(&mut self.ring, link);
+        }
+        if !self.worker.session.unsent(c).is_empty() {
+            self.touch(c);
+        }
+        Ok(())
+    }
+
+    /// A socket that was watched is connected, or could not be, or has room again.
+    fn ready(&mut self, token: u64) {
+        let Some((c, link)) = find(&mut self.links, token) else { return };
+        link.watched = false;
+        if let Stage::Connecting { .. } = self.worker.stage(c) {
+            match net::take_error(&link.socket) {
+                Ok(None) => self.worker.opened(c),
+                Ok(Some(why)) | Err(why) => {
+                    close(&mut self.ring, &mut self.links, c);
+                    return self.worker.refused(c, why);
+                }
+            }
+        }
+        self.touch(c);
+    }
+
+    /// The turn's end looks at connection `c`.
+    #[inline]
+    fn touch(&mut self, c: u32) {
+        if let Some(link) = &mut self.links[c as usize]
+            && !link.touched
+        {
+            link.touched = true;
+            self.touched.push(c);
+        }
+    }
+
+    /// Connections to which something happened go on receiving, and send what they then have to.
+    #[inline]
+    fn send_out(&mut self) -> io::Result<()> {
+        if self.touched.is_empty() {
+            return Ok(());
+        }
+        self.worker.now_ns = monotonic_ns();
+        for at in 0..self.touched.len() {
+            let c = self.touched[at];
+            let Some(link) = &mut self.links[c as usize] else { continue };
+            link.touched = false;
+            if !link.receiving {
+                self.ring.receive(&link.socket, link.token)?;
+                link.receiving = true;
+            }
+            self.worker.session.fill(c, self.worker.now_ns);
+            self.flush(c)?;
+        }
+        self.touched.clear();
+        Ok(())
+    }
+
+    /// Sends what connection `c` has to send, unless something of it is on its way; the rest goes when that is over.
+    #[inline]
+    fn flush(&mut self, c: u32) -> io::Result<()> {
+        while let Some(link) = &mut self.links[c as usize] {
+            let unsent = self.worker.session.unsent(c);
+            if unsent.is_empty() || link.sending || link.watched {
+                return Ok(());
+            }
+            if unsent.len() <= RING_SEND_BYTES_MAX && self.ring.send(&link.socket, unsent, link.token)? {
+                link.sending = true;
+                return Ok(());
+            }
+            match net::send(&link.socket, unsent) {
+                Ok(bytes) => self.worker.session.sent(c, bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return await_room(&mut self.ring, link);
+                }
+                Err(_) => {
+                    self.worker.session.broke(c, ErrorKind::Io);
+                    self.reopen(c);
+                }
+            }
+            // That took a while: those behind it begin later.
+            self.worker.now_ns = monotonic_ns();
+        }
+        Ok(())
+    }
+
+    /// Hands requests that are due to free connections, each with a stamp of its own.
+    #[inline]
+    fn send_due(&mut self) -> io::Result<()> {
+        self.worker.now_ns = monotonic_ns();
+        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
+            self.worker.wake_idle(c);
+            self.flush(c)?;
+            self.worker.now_ns = monotonic_ns();
+        }
+        Ok(())
+    }
+
+    /// Opens waiting connections, as many at once as the ramp allows.
+    fn open_waiting(&mut self) -> io::Result<()> {
+        while let Some(c) = self.worker.next_to_open() {
+            match self.worker.connect(c) {
+                Ok((socket, _)) => {
+                    self.serial += 1;
+                    let token = self.serial << CONNECTION_BITS | u64::from(c);
+                    self.ring.watch(&socket, Readiness::Writable, token)?;
+                    self.links[c as usize] = Some(Link {
+                        socket,
+                        token,
+                        receiving: false,
+                        sending: false,
+                        watched: true,
+                        touched: false,
+                    });
+                }
+                Err(why) => self.worker.refused(c, why),
+            }
+            self.worker.now_ns = monotonic_ns();
+        }
+        Ok(())
+    }
+
+    /// Closes connection `c`, which the session has given up, and sees that it is opened again.
+    #[cold]
+    fn reopen(&mut self, c: u32) {
+        if let Some(link) = &self.links[c as usize]
+            && self.worker.resets_on_close()
+        {
+            // Worth a port, not an error.
+            net::set_reset_on_close(&link.socket).ok();
+        }
+        close(&mut self.ring, &mut self.links, c);
+        self.worker.gave_up(c);
+    }
+
+    #[cold]
+    fn keep_house(&mut self) {
+        let (ring, links) = (&mut self.ring, &mut self.links);
+        self.worker.keep_house(|c| close(ring, links, c));
+    }
+}
+
+/// The connection whose socket `token` stands for, unless that is closed.
+#[inline]
+fn find(links: &mut [Option<Link>], token: u64) -> Option<(u32, &mut Link)> {
+    let c = token & ((1 << CONNECTION_BITS) - 1);
+    let link = links.get_mut(c as usize)?.as_mut()?;
+    (link.token == token).then_some((c as u32, link))
+}
+
+/// The socket is full.
+fn await_room(ring: &mut Ring, link: &mut Link) -> io::Result<()> {
+    link.watched = true;
+    ring.watch(&link.socket, Readiness::Writable, link.token)
+}
+
+fn close(ring: &mut Ring, links: &mut [Option<Link>], c: u32) {
+    if let Some(link) = links[c as usize].take() {
+        ring.close(link.socket, link.token, link.receiving, link.watched);
+    }
+}
