@@ -37,6 +37,14 @@ pub const GENERATORS: &[Generator] = &[
         requests: |text| json_number(text, "/requests/count"),
     },
     Generator {
+        name: "tare io_uring",
+        program: "tare",
+        version: &["--version"],
+        arguments: |load, url, _| tare(load, url, &["--engine", "io-uring"]),
+        wants_keep_alive: false,
+        requests: |text| json_number(text, "/requests/count"),
+    },
+    Generator {
         name: "wrk",
         program: "wrk",
         version: &["-v"],

@@ -29,6 +29,9 @@ struct Args {
     /// Only the loads whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Only these generators, by their names.
+    #[arg(long, value_delimiter = ',')]
+    by: Vec<String>,
     /// Where every turn goes as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -44,21 +47,21 @@ const LOADS: &[Load] = &[
         connections: 64,
         depth: 1,
         tls: false,
-        by: &["tare", "tare epoll", "wrk", "ab", "h2load", "bombardier", "oha"],
+        by: &["tare", "tare epoll", "tare io_uring", "wrk", "ab", "h2load", "bombardier", "oha"],
     },
     Load {
         name: "depth 1, 1024 connections",
         connections: 1024,
         depth: 1,
         tls: false,
-        by: &["tare", "tare epoll", "wrk", "h2load"],
+        by: &["tare", "tare epoll", "tare io_uring", "wrk", "h2load"],
     },
     Load {
         name: "depth 16, 64 connections",
         connections: 64,
         depth: 16,
         tls: false,
-        by: &["tare", "wrk", "h2load"],
+        by: &["tare", "tare epoll", "tare io_uring", "wrk", "h2load"],
     },
     Load { name: "TLS, 64 connections", connections: 64, depth: 1, tls: true, by: &["tare", "wrk"] },
 ];
@@ -87,7 +90,8 @@ fn main() -> Result<(), String> {
         .iter()
         .filter(|load| load.name.contains(&args.only) && (!load.tls || workshop.has_tls()))
         .map(|load| {
-            let names = load.by.iter().filter(|name| can(name));
+            let wanted = |name: &str| args.by.is_empty() || args.by.iter().any(|by| by == name);
+            let names = load.by.iter().filter(|name| wanted(name) && can(name));
             Table { load, rows: names.map(|generator| Row { generator, turns: Vec::new() }).collect() }
         })
         .collect();
