@@ -104,12 +104,15 @@ pub enum Gaps {
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// The faster one that this kernel has.
+    /// Epoll: io_uring is not clearly cheaper. On a virtual machine with Linux 6.18, against a constant answer, 14 turns
+    /// of a second each, it made 1.07 times (95 %: 0.98 to 1.20) the requests per second of CPU time with 64
+    /// connections, 1.11 times (1.02 to 1.14) with 1,024, and 1.12 times (0.97 to 1.26) with 64 at depth 16.
     #[default]
     Auto,
-    /// Readiness by epoll: every kernel.
+    /// Readiness by epoll: every kernel; in an open loop each request leaves as it falls due.
     Epoll,
-    /// Batched submission by io_uring.
+    /// Batched submission by io_uring: Linux 6.1, plain connections. Requests leave at the end of a turn, and latency
+    /// counts from before all sends of the turn.
     IoUring,
 }
 

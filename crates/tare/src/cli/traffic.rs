@@ -92,11 +92,11 @@ pub struct TrafficArgs {
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// The faster one that this kernel has.
+    /// Epoll: the other is not clearly cheaper.
     Auto,
     /// Readiness by epoll.
     Epoll,
-    /// Batched submission by io_uring.
+    /// Batched submission by io_uring (Linux 6.1; not for https).
     IoUring,
 }
 
