@@ -24,6 +24,8 @@ const TARGET_BYTES_MAX: usize = 1024;
 const LINE_BYTES_MAX: usize = 8 * TARGET_BYTES_MAX + 256;
 /// How long a line waits at most while the writer keeps up.
 const PERIOD: Duration = Duration::from_millis(100);
+/// How long the end of a server waits for what is left to be written: whoever reads may have stopped reading.
+const END_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the lines of a server go. Clones are the same log.
 #[derive(Clone)]
@@ -34,7 +36,7 @@ pub struct AccessLog {
 struct Shared {
     buffers: Mutex<Vec<Arc<Buffer>>>,
     out: Mutex<Box<dyn Write + Send>>,
-    /// Whether the writer is to end, or to look at once.
+    /// Whether the writer is to end, or to look at once, and whether it has ended.
     due: Mutex<Due>,
     changed: Condvar,
     lost: AtomicU64,
@@ -44,6 +46,7 @@ struct Shared {
 struct Due {
     now: bool,
     end: bool,
+    ended: bool,
 }
 
 struct Buffer {
@@ -103,6 +106,8 @@ impl AccessLog {
                 spare.clear();
             }
             if ends {
+                lock(&self.shared.due).ended = true;
+                self.shared.changed.notify_all();
                 return;
             }
         }
@@ -129,13 +134,21 @@ impl AccessLog {
 
     fn look_now(&self) {
         lock(&self.shared.due).now = true;
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
     }
 
-    /// No loop writes any more.
+    /// No loop writes any more: what is left is written, if that takes no longer than two seconds.
     pub(crate) fn end(&self) {
-        lock(&self.shared.due).end = true;
-        self.shared.changed.notify_one();
+        let mut due = lock(&self.shared.due);
+        due.end = true;
+        self.shared.changed.notify_all();
+        drop(self.shared.changed.wait_timeout_while(due, END_PATIENCE, |due| !due.ended));
+    }
+
+    /// After the end of the server: whether nobody took what was left. Its thread still waits in the write.
+    pub fn is_stuck(&self) -> bool {
+        let due = lock(&self.shared.due);
+        due.end && !due.ended
     }
 }
 

@@ -239,12 +239,11 @@ impl Server {
     fn run_loops(self) -> Result<Report, ServerError> {
         let Some(log) = self.config.access_log.clone() else { return self.run_threads() };
         let writing = log.clone();
+        // Not joined: a writer whose reader has stopped reading ends with the process.
         let writer = thread::Builder::new().name("serve-log".to_owned()).spawn(move || writing.run());
-        let writer = writer.map_err(|source| ServerError::Thread { thread: self.roles.len(), source })?;
+        writer.map_err(|source| ServerError::Thread { thread: self.roles.len(), source })?;
         let result = self.run_threads();
         log.end();
-        // What it could not write it has counted.
-        let _ = writer.join();
         result
     }
 

@@ -149,10 +149,28 @@ fn every_answer_is_in_the_access_log() {
 #[test]
 fn a_log_that_nobody_reads_holds_nobody_up() {
     let server = Serve::start(&["--threads", "1", "--access-log", "-", "--drain-timeout", "1s"]);
+    answer_3000_lines(&server);
+    let said = server.stop();
+    let lacks: u64 =
+        said.split("the access log lacks ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let lines = said.lines().filter(|line| line.starts_with("127.0.0.1 - - [")).count() as u64;
+    assert_eq!(lines + lacks, 3000, "{lacks} lines are said to be missing");
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_hold_up_the_end() {
+    let mut server = Serve::start(&["--threads", "1", "--access-log", "-", "--drain-timeout", "1s"]);
+    answer_3000_lines(&server);
+    server.signal("TERM");
+    support::eventually("it ends", || server.child.try_wait().unwrap().is_some());
+    assert!(server.child.wait().unwrap().success());
+}
+
+/// Lines of 3 MB: more than a pipe, and the two buffers of the log, take.
+fn answer_3000_lines(server: &Serve) {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let requests = format!("GET /status/204?{} HTTP/1.1\r\nHost: h\r\n\r\n", "q".repeat(900)).repeat(50);
-    // Lines of 3 MB: more than the pipe, and the two buffers of the log, take.
     for _ in 0..60 {
         stream.write_all(requests.as_bytes()).unwrap();
         let mut answers = Vec::new();
@@ -163,11 +181,6 @@ fn a_log_that_nobody_reads_holds_nobody_up() {
             answers.extend_from_slice(&chunk[..n]);
         }
     }
-    let said = server.stop();
-    let lacks: u64 =
-        said.split("the access log lacks ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    let lines = said.lines().filter(|line| line.starts_with("127.0.0.1 - - [")).count() as u64;
-    assert_eq!(lines + lacks, 3000, "{lacks} lines are said to be missing");
 }
 
 #[test]

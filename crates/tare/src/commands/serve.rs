@@ -50,8 +50,15 @@ pub fn serve(args: ServeArgs) -> Ended {
     let result = server.run().map_err(Failure::underway);
     handle.close();
     watch.join().ok();
-    let lost = log.map_or(0, |log| log.lost_lines());
-    terminal::print(&end_lines(&result?, lost)).map_err(Failure::underway)?;
+    let lines = end_lines(&result?, log.as_ref().map_or(0, AccessLog::lost_lines));
+    match log {
+        // The log may be standard output itself, and that is held by the write that nobody takes.
+        Some(log) if log.is_stuck() => {
+            terminal::say("nobody takes the rest of the access log: its last lines are lost");
+            terminal::say(lines.trim_end());
+        }
+        _ => terminal::print(&lines).map_err(Failure::underway)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
