@@ -27,6 +27,8 @@ const READINGS_HZ_MAX: f64 = 4000.0;
 /// How often the slower `stat` is read, and how often new threads are looked for.
 const STAT_HZ: f64 = 5.0;
 const RESCAN_HZ: f64 = 2.0;
+/// How often switches are read: their rate may change threefold within a second.
+const STATUS_HZ: f64 = 10.0;
 /// No wait series is finer than this: waits are added when they end, and steps hide behind ticks.
 const WAIT_APART_NS: u64 = 1_000_000_000;
 
@@ -89,6 +91,8 @@ impl Observer for Tasks {
         }
         if tick.is_multiple_of(scene.every(RESCAN_HZ) * stride) {
             self.rescan(scene);
+        }
+        if tick.is_multiple_of(scene.every(STATUS_HZ) * stride) {
             for role in [Role::Sut, Role::Load] {
                 self.read(role, &[Source::Status]);
             }
