@@ -118,9 +118,12 @@ fn json(cell: &Cell) -> Value {
 
 /// Writes `path` as JSON and, beside it, the tables as Markdown.
 pub fn write(path: &Path, cells: &[Cell], running: &[Running], options: &Options) -> Result<(), String> {
+    // Where the tree stands on this disk is nobody's business.
+    let here = std::env::current_dir().map_or_else(|_| String::new(), |here| format!("{}/", here.display()));
+    let told = |command: &str| if here.is_empty() { command.to_owned() } else { command.replace(&here, "") };
     let commands: Vec<Value> = running
         .iter()
-        .map(|r| json!({ "name": r.name, "command": r.command, "version": r.version }))
+        .map(|r| json!({ "name": r.name, "command": told(&r.command), "version": r.version }))
         .collect();
     let result = json!({
         "rounds": options.rounds,

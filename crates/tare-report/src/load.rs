@@ -1,16 +1,16 @@
 //! The summary of a load: what wrk's users look for where they look for it, and what wrk does not say.
 
-use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
-use crate::format::{bytes, count, joined, percent, seconds};
+use crate::block::{Block, Column, Row, Table, Text};
+use crate::format::{bytes, count, percent, seconds};
 use crate::render;
-use crate::sections::Part;
+use crate::sections::{Part, warnings::note};
 use crate::{Style, words};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_record::load::{LoadOutcome, LoadRun};
-use tare_record::outcome::{GrossIs, LatencySummary, Warning};
+use tare_record::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
 pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {
@@ -199,14 +199,4 @@ fn totals(outcome: &LoadOutcome) -> Block {
         pairs.push(("Capacity".to_owned(), format!("{held} held {}, {missed} did not", capacity.objective)));
     }
     Block::Pairs(pairs)
-}
-
-fn note(warning: &Warning) -> Note {
-    let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
-    Note {
-        title: Text::new(&warning.id, Tone::Warn),
-        aside: String::new(),
-        body: joined(&warning.text),
-        lines: hint.into_iter().collect(),
-    }
 }

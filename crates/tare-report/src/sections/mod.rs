@@ -13,7 +13,7 @@ mod origin;
 mod scale;
 mod threads;
 mod trials;
-mod warnings;
+pub(crate) mod warnings;
 mod weigh;
 
 use crate::block::Block;

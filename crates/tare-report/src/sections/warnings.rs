@@ -19,7 +19,8 @@ fn build(source: &Source) -> Vec<Block> {
     if told.is_empty() { Vec::new() } else { vec![Block::Notes(told.into_iter().map(note).collect())] }
 }
 
-fn note(warning: &Warning) -> Note {
+/// A warning as it is told, of a sitting or of load alone.
+pub(crate) fn note(warning: &Warning) -> Note {
     let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
     Note {
         title: Text::new(&warning.id, Tone::Warn),
