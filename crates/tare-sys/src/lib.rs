@@ -5,6 +5,7 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod descriptors;
 pub mod epoll;
 pub mod file;
 pub mod heap;
