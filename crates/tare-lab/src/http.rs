@@ -10,7 +10,7 @@ use crate::resolve;
 use crate::sitting::{Held, Running, Sitting};
 use crate::sut::{self, Sut};
 use std::time::{Duration, Instant};
-use tare_load::{Generator, LoadSpec, Pacing};
+use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage};
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, procs};
@@ -25,6 +25,8 @@ const SAMPLE_HZ: f64 = 20.0;
 /// changes with the weather of a virtual machine. Up to three times as long
 /// while time is being stolen.
 const CALIBRATION: Duration = Duration::from_millis(250);
+/// Before a course of rates: the observers start and idle periods are found out meanwhile.
+const LEAD_IN: Duration = Duration::from_secs(1);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.
 const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
 /// More generator threads than this are used only when asked for.
@@ -47,6 +49,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let target = resolve::target(request)?;
     request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
     resolve::check_threads(request)?;
+    resolve::check_unix_socket(request)?;
     resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
     resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
 
@@ -90,11 +93,12 @@ fn open_sut(
         (SutRequest::Start(command), Some(target)) => {
             running.progress.show(Event::Step(format!("starting {command}")));
             let cpus = request.sut_cpus.clone().unwrap_or_default();
-            sut::start(command, target, &cpus, &running.journal, running.interrupt)
+            let load = request.traffic.aimed_at(target);
+            sut::start(command, &load, &cpus, &running.journal, running.interrupt)
         }
-        (SutRequest::Pid(pid), Some(target)) => sut::attach(*pid, target),
+        (SutRequest::Pid(pid), Some(target)) => sut::attach(*pid, &request.traffic.aimed_at(target)),
         (SutRequest::Find, Some(target)) => {
-            let sut = sut::find(target)?;
+            let sut = sut::find(&request.traffic.aimed_at(target))?;
             if let plan::Sut::Unseen { why } = &sut.kind {
                 running.notice(
                     "sut-unseen",
@@ -215,44 +219,93 @@ impl Drive<'_> {
         }
     }
 
-    /// Our own generator: one start, then the trials back to back on the same connections.
+    /// Our own generator.
     fn own(&self, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-        let level = self.level;
-        let spec = LoadSpec {
-            target: sut.target.clone(),
-            connections: level.connections,
-            threads: threads(self.request, self.placement).min(level.connections),
+        match (&self.request.traffic.pacing, self.level.purpose) {
+            (Pacing::Stages { stages, gaps }, Purpose::Asked) => self.courses(stages, *gaps, sut, running),
+            (pacing, Purpose::Asked) => self.steady(pacing.clone(), sut, running),
+            (_, Purpose::Saturating) => self.steady(Pacing::Closed, sut, running),
+        }
+    }
+
+    fn spec(&self, pacing: Pacing, sut: &Sut) -> LoadSpec {
+        LoadSpec {
+            connections: self.level.connections,
+            threads: threads(self.request, self.placement).min(self.level.connections),
             cpus: self.placement.load_cpus.clone(),
-            pacing: match level.purpose {
-                Purpose::Asked => self.request.traffic.pacing.clone(),
-                Purpose::Saturating => Pacing::Closed,
-            },
-            pipeline: level.pipeline,
-            ..self.request.traffic.clone()
-        };
-        let mut generator = Generator::start(&spec).map_err(load_failed)?;
+            pacing,
+            pipeline: self.level.pipeline,
+            ..self.request.traffic.aimed_at(sut.target.clone())
+        }
+    }
+
+    /// One start, then the trials back to back on the same connections.
+    fn steady(&self, pacing: Pacing, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+        let mut generator = Generator::start(&self.spec(pacing, sut)).map_err(load_failed)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
-        running.wait(Duration::from_nanos(level.warmup_ns), "warm-up", |seconds| {
+        running.wait(Duration::from_nanos(self.level.warmup_ns), "warm-up", |seconds| {
             Some(live_rate(&generator, seconds, &mut answered))
         })?;
-        for trial in 0..level.trials {
-            let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
+        for trial in 0..self.level.trials {
             observers.calibrate_idle(CALIBRATION);
-            // The requests are counted inside the observers' window: their look at everybody else on the machine,
-            // which takes milliseconds before the window opens and after it has closed, is in no rate.
-            observers.begin();
-            generator.cut();
-            running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
-                Some(live_rate(&generator, seconds, &mut answered))
-            })?;
-            let sample = generator.cut();
-            let observation = observers.end();
-            sut.check_alive()?;
-            self.keep(sample, observation, running)?;
+            self.trial(trial, &mut generator, &observers, sut, running)?;
         }
         observers.stop();
         generator.stop().map_err(load_failed)
+    }
+
+    /// A rate that changes: each trial is the whole course, after a lead-in at the rate that it begins with, so that
+    /// trials are alike.
+    fn courses(
+        &self,
+        stages: &[Stage],
+        gaps: Gaps,
+        sut: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        for trial in 0..self.level.trials {
+            let warmup = Duration::from_nanos(if trial == 0 { self.level.warmup_ns } else { 0 });
+            let lead_in = LEAD_IN + warmup;
+            let begin_hz = stages.first().map_or(0.0, |first| first.from_hz);
+            let before = Stage { from_hz: begin_hz, to_hz: begin_hz, for_ns: resolve::nanoseconds(lead_in) };
+            let stages = std::iter::once(before).chain(stages.iter().copied()).collect();
+            let spec = self.spec(Pacing::Stages { stages, gaps }, sut);
+            let mut generator = Generator::start(&spec).map_err(load_failed)?;
+            let begun = Instant::now();
+            let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
+            observers.calibrate_idle(CALIBRATION);
+            running.wait(lead_in.saturating_sub(begun.elapsed()), "warm-up", |_| None)?;
+            self.trial(trial, &mut generator, &observers, sut, running)?;
+            observers.stop();
+            generator.stop().map_err(load_failed)?;
+        }
+        Ok(())
+    }
+
+    /// Counts and watches for the length of a trial.
+    fn trial(
+        &self,
+        trial: u32,
+        generator: &mut Generator,
+        observers: &Observers,
+        sut: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        let level = self.level;
+        let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
+        // The requests are counted inside the observers' window: their look at everybody else on the machine,
+        // which takes milliseconds before the window opens and after it has closed, is in no rate.
+        observers.begin();
+        generator.cut();
+        let mut answered = generator.live().answers;
+        running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
+            Some(live_rate(generator, seconds, &mut answered))
+        })?;
+        let sample = generator.cut();
+        let observation = observers.end();
+        sut.check_alive()?;
+        self.keep(sample, observation, running)
     }
 
     /// Somebody else's generator, started anew for each trial: that is how it is used without us.

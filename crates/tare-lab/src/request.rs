@@ -17,8 +17,8 @@ pub struct HttpRequest {
     pub load: LoadRequest,
     /// The load to make, but for where it goes and what a level changes; used by tare's own generator.
     pub traffic: LoadSpec,
-    /// Length of a trial.
-    pub trial: Duration,
+    /// Length of a trial; `None`: two seconds, or a course's own.
+    pub trial: Option<Duration>,
     /// How many trials.
     pub trials: u32,
     /// Load before the first trial.

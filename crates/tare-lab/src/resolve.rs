@@ -8,6 +8,8 @@ use tare_record::plan::{Level, Purpose};
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
+/// Length of a trial unless told otherwise, or a course of rates has its own.
+const TRIAL_NS: u64 = 2_000_000_000;
 /// A saturating level is short: only the cost per request is taken from it. At least a second, so that
 /// schedstat's tick-wise steps stay below half a per cent.
 const SATURATING_TRIAL_NS: u64 = 1_200_000_000;
@@ -41,16 +43,12 @@ fn url_in(command: &str) -> Option<String> {
 /// The levels to drive. A level below saturation is followed by a saturating one, because only there can the
 /// program's cost per request be weighed; never against another host unasked.
 pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
-    let rate_hz = match request.traffic.pacing {
-        Pacing::Open { rate_hz, .. } => Some(rate_hz),
-        _ => None,
-    };
     let asked = Level {
         purpose: Purpose::Asked,
         connections: request.traffic.connections,
-        rate_hz,
+        rate_hz: request.traffic.pacing.rate_hz(),
         pipeline: request.traffic.pipeline,
-        trial_ns: nanoseconds(request.trial),
+        trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(TRIAL_NS), nanoseconds),
         warmup_ns: nanoseconds(request.warmup),
         trials: request.trials,
     };
@@ -86,6 +84,17 @@ pub fn check_threads(request: &HttpRequest) -> Result<(), LabError> {
                 "give at least as many connections (-c) as threads (-t)",
             ))
         }
+        _ => Ok(()),
+    }
+}
+
+/// The embedded server listens on a port.
+pub fn check_unix_socket(request: &HttpRequest) -> Result<(), LabError> {
+    match (&request.sut, &request.traffic.unix_socket) {
+        (SutRequest::Embedded, Some(_)) => Err(LabError::usage(
+            "--unix leads to no server: the built-in one listens on a port",
+            "add a URL, whose path is then asked for on the socket, as http://localhost/",
+        )),
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tare_load::{LoadSpec, Preflight, Target};
+use tare_load::{LoadError, LoadSpec, Preflight, Target};
 use tare_machine::journal::Journal;
 use tare_machine::{Root, procs, sockets};
 use tare_record::plan::{self, Transport};
@@ -12,8 +12,9 @@ use tare_sys::process::{self, Signal};
 
 /// How long a started server may take until it answers.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// How long one attempt to get an answer may take.
-const ATTEMPT: Duration = Duration::from_secs(2);
+/// How long one attempt to get an answer may take, at least and at most: else as long as the load's own timeout.
+const ATTEMPT_MIN: Duration = Duration::from_secs(2);
+const ATTEMPT_MAX: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(20);
 /// How long leftovers of a started server may take to end when asked.
 const GRACE: Duration = Duration::from_secs(3);
@@ -115,14 +116,15 @@ fn listening_address(output: &str) -> Option<std::net::SocketAddr> {
 /// Starts `command` through sh and waits until it answers.
 pub fn start(
     command: &str,
-    target: Target,
+    load: &LoadSpec,
     cpus: &[u32],
     journal: &Journal,
     interrupt: &AtomicBool,
 ) -> Result<Sut, LabError> {
-    if tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT).is_ok() {
+    let target = load.target.clone();
+    if preflight(load).is_ok() {
         return Err(LabError::usage(
-            format!("something answers at {} already", target),
+            format!("something answers at {target} already"),
             "stop it first, or leave out --sut to weigh it as it is",
         ));
     }
@@ -131,7 +133,7 @@ pub fn start(
     let mut started = Started::launch(&launch, journal)?;
     let deadline = Instant::now() + ANSWER_WITHIN;
     let preflight = loop {
-        match tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT) {
+        match preflight(load) {
             Ok(preflight) => break preflight,
             Err(_) => wait(&mut started, deadline, interrupt)?,
         }
@@ -167,9 +169,9 @@ fn dead(started: &mut Started) -> LabError {
     LabError::Sut { what, last_output: started.output() }
 }
 
-/// Finds the server that answers at `target`.
-pub fn find(target: Target) -> Result<Sut, LabError> {
-    let preflight = reach(&target)?;
+/// Finds the server that answers the load's first request.
+pub fn find(load: &LoadSpec) -> Result<Sut, LabError> {
+    let preflight = reach(load)?;
     let (pids, kind, transport) = match find_pids(&preflight) {
         Ok(pids) => (pids.clone(), plan::Sut::Attached { pids }, Transport::Loopback),
         Err(not_found) => {
@@ -181,35 +183,52 @@ pub fn find(target: Target) -> Result<Sut, LabError> {
             (Vec::new(), plan::Sut::Unseen { why: not_found.to_string() }, transport)
         }
     };
-    Ok(Sut { target, pids, kind, transport, started: None })
+    Ok(Sut { target: load.target.clone(), pids, kind, transport, started: None })
 }
 
 /// The server is the given process.
-pub fn attach(pid: u32, target: Target) -> Result<Sut, LabError> {
+pub fn attach(pid: u32, load: &LoadSpec) -> Result<Sut, LabError> {
     if !alive(pid) {
         return Err(LabError::usage(format!("there is no process {pid}"), "check --sut-pid"));
     }
-    reach(&target)?;
+    reach(load)?;
     let mut pids = vec![pid];
     pids.extend(descendants(pid).into_iter().filter(|descendant| *descendant != pid));
     let kind = plan::Sut::Attached { pids: pids.clone() };
-    Ok(Sut { target, pids, kind, transport: Transport::Loopback, started: None })
+    Ok(Sut { target: load.target.clone(), pids, kind, transport: Transport::Loopback, started: None })
 }
 
-fn reach(target: &Target) -> Result<Preflight, LabError> {
-    tare_load::preflight(&LoadSpec::new(target.clone()), ATTEMPT).map_err(|error| {
+/// Asks once as the load will; a load with patience has it here too.
+fn preflight(load: &LoadSpec) -> Result<Preflight, LoadError> {
+    tare_load::preflight(load, Duration::from_nanos(load.timeout_ns).clamp(ATTEMPT_MIN, ATTEMPT_MAX))
+}
+
+fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
+    preflight(load).map_err(|error| {
         LabError::usage(
-            format!("nothing answers at {}: {error}", target),
+            format!("nothing answers at {}: {error}", load.target),
             "start the server, or have it started with --sut 'COMMAND'",
         )
     })
 }
 
 fn find_pids(preflight: &Preflight) -> Result<Vec<u32>, sockets::NotFound> {
+    if let Some(listener) = preflight.peer_pid {
+        return of_unix_socket(listener);
+    }
     let (Some(local), Some(peer)) = (preflight.local_addr, preflight.peer_addr) else {
         return Err(sockets::NotFound::OtherHost);
     };
     sockets::find_server(&Root::live(), local, peer, &[std::process::id()])
+}
+
+/// Who made a Unix socket listen, and what descends from it.
+fn of_unix_socket(listener: u32) -> Result<Vec<u32>, sockets::NotFound> {
+    // PID 1 hands sockets on to others that it starts.
+    if listener == 1 || !alive(listener) {
+        return Err(sockets::NotFound::Nobody);
+    }
+    Ok(descendants(listener))
 }
 
 fn alive(pid: u32) -> bool {
@@ -243,12 +262,34 @@ pub fn stop_orphans() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
 
     #[test]
     fn reads_the_embedded_servers_address() {
         assert_eq!(listening_address("x\nlistening on 127.0.0.1:4711\n"), "127.0.0.1:4711".parse().ok());
         assert_eq!(listening_address("listening on 127.0.0.1:47"), None, "the line may not be whole yet");
         assert_eq!(listening_address("listening on nowhere\n"), None);
+    }
+
+    /// A server that only this load's own request can find out to be one.
+    #[test]
+    fn a_server_is_found_by_what_it_will_be_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target::parse(&format!("http://{}/form", listener.local_addr().unwrap())).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let mut request = vec![0; 1024];
+            let length = connection.read(&mut request).unwrap();
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+            request.truncate(length);
+            String::from_utf8(request).unwrap()
+        });
+        let mut load = LoadSpec::new(target.clone());
+        (load.method, load.body) = ("POST".to_owned(), b"a=1".to_vec());
+        assert_eq!(find(&load).unwrap().target, target);
+        let request = server.join().unwrap();
+        assert!(request.starts_with("POST /form HTTP/1.1\r\n") && request.ends_with("\r\na=1"), "{request}");
     }
 
     #[test]

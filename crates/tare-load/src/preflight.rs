@@ -21,6 +21,8 @@ pub struct Preflight {
     pub local_addr: Option<SocketAddr>,
     /// The server's end; `None` on a Unix socket.
     pub peer_addr: Option<SocketAddr>,
+    /// Unix socket: the process that made it listen; `None` in another PID namespace.
+    pub peer_pid: Option<u32>,
     /// The status of the answer.
     pub status: u16,
     _connection: Connection,
@@ -104,9 +106,14 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
         Connection::Unix(_) => None,
     };
     let addresses = tcp.and_then(|tcp| Some((tcp.local_addr().ok()?, tcp.peer_addr().ok()?)));
+    let peer_pid = match &connection {
+        Connection::Unix(unix) => tare_sys::unix::peer_pid(unix).ok().flatten(),
+        Connection::Tcp(_) | Connection::Tls(_) => None,
+    };
     Ok(Preflight {
         local_addr: addresses.map(|(local, _)| local),
         peer_addr: addresses.map(|(_, peer)| peer),
+        peer_pid,
         status: answer.status,
         _connection: connection,
     })

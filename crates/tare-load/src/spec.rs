@@ -64,6 +64,29 @@ pub struct Stage {
 }
 
 impl Pacing {
+    /// How long the rate changes, nanoseconds; `None` where it does not.
+    pub fn course_ns(&self) -> Option<u64> {
+        match self {
+            Pacing::Stages { stages, .. } => {
+                Some(stages.iter().fold(0, |sum, stage| stage.for_ns.saturating_add(sum)))
+            }
+            Pacing::Closed | Pacing::Thinking { .. } | Pacing::Open { .. } => None,
+        }
+    }
+
+    /// Requests per second of an open loop, on average over the stages; `None` where answers decide it.
+    pub fn rate_hz(&self) -> Option<f64> {
+        match self {
+            Pacing::Open { rate_hz, .. } => Some(*rate_hz),
+            Pacing::Stages { stages, .. } => {
+                let requests: f64 =
+                    stages.iter().map(|s| (s.from_hz + s.to_hz) / 2.0 * s.for_ns as f64).sum();
+                self.course_ns().map(|course_ns| requests / course_ns.max(1) as f64)
+            }
+            Pacing::Closed | Pacing::Thinking { .. } => None,
+        }
+    }
+
     fn validate(&self) -> Result<(), SpecError> {
         let rate = |given: f64, least: bool| {
             let fits = given <= RATE_HZ_MAX && (given > 0.0 || (least && given == 0.0));
@@ -293,6 +316,14 @@ impl LoadSpec {
         }
     }
 
+    /// The same load on another place: its URLs keep their paths.
+    #[must_use]
+    pub fn aimed_at(&self, target: Target) -> LoadSpec {
+        let moved = |url: &WeightedUrl| WeightedUrl { target: url.target.moved_to(&target), ..*url };
+        let urls = self.urls.iter().map(moved).collect();
+        LoadSpec { urls, target, ..self.clone() }
+    }
+
     /// Whether this load can be made; reads the files that it names.
     ///
     /// # Errors
@@ -355,6 +386,24 @@ mod tests {
 
     fn spec() -> LoadSpec {
         LoadSpec::new(Target::parse("http://127.0.0.1/").unwrap())
+    }
+
+    #[test]
+    fn stages_have_a_length_and_a_mean() {
+        let stage = |from_hz, to_hz, for_s: u64| Stage { from_hz, to_hz, for_ns: for_s * 1_000_000_000 };
+        let stages = vec![stage(100.0, 100.0, 1), stage(100.0, 500.0, 2), stage(0.0, 0.0, 1)];
+        let pacing = Pacing::Stages { stages, gaps: Gaps::Fixed };
+        assert_eq!((pacing.course_ns(), pacing.rate_hz()), (Some(4_000_000_000), Some(175.0)));
+        assert_eq!((Pacing::Closed.course_ns(), Pacing::Closed.rate_hz()), (None, None));
+    }
+
+    #[test]
+    fn a_load_can_be_aimed_elsewhere() {
+        let mut spec = spec();
+        spec.urls = vec![url("http://127.0.0.1/a?b", 3)];
+        let moved = spec.aimed_at(Target::parse("http://[::1]:81/x").unwrap());
+        assert_eq!(moved.urls, [url("http://[::1]:81/a?b", 3)]);
+        assert_eq!(moved.validate(), Ok(()));
     }
 
     fn url(url: &str, weight: u32) -> WeightedUrl {

@@ -116,6 +116,12 @@ impl Target {
         (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
     }
 
+    /// This path on the scheme, host and port of `place`.
+    #[must_use]
+    pub fn moved_to(&self, place: &Target) -> Target {
+        Target { path: self.path.clone(), ..place.clone() }
+    }
+
     /// Whether it is `https`.
     pub fn is_tls(&self) -> bool {
         self.tls

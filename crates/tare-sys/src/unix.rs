@@ -1,9 +1,10 @@
 //! Connecting to a Unix stream socket without blocking; the descriptor then works with [`crate::net`]'s `recv` and `send`.
+//! Who listens at its other end, for those that look for the server.
 
 use crate::net::Connecting;
 use std::io;
 use std::mem::{offset_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -35,6 +36,22 @@ pub fn connect(path: &Path) -> io::Result<(OwnedFd, Connecting)> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok((fd, Connecting::Done)) }
 }
 
+/// The process that made the other end of a connected socket listen (`SO_PEERCRED`); `None` where it is in another PID
+/// namespace.
+pub fn peer_pid(socket: &impl AsFd) -> io::Result<Option<u32>> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: `peer` and `len` live through the call, and `len` is the size of what `peer` points to.
+    let result = unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut len)
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u32::try_from(peer.pid).ok().filter(|pid| *pid > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +66,7 @@ mod tests {
         let (mut peer, _) = listener.accept().unwrap();
         io::Write::write_all(&mut peer, b"hi").unwrap();
         assert_eq!(crate::net::recv(&socket, &mut [0; 8]).unwrap(), 2);
+        assert_eq!(peer_pid(&socket).unwrap(), Some(std::process::id()));
         drop(listener);
         std::fs::remove_file(&path).unwrap();
         let long = connect(Path::new(&"x".repeat(108))).unwrap_err();

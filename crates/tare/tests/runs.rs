@@ -68,6 +68,52 @@ fn a_server_is_started_weighed_and_stopped() {
 }
 
 #[test]
+fn a_server_is_found_behind_a_unix_socket() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let socket = server.socket();
+    let (result, code) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "--trials",
+        "2",
+        "-d",
+        "1s",
+        "--unix",
+        socket.to_str().unwrap(),
+        "http://localhost/",
+    ]);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/ledger/sut/run_s") > 0.1, "{:#}", result["ledger"]["sut"]);
+    let output = Tare::new().run(&["run", "-q", "--unix", socket.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "the built-in server has no such socket");
+}
+
+#[test]
+fn each_trial_is_the_whole_course_of_rates() {
+    let _alone = alone();
+    let (result, code) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "-w0s",
+        "-t1",
+        "-c4",
+        "--trials",
+        "2",
+        "--steps",
+        "100-500:500ms,500:1s",
+    ]);
+    assert!(code == 0 || code == 4, "{:#}", result["warnings"]);
+    assert_eq!(result["gross_is"], "offered", "{:#}", result["warnings"]);
+    // 150 and 500 requests in 1.5 s.
+    assert!((number(&result, "/gross/value") / (650.0 / 1.5) - 1.0).abs() < 0.1, "{:#}", result["gross"]);
+}
+
+#[test]
 fn a_server_that_makes_itself_a_daemon_is_found_and_stopped() {
     let _alone = alone();
     let port = free_port();

@@ -88,10 +88,10 @@ pub struct GeneratorArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trials")]
 pub struct TrialArgs {
-    /// Time per trial.
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", conflicts_with_all = ["command", "load"],
+    /// Time per trial [default: 2s, or the length of --steps].
+    #[arg(short = 'd', long, value_name = "TIME", conflicts_with_all = ["command", "load"],
           value_parser = values::positive_duration)]
-    pub duration: Duration,
+    pub duration: Option<Duration>,
     /// How many trials (for a program: runs) [default: 5; with --load 3; for a program at least 10 and 3 s].
     #[arg(long, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,

@@ -77,10 +77,15 @@ pub struct Server {
     pub pids: Vec<u32>,
     /// A path that is answered with 200.
     pub good_path: &'static str,
-    _dir: Option<tempfile::TempDir>,
+    dir: Option<tempfile::TempDir>,
 }
 
 impl Server {
+    /// The Unix socket of nginx.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.as_ref().unwrap().path().join("socket")
+    }
+
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
@@ -99,7 +104,7 @@ impl Server {
              http {{ access_log off; keepalive_requests 1000000000;\n\
              client_body_temp_path {0}/b; proxy_temp_path {0}/p; fastcgi_temp_path {0}/f;\n\
              uwsgi_temp_path {0}/u; scgi_temp_path {0}/s;\n\
-             server {{ listen 127.0.0.1:{port}; location / {{ return 200 \"ok\\n\"; }}\n\
+             server {{ listen 127.0.0.1:{port}; listen unix:{0}/socket; location / {{ return 200 \"ok\\n\"; }}\n\
              location /missing {{ return 404; }} }} }}\n",
             dir.path().display()
         );
@@ -126,7 +131,7 @@ impl Server {
         dir: Option<tempfile::TempDir>,
     ) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut server = Server { child, port, pids: Vec::new(), good_path, _dir: dir };
+        let mut server = Server { child, port, pids: Vec::new(), good_path, dir };
         eventually("the server answers", || answers(([127, 0, 0, 1], port).into()));
         let own = server.child.id();
         server.pids = std::iter::once(own).chain(children(own)).collect();
