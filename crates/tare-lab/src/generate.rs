@@ -5,7 +5,9 @@ use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tare_load::{CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, RATE_HZ_MAX};
-use tare_record::load::{AskedLoad, Capacity, LoadRun};
+use tare_record::latency::Packed;
+use tare_record::load::{AskedLoad, Capacity, LoadInterval, LoadRun};
+use tare_record::trial::HttpSample;
 
 /// How often the live rate is shown and the interrupt flag looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -19,6 +21,8 @@ pub struct Length {
     pub warmup: Duration,
     /// From the first request to the end, warm-up included; with [`LoadSpec::requests_max`] the longest that it may take.
     pub whole: Duration,
+    /// The latencies of each such part of it are kept too ([`LoadRun::intervals`]).
+    pub every: Option<Duration>,
 }
 
 /// Makes load and counts. When interrupted, what was counted until then is given, and [`LabError::Interrupted`] beside it.
@@ -33,18 +37,18 @@ pub fn load(
 ) -> Result<(LoadRun, Result<(), LabError>), LabError> {
     let mut generator = Generator::start(spec).map_err(load_failed)?;
     progress.show(Event::Expected { total_s: length.whole.as_secs_f64() });
-    let (begun, ends) = (Instant::now(), spec.requests_max.is_some());
-    let mut watch = Watch { generator: &generator, begun, interrupt, progress, answered: 0, ends };
-    let warmed_up = watch.wait(length.warmup, "warm-up");
+    let mut watch =
+        Watch { begun: Instant::now(), interrupt, progress, answered: 0, ends: spec.requests_max.is_some() };
+    let warmed_up = watch.wait(&generator, length.warmup, "warm-up");
     if !length.warmup.is_zero() && warmed_up.is_ok() {
         generator.cut();
     }
     let begin_ns = tare_sys::time::monotonic_ns();
     let started_unix_s =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let mut watch = Watch { generator: &generator, begun, interrupt, progress, answered: 0, ends };
-    let end = warmed_up.and_then(|()| watch.wait(length.whole, "load"));
-    let sample = generator.cut();
+    let mut counted = Counted::default();
+    let end = warmed_up.and_then(|()| watch.count(&mut generator, length, &mut counted));
+    let (sample, intervals) = counted.end(generator.cut(), length.every.is_some());
     generator.stop().map_err(load_failed)?;
     let run = LoadRun {
         url: spec.target.to_string(),
@@ -52,6 +56,7 @@ pub fn load(
         started_unix_s,
         begin_ns,
         sample,
+        intervals,
         capacity: None,
     };
     Ok((run, end))
@@ -64,20 +69,20 @@ const RUN_MAX: Duration = Duration::from_secs(5);
 /// How well a capacity is to be known.
 const PRECISION: f64 = 0.02;
 
-/// Looks for the highest rate that holds an objective, whose words are `words`, within `whole`: a closed loop tells where to
-/// begin, then open loops. Gives the run at the highest rate that held; where none did, the last one.
+/// Looks for the highest rate that holds an objective, whose words are `words`, within the whole length: a closed loop tells
+/// where to begin, then open loops. Gives the run at the highest rate that held; where none did, the last one.
 ///
 /// # Errors
 /// As [`load`].
 pub fn find(
     spec: &LoadSpec,
     (objective, words): (Objective, &str),
-    whole: Duration,
+    Length { whole, every, .. }: Length,
     interrupt: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<(LoadRun, Result<(), LabError>), LabError> {
     let step = (whole / RUNS_OF_A_SEARCH).clamp(RUN_MIN, RUN_MAX);
-    let length = Length { warmup: step / 5, whole: step };
+    let length = Length { warmup: step / 5, whole: step, every };
     let begun = Instant::now();
     let (mut best, mut end) = load(spec, length, interrupt, progress)?;
     let answers = best.sample.requests.value().copied().unwrap_or(0) as f64;
@@ -113,9 +118,45 @@ fn asked(spec: &LoadSpec) -> AskedLoad {
     }
 }
 
+/// What was counted so far.
+#[derive(Default)]
+struct Counted {
+    sample: Option<HttpSample>,
+    intervals: Vec<LoadInterval>,
+}
+
+impl Counted {
+    fn add(&mut self, part: HttpSample) {
+        self.keep(&part);
+        self.sample = Some(self.joined(part));
+    }
+
+    /// With the last part, whose latencies are kept for themselves as well where those of others were.
+    fn end(mut self, last: HttpSample, keeps: bool) -> (HttpSample, Vec<LoadInterval>) {
+        if keeps {
+            self.keep(&last);
+        }
+        (self.joined(last), self.intervals)
+    }
+
+    fn keep(&mut self, part: &HttpSample) {
+        if let Some(latency) = part.latency.value() {
+            let begin_ns = self.sample.as_ref().map_or(0, |sample| sample.elapsed_ns);
+            let (elapsed_ns, latency) = (part.elapsed_ns, Packed::new(latency));
+            self.intervals.push(LoadInterval { begin_ns, elapsed_ns, latency });
+        }
+    }
+
+    fn joined(&mut self, part: HttpSample) -> HttpSample {
+        match self.sample.take() {
+            Some(before) => before.followed_by(part),
+            None => part,
+        }
+    }
+}
+
 /// Waits while load is being made.
 struct Watch<'a> {
-    generator: &'a Generator,
     begun: Instant,
     interrupt: &'a AtomicBool,
     progress: &'a mut dyn Progress,
@@ -125,15 +166,33 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Waits until the end, and cuts as often as the length says, but for the last time.
+    fn count(
+        &mut self,
+        generator: &mut Generator,
+        length: Length,
+        counted: &mut Counted,
+    ) -> Result<(), LabError> {
+        let mut until = length.warmup;
+        loop {
+            until = length.every.map_or(length.whole, |every| (until + every).min(length.whole));
+            self.wait(generator, until, "load")?;
+            if until >= length.whole || generator.finished() {
+                return Ok(());
+            }
+            counted.add(generator.cut());
+        }
+    }
+
     /// Waits until so long after the beginning, or until the generator has done all that it was asked for.
-    fn wait(&mut self, until: Duration, phase: &str) -> Result<(), LabError> {
+    fn wait(&mut self, generator: &Generator, until: Duration, phase: &str) -> Result<(), LabError> {
         let mut shown = Instant::now();
         loop {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
             }
             let left = until.saturating_sub(self.begun.elapsed());
-            if left.is_zero() || self.generator.finished() {
+            if left.is_zero() || generator.finished() {
                 return Ok(());
             }
             let step = if self.ends { LOOK_FOR_END_EVERY } else { LOOK_EVERY };
@@ -141,13 +200,13 @@ impl Watch<'_> {
             let passed = shown.elapsed();
             if passed >= LOOK_EVERY {
                 shown = Instant::now();
-                self.show(passed.as_secs_f64(), phase);
+                self.show(generator, passed.as_secs_f64(), phase);
             }
         }
     }
 
-    fn show(&mut self, passed_s: f64, phase: &str) {
-        let before = std::mem::replace(&mut self.answered, self.generator.live().answers);
+    fn show(&mut self, generator: &Generator, passed_s: f64, phase: &str) {
+        let before = std::mem::replace(&mut self.answered, generator.live().answers);
         let rate_hz = Some(self.answered.saturating_sub(before) as f64 / passed_s);
         let elapsed_s = self.begun.elapsed().as_secs_f64();
         self.progress.show(Event::Live { elapsed_s, rate_hz, phase: phase.to_owned() });

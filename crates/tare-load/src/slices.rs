@@ -8,6 +8,9 @@ pub(crate) const SLICE_NS: u64 = 100_000_000;
 /// Most slices of a window (almost 7 minutes of them); then neighbours are joined and slices twice as wide.
 const SLICES_MAX: usize = 4096;
 
+/// A last slice that is shorter than such a part of the others is joined to the one before it.
+const SHORTEST: u64 = 10;
+
 /// Classes of latency in a slice: powers of two from [`FINEST_NS`] to two minutes, each in 32 equal parts.
 const CLASSES: usize = 800;
 const FINEST_NS: u64 = 256;
@@ -74,14 +77,16 @@ impl Slices {
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 
-    /// Adds up the slices of threads that share an origin, for a window that ends at `end_ns`. The last slice is
-    /// cut off at the end; what threads counted while they were handing over, microseconds after it, belongs to it.
+    /// Adds up the slices of threads that share an origin, for a window that ends at `end_ns`. The last slice ends there
+    /// too: cut off, or longer by what is too short for a rate of its own. What threads counted while they were handing
+    /// over, microseconds later, belongs to it.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Slices> + Clone, end_ns: u64) -> Vec<SeriesSlice> {
         let Some(first) = all.clone().next() else { return Vec::new() };
         let (origin_ns, width_ns) =
             (first.origin_ns, all.clone().map(|s| s.width_ns).max().unwrap_or(SLICE_NS));
         let window_ns = end_ns.saturating_sub(origin_ns).max(1);
-        let len = usize::try_from(window_ns.div_ceil(width_ns)).unwrap_or(SLICES_MAX).min(2 * SLICES_MAX);
+        let len = (window_ns + width_ns - width_ns / SHORTEST).div_euclid(width_ns).max(1);
+        let len = usize::try_from(len).unwrap_or(SLICES_MAX).min(2 * SLICES_MAX);
         let mut sums = vec![0u64; len * CLASSES];
         for slices in all {
             let joined = usize::try_from(width_ns / slices.width_ns).unwrap_or(1).max(1);
@@ -92,7 +97,10 @@ impl Slices {
                 }
             }
         }
-        let stamp = |k: usize| end_ns.min(origin_ns.saturating_add(width_ns.saturating_mul(k as u64 + 1)));
+        let stamp = |k: usize| match k + 1 {
+            last if last == len => end_ns,
+            before => origin_ns.saturating_add(width_ns.saturating_mul(before as u64)),
+        };
         sums.chunks(CLASSES).enumerate().map(|(k, counts)| summary(stamp(k), counts)).collect()
     }
 }
@@ -141,15 +149,22 @@ mod tests {
             (1, SLICE_NS),
             (0, SLICE_NS + 1000),
             (1, 3 * SLICE_NS + 999),
-            (1, 3 * SLICE_NS + 1100),
+            (1, 3 * SLICE_NS + SLICE_NS / 2),
         ] {
             threads[thread].count(at_ns, 5_000, 1);
         }
-        let end_ns = 3 * SLICE_NS + 1050;
+        let counts = |end_ns| {
+            let sums = Slices::sum(threads.iter(), end_ns);
+            sums.iter().map(|slice| (slice.end_ns, slice.requests)).collect::<Vec<_>>()
+        };
+        let end_ns = 3 * SLICE_NS + SLICE_NS / 4;
         let expected =
             [(SLICE_NS + 1000, 2), (2 * SLICE_NS + 1000, 1), (3 * SLICE_NS + 1000, 1), (end_ns, 1)];
+        assert_eq!(counts(end_ns), expected);
+        let just_after = 3 * SLICE_NS + 1050;
+        assert_eq!(counts(just_after)[2], (just_after, 2), "50 ns are too short for a rate");
+        assert_eq!(counts(1001), [(1001, 5)]);
         let sums = Slices::sum(threads.iter(), end_ns);
-        assert_eq!(sums.iter().map(|slice| (slice.end_ns, slice.requests)).collect::<Vec<_>>(), expected);
         assert!(sums.iter().all(|slice| slice.p50_ns.is_some_and(|ns| ns.abs_diff(5_000) < 130)));
         assert_eq!(Slices::sum([].iter(), end_ns), []);
     }

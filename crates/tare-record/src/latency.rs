@@ -1,7 +1,9 @@
 //! Latency histograms: merged, never averaged, and stored in HdrHistogram's own V2 format.
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2Serializer};
+use hdrhistogram::serialization::{
+    Deserializer as HdrDeserializer, Serializer as _, V2DeflateSerializer, V2Serializer,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 
 /// Longest latency that is told apart, in nanoseconds (two minutes); longer ones count as this.
@@ -84,6 +86,25 @@ impl Latencies {
     }
 }
 
+/// A histogram of latencies made small, to keep many: HdrHistogram's compressed V2 form.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Packed(Vec<u8>);
+
+impl Packed {
+    /// Makes it small.
+    pub fn new(latencies: &Latencies) -> Self {
+        let mut bytes = Vec::new();
+        // Writing to memory fails only where there is none left; the histogram is then missed by `unpack`.
+        V2DeflateSerializer::new().serialize(&latencies.0, &mut bytes).ok();
+        Packed(bytes)
+    }
+
+    /// The histogram again; `None` when it is not whole.
+    pub fn unpack(&self) -> Option<Latencies> {
+        HdrDeserializer::new().deserialize(&mut self.0.as_slice()).ok().map(Latencies)
+    }
+}
+
 impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
@@ -127,6 +148,8 @@ mod tests {
         }
         let text = serde_json::to_string(&latencies).unwrap();
         let back: Latencies = serde_json::from_str(&text).unwrap();
+        assert_eq!(Packed::new(&latencies).unpack().unwrap().quantile_ns(0.5), latencies.quantile_ns(0.5));
+        assert_eq!(Packed::default().unpack(), None);
         assert_eq!(back.count(), 5);
         assert_eq!(back.quantile_ns(0.5), latencies.quantile_ns(0.5));
         for bad in ["\"zz\"", "\"00\"", "\"0\"", "\"é\"", "3"] {

@@ -1,5 +1,6 @@
 //! Load without books: what `tare load` did and what came of it.
 
+use crate::latency::Packed;
 use crate::outcome::{GrossIs, LatencySummary, Requests, Warning};
 use crate::trial::HttpSample;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,22 @@ pub struct LoadRun {
     pub begin_ns: u64,
     /// What was counted.
     pub sample: HttpSample,
+    /// The latencies of each part of the window, in order, where they were asked for: not kept on disk.
+    #[serde(skip)]
+    pub intervals: Vec<LoadInterval>,
     /// What a search for a capacity found; this run is then the one at the highest rate that held.
     pub capacity: Option<Capacity>,
+}
+
+/// The latencies of a part of a window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadInterval {
+    /// From the window's start to this part's, nanoseconds.
+    pub begin_ns: u64,
+    /// Its length.
+    pub elapsed_ns: u64,
+    /// Latencies of the answers in it.
+    pub latency: Packed,
 }
 
 /// The highest rate that held an objective.

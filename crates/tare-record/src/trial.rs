@@ -62,6 +62,43 @@ pub struct HttpSample {
     pub detail: Option<Box<HttpDetail>>,
 }
 
+impl HttpSample {
+    /// This window and the one that followed it at once, as one: counts and histograms are added up.
+    #[must_use]
+    pub fn followed_by(mut self, next: HttpSample) -> HttpSample {
+        for (kind, count) in next.errors {
+            *self.errors.entry(kind).or_insert(0) += count;
+        }
+        self.slices.extend(next.slices);
+        let merged = |mut all: Latencies, more: Latencies| {
+            all.merge(&more);
+            all
+        };
+        HttpSample {
+            elapsed_ns: self.elapsed_ns + next.elapsed_ns,
+            requests: both(self.requests, next.requests, |a, b| a + b),
+            latency: both(self.latency, next.latency, merged),
+            printed_quantiles_ns: Vec::new(),
+            bytes_in: both(self.bytes_in, next.bytes_in, |a, b| a + b),
+            in_flight: next.in_flight,
+            connections: next.connections,
+            scheduled: self.scheduled.zip(next.scheduled).map(|(a, b)| a + b),
+            lateness: self.lateness.zip(next.lateness).map(|(a, b)| merged(a, b)),
+            detail: self.detail.zip(next.detail).map(|(a, b)| Box::new(a.followed_by(*b))),
+            errors: self.errors,
+            slices: self.slices,
+        }
+    }
+}
+
+/// What is missing on one side is missing.
+fn both<T>(a: Reading<T>, b: Reading<T>, add: impl FnOnce(T, T) -> T) -> Reading<T> {
+    match (a, b) {
+        (Reading::Measured(a), Reading::Measured(b)) => Reading::Measured(add(a, b)),
+        (Reading::Measured(_), missing) | (missing, _) => missing,
+    }
+}
+
 /// What tare's own generator tells beside the counts, its checks of itself among them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HttpDetail {
@@ -83,6 +120,26 @@ pub struct HttpDetail {
     /// Requests in flight that a closed loop holds: open connections × depth; `None` where pauses between requests, or
     /// connections opened for each, make it unknown. By Little's law it is rate × mean latency.
     pub held_in_flight: Option<u64>,
+}
+
+impl HttpDetail {
+    fn followed_by(mut self, next: HttpDetail) -> HttpDetail {
+        self.connect.merge(&next.connect);
+        self.first_byte.merge(&next.first_byte);
+        self.bytes_out += next.bytes_out;
+        for (sum, count) in self.status_classes.iter_mut().zip(next.status_classes) {
+            *sum += count;
+        }
+        self.series.extend(next.series);
+        for (all, more) in self.threads.iter_mut().zip(next.threads) {
+            all.wall_ns += more.wall_ns;
+            all.cpu_ns += more.cpu_ns;
+        }
+        self.clock.monotonic_ns += next.clock.monotonic_ns;
+        self.clock.raw_ns += next.clock.raw_ns;
+        self.held_in_flight = next.held_in_flight;
+        self
+    }
 }
 
 /// One slice of a window.
@@ -191,4 +248,40 @@ pub struct CommandSample {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(requests: Reading<u64>, latency_ns: u64) -> HttpSample {
+        let mut latency = Latencies::new();
+        latency.record(latency_ns);
+        HttpSample {
+            elapsed_ns: 1000,
+            requests,
+            errors: BTreeMap::from([(ErrorKind::Io, 1)]),
+            latency: Reading::Measured(latency),
+            printed_quantiles_ns: Vec::new(),
+            bytes_in: Reading::Measured(5),
+            in_flight: Reading::Measured(latency_ns),
+            connections: Reading::Measured(1),
+            scheduled: Some(2),
+            lateness: None,
+            slices: vec![(latency_ns, 1)],
+            detail: Some(Box::new(HttpDetail { bytes_out: 3, ..HttpDetail::default() })),
+        }
+    }
+
+    #[test]
+    fn windows_that_follow_each_other_add_up() {
+        let all = sample(Reading::Measured(1), 10).followed_by(sample(Reading::Measured(4), 20));
+        assert_eq!((all.elapsed_ns, &all.requests), (2000, &Reading::Measured(5)));
+        assert_eq!((all.errors[&ErrorKind::Io], all.scheduled, all.slices.len()), (2, Some(4), 2));
+        assert_eq!(all.in_flight, Reading::Measured(20), "as it was at the end");
+        assert_eq!(all.latency.value().map(Latencies::count), Some(2));
+        assert_eq!(all.detail.map(|detail| detail.bytes_out), Some(6));
+        let lost = sample(Reading::missing("lost"), 1).followed_by(sample(Reading::Measured(4), 1));
+        assert_eq!(lost.requests, Reading::missing("lost"));
+    }
 }

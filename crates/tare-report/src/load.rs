@@ -9,6 +9,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
+use tare_record::latency::Latencies;
 use tare_record::load::{LoadOutcome, LoadRun};
 use tare_record::outcome::{GrossIs, LatencySummary};
 
@@ -57,8 +58,8 @@ pub enum HdrError {
     Format(String),
 }
 
-/// The latencies as an HdrHistogram interval log of one interval, the whole window: nanoseconds, V2 compressed. Its
-/// column of the largest value is in milliseconds, as other writers have it.
+/// The latencies as an HdrHistogram interval log, a line for each interval that was kept (where none were, one for the
+/// whole window): nanoseconds, V2 compressed. Its column of the largest value is in milliseconds, as other writers have it.
 ///
 /// # Errors
 /// [`HdrError`].
@@ -74,10 +75,18 @@ pub fn hdr_log(run: &LoadRun) -> Result<String, HdrError> {
         .with_max_value_divisor(1e6)
         .begin_log_with(&mut log, &mut serializer)
         .map_err(|error| failed(&error))?;
-    let length = Duration::from_nanos(run.sample.elapsed_ns);
-    writer
-        .write_histogram(latency.histogram(), Duration::ZERO, length, None::<Tag<'_>>)
-        .map_err(|error| failed(&error))?;
+    let mut line = |begin_ns, elapsed_ns, latency: &Latencies| {
+        let (begin, length) = (Duration::from_nanos(begin_ns), Duration::from_nanos(elapsed_ns));
+        let written = writer.write_histogram(latency.histogram(), begin, length, None::<Tag<'_>>);
+        written.map_err(|error| failed(&error))
+    };
+    if run.intervals.is_empty() {
+        line(0, run.sample.elapsed_ns, latency)?;
+    }
+    for interval in &run.intervals {
+        let latency = interval.latency.unpack().ok_or_else(|| failed(&"it was not kept whole"))?;
+        line(interval.begin_ns, interval.elapsed_ns, &latency)?;
+    }
     drop(writer);
     String::from_utf8(log).map_err(|error| failed(&error))
 }

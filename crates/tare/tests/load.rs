@@ -3,6 +3,7 @@
 
 mod support;
 
+use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::io::{Read, Write};
@@ -38,7 +39,7 @@ fn the_result_is_counted_once_in_every_form() {
     let (hdr, series) = (file("x.hdr"), file("x.csv"));
     let url = server.url("/plaintext");
     let (result, code) = tare.json(&[
-        "load", "-q", "--json", "-c4", "-t1", "-R500", "-d1s", "--hdr", &hdr, "--series", &series, &url,
+        "load", "-q", "--json", "-c4", "-t1", "-R500", "-d2500ms", "--hdr", &hdr, "--series", &series, &url,
     ]);
     assert_eq!(code, 0, "{result:#}");
     let count = number(&result, "/requests/count");
@@ -47,18 +48,33 @@ fn the_result_is_counted_once_in_every_form() {
     assert!(count + number(&result, "/in_flight") >= number(&result, "/scheduled") - 1.0, "{result:#}");
     // The log is read back by the library's own reader.
     let log = std::fs::read(&hdr).unwrap();
-    let intervals: Vec<_> = IntervalLogIterator::new(&log)
-        .filter_map(|entry| match entry.unwrap() {
-            LogEntry::Interval(interval) => Some(interval.encoded_histogram().to_owned()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(intervals.len(), 1);
-    let encoded = base64(&intervals[0]);
-    let read: hdrhistogram::Histogram<u64> =
-        Deserializer::new().deserialize(&mut encoded.as_slice()).unwrap();
-    assert_eq!(read.len() as f64, count);
-    assert_eq!(read.value_at_quantile(0.99) as f64, number(&result, "/latency_ns/p99"));
+    let (mut whole, mut begins_s, mut lengths_s) = (None::<Histogram<u64>>, Vec::new(), Vec::new());
+    let (mut started, mut based) = (false, false);
+    for entry in IntervalLogIterator::new(&log) {
+        match entry.unwrap() {
+            LogEntry::StartTime(_) => started = true,
+            LogEntry::BaseTime(_) => based = true,
+            LogEntry::Interval(interval) => {
+                let encoded = base64(interval.encoded_histogram());
+                let read: Histogram<u64> = Deserializer::new().deserialize(&mut encoded.as_slice()).unwrap();
+                assert!((interval.max() - read.max() as f64 / 1e6).abs() < 0.001, "in milliseconds");
+                begins_s.push(interval.start_timestamp().as_secs_f64());
+                lengths_s.push(interval.duration().as_secs_f64());
+                match &mut whole {
+                    None => whole = Some(read),
+                    Some(whole) => whole.add(read).unwrap(),
+                }
+            }
+        }
+    }
+    assert!(started && based);
+    assert_eq!(begins_s.len(), 3, "one for each second that was begun: {begins_s:?}");
+    let ends_s = begins_s.iter().zip(&lengths_s).map(|(begin, length)| begin + length);
+    assert!(ends_s.zip(&begins_s[1..]).all(|(end, begin)| (end - begin).abs() < 0.002), "{begins_s:?}");
+    assert!((lengths_s.iter().sum::<f64>() - number(&result, "/elapsed_s")).abs() < 0.01);
+    let whole = whole.unwrap();
+    assert_eq!(whole.len() as f64, count);
+    assert_eq!(whole.value_at_quantile(0.99) as f64, number(&result, "/latency_ns/p99"));
     let lines = std::fs::read_to_string(&series).unwrap();
     assert_eq!(lines.lines().count() - 1, result["series"].as_array().unwrap().len());
 }

@@ -43,7 +43,7 @@ pub struct LoadArgs {
     /// Print the result as one JSON object.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write the latencies as an HdrHistogram interval log (V2, nanoseconds).
+    /// Write the latencies of each second as an HdrHistogram interval log (V2, nanoseconds).
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Option<PathBuf>,
     /// Write rate, p50 and p99 of each 100 ms as CSV; `-` is standard output.

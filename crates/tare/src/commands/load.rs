@@ -8,12 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_lab::generate::{self, Length};
-use tare_load::{LoadSpec, Objective, Pacing, Target};
+use tare_load::{LoadSpec, Objective, Target};
 use tare_record::load::{LoadOutcome, LoadRun};
 use tare_report::Style;
 
 /// Length of a run unless told otherwise.
 const LENGTH: Duration = Duration::from_secs(10);
+
+/// Each line of an HdrHistogram log is so long.
+const HDR_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a rate must answer of its schedule, and without errors, besides holding its latency.
 const SHARE_MIN: f64 = 0.99;
@@ -34,7 +37,7 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
         Some(goal) => {
             let latency_ns_max = u64::try_from(goal.latency.as_nanos()).unwrap_or(u64::MAX);
             let objective = Objective { quantile: goal.quantile, latency_ns_max, share_min: SHARE_MIN };
-            generate::find(&spec, (objective, &goal.text), length.whole, &interrupt, progress.as_mut())?
+            generate::find(&spec, (objective, &goal.text), length, &interrupt, progress.as_mut())?
         }
         None => generate::load(&spec, length, &interrupt, progress.as_mut())?,
     };
@@ -59,17 +62,14 @@ fn place(spec: &mut LoadSpec, args: &LoadArgs) {
 }
 
 fn length(args: &LoadArgs, spec: &LoadSpec) -> Result<Length, Failure> {
-    let whole = args.duration.unwrap_or(match &spec.pacing {
-        Pacing::Stages { stages, .. } => Duration::from_nanos(stages.iter().map(|stage| stage.for_ns).sum()),
-        _ => LENGTH,
-    });
+    let whole = args.duration.unwrap_or(spec.pacing.course_ns().map_or(LENGTH, Duration::from_nanos));
     if args.warmup >= whole {
         return Err(Failure::usage(anyhow::anyhow!(
             "nothing is left to count after a warm-up of {:?} in a run of {whole:?}",
             args.warmup
         )));
     }
-    Ok(Length { warmup: args.warmup, whole })
+    Ok(Length { warmup: args.warmup, whole, every: args.hdr.as_ref().map(|_| HDR_INTERVAL) })
 }
 
 fn emit(args: &LoadArgs, run: &LoadRun, outcome: &LoadOutcome, style: Style) -> Result<(), Failure> {
