@@ -73,7 +73,9 @@ pub enum MessageError {
         given: u32,
     },
     /// Another host than the first URL's.
-    #[error("`{other}` is not on the same host and port as `{first}` (hint: one run loads one server)")]
+    #[error(
+        "`{other}` is not on the same host and port as `{first}` (hint: one run loads one server; load others beside it with runs of their own)"
+    )]
     OtherHost {
         /// The first.
         first: String,

@@ -56,6 +56,8 @@ fn is_refused_in_one_line() {
         (vec!["load", "-q", "http://"], "host"),
         (vec!["load", "-q", "-t", "3", "-c", "2", &refusing], "3 threads"),
         (vec!["load", "-q", "--poisson", &refusing], "--poisson"),
+        (vec!["load", "-q", "--mix", "1:http://127.0.0.2/", &refusing], "one run loads one server"),
+        (vec!["run", "-q", "--unix", "/no/such/socket"], "--unix"),
         (vec!["load", "-q", "-d", "1s", "-w", "1s", &refusing], "warm-up"),
         (vec!["load", "-q", "--steps", "1k", &refusing], "stage"),
         (vec!["load", "-q", "-R", "1k", "--think", "1s", &refusing], "--think"),

@@ -116,7 +116,7 @@ pub struct MessageArgs {
     /// Send this file as the body.
     #[arg(long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
-    /// Ask for this path with this weight instead of the URL's own; give it several times: 9:/ 1:/cart.
+    /// Ask for this path with this weight instead of the URL's own; give it several times: 9:/ 1:/cart. All go to one server.
     #[arg(long, value_name = "WEIGHT:PATH", value_parser = values::weighted_path, conflicts_with = "request_file")]
     pub mix: Vec<values::WeightedPath>,
     /// A file of requests, one a line: 'METHOD PATH', or JSON with path, method, headers, body; begun again at its end.

@@ -109,14 +109,17 @@ fn stage(text: &str) -> Result<Stage, String> {
 pub struct WeightedPath {
     /// How often, among the others' weights.
     pub weight: u32,
-    /// With its query.
+    /// With its query; or a whole URL, which must then lead to the same server.
     pub path: String,
 }
 
 /// Parses `9:/cart?x=1`.
 pub fn weighted_path(text: &str) -> Result<WeightedPath, String> {
     let bad = || format!("'{text}' is not a weight and a path; write it as 9:/cart");
-    let (weight, path) = text.split_once(':').filter(|(_, path)| path.starts_with('/')).ok_or_else(bad)?;
+    let (weight, path) = text.split_once(':').ok_or_else(bad)?;
+    if !path.starts_with('/') && !path.contains("://") {
+        return Err(bad());
+    }
     Ok(WeightedPath { weight: weight.trim().parse().map_err(|_| bad())?, path: path.to_owned() })
 }
 
@@ -220,7 +223,10 @@ mod tests {
         assert_eq!(weighted_path("9:/a?b:c").unwrap(), WeightedPath { weight: 9, path: "/a?b:c".to_owned() });
         let from = CaptureFrom::Body { after: "id=".to_owned(), before: ";".to_owned() };
         assert_eq!(capture("x=body:id=..;").unwrap(), Capture { name: "x".to_owned(), from });
-        assert!(["", "/a", "x:/a", "1:a", "-1:/"].iter().all(|bad| weighted_path(bad).is_err()));
+        assert_eq!(weighted_path("1:http://h/a").unwrap().path, "http://h/a");
+        assert!(
+            ["", "/a", "x:/a", "1:a", "-1:/", "http://h/a"].iter().all(|bad| weighted_path(bad).is_err())
+        );
         assert!(
             ["", "x", "=header:y", "x=header:", "x=body:y", "x=z:y"].iter().all(|bad| capture(bad).is_err())
         );

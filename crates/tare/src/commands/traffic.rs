@@ -66,12 +66,14 @@ fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
     })
 }
 
-/// The paths of a mix, all at the target's place.
+/// The paths of a mix, all at the target's place; whether whole URLs are, the generator judges.
 fn mix(target: &Target, paths: &[WeightedPath]) -> Result<Vec<WeightedUrl>, Failure> {
     let url = target.to_string();
     let place = url.strip_suffix(target.path()).unwrap_or(&url);
     let weighted = |path: &WeightedPath| {
-        let target = Target::parse(&format!("{place}{}", path.path)).map_err(Failure::usage)?;
+        let url =
+            if path.path.starts_with('/') { format!("{place}{}", path.path) } else { path.path.clone() };
+        let target = Target::parse(&url).map_err(Failure::usage)?;
         Ok(WeightedUrl { target, weight: path.weight })
     };
     paths.iter().map(weighted).collect()
