@@ -15,6 +15,7 @@ mod network;
 mod scene;
 mod tape;
 mod tasks;
+mod wakeups;
 
 pub use engine::{ObserveError, Observers};
 pub use scene::{LoadWatch, Watch};
@@ -25,7 +26,8 @@ use std::time::Duration;
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
 /// as can be. The order does not reach the disk.
-static REGISTRY: &[Open] = &[cpus::open, tasks::open, groups::open, network::open, clock::open];
+static REGISTRY: &[Open] =
+    &[cpus::open, tasks::open, groups::open, network::open, clock::open, wakeups::open];
 
 /// How an observer is made; it opens what it can.
 type Open = fn(&Scene) -> Box<dyn Observer>;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
 use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, tasks};
+use tare_record::metrics::{clock, cpus, tasks, wakeups};
 use tare_record::observation::{Observation, Role, Task};
 use tare_sys::process::Signal;
 
@@ -174,4 +174,53 @@ fn a_server_that_is_not_seen_is_said_so() {
     assert!(observation.sut_groups.is_empty());
     let why = observation.why_absent(&tasks::RUN_NS, &Subject::Task(0)).why;
     assert_eq!(why, "the SUT is not seen from here");
+}
+
+/// Peer wake-ups of a window on all CPUs; `None` where this machine does not let us count.
+fn peer_wakeups(observation: &Observation) -> Option<f64> {
+    let columns: Vec<_> = observation.columns.iter().filter(|one| one.metric == wakeups::PEER.id).collect();
+    if columns.is_empty() {
+        let reason = observation.why_absent(&wakeups::PEER, &Subject::Cpu(0));
+        assert!(!reason.why.contains("was not observed"), "{reason}");
+        return None;
+    }
+    Some(columns.iter().map(|one| grown(observation, &wakeups::PEER, &one.subject)).sum())
+}
+
+#[test]
+fn a_pipe_between_two_processes_of_the_sut_is_handed_over() {
+    // Bytes are read one by one, so the writer sleeps until a page of the pipe is free, again and again.
+    let pipeline = shell("read go; yes | while read line; do :; done");
+    let observers = Observers::start(watch(&[&pipeline]), &Root::live()).unwrap();
+    let root = Root::live();
+    let pid = pipeline.0.id();
+    let children = || procs::children(&root, pid);
+    let ran = |child: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{child}/schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|run| run.parse::<u64>().ok()).unwrap_or(0)
+    };
+    // Alone it has nobody to wake.
+    let alone = window(&observers, || true);
+    assert!(peer_wakeups(&alone).is_none_or(|count| count == 0.0));
+    pipeline.0.stdin.as_ref().unwrap().write_all(b"go\n").unwrap();
+    let together =
+        window(&observers, || children().iter().map(|child| ran(*child)).sum::<u64>() > 2_000_000_000);
+    for child in children() {
+        let _ = tare_sys::process::kill(child, Signal::Kill);
+    }
+    assert!(peer_wakeups(&together).is_none_or(|count| count > 20.0), "{:?}", peer_wakeups(&together));
+}
+
+#[test]
+fn wake_ups_by_strangers_are_nobodys_hand_over() {
+    let sleepers = [shell("while read line; do :; done"), shell("while read line; do :; done")];
+    let observers = Observers::start(watch(&[&sleepers[0], &sleepers[1]]), &Root::live()).unwrap();
+    observers.begin();
+    for _ in 0..200 {
+        for sleeper in &sleepers {
+            sleeper.0.stdin.as_ref().unwrap().write_all(b"x\n").unwrap();
+        }
+        std::thread::yield_now();
+    }
+    assert!(peer_wakeups(&observers.end()).is_none_or(|count| count == 0.0));
 }

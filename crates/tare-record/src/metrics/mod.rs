@@ -7,12 +7,19 @@ pub mod cpus;
 pub mod groups;
 pub mod network;
 pub mod tasks;
+pub mod wakeups;
 
 use crate::metric::Descriptor;
 
 /// All descriptors, observer by observer.
-pub static ALL: &[&[&Descriptor]] =
-    &[tasks::DESCRIPTORS, cpus::DESCRIPTORS, groups::DESCRIPTORS, network::DESCRIPTORS, clock::DESCRIPTORS];
+pub static ALL: &[&[&Descriptor]] = &[
+    tasks::DESCRIPTORS,
+    cpus::DESCRIPTORS,
+    groups::DESCRIPTORS,
+    network::DESCRIPTORS,
+    clock::DESCRIPTORS,
+    wakeups::DESCRIPTORS,
+];
 
 /// The descriptor with this id.
 pub fn by_id(id: &str) -> Option<&'static Descriptor> {
