@@ -43,6 +43,10 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
         },
         blocked_s: blocked(&threads),
         busy_cpus: ratio(sum(&|thread| thread.run_s), pool.wall_s),
+        peer_wakeups_hz: pool
+            .peer_wakeups
+            .filter(|_| role == Role::Sut)
+            .map(|count| ratio(count, pool.wall_s)),
         allotment_cpus: allotment.map_or(0.0, Allotment::cpus),
         losses_cpus: allotment.map(losses_cpus).unwrap_or_default(),
         threads: rows,

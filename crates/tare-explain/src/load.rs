@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use tare_record::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
 use tare_record::outcome::{GrossIs, PerRole, Requests, SCHEMA, SwitchesPerRequest};
 use tare_record::trial::{ErrorKind, HttpDetail, HttpSample};
+use tare_record::{Missing, Reading};
 
 /// Names of the classes of status, in the order of [`HttpDetail::status_classes`].
 const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
@@ -132,6 +133,10 @@ fn requests(facts: &Facts) -> Requests {
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
         cpu_ns_per_request: PerRole { sut: None, load: answers.map(|count| cpu_ns as f64 / count as f64) },
         switches_per_request: SwitchesPerRequest::default(),
+        peer_wakeups_per_request: Reading::Missing(Missing::with_remedy(
+            "load alone does not watch the server",
+            "tare run",
+        )),
     }
 }
 

@@ -3,9 +3,13 @@
 use crate::books::{Books, command_of};
 use crate::window::Window;
 use std::collections::BTreeMap;
+use tare_record::Missing;
 use tare_record::latency::Latencies;
+use tare_record::metrics::wakeups;
 use tare_record::observation::Role;
-use tare_record::outcome::{LatencySummary, PerRole, Requests, SwitchesPerRequest, TrialSummary};
+use tare_record::outcome::{
+    LatencySummary, PeerWakeups, PerRole, Requests, SwitchesPerRequest, TrialSummary,
+};
 use tare_record::plan::Purpose;
 use tare_record::trial::{ErrorKind, Measure, Trial};
 
@@ -29,7 +33,23 @@ pub(crate) fn requests(books: &Books) -> Requests {
             voluntary: switches(|thread| thread.voluntary),
             involuntary: switches(|thread| thread.involuntary),
         },
+        peer_wakeups_per_request: peer_wakeups(books).into(),
     }
+}
+
+fn peer_wakeups(books: &Books) -> Result<PeerWakeups, Missing> {
+    let pool = &books.asked.pool;
+    let Some(count) = pool.peer_wakeups else { return Err(why_uncounted(books)) };
+    let sut = pool.per_request(count).ok_or_else(|| Missing::new("the requests could not be counted"))?;
+    Ok(PeerWakeups { sut })
+}
+
+/// Of the first trial that says so.
+fn why_uncounted(books: &Books) -> Missing {
+    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+    let mut reasons =
+        absences.filter(|absence| absence.metric == wakeups::PEER.id).map(|one| one.reason.clone());
+    reasons.next().unwrap_or_else(|| Missing::new("peer wake-ups were not counted"))
 }
 
 /// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.

@@ -11,7 +11,7 @@ use crate::{taken, wait};
 use std::collections::BTreeMap;
 use tare_record::Record;
 use tare_record::metric::Subject;
-use tare_record::metrics::{clock, cpus as cpu_metrics, network};
+use tare_record::metrics::{clock, cpus as cpu_metrics, network, wakeups};
 use tare_record::observation::{Observation, Role};
 use tare_record::trial::{ErrorKind, Measure, Trial};
 
@@ -36,6 +36,8 @@ pub(crate) struct Window {
     /// `None` where no group's throttled time could be read.
     pub throttled_s: Option<f64>,
     pub listen_overflows: Option<f64>,
+    /// Wake-ups of a thread of the SUT by another; `None` where they were not counted.
+    pub peer_wakeups: Option<f64>,
     /// As the generator measured it (http), or start to exit (commands).
     pub elapsed_s: f64,
     /// Answers; `None` where a foreign generator's count could not be read, and for commands.
@@ -101,6 +103,7 @@ impl<'a> Context<'a> {
             quota: Quota::read(&readings),
             throttled_s,
             listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
+            peer_wakeups: peer_wakeups(&readings),
             ..Window::default()
         };
         window.count(&trial.sample);
@@ -154,6 +157,7 @@ impl Window {
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.throttled_s = sum(self.throttled_s, other.throttled_s);
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
+        self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
         self.elapsed_s += other.elapsed_s;
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
@@ -243,6 +247,14 @@ fn absorb_allotment(mine: &mut Option<Allotment>, other: &Option<Allotment>) {
         (None, Some(other)) => *mine = Some(other.clone()),
         (_, None) => {}
     }
+}
+
+/// Over all CPUs that were counted on; one that was not read to the end leaves the sum unknown.
+fn peer_wakeups(readings: &Readings) -> Option<f64> {
+    let columns = readings.observation.columns.iter().filter(|column| column.metric == wakeups::PEER.id);
+    let of_cpus: Option<Vec<f64>> =
+        columns.map(|column| readings.growth(&wakeups::PEER, &column.subject)).collect();
+    of_cpus.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum())
 }
 
 /// Clock samples of the CPUs that the SUT used; of all CPUs where it used none that was sampled.

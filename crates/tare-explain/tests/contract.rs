@@ -5,6 +5,9 @@ mod support;
 use serde_json::Value;
 use support::*;
 use tare_explain::explain;
+use tare_record::Missing;
+use tare_record::metrics::wakeups;
+use tare_record::observation::Absence;
 
 fn json() -> Value {
     let scene = Scene { threads: vec![server(0.6, 0.1), generator(0.97, 0.0)], ..Scene::default() };
@@ -69,6 +72,8 @@ fn every_key_of_the_contract_is_there() {
         "requests/cpu_ns_per_request/load",
         "requests/switches_per_request/voluntary",
         "requests/switches_per_request/involuntary",
+        "requests/peer_wakeups_per_request/sut",
+        "ledger/sut/peer_wakeups_hz",
         "latency_ns/p50",
         "latency_ns/p90",
         "latency_ns/p99",
@@ -96,4 +101,24 @@ fn a_missing_net_says_why() {
     let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
     assert!(at(&json, "net/missing").is_string());
     assert_eq!(at(&json, "ledger/sut"), &Value::Null);
+}
+
+#[test]
+fn peer_wake_ups_are_per_request_or_missing_with_the_reason() {
+    let scene = Scene { peer_wakeups_hz: Some(50_000.0), ..Scene::default() };
+    let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
+    let near = |path: &str, wanted: f64| (at(&json, path).as_f64().unwrap() / wanted - 1.0).abs() < 1e-4;
+    assert!(near("requests/peer_wakeups_per_request/sut", 0.5) && near("ledger/sut/peer_wakeups_hz", 50e3));
+    assert_eq!(at(&json, "ledger/load/peer_wakeups_hz"), &Value::Null);
+
+    let mut record = asked(&Scene { peer_wakeups_hz: None, ..scene });
+    for trial in &mut record.trials {
+        let reason = Missing::with_remedy("tracefs: not permitted", "run tare as root");
+        let metric = wakeups::PEER.id.to_owned();
+        trial.observation.absences.push(Absence { metric, subject: None, reason });
+    }
+    let json = serde_json::to_value(explain(&record)).unwrap();
+    assert_eq!(at(&json, "requests/peer_wakeups_per_request/missing"), "tracefs: not permitted");
+    assert_eq!(at(&json, "requests/peer_wakeups_per_request/remedy"), "run tare as root");
+    assert_eq!(at(&json, "ledger/sut/peer_wakeups_hz"), &Value::Null);
 }

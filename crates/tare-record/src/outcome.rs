@@ -1,7 +1,7 @@
 //! The result: gross, tare, net, ledgers, limit and findings. Its JSON form is a contract that scripts use:
 //! keys may be added, none renamed.
 
-use crate::Missing;
+use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -279,6 +279,9 @@ pub struct RoleLedger {
     pub blocked_s: BTreeMap<String, f64>,
     /// Busy CPUs on average (run / window).
     pub busy_cpus: f64,
+    /// Wake-ups of one of its threads by another, per second; `None` where they were not counted.
+    #[serde(default)]
+    pub peer_wakeups_hz: Option<f64>,
     /// Allotment A: CPUs it may use, at most its serving threads.
     pub allotment_cpus: f64,
     /// By cause, CPUs lost out of the allotment: A = busy + sum of these (http SUT only).
@@ -373,6 +376,23 @@ pub struct Requests {
     pub cpu_ns_per_request: PerRole,
     /// The SUT's switches per request.
     pub switches_per_request: SwitchesPerRequest,
+    /// How often a thread woke another of its own role, per request; or why that was not counted.
+    #[serde(default = "PeerWakeups::not_counted")]
+    pub peer_wakeups_per_request: Reading<PeerWakeups>,
+}
+
+/// Wake-ups of a thread by another of the same role: work that is handed over. What packets and timers wake is
+/// not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PeerWakeups {
+    /// Of the SUT.
+    pub sut: f64,
+}
+
+impl PeerWakeups {
+    fn not_counted() -> Reading<PeerWakeups> {
+        Reading::missing("peer wake-ups were not counted")
+    }
 }
 
 /// A figure of each role; `None` is missing (no requests, or the role cannot be seen).

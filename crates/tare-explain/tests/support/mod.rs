@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tare_record::latency::Latencies;
 use tare_record::machine::{CpuFacts, MachineFacts, Regime};
 use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, groups, network, tasks};
+use tare_record::metrics::{clock, cpus, groups, network, tasks, wakeups};
 use tare_record::observation::{Column, Observation, Role, Sample, Task};
 use tare_record::outcome::Outcome;
 use tare_record::plan::*;
@@ -83,6 +83,8 @@ pub struct Scene {
     pub steal: f64,
     pub clock_hz: Option<f64>,
     pub listen_overflows: f64,
+    /// `None`: not counted.
+    pub peer_wakeups_hz: Option<f64>,
     /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
@@ -101,6 +103,7 @@ impl Default for Scene {
             steal: 0.0,
             clock_hz: Some(3.0e9),
             listen_overflows: 0.0,
+            peer_wakeups_hz: Some(0.0),
             hidden: 0.0,
             latency: true,
         }
@@ -187,6 +190,8 @@ impl Scene {
             columns.push(self.column(&groups::THROTTLED_PERIODS, group(), 10.0));
         }
         columns.push(self.column(&network::LISTEN_OVERFLOWS, Subject::Machine, self.listen_overflows));
+        let peer_wakeups = self.peer_wakeups_hz;
+        columns.extend(peer_wakeups.map(|hz| self.column(&wakeups::PEER, Subject::Cpu(0), hz)));
         let task = |thread: &Thread| Task {
             pid: thread.pid,
             tid: thread.tid,

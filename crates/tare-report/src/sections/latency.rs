@@ -106,7 +106,11 @@ fn cost(outcome: &Outcome) -> Option<String> {
     let switches = switches
         .iter()
         .filter_map(|(kind, rate)| rate.map(|rate| format!("{kind} switches {}", count(rate))));
-    let told: Vec<String> = cpu.chain(switches).collect();
+    // A thread alone has no peers.
+    let has_peers = outcome.ledger.sut.as_ref().is_some_and(|sut| sut.threads.len() > 1);
+    let peers = requests.peer_wakeups_per_request.value().filter(|_| has_peers);
+    let peers = peers.map(|peers| format!("peer wake-ups {}", count(peers.sut)));
+    let told: Vec<String> = cpu.chain(switches).chain(peers).collect();
     (!told.is_empty()).then(|| join(told))
 }
 

@@ -165,6 +165,7 @@ fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleLedger {
     RoleLedger {
         wall_s,
         run_s: busy_cpus * 6.0,
+        peer_wakeups_hz: None,
         wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
         blocked_s: BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]),
         busy_cpus,
@@ -278,6 +279,7 @@ pub fn server_bound() -> Outcome {
             errors: ["connect", "io", "timeout", "status", "malformed"].map(|kind| (kind.into(), 0)).into(),
             cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
             switches_per_request: SwitchesPerRequest { voluntary: Some(0.00007), involuntary: Some(0.0006) },
+            peer_wakeups_per_request: Reading::Measured(PeerWakeups { sut: 0.0 }),
         }),
         latency_ns: Some(LatencySummary {
             p50: Some(360e3),
