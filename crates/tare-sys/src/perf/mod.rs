@@ -15,6 +15,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
 const COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
+/// The first bit of `perf_event_attr`'s flags: opened, but not counting yet.
+const DISABLED: u64 = 1;
 const FD_CLOEXEC: libc::c_ulong = 8;
 const IOC_ENABLE: libc::c_ulong = 0x2400;
 const IOC_DISABLE: libc::c_ulong = 0x2401;
@@ -66,10 +68,12 @@ impl Counter {
     /// # Errors
     /// As [`Counter::context_switches`]; `EINVAL` for a filter that the kernel does not accept.
     pub fn tracepoint(cpu: u32, tracepoint: &Tracepoint, filter: &str) -> io::Result<Counter> {
-        let attr = Attr { kind: TYPE_TRACEPOINT, config: tracepoint.id, ..Attr::default() };
-        let file = open(attr, cpu)?;
-        set_filter(&file, filter)?;
-        Ok(Counter { file })
+        let attr = Attr { kind: TYPE_TRACEPOINT, config: tracepoint.id, flags: DISABLED, ..Attr::default() };
+        let counter = Counter { file: open(attr, cpu)? };
+        // What happens before the filter is there must not be counted.
+        set_filter(&counter.file, filter)?;
+        counter.enable(true)?;
+        Ok(counter)
     }
 
     /// The count so far.
