@@ -72,9 +72,15 @@ pub fn find_server(
     inodes.extend(connection);
     // A connection that the server has not accepted yet belongs to no file: its inode reads 0.
     inodes.remove(&0);
-    let (holders, hidden) = holders(root, &inodes)?;
     let allowed = |pid: &u32| *pid != 1 && !exclude.contains(pid);
-    let holders: Vec<u32> = holders.into_iter().filter(allowed).collect();
+    let look = |tables: Tables| -> Result<(Vec<u32>, usize), NotFound> {
+        let (found, hidden) = holders(root, &inodes, tables)?;
+        Ok((found.into_iter().filter(allowed).collect(), hidden))
+    };
+    let (mut holders, mut hidden) = look(of_process)?;
+    if holders.is_empty() {
+        (holders, hidden) = look(of_threads)?;
+    }
     match (holders.is_empty(), hidden) {
         (true, 0) => return Err(NotFound::Nobody),
         (true, hidden) => return Err(NotFound::NoRights { hidden }),
@@ -89,30 +95,50 @@ fn listens_for(local: SocketAddr, server: SocketAddr) -> bool {
     local.port() == server.port() && (local.ip().is_unspecified() || local.ip() == server.ip())
 }
 
-/// Processes that hold one of the sockets, and how many could not be looked into.
-fn holders(root: &Root, inodes: &BTreeSet<u64>) -> Result<(Vec<u32>, usize), NotFound> {
+/// Which tables of open files of a process are looked at.
+type Tables = fn(&Root, u32) -> Vec<String>;
+
+/// The open files of a process: of the table that its threads share, and of its first thread.
+fn of_process(_: &Root, pid: u32) -> Vec<String> {
+    vec![format!("/proc/{pid}/fd")]
+}
+
+/// The same of its other threads, which are mostly the same files once more: but a thread may have a table of its own.
+fn of_threads(root: &Root, pid: u32) -> Vec<String> {
+    let threads = root.numbers(format!("/proc/{pid}/task")).unwrap_or_default();
+    threads.iter().filter(|tid| **tid != pid).map(|tid| format!("/proc/{pid}/task/{tid}/fd")).collect()
+}
+
+/// Processes that hold one of the sockets in the tables that are looked at, and how many could not be looked into.
+fn holders(root: &Root, inodes: &BTreeSet<u64>, tables: Tables) -> Result<(Vec<u32>, usize), NotFound> {
     let (mut found, mut hidden, mut files) = (Vec::new(), 0, 0);
     for pid in root.numbers("/proc").map_err(NotFound::Unreadable)? {
-        let dir = format!("/proc/{pid}/fd");
-        match root.names(&dir) {
-            Ok(names) => {
-                files += names.len();
-                let holds = |name: &String| {
-                    let link = std::fs::read_link(root.path(format!("{dir}/{name}"))).ok();
-                    link.and_then(|link| socket_inode(link.to_str()?)).is_some_and(|id| inodes.contains(&id))
-                };
-                if names.iter().any(holds) {
-                    found.push(pid);
+        let mut is_hidden = false;
+        for dir in tables(root, pid) {
+            match root.names(&dir) {
+                Ok(names) => {
+                    files += names.len();
+                    if names.iter().any(|name| holds(root, &format!("{dir}/{name}"), inodes)) {
+                        found.push(pid);
+                        break;
+                    }
                 }
+                // Gone since, or not ours to look into: only the second has a remedy.
+                Err(missing) => is_hidden |= !missing.remedy.is_empty(),
             }
-            // Gone since, or not ours to look into: only the second has a remedy.
-            Err(missing) => hidden += usize::from(!missing.remedy.is_empty()),
         }
+        hidden += usize::from(is_hidden);
         if files > FILES_MAX {
             break;
         }
     }
     Ok((found, hidden))
+}
+
+/// Whether an open file is one of the sockets.
+fn holds(root: &Root, file: &str, inodes: &BTreeSet<u64>) -> bool {
+    let link = std::fs::read_link(root.path(file)).ok();
+    link.and_then(|link| socket_inode(link.to_str()?)).is_some_and(|inode| inodes.contains(&inode))
 }
 
 fn socket_inode(link: &str) -> Option<u64> {
@@ -227,6 +253,23 @@ mod tests {
         assert_eq!(find_server(&root, client, server, &[10, 11, 12]), Err(NotFound::Nobody));
         let mapped = "[::ffff:127.0.0.1]:8080".parse().unwrap();
         assert_eq!(find_server(&root, client, mapped, &[50]), Ok(vec![10, 11, 12]));
+    }
+
+    /// A server whose second thread has taken the listener and the connection to a table of its own.
+    #[test]
+    fn a_thread_with_a_table_of_its_own_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        tree(dir.path());
+        let fd = |of: &str| dir.path().join(format!("proc/{of}"));
+        for pid in [10, 11] {
+            std::fs::remove_file(fd(&format!("{pid}/fd/3"))).unwrap();
+        }
+        for (tid, inode) in [(12, 7), (13, 101)] {
+            std::fs::create_dir_all(fd(&format!("12/task/{tid}/fd"))).unwrap();
+            symlink(format!("socket:[{inode}]"), fd(&format!("12/task/{tid}/fd/3"))).unwrap();
+        }
+        let (client, server) = ("127.0.0.1:40000".parse().unwrap(), "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(find_server(&Root::at(dir.path()), client, server, &[50]), Ok(vec![12]));
     }
 
     #[test]

@@ -2,13 +2,15 @@
 //!
 //! All but the first three hold up their event loop on purpose, as a real handler of that kind would.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::hint::{black_box, spin_loop};
 use std::io::{self, Seek, Write};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tare_http::status::Status;
+use tare_sys::process;
 use tare_sys::time::monotonic_ns;
 
 use crate::handler::{Answer, Request, Responder};
@@ -94,19 +96,24 @@ fn alloc(request: &Request<'_>, answer: Responder<'_>) -> Answer {
 
 /// `/fsync`: writes a byte to a file that is already unlinked and waits until the disk has it.
 fn fsync(_: &Request<'_>, answer: Responder<'_>) -> Answer {
-    static FILE: OnceLock<io::Result<Mutex<File>>> = OnceLock::new();
-    let written = match FILE.get_or_init(|| unlinked_file().map(Mutex::new)) {
-        Ok(file) => {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.rewind().and_then(|()| file.write_all(b"x")).and_then(|()| file.sync_data()).is_ok()
-        }
-        Err(_) => false,
-    };
-    if written { done(answer) } else { answer.plain(Status::INTERNAL_SERVER_ERROR) }
+    thread_local! {
+        // Each thread its own: it may have a table of descriptors of its own too.
+        static FILE: RefCell<Option<File>> = const { RefCell::new(None) };
+    }
+    let written = FILE.with_borrow_mut(|file| {
+        let file = match file {
+            Some(file) => file,
+            None => file.insert(unlinked_file()?),
+        };
+        file.rewind()?;
+        file.write_all(b"x")?;
+        file.sync_data()
+    });
+    if written.is_ok() { done(answer) } else { answer.plain(Status::INTERNAL_SERVER_ERROR) }
 }
 
 fn unlinked_file() -> io::Result<File> {
-    let path = std::env::temp_dir().join(format!("tare-fsync-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("tare-fsync-{}", process::gettid()));
     let file = File::create(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_http::limits::Limits;
-use tare_sys::affinity;
+use tare_sys::{affinity, process};
 
 use crate::access_log::AccessLog;
 use crate::architecture::{self, Architecture};
+use crate::tables;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
@@ -30,6 +31,12 @@ pub struct Config {
     pub backlog: u32,
     /// Open connections over all threads; one more is answered with 503.
     pub connections_max: usize,
+    /// Each loop takes a table of descriptors of its own, so that the limit on open files bounds each of them and not
+    /// the process: for more connections than that limit ([`crate::tables::room`]). Not with `dispatch`.
+    ///
+    /// For handlers: what was open when [`crate::Server::run`] was called can be used in all of them, and stays open
+    /// until the server ends. A descriptor that one thread opened later is another one, or none, in another thread.
+    pub own_tables: bool,
     /// Where `/metrics` is served as Prometheus text, by a thread of its own; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
     /// How the kernel deals connections to the listeners of `shared-nothing`.
@@ -63,6 +70,7 @@ impl Config {
             cpus: Vec::new(),
             backlog: 4096,
             connections_max: 65_536,
+            own_tables: false,
             metrics: None,
             steering: Steering::Hash,
             defer_accept: Duration::ZERO,
@@ -82,6 +90,9 @@ impl Config {
         if self.connections_max == 0 {
             return Err(ServerError::NoConnections);
         }
+        if self.own_tables {
+            self.check_tables()?;
+        }
         if self.steering != Steering::Hash
             && (self.cpus.is_empty() || self.architecture.name() != "shared-nothing")
         {
@@ -92,6 +103,23 @@ impl Config {
         match self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             Some(cpu) => Err(ServerError::Cpu { cpu: *cpu, source: io::ErrorKind::InvalidInput.into() }),
             None => Ok(()),
+        }
+    }
+
+    fn check_tables(&self) -> Result<(), ServerError> {
+        if !self.architecture.keeps_connections() {
+            return Err(ServerError::OneTable { name: self.architecture.name() });
+        }
+        let limit = process::open_files_limit().map_err(|source| ServerError::Table { source })?;
+        let (connections, threads) = (self.connections_max, self.threads);
+        match tables::room(limit, threads) >= connections.div_ceil(threads) {
+            true => Ok(()),
+            false => Err(ServerError::NoRoom {
+                connections,
+                threads,
+                limit,
+                enough: tables::threads_for(connections, limit),
+            }),
         }
     }
 
@@ -241,6 +269,33 @@ pub enum ServerError {
         /// The number asked for.
         threads: usize,
     },
+    /// Tables of their own for threads that hand connections to each other.
+    #[error(
+        "{name} hands connections from thread to thread, so that one table of descriptors holds them all (hint: shared-nothing does not; or raise ulimit -n)"
+    )]
+    OneTable {
+        /// The architecture.
+        name: &'static str,
+    },
+    /// More connections than the loops' tables of descriptors have room for.
+    #[error("{connections} connections have no room in {} of {limit} descriptors (hint: {}raise ulimit -n)",
+            count_of(*threads, "table"), enough.map_or_else(String::new, |n| format!("shared-nothing with {n} threads has; or ")))]
+    NoRoom {
+        /// The number asked for.
+        connections: usize,
+        /// The number of loops, each with a table.
+        threads: usize,
+        /// The limit on open files.
+        limit: u64,
+        /// Threads that would be enough; `None`: no number is.
+        enough: Option<usize>,
+    },
+    /// A thread cannot have a table of descriptors of its own.
+    #[error("a thread cannot have a table of descriptors of its own: {source} (hint: Linux 5.9 has it)")]
+    Table {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Steering by CPU without pinned listeners.
     #[error("steering by CPU needs shared-nothing with pinned threads (hint: give CPUs)")]
     Steering,
@@ -255,4 +310,9 @@ pub enum ServerError {
     /// A server that may hold no connection.
     #[error("a server needs room for at least one connection")]
     NoConnections,
+}
+
+/// `1 table`, `2 tables`.
+fn count_of(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }

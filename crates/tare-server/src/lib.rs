@@ -38,6 +38,7 @@ mod peers;
 mod rest;
 pub mod routes;
 mod server;
+pub mod tables;
 #[cfg(feature = "tls")]
 mod tls;
 

@@ -23,6 +23,7 @@ use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
 use crate::metrics;
 use crate::routes::Routes;
+use crate::tables::{self, Start};
 
 /// Collects routes before the server is bound.
 #[derive(Default)]
@@ -249,11 +250,17 @@ impl Server {
 
     fn run_threads(self) -> Result<Report, ServerError> {
         let stop = self.stop.clone();
-        let mut running = Vec::with_capacity(self.roles.len());
+        let (starts, left) = if self.config.own_tables {
+            let (starts, left) = tables::part(self.roles);
+            (starts, Some(left))
+        } else {
+            (self.roles.into_iter().map(Start::Shared).collect(), None)
+        };
+        let mut running = Vec::with_capacity(starts.len());
         let mut result = Ok(());
-        for (thread, role) in self.roles.into_iter().enumerate() {
+        for (thread, start) in starts.into_iter().enumerate() {
             let job = Job {
-                role,
+                start,
                 config: Arc::clone(&self.config),
                 backend: Arc::clone(&self.backend),
                 routes: Arc::clone(&self.routes),
@@ -269,6 +276,9 @@ impl Server {
                 }
             }
         }
+        if let Some(left) = left {
+            left.close();
+        }
         for handle in running {
             let ended = handle.join().unwrap_or_else(|_| {
                 stop.stop();
@@ -281,7 +291,7 @@ impl Server {
 }
 
 struct Job {
-    role: Role,
+    start: Start,
     config: Arc<Config>,
     backend: Arc<Chosen>,
     routes: Arc<Routes>,
@@ -303,7 +313,8 @@ impl Job {
         if let Some(cpu) = self.signal.cpu {
             affinity::set(0, &[cpu]).map_err(|source| ServerError::Cpu { cpu, source })?;
         }
-        let ended = match self.role {
+        let role = self.start.role().map_err(|source| ServerError::Table { source })?;
+        let ended = match role {
             Role::Loop(intake) => match *self.backend {
                 Chosen::Epoll { .. } => {
                     run::<Epoll>(self.config, self.routes, intake, self.signal, self.stop)

@@ -248,15 +248,28 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 /// # Errors
 /// As `getrlimit` and `setrlimit`.
 pub fn raise_open_files_limit() -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a live local of the right type.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    let mut limit = open_files()?;
     if limit.rlim_cur < limit.rlim_max {
         limit.rlim_cur = limit.rlim_max;
         // SAFETY: `limit` is a live local of the right type.
         check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
     }
     Ok(limit.rlim_cur)
+}
+
+/// The soft limit of open files: how many a table of descriptors may have ([`crate::descriptors`]).
+///
+/// # Errors
+/// As `getrlimit`.
+pub fn open_files_limit() -> io::Result<u64> {
+    Ok(open_files()?.rlim_cur)
+}
+
+fn open_files() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live local of the right type.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    Ok(limit)
 }
 
 fn zeroed_rusage() -> libc::rusage {

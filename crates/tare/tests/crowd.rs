@@ -6,10 +6,14 @@ mod serving;
 mod support;
 
 use serving::{Serve, ask};
-use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::ops::Range;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use tare_server::tables;
+use tare_sys::descriptors::OwnTable;
 
 const REQUEST: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: h\r\n\r\n";
 
@@ -18,15 +22,9 @@ const IDLE_BYTES_MAX: u64 = 512;
 
 /// Connections of the crowd that is only there.
 const IDLE: usize = 50_000;
+/// As on a machine that lets a process have no more: the test is one of tables of descriptors too.
+const OPEN_FILES_MAX: u64 = 20_000;
 const HOLD: &str = "TARE_TEST_HOLD_CONNECTIONS";
-
-/// Raises the limit on open files of this process, and of what it starts, as far as it can; what it is then.
-fn raise_open_files_limit() -> u64 {
-    let (pid, wanted) = (std::process::id().to_string(), IDLE + 1000);
-    // Beyond the hard limit goes only who may.
-    Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={wanted}:{wanted}")]).output().ok();
-    tare_sys::process::raise_open_files_limit().unwrap()
-}
 
 fn resident_bytes(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -60,83 +58,106 @@ fn read_answer(stream: &mut TcpStream) {
     }
 }
 
-/// Not a test of its own: one of the clients of the next one. Opens connections, uses each once, says so, and
-/// waits until the server ends them.
+/// Not a test of its own: the clients of the next one. Opens connections, uses each once, says so, and waits until the
+/// server ends them. Each thread has a table of descriptors of its own.
 #[test]
 fn hold_connections_when_asked() {
-    let Ok(asked) = std::env::var(HOLD) else { return };
-    let mut words = asked.split(' ');
-    let server: SocketAddr = words.next().unwrap().parse().unwrap();
-    let count: usize = words.next().unwrap().parse().unwrap();
-    raise_open_files_limit();
-    let mut idle: Vec<TcpStream> = Vec::with_capacity(count);
-    while idle.len() < count {
-        let batch = idle.len()..(idle.len() + 500).min(count);
+    let Ok(server) = std::env::var(HOLD) else { return };
+    let server: SocketAddr = server.parse().unwrap();
+    let threads = threads_for(IDLE);
+    let (tell, told) = channel();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (first, after) = (thread * IDLE / threads, (thread + 1) * IDLE / threads);
+            let tell = tell.clone();
+            scope.spawn(move || hold(server, first..after, tell));
+        }
+        drop(tell);
+        println!("\nopen {}", told.iter().sum::<usize>());
+    });
+}
+
+fn hold(server: SocketAddr, indices: Range<usize>, tell: Sender<usize>) {
+    OwnTable::take().unwrap().close_all_but(&[]).unwrap();
+    let mut idle: Vec<TcpStream> = Vec::with_capacity(indices.len());
+    for first in indices.clone().step_by(500) {
+        let batch = first..(first + 500).min(indices.end);
         idle.extend(batch.clone().map(|i| connect_from(server, (i / 10_000 + 1) as u8)));
-        idle[batch.clone()].iter_mut().for_each(|stream| stream.write_all(REQUEST).unwrap());
-        idle[batch].iter_mut().for_each(read_answer);
+        let new = idle.len() - batch.len()..;
+        idle[new.clone()].iter_mut().for_each(|stream| stream.write_all(REQUEST).unwrap());
+        idle[new].iter_mut().for_each(read_answer);
     }
-    println!("\nopen {count}");
+    tell.send(idle.len()).unwrap();
+    drop(tell);
     for stream in &mut idle {
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
     }
 }
 
-struct Holder {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+/// Threads whose own tables have room for that many connections.
+fn threads_for(connections: usize) -> usize {
+    let limit = tare_sys::process::raise_open_files_limit().unwrap().min(OPEN_FILES_MAX);
+    (1..100).find(|threads| tables::room(limit, *threads) * threads >= connections).unwrap()
 }
 
-fn hold(server: SocketAddr, count: usize) -> Holder {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+/// The sum of a metric over the loops.
+fn metric(address: SocketAddr, name: &str) -> u64 {
+    let line = format!("tare_serve_{name}{{");
+    let text = ask(address, "/metrics");
+    let values = text.lines().filter(|l| l.starts_with(&line)).map(|l| l.rsplit(' ').next().unwrap());
+    values.map(|value| value.parse::<u64>().unwrap()).sum()
+}
+
+/// On one server, whose threads have tables of descriptors of their own.
+#[test]
+fn fifty_thousand_idle_connections_cost_little_and_keep_nobody_out() {
+    for backend in ["io-uring", "epoll"] {
+        let each = idle_connections(backend);
+        println!("{IDLE} idle connections hold {each} bytes each with {backend}");
+    }
+}
+
+/// The server's own memory for each, in bytes.
+fn idle_connections(backend: &str) -> u64 {
+    // The hash does not deal quite evenly.
+    let most = IDLE + IDLE / 12;
+    let (threads, most) = (threads_for(most).to_string(), most.to_string());
+    let how = ["--threads", &threads, "--max-connections", &most, "--backend", backend];
+    let other = ["--idle-timeout", "10m", "--metrics", "127.0.0.1:0"];
+    let limit = tare_sys::process::raise_open_files_limit().unwrap().min(OPEN_FILES_MAX);
+    let mut server = Serve::start_limited(limit, &[&how[..], &other].concat());
+    let metrics = server.metrics_address();
+    // Warm: the buffers of a loop are there before anybody is idle.
+    (0..20).for_each(|_| assert!(server.get("/plaintext").ends_with("Hello, World!")));
+    let before = resident_bytes(server.child.id());
+    let mut holder = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hold_connections_when_asked", "--nocapture"])
-        .env(HOLD, format!("{server} {count}"))
+        .env(HOLD, server.address.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    Holder { child, lines }
-}
-
-/// On as many servers and clients as the limit on open files makes necessary: mostly one of each.
-#[test]
-fn fifty_thousand_idle_connections_cost_little_and_keep_nobody_out() {
-    let limit = usize::try_from(raise_open_files_limit()).unwrap();
-    let share = IDLE.div_ceil(IDLE.div_ceil(limit.saturating_sub(100)));
-    let mut pairs: Vec<(Serve, u64, Holder)> = (0..IDLE.div_ceil(share))
-        .map(|_| {
-            let server = Serve::start(&["--threads", "1", "--idle-timeout", "10m"]);
-            // Warm: the buffers of a loop are there before anybody is idle.
-            assert!(server.get("/plaintext").ends_with("Hello, World!"));
-            let before = resident_bytes(server.child.id());
-            let holder = hold(server.address, share);
-            (server, before, holder)
-        })
-        .collect();
-    for (server, before, holder) in &mut pairs {
-        let open = holder.lines.by_ref().map(Result::unwrap).any(|line| line == format!("open {share}"));
-        assert!(open, "a client ended before it had its connections");
-        let each = resident_bytes(server.child.id()).saturating_sub(*before) / share as u64;
-        println!("{share} idle connections hold {each} bytes each");
-        assert!(each <= IDLE_BYTES_MAX, "{each} bytes for each of {share} idle connections");
-    }
-    let used = || pairs.iter().map(|(server, ..)| cpu_ticks(server.child.id())).sum::<u64>();
-    let before = used();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let open = lines.by_ref().map(Result::unwrap).any(|line| line == format!("open {IDLE}"));
+    assert!(open, "a client ended before it had its connections");
+    support::eventually("nobody else is there", || metric(metrics, "open") == IDLE as u64);
+    assert_eq!(metric(metrics, "accept_pauses_total") + metric(metrics, "turned_away_total"), 0);
+    let each = resident_bytes(server.child.id()).saturating_sub(before) / IDLE as u64;
+    assert!(each <= IDLE_BYTES_MAX, "{each} bytes for each of {IDLE} idle connections");
+    let before = cpu_ticks(server.child.id());
     for _ in 0..20 {
-        pairs.iter().for_each(|(server, ..)| assert!(server.get("/plaintext").ends_with("Hello, World!")));
+        assert!(server.get("/plaintext").ends_with("Hello, World!"));
         std::thread::sleep(Duration::from_millis(50));
     }
-    let spent = used() - before;
+    let spent = cpu_ticks(server.child.id()) - before;
     assert!(spent < 50, "{spent} ticks of CPU in a second with nothing to do");
     // The end does not wait for the idle, and they hear of it.
-    pairs.iter().for_each(|(server, ..)| server.signal("TERM"));
-    for (server, _, holder) in &mut pairs {
-        assert!(server.child.wait().unwrap().success());
-        holder.lines.by_ref().for_each(drop);
-        assert!(holder.child.wait().unwrap().success(), "every connection ended well");
-    }
+    server.signal("TERM");
+    assert!(server.child.wait().unwrap().success());
+    lines.for_each(drop);
+    assert!(holder.wait().unwrap().success(), "every connection ended well");
+    each
 }
 
 #[test]

@@ -11,14 +11,28 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const SERVERS: [(&str, &str, &str); 6] = [
-    ("reactor", "1", "epoll"),
-    ("shared-nothing", "3", "epoll"),
-    ("dispatch", "3", "epoll"),
-    ("reactor", "1", "io-uring"),
-    ("shared-nothing", "3", "io-uring"),
-    ("dispatch", "3", "io-uring"),
+/// Architecture, threads and backend; the last have tables of descriptors of their own.
+const SERVERS: [(&str, &str, &str, bool); 8] = [
+    ("reactor", "1", "epoll", false),
+    ("shared-nothing", "3", "epoll", false),
+    ("dispatch", "3", "epoll", false),
+    ("reactor", "1", "io-uring", false),
+    ("shared-nothing", "3", "io-uring", false),
+    ("dispatch", "3", "io-uring", false),
+    ("shared-nothing", "3", "epoll", true),
+    ("shared-nothing", "3", "io-uring", true),
 ];
+
+fn start((arch, threads, backend, own_tables): (&str, &str, &str, bool)) -> Serve {
+    let arguments = ["--arch", arch, "--threads", threads, "--backend", backend];
+    if !own_tables {
+        return Serve::start(&arguments);
+    }
+    let server = Serve::start_limited(1000, &[&arguments[..], &["--max-connections", "1500"]].concat());
+    assert!(server.first_line.contains("each with its own table"), "{}", server.first_line);
+    server
+}
+
 /// A client that this machine has held up for longer may find its connection closed: it was at rest.
 const AT_REST: Duration = Duration::from_millis(100);
 const REQUEST: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -46,8 +60,8 @@ fn read_answer(stream: &mut TcpStream) -> Result<bool, String> {
 /// with their bytes in a socket.
 #[test]
 fn whoever_waits_when_the_signal_comes_is_answered() {
-    for (arch, threads, backend) in SERVERS {
-        let server = Serve::start(&["--arch", arch, "--threads", threads, "--backend", backend]);
+    for of in SERVERS {
+        let ((arch, _, backend, _), server) = (of, start(of));
         let mut open: Vec<TcpStream> = (0..60).map(|_| connect(server.address).unwrap()).collect();
         for stream in &mut open {
             stream.write_all(REQUEST).unwrap();
@@ -131,8 +145,8 @@ fn keep_connecting(address: SocketAddr, begin: Instant, stopped_ns: &AtomicU64) 
 
 #[test]
 fn a_closed_loop_loses_nothing_to_the_signal() {
-    for (arch, threads, backend) in SERVERS {
-        let server = Serve::start(&["--arch", arch, "--threads", threads, "--backend", backend]);
+    for of in SERVERS {
+        let ((arch, threads, backend, _), server) = (of, start(of));
         let (address, begin) = (server.address, Instant::now());
         let (stopped_ns, answers) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         let all: Vec<Seen> = std::thread::scope(|scope| {

@@ -6,7 +6,7 @@ mod serving;
 mod support;
 
 use serving::{Serve, ask};
-use std::io::{BufRead, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
@@ -37,10 +37,7 @@ fn a_folder_is_served_instead_of_the_test_bodies_and_counts_beside() {
     std::fs::write(folder.path().join("index.html"), "<p>hello").unwrap();
     let root = folder.path().to_str().unwrap();
     let mut server = Serve::start(&["--root", root, "--metrics", "127.0.0.1:0", "--threads", "1"]);
-    let mut second_line = String::new();
-    server.output.read_line(&mut second_line).unwrap();
-    let metrics = second_line.trim().strip_prefix("metrics at http://").unwrap();
-    let metrics = metrics.strip_suffix("/metrics").unwrap().parse().unwrap();
+    let metrics = server.metrics_address();
     assert!(server.get("/").ends_with("\r\n\r\n<p>hello"));
     assert!(server.get("/plaintext").starts_with("HTTP/1.1 404 "));
     assert!(server.get("/spin?ns=1").starts_with("HTTP/1.1 404 "), "no way to spend its time");
@@ -121,6 +118,29 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(told) && said.trim_end().lines().count() == 1, "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn more_connections_than_one_table_of_descriptors_has_room_for() {
+    let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "700"]);
+    assert!(!server.first_line.contains("table of descriptors"), "{}", server.first_line);
+    let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "1400"]);
+    assert!(server.first_line.contains("each with its own table of descriptors"), "{}", server.first_line);
+    assert!(server.get("/fsync").ends_with("done"));
+    server.stop();
+    for (arch, threads, told) in [
+        ("shared-nothing", "2", "in 2 tables of 1000 descriptors (hint: shared-nothing with 3 threads has"),
+        ("reactor", "1", "in 1 table of 1000 descriptors (hint: shared-nothing with 3 threads has"),
+        ("dispatch", "2", "shared-nothing does not"),
+    ] {
+        let script = r#"ulimit -n 1000 && exec "$0" serve --max-connections 1800 "$@""#;
+        let tare = ["-c", script, env!("CARGO_BIN_EXE_tare")];
+        let how = ["--arch", arch, "--threads", threads];
+        let output = Command::new("sh").args(tare).args(how).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arch}: {said}");
+        assert!(said.contains(told), "{arch}: {said}");
     }
 }
 

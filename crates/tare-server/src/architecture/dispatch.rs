@@ -31,6 +31,10 @@ impl Architecture for Dispatch {
         "one acceptor hands connections in turn to the loops: even counts, at the cost of a hand-over each"
     }
 
+    fn keeps_connections(&self) -> bool {
+        false
+    }
+
     fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
         let (listener, address) = listen(config.listen, config, Sharing::None)?;
         let queues: Vec<Arc<Queue>> = (0..config.threads)

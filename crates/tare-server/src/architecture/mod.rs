@@ -37,6 +37,12 @@ pub trait Architecture: Debug + Sync {
     /// What it is good for, in one line.
     fn help(&self) -> &'static str;
 
+    /// Whether a connection stays with the thread that accepted it: then threads may have tables of descriptors of
+    /// their own.
+    fn keeps_connections(&self) -> bool {
+        true
+    }
+
     /// Opens the listeners and says what each thread does. Thread `i` of the result that is a loop is pinned to
     /// the `i`-th CPU of the configuration.
     fn threads(&self, config: &Config) -> Result<Layout, ServerError>;

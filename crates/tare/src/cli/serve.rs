@@ -106,12 +106,13 @@ pub struct ThreadArgs {
     /// Connections that may wait to be accepted, per listener; the kernel caps it at net.core.somaxconn.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub backlog: u32,
-    /// Open connections over all threads; one more is answered with 503.
+    /// Open connections over all threads; one more is answered with 503 [default: 65536, or what the limit on open
+    /// files lets be].
     ///
-    /// Also bounded by the limit on open files, which is raised as far as it may be.
-    #[arg(long, value_name = "N", default_value_t = 65_536,
-          value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
-    pub max_connections: u32,
+    /// That limit is raised as far as it may be. For more than it has room for, each thread of shared-nothing takes a
+    /// table of descriptors of its own, which the limit then holds for: 3 threads can have three times as many.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    pub max_connections: Option<u32>,
 }
 
 /// How the kernel deals connections to listeners.

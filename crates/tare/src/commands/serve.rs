@@ -8,16 +8,17 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::OpenOptions;
 use std::process::ExitCode;
+use tare_server::tables;
 use tare_server::{AccessLog, Chosen, Config, Limits, Report, Server, Steering, Timeouts};
 
 /// Serves until SIGINT or SIGTERM, then answers what has arrived, says what was done and ends.
 pub fn serve(args: ServeArgs) -> Ended {
+    // As many descriptors as may be: each connection is one. What is refused shows as pauses in accepting.
+    tare_sys::process::raise_open_files_limit().ok();
     let config = Config { access_log: access_log(&args)?, ..config(&args) };
     #[cfg(feature = "tls")]
     let config = Config { tls: tls(&args)?, ..config };
     let log = config.access_log.clone();
-    // As many descriptors as may be: each connection is one. What is refused shows as pauses in accepting.
-    tare_sys::process::raise_open_files_limit().ok();
     let builder = match &args.root {
         Some(folder) => Server::builder().files(folder).map_err(Failure::usage)?,
         None => Server::builder().builtin_routes(),
@@ -88,13 +89,15 @@ pub fn config(args: &ServeArgs) -> Config {
         (None, 0) => std::thread::available_parallelism().map_or(1, usize::from),
         (None, pinned) => pinned,
     };
+    let own = Config::new(args.listen);
     Config {
         architecture: threads.arch,
         backend: threads.backend,
         threads: count,
         cpus,
         backlog: threads.backlog,
-        connections_max: threads.max_connections as usize,
+        connections_max: threads.max_connections.map_or(own.connections_max, |n| n as usize),
+        own_tables: needs_own_tables(threads.max_connections, count),
         metrics: args.metrics,
         steering: match threads.steer {
             Steer::None => Steering::Hash,
@@ -118,8 +121,14 @@ pub fn config(args: &ServeArgs) -> Config {
             linger: timeouts.linger_timeout,
             drain: timeouts.drain_timeout,
         },
-        ..Config::new(args.listen)
+        ..own
     }
+}
+
+/// Whether more connections are asked for than the table of descriptors of one process has room for.
+fn needs_own_tables(asked: Option<u32>, threads: usize) -> bool {
+    let limit = tare_sys::process::open_files_limit().unwrap_or(u64::MAX);
+    asked.is_some_and(|connections| connections as usize > tables::room(limit, threads))
 }
 
 /// `2 loops on CPUs 0-1`.
@@ -134,7 +143,8 @@ fn loops_line(config: &Config) -> String {
     let tls = if config.tls.is_some() { ", TLS" } else { "" };
     #[cfg(not(feature = "tls"))]
     let tls = "";
-    format!("{loops}{place}{tls}")
+    let tables = if config.own_tables { ", each with its own table of descriptors" } else { "" };
+    format!("{loops}{place}{tables}{tls}")
 }
 
 /// What each loop was given: one with far more than its share holds the others' clients up.

@@ -16,7 +16,18 @@ pub struct Serve {
 
 impl Serve {
     pub fn start(arguments: &[&str]) -> Serve {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tare"))
+        Serve::start_by(&mut Command::new(env!("CARGO_BIN_EXE_tare")), arguments)
+    }
+
+    /// With a limit on open files, which it cannot raise.
+    pub fn start_limited(open_files: u64, arguments: &[&str]) -> Serve {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {open_files} && exec \"$0\" \"$@\"");
+        Serve::start_by(command.args(["-c", &script, env!("CARGO_BIN_EXE_tare")]), arguments)
+    }
+
+    fn start_by(command: &mut Command, arguments: &[&str]) -> Serve {
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -29,6 +40,14 @@ impl Serve {
         let address = first_line.split(' ').nth(2).and_then(|word| word.parse().ok());
         let address = address.unwrap_or_else(|| panic!("{arguments:?} printed {first_line:?}"));
         Serve { child, output, first_line, address }
+    }
+
+    /// Where its second line says that `/metrics` is.
+    pub fn metrics_address(&mut self) -> SocketAddr {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("metrics at http://").unwrap();
+        address.strip_suffix("/metrics").unwrap().parse().unwrap()
     }
 
     pub fn signal(&self, name: &str) {
