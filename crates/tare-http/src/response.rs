@@ -98,6 +98,19 @@ impl Heads {
         self.parse_fully(bytes)
     }
 
+    /// How many whole answers with the last good head stand at the start of `bytes`, at most `most`, and how long each
+    /// is; `None` where that head does not say how long its body is.
+    #[inline]
+    pub fn repeated(&self, bytes: &[u8], most: usize) -> Option<Repeated> {
+        let Head { len, status, framing: Framing::Length(body_bytes), keep_alive } = self.known_head else {
+            return None;
+        };
+        let each = len.checked_add(usize::try_from(body_bytes).ok()?)?;
+        let alike = bytes.chunks_exact(each).take(most);
+        let count = alike.take_while(|answer| answer.starts_with(&self.known)).count();
+        Some(Repeated { count, bytes_each: each, answer: Answer { status, keep_alive, body_bytes } })
+    }
+
     #[cold]
     fn parse_fully(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         let Some(head) = parse_head(bytes, self.to_head)? else {
@@ -214,6 +227,17 @@ pub struct Answer {
     pub keep_alive: bool,
     /// Length of its body, without what a chunked coding adds.
     pub body_bytes: u64,
+}
+
+/// Answers alike, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeated {
+    /// How many.
+    pub count: usize,
+    /// Length of each, with its head.
+    pub bytes_each: usize,
+    /// Each of them.
+    pub answer: Answer,
 }
 
 /// Sees what an [`AnswerReader`] passes over.

@@ -143,6 +143,23 @@ fn a_head_is_known_only_if_every_byte_is_the_same() {
     }
 }
 
+#[test]
+fn answers_alike_are_counted_as_long_as_they_are_whole() {
+    let mut heads = Heads::new(false);
+    assert_eq!(heads.repeated(b"HTTP/1.1 200 OK\r\n", 9), None, "nothing is known");
+    let one = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    heads.parse(one).unwrap();
+    let many =
+        [one.repeat(3), b"HTTP/1.1 201 OK\r\nContent-Length: 2\r\n\r\nhi".to_vec(), one.to_vec()].concat();
+    let count = |bytes: &[u8], most| heads.repeated(bytes, most).map(|repeated| repeated.count);
+    assert_eq!([9, 3, 2, 0].map(|most| count(&many, most)), [3, 3, 2, 0].map(Some));
+    assert_eq!(count(&many[..3 * one.len() - 1], 9), Some(2));
+    let repeated = heads.repeated(&many, 9).unwrap();
+    assert_eq!((repeated.bytes_each, repeated.answer), (one.len(), sized(true, 2)));
+    heads.parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+    assert_eq!(heads.repeated(&many, 9), None, "its end is not known beforehand");
+}
+
 fn answer_text() -> impl Strategy<Value = String> {
     let body = "[a-z]{0,40}";
     prop_oneof![

@@ -32,6 +32,16 @@ impl Quota {
         self.refill()
     }
 
+    /// Takes so many requests, or those that are left.
+    #[inline]
+    pub(crate) fn spend_up_to(&mut self, most: u32) -> u32 {
+        if self.own >= u64::from(most) {
+            self.own -= u64::from(most);
+            return most;
+        }
+        (0..most).take_while(|_| self.spend()).count() as u32
+    }
+
     /// Puts back what was taken and not sent.
     #[inline]
     pub(crate) fn give_back(&mut self) {
@@ -73,7 +83,12 @@ mod tests {
             sent += threads.iter_mut().filter_map(|quota| quota.spend().then_some(())).count();
         }
         assert_eq!(sent, 1000);
+        let shared = Arc::new(AtomicU64::new(1000));
+        let mut threads = [(); 2].map(|()| Quota::new(Some(Arc::clone(&shared))));
+        let portions: Vec<u32> = (0..40).map(|k| threads[k % 2].spend_up_to(30)).collect();
+        assert_eq!((portions[0], portions.iter().sum()), (30, 1000));
         let mut free = Quota::new(None);
         assert!((0..1000).all(|_| free.spend()) && !free.is_spent());
+        assert_eq!(free.spend_up_to(16), 16);
     }
 }

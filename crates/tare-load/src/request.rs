@@ -238,6 +238,14 @@ impl Requests {
         }
     }
 
+    /// Length of each request, where all are the same one.
+    pub(crate) fn constant_bytes(&self) -> Option<u32> {
+        match self {
+            Requests::Constant { len, .. } => Some(*len),
+            Requests::Varying(_) => None,
+        }
+    }
+
     /// The last `unsent` bytes of what is in flight on a connection that wrote to `out`.
     #[inline]
     pub(crate) fn tail<'a>(&'a self, out: &'a [u8], unsent: usize) -> &'a [u8] {

@@ -66,6 +66,9 @@ pub(crate) struct Session {
     rings: Vec<Sent>,
     depth: u32,
     requests: Requests,
+    /// Length of each request, where all are the same one and nobody looks into answers: these are counted many at a
+    /// time. 0: not so.
+    alike_bytes: u32,
     /// Answers to each kind of request have heads of their own, that repeat.
     heads: Vec<Heads>,
     inspect: Option<Box<Inspect>>,
@@ -88,13 +91,16 @@ impl Session {
         quota: Quota,
         to_head: &[bool],
     ) -> Self {
+        let inspect = Inspect::new(spec, connections);
+        let plain = inspect.is_none() && spec.expect.statuses.is_empty() && spec.keep_alive;
         Session {
             connections: (0..connections).map(|_| Connection::default()).collect(),
             rings: vec![Sent::default(); connections as usize * spec.pipeline as usize],
             depth: spec.pipeline,
+            alike_bytes: requests.constant_bytes().filter(|_| plain).unwrap_or(0),
             requests,
             heads: to_head.iter().map(|to_head| Heads::new(*to_head)).collect(),
-            inspect: Inspect::new(spec, connections),
+            inspect,
             statuses: spec.expect.statuses.clone(),
             free: VecDeque::with_capacity(connections as usize),
             timeout_ns: spec.timeout_ns,
@@ -150,7 +156,7 @@ impl Session {
 
     #[inline]
     fn read(&mut self, c: u32, bytes: &[u8], now_ns: u64) -> Verdict {
-        let mut at = 0;
+        let mut at = self.read_alike(c, bytes, now_ns);
         while at < bytes.len() {
             let Some(current) = self.awaited(c) else {
                 // Nobody asked: the answer before this was longer than it claimed.
@@ -318,6 +324,9 @@ impl Session {
     /// Fills connection `c` with what is due by `now_ns`, and remembers it as free if there is room left.
     #[inline]
     pub(crate) fn fill(&mut self, c: u32, now_ns: u64) {
+        if self.alike_bytes > 0 && self.schedule.is_closed() {
+            return self.fill_alike(c, now_ns);
+        }
         while self.connections[c as usize].in_flight < self.depth {
             let Some(origin_ns) = self.take(now_ns) else { return self.leave(c, now_ns) };
             self.push(c, origin_ns, now_ns);
@@ -482,6 +491,8 @@ impl Session {
 /// Least size of a buffer for [`Session::restore`] and what is read behind it.
 pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
 
+#[path = "session_alike.rs"]
+mod alike;
 #[cfg(test)]
 #[path = "session_tests.rs"]
 mod tests;

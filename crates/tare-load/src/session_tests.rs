@@ -164,6 +164,42 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
+    /// Whether answers are counted one by one or many at a time, the same is counted and sent.
+    #[test]
+    fn answers_alike_are_answers(
+        pipeline in 1u32..6,
+        pieces in prop::collection::vec((prop::collection::vec(0usize..4, 0..6), any::<usize>()), 1..20),
+    ) {
+        const MALFORMED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi";
+        let mut sessions = [(); 2].map(|()| session(Pacing::Closed, pipeline, 1));
+        sessions[1].alike_bytes = 0;
+        sessions.iter_mut().for_each(|session| session.opened(0, 0));
+        for (at, (answers, cut)) in pieces.iter().enumerate() {
+            let kinds = [ANSWER, ANSWER, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", MALFORMED];
+            let bytes: Vec<u8> = answers.iter().flat_map(|&kind| kinds[kind]).copied().collect();
+            let (first, second) = bytes.split_at(cut % (bytes.len() + 1));
+            let now_ns = 1_000 * at as u64;
+            let seen = sessions.each_mut().map(|session| {
+                let mut verdicts = Vec::new();
+                for piece in [first, second] {
+                    // The socket takes as much as it likes.
+                    let sent = session.unsent(0).len().min(cut % 500);
+                    session.sent(0, sent);
+                    let verdict = deliver(session, 0, piece, now_ns);
+                    verdicts.push(verdict);
+                    if verdict == Verdict::Reopen {
+                        session.opened(0, now_ns);
+                    }
+                }
+                let tally = &session.tally;
+                let counted = (tally.answers, tally.errors, tally.status_classes, tally.bytes_in);
+                let apart = (tally.latency.clone(), tally.whole_apart.clone(), session.failures(0));
+                (verdicts, counted, apart, session.unsent(0).to_vec(), session.in_flight(now_ns))
+            });
+            prop_assert_eq!(&seen[0], &seen[1]);
+        }
+    }
+
     /// Whatever happens to connections, each arrival of an open loop is answered once, fails once, or waits.
     #[test]
     fn every_arrival_has_one_fate(

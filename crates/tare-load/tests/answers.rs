@@ -49,10 +49,12 @@ fn keep_alive_answers_are_counted_once_each() {
         assert_eq!(sample.errors.len(), 0);
         assert_eq!(sample.latency.value().unwrap().count(), count);
         assert_eq!(*sample.bytes_in.value().unwrap(), count * HELLO.len() as u64);
-        assert_eq!((*sample.in_flight.value().unwrap(), *sample.connections.value().unwrap()), (5, 5));
+        assert_eq!(*sample.connections.value().unwrap(), 5);
         assert_eq!(sample.slices.iter().map(|slice| slice.1).sum::<u64>(), count);
         assert_eq!((sample.scheduled, sample.lateness.is_some()), (None, false));
     }
+    // On a busy machine the first cut may come before a thread has begun.
+    assert_eq!(*second.in_flight.value().unwrap(), 5);
     let between_ns = second.slices.last().unwrap().0 - first.slices.last().unwrap().0;
     let apart = second.elapsed_ns.abs_diff(between_ns);
     assert!(apart < 1_000_000_000, "windows follow each other: {apart}");
