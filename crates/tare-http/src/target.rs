@@ -1,5 +1,7 @@
 //! The request-target: which of its four forms it is, and its parts (RFC 9112, 3.2).
 
+use std::net::Ipv6Addr;
+
 use crate::refusal::Refusal;
 use crate::request::Method;
 
@@ -80,9 +82,7 @@ pub fn is_host(value: &[u8]) -> bool {
     let rest = match value {
         [b'[', after @ ..] => {
             let Some(end) = after.iter().position(|b| *b == b']') else { return false };
-            let literal = &after[..end];
-            let address = literal.iter().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.'));
-            if literal.is_empty() || !address {
+            if !is_ip_literal(&after[..end]) {
                 return false;
             }
             &after[end + 1..]
@@ -94,9 +94,32 @@ pub fn is_host(value: &[u8]) -> bool {
     };
     match rest {
         [] => true,
-        [b':', port @ ..] => port.len() <= 5 && port.iter().all(u8::is_ascii_digit),
+        [b':', port @ ..] => is_port(port),
         _ => false,
     }
+}
+
+/// A TCP port, which may be left out after its colon.
+#[inline]
+fn is_port(digits: &[u8]) -> bool {
+    // Of the same length, digits compare as the numbers do.
+    let fits = digits.len() < 5 || (digits.len() == 5 && digits <= b"65535".as_slice());
+    fits && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// What stands between brackets: an IPv6 address, or one of a version to come (`v1.x`).
+#[cold]
+fn is_ip_literal(literal: &[u8]) -> bool {
+    if let [b'v' | b'V', future @ ..] = literal {
+        let mut parts = future.splitn(2, |b| *b == b'.');
+        let (version, address) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_address = |b: &u8| (REG_NAME[usize::from(*b)] && *b != b'%') || *b == b':';
+        return !version.is_empty()
+            && version.iter().all(u8::is_ascii_hexdigit)
+            && !address.is_empty()
+            && address.iter().all(is_address);
+    }
+    std::str::from_utf8(literal).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
 /// Bytes of a registered name: unreserved, sub-delims and `%` (RFC 3986, 3.2.2).

@@ -4,6 +4,10 @@
 //! Runs for a second; `TARE_FUZZ_SECONDS=300` makes it longer. A failure prints the bytes that make it.
 #![allow(clippy::unwrap_used)] // all of it is test code
 
+#[path = "support/breaking.rs"]
+mod breaking;
+
+use breaking::Random;
 use std::time::{Duration, Instant};
 use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Malformed, Step};
 
@@ -42,36 +46,8 @@ const PIECES: &[&str] = &[
     "\u{e9}",
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
-
 fn broken(random: &mut Random) -> Vec<u8> {
-    let mut bytes: Vec<u8> =
-        (0..=random.below(4)).flat_map(|_| SEEDS[random.below(SEEDS.len())].bytes()).collect();
-    for _ in 0..random.below(5) {
-        let at = random.below(bytes.len());
-        match random.below(5) {
-            0 => bytes[at] = random.below(256) as u8,
-            1 => bytes[at] ^= 1 << random.below(8),
-            2 => drop(bytes.drain(at..(at + random.below(8)).min(bytes.len()))),
-            3 => drop(bytes.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
-            _ => {
-                let copy: Vec<u8> = bytes[at..(at + random.below(40)).min(bytes.len())].to_vec();
-                bytes.splice(at..at, copy);
-            }
-        }
-        if bytes.is_empty() {
-            bytes.push(b'H');
-        }
-    }
+    let mut bytes = breaking::broken(random, SEEDS, PIECES);
     if random.below(50) == 0 {
         bytes.splice(
             0..0,

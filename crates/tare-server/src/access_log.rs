@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tare_http::request::{Method, Version};
+use tare_http::request::{Head, Method, Version};
 use tare_http::target::Target;
 use tare_http::write::number;
 
@@ -152,11 +152,45 @@ impl AccessLog {
     }
 }
 
+/// What was asked, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'l> {
+    /// A request that was read.
+    Read(Method, Target<'l>, Version),
+    /// The first line of one that was not, as it came; it may be cut.
+    Line(&'l [u8]),
+    /// Nothing came, or nobody looked.
+    Unknown,
+}
+
+impl<'l> Asked<'l> {
+    pub(crate) fn by(head: &Head<'l>) -> Asked<'l> {
+        Asked::Read(head.method, head.target, head.version)
+    }
+
+    /// By the bytes that a request begins with.
+    pub(crate) fn begins(bytes: &'l [u8]) -> Asked<'l> {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        match bytes.split(is_end).find(|line| !line.is_empty()) {
+            Some(line) => Asked::Line(line),
+            None => Asked::Unknown,
+        }
+    }
+
+    /// Whether it is HEAD, however it goes on.
+    pub(crate) fn is_head(&self) -> bool {
+        match self {
+            Asked::Read(method, ..) => *method == Method::Head,
+            Asked::Line(line) => line.starts_with(b"HEAD "),
+            Asked::Unknown => false,
+        }
+    }
+}
+
 /// What an answer was to.
 pub(crate) struct Line<'l> {
     pub(crate) from: Option<IpAddr>,
-    /// Method, target and version; `None` where the request could not be read.
-    pub(crate) request: Option<(Method, Target<'l>, Version)>,
+    pub(crate) asked: Asked<'l>,
     pub(crate) status: u16,
     /// Bytes of the body.
     pub(crate) bytes: u64,
@@ -189,9 +223,9 @@ impl LogWriter {
         }
         out.extend_from_slice(b" - - ");
         out.extend_from_slice(&self.time);
-        match line.request {
-            Some((method, target, version)) => {
-                out.extend_from_slice(b" \"");
+        out.extend_from_slice(b" \"");
+        match line.asked {
+            Asked::Read(method, target, version) => {
                 out.extend_from_slice(method.name().as_bytes());
                 out.push(b' ');
                 escape(target.path.as_bytes(), &mut out);
@@ -200,12 +234,21 @@ impl LogWriter {
                     escape(query.as_bytes(), &mut out);
                 }
                 out.extend_from_slice(match version {
-                    Version::Http10 => b" HTTP/1.0\" ",
-                    Version::Http11 => b" HTTP/1.1\" ",
+                    Version::Http10 => b" HTTP/1.0",
+                    Version::Http11 => b" HTTP/1.1",
                 });
             }
-            None => out.extend_from_slice(b" \"-\" "),
+            Asked::Line(line) => {
+                let mut words = line[..line.len().min(TARGET_BYTES_MAX)].split(|byte| *byte == b' ');
+                escape(words.next().unwrap_or_default(), &mut out);
+                for word in words {
+                    out.push(b' ');
+                    escape(word, &mut out);
+                }
+            }
+            Asked::Unknown => out.push(b'-'),
         }
+        out.extend_from_slice(b"\" ");
         number(&mut out, u64::from(line.status));
         out.push(b' ');
         number(&mut out, line.bytes);
@@ -281,7 +324,7 @@ mod tests {
 
     fn get(path: &str, version: Version) -> Line<'_> {
         let target = Target { path, query: None, authority: None };
-        Line { from: None, request: Some((Method::Get, target, version)), status: 200, bytes: 7 }
+        Line { from: None, asked: Asked::Read(Method::Get, target, version), status: 200, bytes: 7 }
     }
 
     fn ended(log: &AccessLog) {
@@ -298,8 +341,10 @@ mod tests {
         assert!(writer.write(&Line { from, ..get("/a", Version::Http11) }, 784_111_777));
         let target = "/\"\n\\\u{1b}\u{e9}";
         assert!(writer.write(&get(target, Version::Http10), 784_111_778));
-        let unread = Line { request: None, status: 400, ..get("", Version::Http11) };
-        assert!(writer.write(&unread, 784_111_778));
+        for unread in [&b"\r\nGET /a b\tHTTP\"1\nX: y"[..], b"\x16\x03\x01", b"\r\n"] {
+            let line = Line { asked: Asked::begins(unread), status: 400, ..get("", Version::Http11) };
+            assert!(writer.write(&line, 784_111_778));
+        }
         ended(&log);
         let text = String::from_utf8(lock(&kept.0).clone()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -308,6 +353,8 @@ mod tests {
             [
                 r#"127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] "GET /a HTTP/1.1" 200 7"#,
                 r#"- - - [06/Nov/1994:08:49:38 +0000] "GET /\x22\x0a\x5c\x1b\xc3\xa9 HTTP/1.0" 200 7"#,
+                r#"- - - [06/Nov/1994:08:49:38 +0000] "GET /a b\x09HTTP\x221" 400 7"#,
+                r#"- - - [06/Nov/1994:08:49:38 +0000] "\x16\x03\x01" 400 7"#,
                 r#"- - - [06/Nov/1994:08:49:38 +0000] "-" 400 7"#,
             ]
         );

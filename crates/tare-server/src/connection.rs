@@ -9,11 +9,11 @@ use tare_http::chunked::Decoder;
 use tare_http::limits::Limits;
 use tare_http::memo::Memo;
 use tare_http::refusal::Refusal;
-use tare_http::request::{Framing, Head, Method, higher_minor_version_at, parse_head};
+use tare_http::request::{Framing, Head, higher_minor_version_at, parse_head};
 use tare_http::status::Status;
 use tare_http::write::Stamp;
 
-use crate::access_log::{Line, LogWriter};
+use crate::access_log::{Asked, Line, LogWriter};
 use crate::buffers::Pool;
 use crate::config::Config;
 use crate::counters::Counts;
@@ -138,7 +138,7 @@ impl Connection {
     /// Takes bytes that the peer sent and appends to `out` what is to be sent to it.
     ///
     /// When [`Connection::is_held_back`] says so afterwards, send `out` (and the tail), then call
-    /// [`Connection::resume`] before receiving more.
+    /// [`Connection::resume`]; what is received before that is only kept.
     #[inline]
     pub fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
         engine.counts.received_bytes += bytes.len() as u64;
@@ -149,7 +149,9 @@ impl Connection {
             }
         } else {
             self.inbox.extend_from_slice(bytes);
-            self.resume(out, engine);
+            if !self.is_held_back() {
+                self.resume(out, engine);
+            }
         }
     }
 
@@ -201,19 +203,20 @@ impl Connection {
     /// The peer took too long: 408 to a request that had begun; then nothing more is read.
     pub fn time_out(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
         let begun = match self.waiting() {
-            Waiting::Head => Some(&self.inbox),
-            Waiting::Body => Some(&self.head),
+            Waiting::Head => Some(take(&mut self.inbox)),
+            Waiting::Body => Some(take(&mut self.head)),
             Waiting::Request | Waiting::End => None,
         };
-        if let Some(is_head) = begun.map(|bytes| asks_head(bytes)) {
-            self.answer_error(Status::REQUEST_TIMEOUT, is_head, out, engine);
-        }
         self.phase = Phase::End;
+        if let Some(bytes) = begun {
+            self.answer_error(Status::REQUEST_TIMEOUT, Asked::begins(&bytes), out, engine);
+            engine.pool.give(bytes);
+        }
     }
 
     /// Answers 503: the server is full.
     pub fn turn_away(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
-        self.answer_error(Status::SERVICE_UNAVAILABLE, false, out, engine);
+        self.answer_error(Status::SERVICE_UNAVAILABLE, Asked::Unknown, out, engine);
     }
 
     /// Gives the buffers back.
@@ -323,7 +326,7 @@ impl Connection {
                 used
             }
             _ => {
-                self.answer_error(refusal.status(), asks_head(input), out, engine);
+                self.answer_error(refusal.status(), Asked::begins(input), out, engine);
                 Some(input.len())
             }
         }
@@ -334,7 +337,7 @@ impl Connection {
         let after = &input[head.len..];
         if let Framing::Length(bytes) = head.framing {
             if bytes > engine.limits.body_bytes {
-                self.answer_error(Status::CONTENT_TOO_LARGE, head.method == Method::Head, out, engine);
+                self.answer_error(Status::CONTENT_TOO_LARGE, Asked::by(head), out, engine);
                 return input.len();
             }
             if let Some(body) = usize::try_from(bytes).ok().and_then(|n| after.get(..n)) {
@@ -365,8 +368,9 @@ impl Connection {
             Phase::Chunked(decoder) => match decoder.decode(input, &mut self.body, &engine.limits) {
                 Ok(progress) => (progress.consumed, progress.done),
                 Err(refusal) => {
-                    let is_head = asks_head(&self.head);
-                    self.answer_error(refusal.status(), is_head, out, engine);
+                    let head = take(&mut self.head);
+                    self.answer_error(refusal.status(), Asked::begins(&head), out, engine);
+                    engine.pool.give(head);
                     return input.len();
                 }
             },
@@ -385,8 +389,8 @@ impl Connection {
             Ok(Some(head)) => self.answer(&head, &body, out, engine),
             // It was complete and good when the body began.
             Ok(None) | Err(_) => {
-                let is_head = asks_head(&head_bytes);
-                self.answer_error(Status::INTERNAL_SERVER_ERROR, is_head, out, engine);
+                let asked = Asked::begins(&head_bytes);
+                self.answer_error(Status::INTERNAL_SERVER_ERROR, asked, out, engine);
             }
         }
         engine.pool.give(head_bytes);
@@ -410,8 +414,8 @@ impl Connection {
                 }
                 engine.counts.answered(status);
                 if engine.log.is_some() {
-                    let request = Some((head.method, head.target, head.version));
-                    engine.log(&Line { from: self.from, request, status: status.code(), bytes: body_bytes });
+                    let (asked, status) = (Asked::by(head), status.code());
+                    engine.log(&Line { from: self.from, asked, status, bytes: body_bytes });
                 }
                 if !stays {
                     self.phase = Phase::End;
@@ -420,8 +424,7 @@ impl Connection {
             Err(_) => {
                 out.truncate(start);
                 engine.counts.panics += 1;
-                let is_head = head.method == Method::Head;
-                self.answer_error(Status::INTERNAL_SERVER_ERROR, is_head, out, engine);
+                self.answer_error(Status::INTERNAL_SERVER_ERROR, Asked::by(head), out, engine);
             }
         }
     }
@@ -436,19 +439,13 @@ impl Connection {
     /// The last answer of a connection whose next request could not be found. Also this one has no body where HEAD
     /// was asked (RFC 9110, 9.3.2).
     #[cold]
-    fn answer_error(&mut self, status: Status, is_head: bool, out: &mut Vec<u8>, engine: &mut Engine) {
-        let answer = Responder::new(out, &engine.stamp, Manner::last(is_head)).plain(status);
+    fn answer_error(&mut self, status: Status, asked: Asked<'_>, out: &mut Vec<u8>, engine: &mut Engine) {
+        let answer = Responder::new(out, &engine.stamp, Manner::last(asked.is_head())).plain(status);
         engine.counts.answered(answer.status);
         let (status, bytes) = (answer.status.code(), answer.body_bytes);
-        engine.log(&Line { from: self.from, request: None, status, bytes });
+        engine.log(&Line { from: self.from, asked, status, bytes });
         self.phase = Phase::End;
     }
-}
-
-/// Whether `bytes` begin a HEAD request, however it goes on.
-fn asks_head(bytes: &[u8]) -> bool {
-    let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(bytes.len());
-    bytes[start..].starts_with(b"HEAD ")
 }
 
 /// Whether an empty line ends in `bytes`.

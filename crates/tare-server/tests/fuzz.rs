@@ -5,9 +5,13 @@
 //! make it. 300 s on 2026-11-22: 7,449,808 broken requests, each three ways, nothing found.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../tare-http/tests/support/breaking.rs"]
+mod breaking;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use breaking::Random;
 use tare_http::limits::Limits;
 use tare_http::request::Method;
 use tare_server::connection::{Connection, Engine, Waiting};
@@ -52,36 +56,8 @@ const PIECES: &[&str] = &[
     "\"",
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
-
 fn broken(random: &mut Random) -> Vec<u8> {
-    let mut bytes: Vec<u8> =
-        (0..=random.below(4)).flat_map(|_| SEEDS[random.below(SEEDS.len())].bytes()).collect();
-    for _ in 0..random.below(5) {
-        let at = random.below(bytes.len());
-        match random.below(5) {
-            0 => bytes[at] = random.below(256) as u8,
-            1 => bytes[at] ^= 1 << random.below(8),
-            2 => drop(bytes.drain(at..(at + random.below(8)).min(bytes.len()))),
-            3 => drop(bytes.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
-            _ => {
-                let copy: Vec<u8> = bytes[at..(at + random.below(40)).min(bytes.len())].to_vec();
-                bytes.splice(at..at, copy);
-            }
-        }
-        if bytes.is_empty() {
-            bytes.push(b'G');
-        }
-    }
+    let mut bytes = breaking::broken(random, SEEDS, PIECES);
     // Ends a head that was left open, so that a refusal is due however the bytes arrive.
     bytes.extend_from_slice(b"\r\n\r\n");
     bytes

@@ -77,6 +77,22 @@ fn a_tail_holds_back_what_follows() {
     assert!(out.ends_with(b"\r\n\r\nA") && !connection.is_held_back());
 }
 
+/// As a layer does that opens one piece after the other, and only then sends.
+#[test]
+fn what_comes_while_the_output_waits_is_only_kept() {
+    let (mut connection, mut engine) = (Connection::new(None, true), engine());
+    let mut out = Vec::new();
+    for piece in b"GET /fill HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000).chunks(20) {
+        connection.receive(piece, &mut out, &mut engine);
+    }
+    assert!(connection.is_held_back() && engine.counts().answers() == 1, "{} bytes", out.len());
+    for _ in 0..10_000 {
+        out.clear();
+        connection.resume(&mut out, &mut engine);
+    }
+    assert!(!connection.is_held_back() && engine.counts().answers() == 1000);
+}
+
 #[test]
 fn a_client_that_waits_is_told_to_go_on() {
     let (mut connection, mut engine) = (Connection::default(), engine());

@@ -213,6 +213,13 @@ fn host() -> Vec<Row> {
         stays("9110 7.2", "IPv6 literals stand in brackets", "GET /a HTTP/1.1⏎Host: [::1]:80⏎⏎", &["200 A"]),
         closes("9110 7.2", "brackets are closed", "GET /a HTTP/1.1⏎Host: [::1⏎⏎", &["400"]),
         closes("9110 7.2", "and hold an address", "GET /a HTTP/1.1⏎Host: []⏎⏎", &["400"]),
+        stays("9110 7.2", "or of a version to come", "GET /a HTTP/1.1⏎Host: [v1.a:b]:80⏎⏎", &["200 A"]),
+        closes("9110 7.2", "which has an address too", "GET /a HTTP/1.1⏎Host: [v1.]⏎⏎", &["400"]),
+        closes("9110 7.2", "and a number", "GET /a HTTP/1.1⏎Host: [vx.a]⏎⏎", &["400"]),
+        closes("9110 7.2", "IPv6 has one gap at most", "GET /a HTTP/1.1⏎Host: [1::2::3]⏎⏎", &["400"]),
+        closes("9110 7.2", "brackets hold no IPv4", "GET /a HTTP/1.1⏎Host: [127.0.0.1]⏎⏎", &["400"]),
+        stays("9110 7.2", "the highest port", "GET /a HTTP/1.1⏎Host: h:65535⏎⏎", &["200 A"]),
+        closes("9110 7.2", "there is none above it", "GET /a HTTP/1.1⏎Host: h:65536⏎⏎", &["400"]),
         closes("9110 7.2", "nothing but a port follows them", "GET /a HTTP/1.1⏎Host: [::1]x⏎⏎", &["400"]),
     ]
 }
