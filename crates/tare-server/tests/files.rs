@@ -204,6 +204,36 @@ fn nginx(root: &TempDir, own: &TempDir) -> Nginx {
     Nginx { child, port }
 }
 
+/// Whoever writes to a pipe waits until somebody has opened it to read.
+#[test]
+fn a_pipe_is_not_even_opened() {
+    let folder = folder();
+    let pipes = ["pipe", "style.css.br.br", "small.txt.gz"].map(|name| folder.path().join(name));
+    assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
+    symlink("pipe", folder.path().join("to-pipe")).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    for pipe in pipes.clone() {
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            let open = fs::OpenOptions::new().write(true).open(pipe);
+            tell.send(()).unwrap();
+            drop(open);
+        });
+    }
+    let server = serve(&folder);
+    for path in ["/pipe", "/to-pipe", "/pipe/", "/style.css.br.br"] {
+        assert_eq!(ask(server.connect(), "GET", path, "").status, 404, "{path}");
+    }
+    let plain = ask(server.connect(), "GET", "/small.txt", "Accept-Encoding: gzip, br\r\n");
+    assert_eq!((plain.status, plain.body.as_slice()), (200, &b"0123456789"[..]));
+    assert!(told.recv_timeout(Duration::from_millis(200)).is_err(), "a writer was woken");
+    // For an end of the threads.
+    for pipe in pipes {
+        fs::File::open(pipe).unwrap();
+        told.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
+}
+
 #[test]
 fn ranges_and_conditions_are_answered_as_nginx_does() {
     let (folder, own) = (folder(), tempfile::tempdir().unwrap());

@@ -13,11 +13,7 @@ const PATH_BYTES_MAX: usize = 4096;
 /// No part of the path leads out of the folder: not `..`, not an absolute path, not a symbolic link
 /// (`openat2` with `RESOLVE_BENEATH`, Linux 5.6). The last is refused as `EXDEV`.
 pub fn open_beneath(folder: impl AsFd, path: &[u8]) -> io::Result<File> {
-    let mut text = [0u8; PATH_BYTES_MAX];
-    if path.len() >= PATH_BYTES_MAX || path.contains(&0) {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    }
-    text[..path.len()].copy_from_slice(path);
+    let text = terminated(path)?;
     // SAFETY: open_how is plain old data, for which all zeroes is a valid value.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
     how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY) as u64;
@@ -40,6 +36,44 @@ pub fn open_beneath(folder: impl AsFd, path: &[u8]) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
+/// What lies at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An ordinary file.
+    File,
+    /// A folder.
+    Folder,
+    /// A pipe, a socket or a device: opening one may have effects.
+    Special,
+}
+
+/// What lies at `path`, seen from `folder`; links and `..` are followed, wherever that is. Nothing is opened.
+pub fn kind_at(folder: impl AsFd, path: &[u8]) -> io::Result<Kind> {
+    let path = terminated(path)?;
+    // SAFETY: `stat` is plain old data, for which all zeroes is a valid value.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `path` ends with a NUL within its bounds; it and `stat` live through the call.
+    let result = unsafe { libc::fstatat(folder.as_fd().as_raw_fd(), path.as_ptr().cast(), &mut stat, 0) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG => Kind::File,
+        libc::S_IFDIR => Kind::Folder,
+        _ => Kind::Special,
+    })
+}
+
+/// With the NUL that ends it for the kernel.
+fn terminated(path: &[u8]) -> io::Result<[u8; PATH_BYTES_MAX]> {
+    let mut text = [0u8; PATH_BYTES_MAX];
+    if path.len() >= PATH_BYTES_MAX || path.contains(&0) {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    }
+    text[..path.len()].copy_from_slice(path);
+    Ok(text)
+}
+
 /// Sends up to `bytes` bytes of `file` from `offset` to a socket (`sendfile`). 0 is the end of the file.
 pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> io::Result<usize> {
     let mut at = libc::off64_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -53,6 +87,15 @@ pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> i
 mod tests {
     use super::*;
     use std::io::Read;
+
+    #[test]
+    fn what_lies_there_is_told_without_opening_it() {
+        let root = File::open("/").unwrap();
+        let kinds =
+            [&b"dev/null"[..], b"proc/self/status", b"proc/self/fd"].map(|p| kind_at(&root, p).unwrap());
+        assert_eq!(kinds, [Kind::Special, Kind::File, Kind::Folder]);
+        assert!(kind_at(&root, b"no/such/file").is_err() && kind_at(&root, b"dev\0").is_err());
+    }
 
     #[test]
     fn nothing_outside_the_folder_is_opened() {

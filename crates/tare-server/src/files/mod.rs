@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tare_http::date::write_date;
 use tare_http::status::Status;
-use tare_sys::file::open_beneath;
+use tare_sys::file::{Kind, kind_at, open_beneath};
 
 use crate::handler::{Answer, Handler, Request, Responder};
 use conditions::{Selected, Validators, select};
@@ -60,7 +60,15 @@ impl Files {
         Ok(Found { file, metadata, coding: None })
     }
 
+    /// Pipes and devices are not even opened: that would wake a writer, or worse. What takes the place of a file
+    /// meanwhile is opened without waiting, and is not sent.
     fn open(&self, path: &[u8]) -> io::Result<(File, Metadata)> {
+        match kind_at(&self.folder, path) {
+            Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+            // Anything else is for `openat2` to tell: it does not say what lies outside the folder.
+            Ok(Kind::File | Kind::Folder) | Err(_) => {}
+        }
         let file = open_beneath(&self.folder, path)?;
         let metadata = file.metadata()?;
         Ok((file, metadata))
