@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use crate::config::{Config, ServerError};
+use crate::config::{Config, ServerError, Timeouts};
 use crate::counters::Counts;
 use crate::handler::{Request, Responder};
 use crate::server::{Report, Server, StopHandle};
@@ -11,7 +12,10 @@ use crate::server::{Report, Server, StopHandle};
 /// A server for `/metrics`, of the server that `of` belongs to. It has a thread and an address of its own, so that
 /// a busy server can still be read.
 pub(crate) fn bind(address: SocketAddr, of: StopHandle) -> Result<Server, ServerError> {
-    let config = Config { connections_max: 64, backlog: 16, ..Config::new(address) };
+    // Readers ask at once and are done: whoever is silent does not keep them out for long.
+    let (short, drain) = (Duration::from_secs(2), Timeouts::default().drain);
+    let timeouts = Timeouts { head: short, body: short, write: short, idle: short, linger: short, drain };
+    let config = Config { connections_max: 64, backlog: 16, timeouts, ..Config::new(address) };
     Server::builder()
         .route("/metrics", move |_: &Request<'_>, answer: Responder<'_>| {
             answer.ok().content_type("text/plain; version=0.0.4").body(text(&of.report()).as_bytes())
