@@ -54,11 +54,27 @@ fn bytes(request: &Request<'_>, answer: Responder<'_>) -> Answer {
     }
 }
 
-/// `/status/N`: that status, 200 to 599.
+/// `/status/N`: that status, 200 to 599, with the fields that such an answer has to have.
 fn status(request: &Request<'_>, answer: Responder<'_>) -> Answer {
-    match request.rest().parse().ok().and_then(Status::new) {
-        Some(status) => answer.plain(status),
-        None => answer.plain(Status::NOT_FOUND),
+    let Some(status) = request.rest().parse().ok().and_then(Status::new) else {
+        return answer.plain(Status::NOT_FOUND);
+    };
+    let head = answer.status(status);
+    demanded_fields(status).iter().fold(head, |head, (name, value)| head.static_field(name, value)).reason()
+}
+
+/// The fields without which an answer of that status is none (RFC 9110, 7.8, 15.3.7, 15.4, 15.5).
+fn demanded_fields(status: Status) -> &'static [(&'static str, &'static str)] {
+    match status.code() {
+        // Of the very text that is sent, its reason.
+        206 => &[("Content-Range", "bytes 0-14/15")],
+        301..=303 | 307 | 308 => &[("Location", "/status/200")],
+        401 => &[("WWW-Authenticate", "Basic realm=\"tare\"")],
+        405 => &[("Allow", "GET, HEAD")],
+        407 => &[("Proxy-Authenticate", "Basic realm=\"tare\"")],
+        416 => &[("Content-Range", "bytes */0")],
+        426 => &[("Upgrade", "HTTP/1.1"), ("Connection", "upgrade")],
+        _ => &[],
     }
 }
 

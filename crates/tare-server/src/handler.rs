@@ -133,11 +133,7 @@ impl<'o> Responder<'o> {
 
     /// An answer with the status and its name as the text.
     pub fn plain(self, status: Status) -> Answer {
-        let head = self.status(status);
-        match status {
-            _ if status.is_bodiless() || status == Status::RESET_CONTENT => head.empty(),
-            _ => head.content_type("text/plain").body(status.reason().as_bytes()),
-        }
+        self.status(status).reason()
     }
 
     /// The second that the answer is stamped with, since 1970-01-01 UTC.
@@ -199,6 +195,14 @@ impl HeadWriter<'_> {
         }
         self.out.extend_from_slice(body);
         Answer::of(self.status, body.len() as u64, Tail::None)
+    }
+
+    /// Ends the answer with the name of its status as the text, where such an answer may have one.
+    pub fn reason(self) -> Answer {
+        match self.status {
+            status if status.is_bodiless() || status == Status::RESET_CONTENT => self.empty(),
+            status => self.content_type("text/plain").body(status.reason().as_bytes()),
+        }
     }
 
     /// Ends the answer with no body.

@@ -69,6 +69,18 @@ fn the_laboratory_routes_answer() {
         assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {head}");
         assert_eq!(body.len(), body_bytes, "{path}: {head}");
     }
+    for (code, field) in [
+        (206, "Content-Range: bytes 0-14/15\r\nContent-Type: text/plain\r\nContent-Length: 15"),
+        (302, "Location: /status/200"),
+        (401, "WWW-Authenticate: Basic realm=\"tare\""),
+        (405, "Allow: GET, HEAD"),
+        (407, "Proxy-Authenticate: Basic realm=\"tare\""),
+        (416, "Content-Range: bytes */0"),
+        (426, "Upgrade: HTTP/1.1\r\nConnection: upgrade"),
+    ] {
+        let answer = server.exchange(last_get(&format!("/status/{code}")).as_bytes());
+        assert!(answer.contains(&format!("\r\n{field}\r\n")), "{answer}");
+    }
 }
 
 #[test]
@@ -159,6 +171,9 @@ fn metrics_are_served_beside() {
         );
         count(0) + count(1) == 1
     });
+    let silent: Vec<_> = (0..100).map(|_| std::net::TcpStream::connect(of_metrics).unwrap()).collect();
+    until("the silent are sent away", || ask(of_metrics, "/metrics").starts_with("HTTP/1.1 200 "));
+    drop(silent);
     stop.stop();
     running.join().unwrap().unwrap();
 }

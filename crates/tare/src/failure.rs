@@ -27,9 +27,18 @@ impl Failure {
 
     /// Prints one line (and what a dead SUT printed last) and gives the exit code.
     pub fn print(self) -> ExitCode {
-        terminal::say(&format!("tare: {:#}", self.error));
+        terminal::say(&format!("tare: {}", in_one_line(&self.error)));
         ExitCode::from(self.code)
     }
+}
+
+/// The error and its causes; one that a text before it tells already is left out.
+fn in_one_line(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |line, cause| match cause.to_string() {
+        told if line.contains(&told) => line,
+        first if line.is_empty() => first,
+        next => format!("{line}: {next}"),
+    })
 }
 
 impl From<LabError> for Failure {
@@ -71,4 +80,22 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     };
     terminal::say(&format!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')"));
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+    use tare_server::ServerError;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let source = Error::from(ErrorKind::AddrInUse);
+        let error = anyhow::Error::from(ServerError::Listen { address: ([127, 0, 0, 1], 80).into(), source });
+        let line = in_one_line(&error.context("nothing is served"));
+        let told = "nothing is served: cannot listen on 127.0.0.1:80: address in use (hint:";
+        assert!(line.starts_with(told) && line.matches("address in use").count() == 1, "{line}");
+        let plain = anyhow::Error::from(Error::from(ErrorKind::NotFound)).context("cannot write x");
+        assert_eq!(in_one_line(&plain), "cannot write x: entity not found");
+    }
 }

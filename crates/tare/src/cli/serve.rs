@@ -25,7 +25,7 @@ Examples:
   tare serve --root ./public --listen 0.0.0.0:8080 --metrics 127.0.0.1:9090")]
 pub struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one, which is printed.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
     /// Serve the files of this folder instead of the test bodies.
     ///
@@ -36,7 +36,7 @@ pub struct ServeArgs {
     /// Serve the server's own counts at /metrics on this address, as Prometheus text.
     ///
     /// By a thread of its own, so that a server that is full can still be read.
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     pub metrics: Option<SocketAddr>,
     /// Write a line for each answer to this file, in the Common Log Format; `-` is standard output.
     ///

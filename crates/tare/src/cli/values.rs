@@ -1,5 +1,6 @@
 //! Values that arguments take: durations, CPU lists, rates.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 use tare_load::{Capture, CaptureFrom, Stage};
 use tare_server::BackendChoice;
@@ -37,6 +38,15 @@ pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     cpus.sort_unstable();
     cpus.dedup();
     Ok(CpuList(cpus))
+}
+
+/// Parses an address with a port: `127.0.0.1:8080`, `[::1]:0`.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit_once(':').map(|(_, port)| port).filter(|port| port.parse::<u16>().is_ok());
+        let port = port.unwrap_or("8080");
+        format!("names are not looked up; write an address and a port, as 127.0.0.1:{port}, 0.0.0.0:{port} or [::1]:{port}")
+    })
 }
 
 /// Finds a server architecture by name.
