@@ -57,15 +57,16 @@ pub enum LoadError {
         /// What is wrong with it.
         why: Malformed,
     },
-    /// More connections than this process may have files open.
-    #[error(
-        "{needed} open files are needed and {limit} allowed (hint: ulimit -n {needed}, or fewer connections)"
-    )]
+    /// More connections than this process, or each of its threads with a table of its own, may have files open.
+    #[error("{needed} open files are needed and {limit} allowed (hint: {}ulimit -n {needed}, or fewer connections)",
+            threads.map_or_else(String::new, |threads| format!("-t {threads}, ")))]
     OpenFiles {
         /// Connections and what goes with them.
         needed: u64,
         /// `RLIMIT_NOFILE`, raised as far as it goes.
         limit: u64,
+        /// As many threads, each with files of its own, would be enough; `None`: no number is.
+        threads: Option<u64>,
     },
     /// A thread could not be put on its CPU.
     #[error("cannot run on CPU {cpu}: {why} (hint: does it exist, and may this process use it?)")]

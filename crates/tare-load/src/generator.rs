@@ -1,20 +1,21 @@
 //! The generator as its driver sees it: start, look, cut, stop.
 
 use crate::endpoint::Endpoint;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::error::LoadError;
+use crate::files::Table;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
 use crate::request::Requests;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::spec::{EngineChoice, LoadSpec, SpecError};
+use crate::spec::{LoadSpec, SpecError};
 use crate::tally::Tally;
 use crate::worker::{Settled, Worker, connections_of};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tare_record::trial::HttpSample;
@@ -28,12 +29,6 @@ const RAMP_PER_CONNECTION: Duration = Duration::from_micros(200);
 const CUT_MAX: Duration = Duration::from_secs(10);
 /// Longest that stopping waits for a thread.
 const STOP_MAX: Duration = Duration::from_secs(5);
-/// Files that a process needs besides its connections, and that each thread needs.
-const FILES_BESIDES: u64 = 64;
-const FILES_PER_THREAD: u64 = 4;
-/// And with io_uring: sockets that are closed at the end of a turn, after others were opened.
-const FILES_CLOSING: u64 = 128;
-
 /// Load being made by threads of this process, named `tare-load-0`, `tare-load-1` …
 ///
 /// Dropping it stops the load.
@@ -67,24 +62,23 @@ impl Generator {
     /// connection could be opened. Connections that fail while others open are counted and tried again.
     pub fn start(spec: &LoadSpec) -> Result<Generator, LoadError> {
         let program = Arc::new(spec.compile()?);
-        let closing = if spec.engine == EngineChoice::IoUring { FILES_CLOSING } else { 0 };
-        let per_thread = FILES_PER_THREAD + closing;
-        let needed = u64::from(spec.connections) + per_thread * u64::from(spec.threads) + FILES_BESIDES;
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
-        if limit < needed {
-            return Err(LoadError::OpenFiles { needed, limit });
-        }
+        let table = Table::of(spec, limit)?;
         let endpoint = Arc::new(Endpoint::resolve(spec)?);
         let spec = Arc::new(spec.clone());
         let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
         let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new() };
         for thread in 0..spec.threads {
-            let quota = Quota::new(quotas.clone());
-            let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
-            let session =
-                Session::new(&spec, connections_of(thread, &spec), requests, quota, &program.heads());
-            generator.threads.push(Thread::spawn(&spec, thread, &endpoint, session, settled.clone())?);
+            let (spec, program, quotas) = (Arc::clone(&spec), Arc::clone(&program), quotas.clone());
+            let (endpoint, settled) = (Arc::clone(&endpoint), settled.clone());
+            let worker = move |shared| {
+                let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
+                let (connections, quota) = (connections_of(thread, &spec), Quota::new(quotas));
+                let session = Session::new(&spec, connections, requests, quota, &program.heads());
+                Ok(Worker::new(spec, thread, endpoint, shared, session, settled))
+            };
+            generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);
         }
         drop(settled);
         await_connections(&reports, &generator.threads, spec.connections, &endpoint)?;
@@ -169,23 +163,26 @@ impl Drop for Generator {
 }
 
 impl Thread {
+    /// A thread for the worker that `worker` makes in it: so its memory and its files are the thread's own.
     fn spawn(
-        spec: &Arc<LoadSpec>,
+        spec: &LoadSpec,
         thread: u32,
-        endpoint: &Arc<Endpoint>,
-        session: Session,
-        settled: Sender<Settled>,
+        table: Table,
+        worker: impl FnOnce(Arc<Shared>) -> Result<Worker, LoadError> + Send + 'static,
     ) -> Result<Thread, LoadError> {
         let failed = |why| LoadError::Thread { why };
         let shared = Arc::new(Shared::new().map_err(failed)?);
         let cpu = spec.cpus.get(thread as usize % spec.cpus.len().max(1)).copied();
         let (started, start) = mpsc::channel();
-        let (spec, endpoint, inner) = (Arc::clone(spec), Arc::clone(endpoint), Arc::clone(&shared));
+        let (choice, inner) = (engine::choose(spec), Arc::clone(&shared));
         let body = move || {
-            let choice = spec.engine;
-            let worker = || Worker::new(spec, thread, endpoint, inner, session, settled);
-            // Pinned first, so that its memory is allocated from its own node.
-            match pin(cpu).and_then(|()| Engine::new(worker(), choice)) {
+            let made = || {
+                // Pinned first, so that its memory is allocated from its own node.
+                pin(cpu)?;
+                table.take(&inner.waker).map_err(failed)?;
+                Engine::new(worker(inner)?, choice)
+            };
+            match made() {
                 Ok(engine) => {
                     started.send(Ok(process::gettid())).ok();
                     engine.run()

@@ -8,6 +8,7 @@ mod capacity;
 mod endpoint;
 mod engine;
 mod error;
+mod files;
 pub mod foreign;
 mod generator;
 mod inspect;

@@ -127,9 +127,9 @@ pub enum Gaps {
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Epoll: io_uring is not clearly cheaper. On a virtual machine with Linux 6.18, against a constant answer, 14 turns
-    /// of a second each, it made 1.07 times (95 %: 0.98 to 1.20) the requests per second of CPU time with 64
-    /// connections, 1.11 times (1.02 to 1.14) with 1,024, and 1.12 times (0.97 to 1.26) with 64 at depth 16.
+    /// Io_uring for closed loops of plain connections that are kept, where the kernel has it: it takes less CPU time for
+    /// a request the more of them a turn brings (`bench/load` has the figures). Else epoll, which sends each request of an
+    /// open loop as it falls due, and opens and closes connections for less.
     #[default]
     Auto,
     /// Readiness by epoll: every kernel; in an open loop each request leaves as it falls due.

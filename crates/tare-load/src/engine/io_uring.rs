@@ -14,6 +14,7 @@ use crate::spec::CONNECTIONS_MAX;
 use crate::worker::{Stage, Worker};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 use tare_record::trial::ErrorKind;
 use tare_sys::time::monotonic_ns;
 use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingSizes};
@@ -30,6 +31,11 @@ pub(crate) const SIZES: RingSizes = RingSizes {
 const BUFFER_BYTES: usize = 16 * 1024;
 /// What is longer goes by a system call of its own: a copy would cost more, and a socket may not take it whole.
 const RING_SEND_BYTES_MAX: usize = 16 * 1024;
+
+/// Connections that are closed before the ring is looked at, at the end.
+const CLOSED_AT_ONCE: usize = 128;
+/// Longest that is waited for their ends: they take less, and those that do not come with the next ones.
+const CLOSING_MAX: Duration = Duration::from_millis(1);
 
 /// A token is a connection's number and, above it, the serial number of its socket, from 1: what is told of a socket
 /// that is closed is not taken for the next one's.
@@ -98,7 +104,7 @@ impl IoUringEngine {
             self.worker.end_turn();
             if woken {
                 if self.worker.answer_the_door() {
-                    return Ok(());
+                    return self.close_all();
                 }
                 self.send_due()?;
             }
@@ -305,6 +311,23 @@ impl IoUringEngine {
         }
         close(&mut self.ring, &mut self.links, c);
         self.worker.gave_up(c);
+    }
+
+    /// Ends what connections wait for, few at a time: to end all requests of a ring at once takes the kernel time that
+    /// grows as the square of their number, seconds for thousands.
+    #[cold]
+    fn close_all(&mut self) -> io::Result<()> {
+        for first in (0..self.worker.connections()).step_by(CLOSED_AT_ONCE) {
+            let mut ends = 0;
+            for c in (first..self.worker.connections()).take(CLOSED_AT_ONCE) {
+                // The cancelling ends, and so does what it cancels.
+                ends += self.links[c as usize].as_ref().map_or(0, |link| 2 * u32::from(link.receiving));
+                close(&mut self.ring, &mut self.links, c);
+            }
+            self.ring.wait_for(ends, CLOSING_MAX)?;
+            while self.ring.next().is_some() {}
+        }
+        Ok(())
     }
 
     #[cold]

@@ -6,7 +6,7 @@ mod epoll;
 mod io_uring;
 
 use crate::error::LoadError;
-use crate::spec::EngineChoice;
+use crate::spec::{EngineChoice, LoadSpec, Pacing};
 use crate::worker::Worker;
 use std::io;
 use tare_sys::uring::Ring;
@@ -17,22 +17,44 @@ pub(crate) enum Engine {
     IoUring(Box<io_uring::IoUringEngine>),
 }
 
+/// Which engine a generator has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Epoll,
+    IoUring,
+    /// Io_uring, or epoll where there is none.
+    Either,
+}
+
+/// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
+pub(crate) fn choose(spec: &LoadSpec) -> Choice {
+    let batches = spec.pacing == Pacing::Closed && spec.keep_alive && !spec.busy_poll;
+    match spec.engine {
+        EngineChoice::Epoll => Choice::Epoll,
+        EngineChoice::IoUring => Choice::IoUring,
+        EngineChoice::Auto if batches && !spec.target.is_tls() => Choice::Either,
+        EngineChoice::Auto => Choice::Epoll,
+    }
+}
+
 impl Engine {
-    /// An engine of the calling thread, for the validated `choice`.
+    /// An engine of the calling thread.
     ///
     /// # Errors
     /// [`LoadError::Engine`] where there is no io_uring and nothing else will do, [`LoadError::Thread`] for all else.
-    pub(crate) fn new(worker: Worker, choice: EngineChoice) -> Result<Self, LoadError> {
-        match choice {
-            EngineChoice::Auto | EngineChoice::Epoll => {
+    pub(crate) fn new(worker: Worker, choice: Choice) -> Result<Self, LoadError> {
+        let ring = match choice {
+            Choice::Epoll => None,
+            Choice::Either => Ring::new(io_uring::SIZES).ok(),
+            Choice::IoUring => Some(Ring::new(io_uring::SIZES).map_err(|why| LoadError::Engine { why })?),
+        };
+        Ok(match ring {
+            Some(ring) => Engine::IoUring(Box::new(io_uring::IoUringEngine::new(worker, ring))),
+            None => {
                 let engine = epoll::EpollEngine::new(worker).map_err(|why| LoadError::Thread { why })?;
-                Ok(Engine::Epoll(Box::new(engine)))
+                Engine::Epoll(Box::new(engine))
             }
-            EngineChoice::IoUring => {
-                let ring = Ring::new(io_uring::SIZES).map_err(|why| LoadError::Engine { why })?;
-                Ok(Engine::IoUring(Box::new(io_uring::IoUringEngine::new(worker, ring))))
-            }
-        }
+        })
     }
 
     /// Drives the worker until it is told to stop.
@@ -44,5 +66,27 @@ impl Engine {
             Engine::Epoll(mut engine) => engine.run(),
             Engine::IoUring(mut engine) => engine.run(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+
+    #[test]
+    fn closed_loops_that_keep_plain_connections_take_either() {
+        let plain = LoadSpec::new(Target::parse("http://h/").unwrap());
+        let tls = LoadSpec::new(Target::parse("https://h/").unwrap());
+        let open = Pacing::Open { rate_hz: 1.0, gaps: crate::spec::Gaps::Fixed };
+        let with = |engine, pacing: Pacing, keep_alive, busy_poll| {
+            choose(&LoadSpec { engine, pacing, keep_alive, busy_poll, ..plain.clone() })
+        };
+        assert_eq!((choose(&plain), choose(&tls)), (Choice::Either, Choice::Epoll));
+        assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
+        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
+        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
+        assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
+        assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);
     }
 }

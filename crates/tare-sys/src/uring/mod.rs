@@ -232,7 +232,7 @@ impl Ring {
     /// ever; zero: only looks) or a signal came.
     #[inline]
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.wait_for(1, timeout)
+        self.take_in(1, timeout)
     }
 
     /// As [`Ring::wait`], and does not come back for a few sends alone, which are over at once: something else is
@@ -242,11 +242,16 @@ impl Ring {
         let sends = self.outgoing.on_the_way();
         // The kernel tells of as many completions at once as are waited for: not of more than there are buffers.
         let few = (self.buffers.count() / 2) as usize;
-        self.wait_for(if sends <= few { sends as u32 + 1 } else { 1 }, timeout)
+        self.take_in(if sends <= few { sends as u32 + 1 } else { 1 }, timeout)
+    }
+
+    /// As [`Ring::wait`], until so many things are done.
+    pub fn wait_for(&mut self, at_least: u32, timeout: Duration) -> io::Result<()> {
+        self.take_in(at_least, Some(timeout))
     }
 
     #[inline]
-    fn wait_for(&mut self, at_least: u32, timeout: Option<Duration>) -> io::Result<()> {
+    fn take_in(&mut self, at_least: u32, timeout: Option<Duration>) -> io::Result<()> {
         self.take_back();
         if self.told < self.done.len() {
             return Ok(());
