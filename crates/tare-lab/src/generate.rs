@@ -4,7 +4,9 @@ use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tare_load::{CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, RATE_HZ_MAX};
+use tare_load::{
+    CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, Protocol, RATE_HZ_MAX,
+};
 use tare_record::latency::Packed;
 use tare_record::load::{AskedLoad, Capacity, LoadInterval, LoadRun};
 use tare_record::trial::HttpSample;
@@ -113,6 +115,7 @@ fn asked(spec: &LoadSpec) -> AskedLoad {
         connections: spec.connections,
         threads: spec.threads,
         pipeline: spec.pipeline,
+        http2: spec.protocol == Protocol::Http2,
         open_loop: matches!(spec.pacing, Pacing::Open { .. } | Pacing::Stages { .. }),
         busy_poll: spec.busy_poll,
     }

@@ -41,6 +41,16 @@ pub enum LoadError {
         /// What rustls said.
         why: io::Error,
     },
+    /// The server speaks something else.
+    #[error(
+        "{address} does not speak HTTP/2: {why} (hint: leave out --http2; without TLS the server has to take it at once, as h2c)"
+    )]
+    NoHttp2 {
+        /// Where to.
+        address: String,
+        /// What came instead.
+        why: io::Error,
+    },
     /// The server took the connection and did not answer.
     #[error("{address} gave no answer: {why}")]
     NoAnswer {
@@ -97,6 +107,7 @@ impl LoadError {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
                 LoadError::PortsExhausted { address: endpoint.to_string() }
             }
+            io::ErrorKind::Unsupported => LoadError::NoHttp2 { address: endpoint.to_string(), why },
             io::ErrorKind::InvalidData => LoadError::Tls { address: endpoint.to_string(), why },
             _ => LoadError::NoConnection { address: endpoint.to_string(), why },
         }

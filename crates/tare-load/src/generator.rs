@@ -74,8 +74,8 @@ impl Generator {
             let (endpoint, settled) = (Arc::clone(&endpoint), settled.clone());
             let worker = move |shared| {
                 let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
-                let (connections, quota) = (connections_of(thread, &spec), Quota::new(quotas));
-                let session = Session::new(&spec, connections, requests, quota, &program.heads());
+                let places = connections_of(thread, &spec) * spec.lanes();
+                let session = Session::new(&spec, places, requests, Quota::new(quotas), &program.heads());
                 Ok(Worker::new(spec, thread, endpoint, shared, session, settled))
             };
             generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);

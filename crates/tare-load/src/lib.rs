@@ -11,6 +11,8 @@ mod error;
 mod files;
 pub mod foreign;
 mod generator;
+#[cfg(feature = "http2")]
+mod http2;
 mod inspect;
 mod lines;
 mod merge;
@@ -39,7 +41,7 @@ pub use message::{
 };
 pub use preflight::{Preflight, preflight};
 pub use spec::{
-    CONNECTIONS_MAX, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
+    CONNECTIONS_MAX, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing, Protocol, RATE_HZ_MAX, STAGE_NS_MAX,
     STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
 };
 pub use target::{Target, TargetError};

@@ -65,8 +65,10 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
     detail.first_byte.subtract(&whole_apart);
     tallies.iter().for_each(|tally| detail.first_byte.merge(&tally.first_byte_apart));
     if spec.pacing == Pacing::Closed && spec.keep_alive {
-        let open: u64 = tallies.iter().map(|tally| u64::from(tally.connections)).sum();
-        detail.held_in_flight = Some(open * u64::from(spec.pipeline));
+        detail.held_in_flight = Some(tallies.iter().map(|tally| tally.room).sum());
+    }
+    if spec.is_multiplexed() {
+        detail.streams_allowed = tallies.iter().map(|tally| tally.allowed).min();
     }
     detail
 }

@@ -1,10 +1,12 @@
 //! One request on one connection before any load: does the server answer, and where does it live?
 
+#[cfg(feature = "http2")]
+mod http2;
+
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::request::request_bytes;
-use crate::spec::{LoadSpec, SpecError};
-use crate::target::Target;
+use crate::spec::{LoadSpec, Protocol, SpecError};
 use crate::tls::Context;
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
@@ -68,7 +70,7 @@ impl Connection {
     }
 }
 
-fn connect(target: &Target, endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
+fn connect(spec: &LoadSpec, endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
     let connection = match endpoint {
         Endpoint::Tcp { remote, .. } => {
             TcpStream::connect_timeout(remote, left(deadline)).map(Connection::Tcp)
@@ -77,8 +79,9 @@ fn connect(target: &Target, endpoint: &Endpoint, deadline: Instant) -> Result<Co
     };
     let connection = connection.map_err(|why| LoadError::refused(endpoint, why))?;
     match connection {
-        Connection::Tcp(tcp) if target.is_tls() => {
-            let client = Context::new(&target.host(), false).and_then(|context| context.client());
+        Connection::Tcp(tcp) if spec.target.is_tls() => {
+            let context = Context::new(&spec.target.host(), false, spec.alpn());
+            let client = context.and_then(|context| context.client());
             let client = client.map_err(|why| LoadError::refused(endpoint, why))?;
             Ok(Connection::Tls(Box::new(StreamOwned::new(client, tcp))))
         }
@@ -94,12 +97,22 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
     let deadline = Instant::now() + timeout;
     let request = request_bytes(spec).map_err(SpecError::from)?;
     let endpoint = Endpoint::resolve(spec)?;
-    let mut connection = connect(&spec.target, &endpoint, deadline)?;
-    let answer = ask(&mut connection, (&request, request.starts_with(b"HEAD ")), &endpoint, deadline)?;
-    if !answer.keep_alive {
-        // The server is closing this one: another, with nothing asked on it, stays.
-        connection = connect(&spec.target, &endpoint, deadline)?;
-    }
+    let connection = connect(spec, &endpoint, deadline)?;
+    let (answer, connection) = match spec.protocol {
+        Protocol::Http1 => {
+            let request = (request.as_slice(), request.starts_with(b"HEAD "));
+            ask(connection, request, &endpoint, deadline)?
+        }
+        #[cfg(feature = "http2")]
+        Protocol::Http2 => http2::ask(connection, (&request, spec.target.is_tls()), &endpoint, deadline)?,
+        #[cfg(not(feature = "http2"))]
+        Protocol::Http2 => return Err(SpecError::NoHttp2.into()),
+    };
+    let connection = match connection {
+        Some(connection) => connection,
+        // The server is closing that one: another, with nothing asked on it, stays.
+        None => connect(spec, &endpoint, deadline)?,
+    };
     let tcp = match &connection {
         Connection::Tcp(tcp) => Some(tcp),
         Connection::Tls(tls) => Some(&tls.sock),
@@ -119,12 +132,13 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
     })
 }
 
+/// Asks by HTTP/1; gives the connection back if it stays open.
 fn ask(
-    connection: &mut Connection,
+    mut connection: Connection,
     (request, to_head): (&[u8], bool),
     endpoint: &Endpoint,
     deadline: Instant,
-) -> Result<Answer, LoadError> {
+) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
     connection.set_timeout(left(deadline)).map_err(no_answer)?;
     connection.write_all(request).map_err(no_answer)?;
@@ -147,13 +161,13 @@ fn ask(
         };
         if fresh == 0 {
             return match reader.end(filled > 0) {
-                End::Answer(answer) => Ok(answer),
+                End::Answer(answer) => Ok((answer, None)),
                 _ => Err(no_answer(io::ErrorKind::UnexpectedEof.into())),
             };
         }
         filled += fresh;
         match reader.read(&mut heads, &buffer[..filled]) {
-            Ok(Step::Answer { answer, .. }) => return Ok(answer),
+            Ok(Step::Answer { answer, .. }) => return Ok((answer, answer.keep_alive.then_some(connection))),
             Ok(Step::More { used }) => {
                 buffer.copy_within(used..filled, 0);
                 filled -= used;

@@ -51,6 +51,7 @@ pub(crate) struct Program {
 struct Common {
     host: String,
     close: bool,
+    http2: bool,
 }
 
 impl Program {
@@ -60,7 +61,8 @@ impl Program {
         let table = spec.csv_file.as_deref().map(Table::load).transpose()?.map(Arc::new);
         let captures = spec.captures.iter().map(|capture| capture.name.clone()).collect();
         let names = Names { templates: spec.templates, table, captures };
-        let common = Common { host: spec.target.authority(), close: !spec.keep_alive };
+        let common =
+            Common { host: spec.target.authority(), close: !spec.keep_alive, http2: spec.is_multiplexed() };
         let mut program =
             Program { recipes: Vec::new(), sums: Vec::new(), file: spec.request_file.clone(), names, common };
         let message = |path: &str| Message {
@@ -107,6 +109,9 @@ impl Program {
 
     fn compile(&self, message: &Message) -> Result<Recipe, MessageError> {
         message.check()?;
+        if self.common.http2 {
+            message.check_http2()?;
+        }
         let (names, mut head) = (&self.names, Vec::new());
         push_bytes(&mut head, format!("{} ", message.method).as_bytes());
         template::parse(message.path.as_bytes(), Place::Path, names, &mut head)?;
@@ -158,6 +163,26 @@ impl Message {
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
         let bytes = self.path.len() + headers + self.body.len();
         if bytes > REQUEST_BYTES_MAX { Err(MessageError::TooLong { bytes }) } else { Ok(()) }
+    }
+}
+
+impl Message {
+    /// Whether HTTP/2 can ask the host that it names.
+    #[cfg(feature = "http2")]
+    fn check_http2(&self) -> Result<(), MessageError> {
+        let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        match host.filter(|(_, host)| !crate::http2::is_authority(host.trim())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let why = "HTTP/2 needs a host, perhaps with a port, and no template in it";
+                Err(MessageError::Header { given: name.clone(), why })
+            }
+        }
+    }
+
+    #[cfg(not(feature = "http2"))]
+    fn check_http2(&self) -> Result<(), MessageError> {
+        Ok(())
     }
 }
 
@@ -213,7 +238,7 @@ impl Requests {
         if let Some(one) = program.constant() {
             return Ok(Requests::Constant {
                 len: one.len() as u32,
-                repeated: one.repeat(spec.pipeline as usize),
+                repeated: one.repeat(spec.depth() as usize),
             });
         }
         let lines =

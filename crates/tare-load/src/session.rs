@@ -12,6 +12,7 @@ use crate::request::{Requests, Written};
 use crate::spec::LoadSpec;
 use crate::tally::Tally;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Step};
 use tare_record::trial::ErrorKind;
 
@@ -95,8 +96,8 @@ impl Session {
         let plain = inspect.is_none() && spec.expect.statuses.is_empty() && spec.keep_alive;
         Session {
             connections: (0..connections).map(|_| Connection::default()).collect(),
-            rings: vec![Sent::default(); connections as usize * spec.pipeline as usize],
-            depth: spec.pipeline,
+            rings: vec![Sent::default(); connections as usize * spec.depth() as usize],
+            depth: spec.depth(),
             alike_bytes: requests.constant_bytes().filter(|_| plain).unwrap_or(0),
             requests,
             heads: to_head.iter().map(|to_head| Heads::new(*to_head)).collect(),
@@ -260,13 +261,13 @@ impl Session {
         Verdict::Reopen
     }
 
-    /// Connection `c` could not be opened. A request that was to have it for itself has failed.
-    pub(crate) fn refused(&mut self, c: u32, kind: ErrorKind) {
-        if !self.keep_alive && self.connections[c as usize].in_flight > 0 {
-            self.pop(c);
+    /// A connection with these places could not be opened. A request that was to have it for itself has failed.
+    pub(crate) fn refused(&mut self, places: Range<u32>, kind: ErrorKind) {
+        if !self.keep_alive && self.connections[places.start as usize].in_flight > 0 {
+            self.pop(places.start);
         }
         self.tally.failed(kind);
-        self.count_failure(c);
+        places.for_each(|c| self.count_failure(c));
     }
 
     fn count_failure(&mut self, c: u32) {
@@ -481,11 +482,6 @@ impl Session {
     pub(crate) fn scheduled(&mut self, now_ns: u64) -> Option<u64> {
         self.schedule.due(now_ns).map(|due| due.scheduled)
     }
-
-    /// Open connections.
-    pub(crate) fn open_connections(&self) -> u32 {
-        self.connections.iter().filter(|connection| connection.open).count() as u32
-    }
 }
 
 /// Least size of a buffer for [`Session::restore`] and what is read behind it.
@@ -493,6 +489,9 @@ pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
 
 #[path = "session_alike.rs"]
 mod alike;
+#[cfg(feature = "http2")]
+#[path = "session_streams.rs"]
+mod streams;
 #[cfg(test)]
 #[path = "session_tests.rs"]
 mod tests;

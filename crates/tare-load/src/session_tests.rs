@@ -227,7 +227,7 @@ proptest! {
                 Happening::Break if open => { session.broke(c, ErrorKind::Io); }
                 Happening::End if open => { session.ended(c, false, now_ns); }
                 Happening::Reopen if !open => session.opened(c, now_ns),
-                Happening::Refuse if !open => session.refused(c, ErrorKind::Connect),
+                Happening::Refuse if !open => session.refused(c..c + 1, ErrorKind::Connect),
                 Happening::Pass { ns } => {
                     now_ns += ns;
                     session.expire(c, now_ns);

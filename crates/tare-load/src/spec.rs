@@ -3,6 +3,7 @@
 use crate::message::{Capture, Expect, MessageError, WeightedUrl};
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::target::Target;
+use crate::tls::HTTP2;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -139,6 +140,16 @@ pub enum EngineChoice {
     IoUring,
 }
 
+/// What is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: on `https` by ALPN, on `http` at once (prior knowledge). Needs the feature `http2`.
+    Http2,
+}
+
 /// What load to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
@@ -189,7 +200,10 @@ pub struct LoadSpec {
     pub tls_resume: bool,
     /// What moves the bytes.
     pub engine: EngineChoice,
-    /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`].
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`]: pipelined, or with HTTP/2 that many streams, fewer
+    /// where the server allows fewer.
     pub pipeline: u32,
     /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
     /// twentieth (and never finer than a millisecond).
@@ -233,6 +247,12 @@ pub enum SpecError {
     /// The engine for plain connections, and an `https` target.
     #[error("io_uring carries plain connections only (hint: leave the engine out, https goes by epoll)")]
     TlsByIoUring,
+    /// The engine for HTTP/1.1.
+    #[error("io_uring carries HTTP/1.1 only (hint: leave the engine out, HTTP/2 goes by epoll)")]
+    Http2ByIoUring,
+    /// Built without it.
+    #[error("this build has no HTTP/2 (hint: build it with the feature `http2`)")]
+    NoHttp2,
     /// One request a connection, and several at once.
     #[error("without keep-alive each connection has one request (hint: leave out the pipeline depth)")]
     PipelineWithoutKeepAlive,
@@ -309,6 +329,7 @@ impl LoadSpec {
             unix_socket: None,
             tls_resume: true,
             engine: EngineChoice::Auto,
+            protocol: Protocol::Http1,
             pipeline: 1,
             timeout_ns: 2_000_000_000,
             busy_poll: false,
@@ -322,6 +343,26 @@ impl LoadSpec {
         let moved = |url: &WeightedUrl| WeightedUrl { target: url.target.moved_to(&target), ..*url };
         let urls = self.urls.iter().map(moved).collect();
         LoadSpec { urls, target, ..self.clone() }
+    }
+
+    /// Whether requests on one connection are answered in any order.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.protocol == Protocol::Http2
+    }
+
+    /// The protocols to offer in a TLS handshake.
+    pub(crate) fn alpn(&self) -> &'static [&'static str] {
+        if self.is_multiplexed() { &[HTTP2] } else { &[] }
+    }
+
+    /// How many requests, each with a place of its own, a connection carries at once; pipelined ones share one.
+    pub(crate) fn lanes(&self) -> u32 {
+        if self.is_multiplexed() { self.pipeline } else { 1 }
+    }
+
+    /// How many requests follow each other in one such place.
+    pub(crate) fn depth(&self) -> u32 {
+        if self.is_multiplexed() { 1 } else { self.pipeline }
     }
 
     /// Whether this load can be made; reads the files that it names.
@@ -354,6 +395,12 @@ impl LoadSpec {
         if self.engine == EngineChoice::IoUring && self.target.is_tls() {
             return Err(SpecError::TlsByIoUring);
         }
+        if self.is_multiplexed() && self.engine == EngineChoice::IoUring {
+            return Err(SpecError::Http2ByIoUring);
+        }
+        if self.is_multiplexed() && cfg!(not(feature = "http2")) {
+            return Err(SpecError::NoHttp2);
+        }
         if u64::from(connections) * u64::from(pipeline) > IN_FLIGHT_MAX {
             return Err(SpecError::TooManyInFlight { connections, pipeline });
         }
@@ -369,7 +416,7 @@ impl LoadSpec {
 
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
         let bytes = program.constant().map_or(0, <[u8]>::len);
-        if bytes * self.pipeline as usize > BATCH_BYTES_MAX {
+        if bytes * self.depth() as usize > BATCH_BYTES_MAX {
             return Err(SpecError::RequestTooLong { bytes, pipeline: self.pipeline });
         }
         Ok(())

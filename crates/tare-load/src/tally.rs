@@ -35,6 +35,10 @@ pub(crate) struct Tally {
     pub(crate) in_flight: u64,
     /// Open at the end.
     pub(crate) connections: u32,
+    /// Requests that connections hold in flight.
+    pub(crate) room: u64,
+    /// HTTP/2: streams that each connection may have at once.
+    pub(crate) allowed: u32,
 }
 
 /// Answers that came together to requests that were sent together: of pipelined ones usually all.
@@ -67,6 +71,8 @@ impl Tally {
             scheduled: None,
             in_flight: 0,
             connections: 0,
+            room: 0,
+            allowed: 0,
         }
     }
 
@@ -109,6 +115,8 @@ impl Tally {
         self.scheduled = None;
         self.in_flight = 0;
         self.connections = 0;
+        self.room = 0;
+        self.allowed = 0;
     }
 
     /// A whole answer at `now_ns` to a request whose latency counts from `origin_ns`; it is in the histograms after
@@ -162,6 +170,9 @@ fn index_of(kind: ErrorKind) -> usize {
         ErrorKind::PortsExhausted => 5,
         ErrorKind::Tls => 6,
         ErrorKind::Unexpected => 7,
+        ErrorKind::StreamReset => 8,
+        ErrorKind::StreamRefused => 9,
+        ErrorKind::GoAway => 10,
     }
 }
 

@@ -4,12 +4,14 @@ use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use rustls::{AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tare_sys::net;
 
+/// HTTP/2 as ALPN calls it.
+pub(crate) const HTTP2: &str = "h2";
 /// Sessions that one thread remembers for resumption.
 const SESSIONS: usize = 256;
 
@@ -21,8 +23,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// For the server of this name or address.
-    pub(crate) fn new(host: &str, resume: bool) -> io::Result<Context> {
+    /// For the server of this name or address; `protocols` are offered to it (ALPN).
+    pub(crate) fn new(host: &str, resume: bool, protocols: &[&str]) -> io::Result<Context> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let any = Arc::new(AnyCertificate(Arc::clone(&provider)));
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -30,6 +32,7 @@ impl Context {
         let mut config = builder.with_custom_certificate_verifier(any).with_no_client_auth();
         config.resumption =
             if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         let host = host.trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
         Ok(Context { config: Arc::new(config), name })
@@ -72,6 +75,12 @@ impl Tls {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the server chose HTTP/2, by which all else that it says has to be read.
+    #[cfg(feature = "http2")]
+    pub(crate) fn chose_http2(&self) -> bool {
+        self.connection.alpn_protocol() == Some(HTTP2.as_bytes())
     }
 
     /// As [`net::recv`], of what was sent to us.
@@ -118,10 +127,15 @@ impl Tls {
         let mut from = Socket { fd: socket, drained: false };
         let read = self.connection.read_tls(&mut from)?;
         self.drained = from.drained;
-        self.connection
-            .process_new_packets()
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        self.connection.process_new_packets().map_err(|error| io::Error::new(kind_of(&error), error))?;
         Ok(read)
+    }
+}
+
+fn kind_of(error: &rustls::Error) -> io::ErrorKind {
+    match error {
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => io::ErrorKind::Unsupported,
+        _ => io::ErrorKind::InvalidData,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::spec::{LoadSpec, Pacing};
 use crate::tls::Context;
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -61,6 +62,10 @@ pub(crate) struct Worker {
     pub(crate) now_ns: u64,
     spec: Arc<LoadSpec>,
     thread: u32,
+    /// Places in the session that each connection has: one, or with HTTP/2 one for each stream.
+    lanes: u32,
+    /// Of those, so many as the server allowed last.
+    allowed: u32,
     endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
     stages: Vec<Stage>,
@@ -100,6 +105,8 @@ impl Worker {
             finished_ns: None,
             settled: Some(settled),
             refusal: None,
+            lanes: spec.lanes(),
+            allowed: spec.lanes(),
             spec,
             thread,
             endpoint,
@@ -116,6 +123,11 @@ impl Worker {
         self.stages.len() as u32
     }
 
+    /// The session's places of connection `c`.
+    pub(crate) fn lanes(&self, c: u32) -> Range<u32> {
+        c * self.lanes..(c + 1) * self.lanes
+    }
+
     #[inline]
     pub(crate) fn stage(&self, c: u32) -> Stage {
         self.stages[c as usize]
@@ -125,6 +137,12 @@ impl Worker {
     #[inline]
     pub(crate) fn keeps_time(&self) -> bool {
         self.spec.pacing != Pacing::Closed
+    }
+
+    /// How long an answer may take.
+    #[cfg(feature = "http2")]
+    pub(crate) fn timeout_ns(&self) -> u64 {
+        self.spec.timeout_ns
     }
 
     /// Whether connections end with a reset, once they carried all that was asked: a port that waits in `TIME_WAIT` after each
@@ -163,7 +181,8 @@ impl Worker {
     /// What TLS handshakes begin with, where the target wants them.
     pub(crate) fn tls(&self) -> io::Result<Option<Context>> {
         let target = &self.spec.target;
-        target.is_tls().then(|| Context::new(&target.host(), self.spec.tls_resume)).transpose()
+        let context = || Context::new(&target.host(), self.spec.tls_resume, self.spec.alpn());
+        target.is_tls().then(context).transpose()
     }
 
     /// A socket on its way to the server, for connection `c`.
@@ -174,13 +193,21 @@ impl Worker {
 
     /// Connection `c` can be used.
     pub(crate) fn opened(&mut self, c: u32) {
+        self.opened_in_part(c, self.lanes);
+    }
+
+    /// Connection `c` can be used, for so many requests at once.
+    pub(crate) fn opened_in_part(&mut self, c: u32, lanes: u32) {
         if let Stage::Connecting { since_ns } = self.stages[c as usize] {
             self.connecting -= 1;
             self.session.tally.connect.record(self.now_ns.saturating_sub(since_ns));
         }
         self.stages[c as usize] = Stage::Open;
         self.shared.opened();
-        self.session.opened(c, self.now_ns);
+        self.allowed = lanes.min(self.lanes);
+        for lane in self.lanes(c).take(lanes as usize) {
+            self.session.opened(lane, self.now_ns);
+        }
     }
 
     /// Connection `c` could not be opened.
@@ -188,14 +215,17 @@ impl Worker {
         if let Stage::Connecting { .. } = self.stages[c as usize] {
             self.connecting -= 1;
         }
-        match why.kind() {
+        let kind = match why.kind() {
             // A Unix socket's queue is full: no failure, but nothing to hurry for.
-            io::ErrorKind::WouldBlock => {}
-            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
-                self.session.refused(c, ErrorKind::PortsExhausted)
-            }
-            io::ErrorKind::InvalidData => self.session.refused(c, ErrorKind::Tls),
-            _ => self.session.refused(c, ErrorKind::Connect),
+            io::ErrorKind::WouldBlock => None,
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Some(ErrorKind::PortsExhausted),
+            io::ErrorKind::InvalidData => Some(ErrorKind::Tls),
+            // Another protocol.
+            io::ErrorKind::Unsupported => Some(ErrorKind::Malformed),
+            _ => Some(ErrorKind::Connect),
+        };
+        if let Some(kind) = kind {
+            self.session.refused(self.lanes(c), kind);
         }
         self.refusal = Some(why);
         self.rest(c);
@@ -205,7 +235,7 @@ impl Worker {
     /// or a first failure.
     #[cold]
     pub(crate) fn gave_up(&mut self, c: u32) {
-        if self.session.failures(c) > 1 {
+        if self.failures(c) > 1 {
             return self.rest(c);
         }
         self.queue(c);
@@ -226,8 +256,24 @@ impl Worker {
         self.waiting.push_back(c);
     }
 
+    /// Failures of `c` in a row, without any answer between them.
+    fn failures(&self, c: u32) -> u32 {
+        self.lanes(c).map(|lane| self.session.failures(lane)).max().unwrap_or(0)
+    }
+
+    fn open_connections(&self) -> u32 {
+        self.stages.iter().filter(|stage| **stage == Stage::Open).count() as u32
+    }
+
+    /// Requests that connections hold in flight: those that are open, or soon will be again.
+    fn room(&self) -> u64 {
+        let held = |stage: &&Stage| matches!(stage, Stage::Open | Stage::Connecting { .. } | Stage::Waiting);
+        let connections = self.stages.iter().filter(held).count() as u64;
+        connections * u64::from(self.allowed * self.spec.depth())
+    }
+
     fn rest(&mut self, c: u32) {
-        let doublings = self.session.failures(c).saturating_sub(1).min(16);
+        let doublings = self.failures(c).saturating_sub(1).min(16);
         let rest_ns = (REST_NS_MIN << doublings).min(REST_NS_MAX);
         self.stages[c as usize] = Stage::Resting { until_ns: self.now_ns + rest_ns };
         self.resting += 1;
@@ -240,7 +286,7 @@ impl Worker {
             && self.waiting.is_empty()
             && let Some(settled) = self.settled.take()
         {
-            let open = self.session.open_connections();
+            let open = self.open_connections();
             // Nobody listens any more when the start was given up.
             settled.send(Settled { open, why: self.refusal.take() }).ok();
         }
@@ -252,13 +298,16 @@ impl Worker {
     }
 
     /// Looks after what no event tells of: timeouts, and rests that are over. The engine is told what to `close`, and
-    /// asks for what is [to open](Worker::next_to_open) afterwards.
+    /// asks for what is [to open](Worker::next_to_open) afterwards. Streams of a connection are the engine's to look after.
     #[cold]
     pub(crate) fn keep_house(&mut self, mut close: impl FnMut(u32)) {
         let timeout_ns = self.spec.timeout_ns;
         for c in 0..self.connections() {
             match self.stages[c as usize] {
-                Stage::Open if self.session.expire(c, self.now_ns) == Verdict::Reopen => {
+                Stage::Open
+                    if !self.spec.is_multiplexed()
+                        && self.session.expire(c, self.now_ns) == Verdict::Reopen =>
+                {
                     close(c);
                     self.gave_up(c);
                 }
@@ -319,12 +368,15 @@ impl Worker {
         let clocks_ns = clocks_ns();
         let now_ns = clocks_ns.0;
         let scheduled = self.session.scheduled(now_ns);
-        let (in_flight, connections) = (self.session.in_flight(now_ns), self.session.open_connections());
+        let (in_flight, connections) = (self.session.in_flight(now_ns), self.open_connections());
+        let (allowed, room) = (self.allowed, self.room());
         let tally = &mut self.session.tally;
         tally.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.begin_ns, now_ns);
         tally.end_clocks(clocks_ns);
         tally.in_flight = in_flight;
         tally.connections = connections;
+        tally.allowed = allowed;
+        tally.room = room;
         tally.scheduled = scheduled.map(|scheduled| scheduled - self.before.2);
         let counted = (tally.answers, tally.errors.iter().sum::<u64>(), tally.scheduled.unwrap_or(0));
         if self.shared.hand_over(&mut self.session.tally) {

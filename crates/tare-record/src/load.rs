@@ -57,6 +57,9 @@ pub struct AskedLoad {
     pub threads: u32,
     /// Requests in flight on each connection.
     pub pipeline: u32,
+    /// Whether by HTTP/2, where those are streams; else by HTTP/1.1.
+    #[serde(default)]
+    pub http2: bool,
     /// Whether requests are sent at a rate of their own; a closed loop waits for answers.
     pub open_loop: bool,
     /// Whether threads spin instead of sleeping.

@@ -120,6 +120,9 @@ pub struct HttpDetail {
     /// Requests in flight that a closed loop holds: open connections × depth; `None` where pauses between requests, or
     /// connections opened for each, make it unknown. By Little's law it is rate × mean latency.
     pub held_in_flight: Option<u64>,
+    /// HTTP/2: streams that each connection had at once, those that were asked for or fewer, as the server allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u32>,
 }
 
 impl HttpDetail {
@@ -138,6 +141,7 @@ impl HttpDetail {
         self.clock.monotonic_ns += next.clock.monotonic_ns;
         self.clock.raw_ns += next.clock.raw_ns;
         self.held_in_flight = next.held_in_flight;
+        self.streams_allowed = next.streams_allowed;
         self
     }
 }
@@ -197,11 +201,18 @@ pub enum ErrorKind {
     Tls,
     /// An answer that is not what was asked to be expected.
     Unexpected,
+    /// HTTP/2: the server ended the request's stream before its answer was whole.
+    StreamReset,
+    /// HTTP/2: the server refused the request's stream, and did nothing for it.
+    StreamRefused,
+    /// HTTP/2: the server ended the connection and gave an error as the reason.
+    #[serde(rename = "goaway")]
+    GoAway,
 }
 
 impl ErrorKind {
     /// All kinds.
-    pub const ALL: [ErrorKind; 8] = [
+    pub const ALL: [ErrorKind; 11] = [
         ErrorKind::Connect,
         ErrorKind::Io,
         ErrorKind::Timeout,
@@ -210,6 +221,9 @@ impl ErrorKind {
         ErrorKind::PortsExhausted,
         ErrorKind::Tls,
         ErrorKind::Unexpected,
+        ErrorKind::StreamReset,
+        ErrorKind::StreamRefused,
+        ErrorKind::GoAway,
     ];
 
     /// Its key in data.
@@ -223,6 +237,9 @@ impl ErrorKind {
             ErrorKind::PortsExhausted => "ports-exhausted",
             ErrorKind::Tls => "tls",
             ErrorKind::Unexpected => "unexpected",
+            ErrorKind::StreamReset => "stream-reset",
+            ErrorKind::StreamRefused => "stream-refused",
+            ErrorKind::GoAway => "goaway",
         }
     }
 }
@@ -270,6 +287,13 @@ mod tests {
             lateness: None,
             slices: vec![(latency_ns, 1)],
             detail: Some(Box::new(HttpDetail { bytes_out: 3, ..HttpDetail::default() })),
+        }
+    }
+
+    #[test]
+    fn kinds_are_written_as_they_are_called() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }
 

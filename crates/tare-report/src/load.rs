@@ -93,8 +93,11 @@ pub fn hdr_log(run: &LoadRun) -> Result<String, HdrError> {
 
 fn headline(outcome: &LoadOutcome) -> Block {
     let asked = &outcome.asked;
-    let depth =
-        if asked.pipeline > 1 { format!(", {} in flight on each", asked.pipeline) } else { String::new() };
+    let depth = match (asked.http2, asked.pipeline) {
+        (false, 1) => String::new(),
+        (false, depth) => format!(", {depth} in flight on each"),
+        (true, streams) => format!(", HTTP/2, {} on each", words::things(streams as usize, "stream")),
+    };
     let rate = match outcome.rate_is {
         GrossIs::LowerBound => "  (a lower bound: the generator gave out)",
         _ => "",

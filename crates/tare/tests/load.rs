@@ -120,6 +120,29 @@ fn pipelined_requests_have_latencies_of_their_own() {
 }
 
 #[test]
+fn http2_on_a_real_server() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let socket = server.http2_socket();
+    let by_http2 = ["load", "-q", "--json", "-t1", "-c4", "--http2", "--unix", socket.to_str().unwrap()];
+    let run = |more: &[&str]| Tare::new().json(&[&by_http2[..], more, &["http://localhost/"]].concat());
+    // nginx says goodbye after 200 requests, many times: none is lost.
+    let (result, code) = run(&["--streams", "8", "-n", "5000"]);
+    assert_eq!((number(&result, "/requests/count"), code), (5000.0, 0), "{result:#}");
+    assert_eq!((number(&result, "/statuses/2xx"), number(&result, "/in_flight")), (5000.0, 0.0));
+    assert!(number(&result, "/latency_ns/p50") > 1000.0 && result["asked"]["http2"] == true);
+    let (result, _) = run(&["-R", "500", "-d1s"]);
+    assert_eq!(result["rate_is"], "offered");
+    assert!(number(&result, "/requests/count") + number(&result, "/in_flight") >= 499.0, "{result:#}");
+    // 128 are what it allows.
+    let (result, _) = run(&["--streams", "200", "-d1s"]);
+    assert!(warnings(&result).contains(&"few-streams"), "{:#}", result["warnings"]);
+    let output = Tare::new().run(&["load", "-q", "--http2", "-d1s", &server.url("/")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("HTTP/2"));
+}
+
+#[test]
 fn what_is_in_flight_at_the_end_is_no_error() {
     let _alone = alone();
     let server = Server::embedded();

@@ -39,6 +39,7 @@ enum Caution {
     WakeUp { busiest: f64 },
     SendsLate { p99_ms: f64 },
     PortsExhausted { count: u64 },
+    FewStreams { allowed: u32, asked: u32 },
     FewRequests { count: u64 },
 }
 
@@ -107,6 +108,11 @@ fn others(facts: &Facts) -> Vec<Caution> {
     if let Some(count) = facts.sample.errors.get(&ErrorKind::PortsExhausted) {
         cautions.push(Caution::PortsExhausted { count: *count });
     }
+    let asked = facts.run.asked.pipeline;
+    let allowed = facts.detail.and_then(|detail| detail.streams_allowed);
+    if let Some(allowed) = allowed.filter(|allowed| *allowed < asked) {
+        cautions.push(Caution::FewStreams { allowed, asked });
+    }
     if let Some(count) = facts.answers.filter(|count| (1..REQUESTS_MIN).contains(count)) {
         cautions.push(Caution::FewRequests { count });
     }
@@ -140,6 +146,7 @@ impl Caution {
             Caution::WakeUp { .. } => "wake-up",
             Caution::SendsLate { .. } => "sends-late",
             Caution::PortsExhausted { .. } => "ports-exhausted",
+            Caution::FewStreams { .. } => "few-streams",
             Caution::FewRequests { .. } => "low-requests",
         }
     }
@@ -186,6 +193,11 @@ impl Caution {
                     "{count} connections could not be opened: every local port towards the server is taken"
                 )
             }
+            Caution::FewStreams { allowed, asked } => {
+                format!(
+                    "the server allows {allowed} streams at once on a connection, not the {asked} asked for"
+                )
+            }
             Caution::FewRequests { count } => {
                 format!("only {count} requests were answered: high percentiles mean little")
             }
@@ -215,6 +227,7 @@ impl Caution {
             Caution::PortsExhausted { .. } => {
                 "several local addresses (--local-addr), or connections that are kept alive"
             }
+            Caution::FewStreams { .. } => "more connections (-c), or let the server allow more",
             Caution::FewRequests { .. } => "a longer run (-d) or a higher rate",
         }
     }

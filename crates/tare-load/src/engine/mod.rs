@@ -3,6 +3,8 @@
 
 mod channel;
 mod epoll;
+#[cfg(feature = "http2")]
+mod http2;
 mod io_uring;
 
 use crate::error::LoadError;
@@ -15,6 +17,8 @@ use tare_sys::uring::Ring;
 pub(crate) enum Engine {
     Epoll(Box<epoll::EpollEngine>),
     IoUring(Box<io_uring::IoUringEngine>),
+    #[cfg(feature = "http2")]
+    Http2(Box<http2::Http2Engine>),
 }
 
 /// Which engine a generator has.
@@ -24,12 +28,16 @@ pub(crate) enum Choice {
     IoUring,
     /// Io_uring, or epoll where there is none.
     Either,
+    #[cfg(feature = "http2")]
+    Http2,
 }
 
 /// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
 pub(crate) fn choose(spec: &LoadSpec) -> Choice {
     let batches = spec.pacing == Pacing::Closed && spec.keep_alive && !spec.busy_poll;
     match spec.engine {
+        #[cfg(feature = "http2")]
+        _ if spec.is_multiplexed() => Choice::Http2,
         EngineChoice::Epoll => Choice::Epoll,
         EngineChoice::IoUring => Choice::IoUring,
         EngineChoice::Auto if batches && !spec.target.is_tls() => Choice::Either,
@@ -44,6 +52,11 @@ impl Engine {
     /// [`LoadError::Engine`] where there is no io_uring and nothing else will do, [`LoadError::Thread`] for all else.
     pub(crate) fn new(worker: Worker, choice: Choice) -> Result<Self, LoadError> {
         let ring = match choice {
+            #[cfg(feature = "http2")]
+            Choice::Http2 => {
+                let engine = http2::Http2Engine::new(worker).map_err(|why| LoadError::Thread { why })?;
+                return Ok(Engine::Http2(Box::new(engine)));
+            }
             Choice::Epoll => None,
             Choice::Either => Ring::new(io_uring::SIZES).ok(),
             Choice::IoUring => Some(Ring::new(io_uring::SIZES).map_err(|why| LoadError::Engine { why })?),
@@ -65,6 +78,8 @@ impl Engine {
         match self {
             Engine::Epoll(mut engine) => engine.run(),
             Engine::IoUring(mut engine) => engine.run(),
+            #[cfg(feature = "http2")]
+            Engine::Http2(mut engine) => engine.run(),
         }
     }
 }

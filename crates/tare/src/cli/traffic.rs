@@ -8,7 +8,7 @@ use std::time::Duration;
 use tare_load::Capture;
 
 /// Every argument here, for those that exclude them all: somebody else's generator, a program.
-pub const ALL: [&str; 27] = [
+pub const ALL: [&str; 29] = [
     "connections",
     "threads",
     "rate",
@@ -16,6 +16,8 @@ pub const ALL: [&str; 27] = [
     "poisson",
     "think",
     "pipeline",
+    "http2",
+    "streams",
     "timeout",
     "no_keepalive",
     "busy_poll",
@@ -61,8 +63,14 @@ pub struct TrafficArgs {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, conflicts_with = "rate")]
     pub think: Option<Duration>,
     /// Requests in flight on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "http2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub pipeline: u32,
+    /// HTTP/2: on https by ALPN, on http at once (h2c).
+    #[arg(long)]
+    pub http2: bool,
+    /// HTTP/2: streams at once on each connection.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub streams: u32,
     /// Give up on an answer after this.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
     pub timeout: Duration,

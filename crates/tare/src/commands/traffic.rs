@@ -5,7 +5,7 @@ use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use std::path::Path;
-use tare_load::{EngineChoice, Expect, Gaps, LoadSpec, Pacing, Target, WeightedUrl};
+use tare_load::{EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Target, WeightedUrl};
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
@@ -42,7 +42,8 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
             Engine::Epoll => EngineChoice::Epoll,
             Engine::IoUring => EngineChoice::IoUring,
         },
-        pipeline: args.pipeline,
+        protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
+        pipeline: if args.http2 { args.streams } else { args.pipeline },
         timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
         busy_poll: args.busy_poll,
         ..LoadSpec::new(target)

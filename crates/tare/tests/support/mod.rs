@@ -86,6 +86,11 @@ impl Server {
         self.dir.as_ref().unwrap().path().join("socket")
     }
 
+    /// The one where it speaks HTTP/2, 200 requests on each connection.
+    pub fn http2_socket(&self) -> PathBuf {
+        self.dir.as_ref().unwrap().path().join("http2")
+    }
+
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
@@ -105,7 +110,8 @@ impl Server {
              client_body_temp_path {0}/b; proxy_temp_path {0}/p; fastcgi_temp_path {0}/f;\n\
              uwsgi_temp_path {0}/u; scgi_temp_path {0}/s;\n\
              server {{ listen 127.0.0.1:{port}; listen unix:{0}/socket; location / {{ return 200 \"ok\\n\"; }}\n\
-             location /missing {{ return 404; }} }} }}\n",
+             location /missing {{ return 404; }} }}\n\
+             server {{ listen unix:{0}/http2 http2; keepalive_requests 200; location / {{ return 200 \"ok\\n\"; }} }} }}\n",
             dir.path().display()
         );
         let file = dir.path().join("nginx.conf");

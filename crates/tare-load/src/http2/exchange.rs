@@ -1,0 +1,103 @@
+//! One request's answer.
+
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream};
+use http::response::Parts;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tare_http::response::{Answer, Listener};
+use tare_record::trial::ErrorKind;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The server took leave before it did anything for the request: to be sent again.
+    Untouched,
+    /// It failed.
+    Lost(ErrorKind),
+}
+
+/// An answer that is awaited; dropped before its end, its stream is reset.
+pub(crate) struct Exchange {
+    stage: Stage,
+    status: u16,
+    body_bytes: u64,
+}
+
+enum Stage {
+    Head(ResponseFuture),
+    Body(RecvStream),
+}
+
+impl Exchange {
+    pub(super) fn new(response: ResponseFuture) -> Self {
+        Exchange { stage: Stage::Head(response), status: 0, body_bytes: 0 }
+    }
+
+    /// Whether its head has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self.stage, Stage::Head(_))
+    }
+
+    /// Goes on with what came; shows it to `listener`.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut listener: Option<impl Listener>,
+    ) -> Poll<Result<Answer, Failure>> {
+        loop {
+            match &mut self.stage {
+                Stage::Head(response) => {
+                    let (parts, body) = ready!(Pin::new(response).poll(cx)).map_err(failure)?.into_parts();
+                    self.status = parts.status.as_u16();
+                    if let Some(listener) = &mut listener {
+                        listener.head(&head(&parts));
+                    }
+                    self.stage = Stage::Body(body);
+                }
+                Stage::Body(body) => match ready!(body.poll_data(cx)).transpose().map_err(failure)? {
+                    Some(bytes) => {
+                        self.body_bytes += bytes.len() as u64;
+                        // Refused only for more than was received.
+                        body.flow_control().release_capacity(bytes.len()).ok();
+                        if let Some(listener) = &mut listener {
+                            listener.body(&bytes);
+                        }
+                    }
+                    None => {
+                        // What follows the body ends the answer.
+                        ready!(body.poll_trailers(cx)).map_err(failure)?;
+                        let (status, body_bytes) = (self.status, self.body_bytes);
+                        return Poll::Ready(Ok(Answer { status, keep_alive: true, body_bytes }));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The head of an answer as HTTP/1 would have it, for those who look into it.
+fn head(parts: &Parts) -> Vec<u8> {
+    let mut text = format!("HTTP/2 {}\r\n", parts.status.as_str()).into_bytes();
+    for (name, value) in &parts.headers {
+        for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            text.extend_from_slice(piece);
+        }
+    }
+    text.extend_from_slice(b"\r\n");
+    text
+}
+
+fn failure(error: h2::Error) -> Failure {
+    let reason = error.reason();
+    match (error.is_go_away(), error.is_reset(), error.is_remote()) {
+        (true, _, true) if reason == Some(Reason::NO_ERROR) => Failure::Untouched,
+        (true, _, true) => Failure::Lost(ErrorKind::GoAway),
+        (_, true, true) if reason == Some(Reason::REFUSED_STREAM) => Failure::Lost(ErrorKind::StreamRefused),
+        (_, true, true) => Failure::Lost(ErrorKind::StreamReset),
+        // What the server sent made no sense.
+        (true, _, false) | (_, true, false) => Failure::Lost(ErrorKind::Malformed),
+        _ => Failure::Lost(ErrorKind::Io),
+    }
+}

@@ -1,0 +1,14 @@
+//! HTTP/2 as a client, by the `h2` crate and without a runtime: whoever owns the socket polls a [`Link`] when
+//! something came or is to be sent, and the [`Exchange`]s that it woke.
+
+mod exchange;
+mod link;
+mod message;
+mod wire;
+mod woken;
+
+pub(crate) use exchange::{Exchange, Failure};
+pub(crate) use link::{Link, Sent};
+pub(crate) use message::{Asks, is_authority};
+pub(crate) use wire::{Transport, Wire};
+pub(crate) use woken::Woken;

@@ -1,0 +1,97 @@
+//! The bytes below: what `h2` reads and writes by, over any socket that does not block.
+
+use std::cell::{RefCell, RefMut};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use tare_sys::time::monotonic_ns;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A socket, perhaps with TLS; `WouldBlock` where it has nothing, or no room.
+pub(crate) trait Transport {
+    /// Takes what came; 0 at the end of the stream.
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Sends as much as it takes.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+}
+
+/// A transport that `h2` and its owner share, with what passed through.
+#[derive(Debug)]
+pub(crate) struct Wire<T>(Rc<RefCell<Metered<T>>>);
+
+#[derive(Debug)]
+pub(crate) struct Metered<T> {
+    pub(crate) transport: T,
+    /// Since they were last taken.
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    /// When something came last.
+    pub(crate) received_ns: u64,
+}
+
+impl<T> Wire<T> {
+    pub(crate) fn new(transport: T) -> Self {
+        let received_ns = monotonic_ns();
+        Wire(Rc::new(RefCell::new(Metered { transport, bytes_in: 0, bytes_out: 0, received_ns })))
+    }
+
+    /// The transport, where nobody else holds it any more.
+    pub(crate) fn into_transport(self) -> Option<T> {
+        Rc::into_inner(self.0).map(|metered| metered.into_inner().transport)
+    }
+
+    /// The owner's side; not to be held while `h2` runs.
+    pub(crate) fn metered(&self) -> RefMut<'_, Metered<T>> {
+        self.0.borrow_mut()
+    }
+}
+
+impl<T> Clone for Wire<T> {
+    fn clone(&self) -> Self {
+        Wire(Rc::clone(&self.0))
+    }
+}
+
+/// Nobody is woken by it: the owner polls when the socket is ready again.
+fn pending_if_blocked<V>(result: io::Result<V>) -> Poll<io::Result<V>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+        result => Poll::Ready(result),
+    }
+}
+
+impl<T: Transport> AsyncRead for Wire<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut metered = self.metered();
+        let received = metered.transport.recv(buffer.initialize_unfilled());
+        if let Ok(bytes) = received {
+            metered.bytes_in += bytes as u64;
+            metered.received_ns = monotonic_ns();
+            buffer.advance(bytes);
+        }
+        pending_if_blocked(received.map(drop))
+    }
+}
+
+impl<T: Transport> AsyncWrite for Wire<T> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut metered = self.metered();
+        let sent = metered.transport.send(bytes);
+        metered.bytes_out += sent.as_ref().copied().unwrap_or(0) as u64;
+        pending_if_blocked(sent)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// The socket is closed with its owner.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

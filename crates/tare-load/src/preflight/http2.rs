@@ -1,0 +1,80 @@
+//! The same by HTTP/2: on a socket that blocks, it waits where nothing else can be done.
+
+use super::{Connection, left};
+use crate::endpoint::Endpoint;
+use crate::error::LoadError;
+use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire};
+use std::io;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+use tare_http::response::Answer;
+
+struct Blocking {
+    connection: Connection,
+    deadline: Instant,
+    /// Whether the next look for what came may wait for it.
+    may_wait: bool,
+}
+
+impl Transport for Blocking {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !std::mem::take(&mut self.may_wait) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.connection.set_timeout(left(self.deadline))?;
+        match self.connection.read(buffer) {
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => Err(io::ErrorKind::WouldBlock.into()),
+            result => result,
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.connection.set_timeout(left(self.deadline))?;
+        self.connection.write_all(bytes).map(|()| bytes.len())
+    }
+}
+
+/// Asks by HTTP/2; gives the connection back.
+pub(super) fn ask(
+    connection: Connection,
+    (request, tls): (&[u8], bool),
+    endpoint: &Endpoint,
+    deadline: Instant,
+) -> Result<(Answer, Option<Connection>), LoadError> {
+    let no_answer =
+        |why: io::ErrorKind| LoadError::NoAnswer { address: endpoint.to_string(), why: why.into() };
+    let mut cx = Context::from_waker(Waker::noop());
+    let wire = Wire::new(Blocking { connection, deadline, may_wait: false });
+    let mut link = Link::new(wire, 1);
+    while link.greet(&mut cx).map_err(|why| LoadError::refused(endpoint, why))?.is_pending() {
+        wait(&link, deadline).map_err(no_answer)?;
+    }
+    let asked = Asks::new(tls).of(request).ok_or_else(|| no_answer(io::ErrorKind::InvalidInput))?;
+    let Sent::Under(mut exchange) = link.send(asked, &mut cx) else {
+        return Err(no_answer(io::ErrorKind::NotConnected));
+    };
+    let answer = loop {
+        let over = link.turn(&mut cx).is_ready();
+        match exchange.poll(&mut cx, None::<()>) {
+            Poll::Ready(Ok(answer)) => break answer,
+            Poll::Ready(Err(Failure::Untouched)) => return Err(no_answer(io::ErrorKind::ConnectionAborted)),
+            Poll::Ready(Err(Failure::Lost(kind))) => {
+                let why = io::Error::other(kind.name());
+                return Err(LoadError::NoAnswer { address: endpoint.to_string(), why });
+            }
+            Poll::Pending if over => return Err(no_answer(io::ErrorKind::UnexpectedEof)),
+            Poll::Pending => wait(&link, deadline).map_err(no_answer)?,
+        }
+    };
+    drop(exchange);
+    Ok((answer, link.into_wire().into_transport().map(|blocking| blocking.connection)))
+}
+
+/// Lets the next look wait for what comes, unless the time is over.
+fn wait(link: &Link<Blocking>, deadline: Instant) -> Result<(), io::ErrorKind> {
+    if Instant::now() >= deadline {
+        return Err(io::ErrorKind::TimedOut);
+    }
+    link.wire().metered().transport.may_wait = true;
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! What an engine says that reads answers by itself, each request in a place of its own: a stream of HTTP/2.
+
+use super::{Session, Verdict};
+use tare_http::response::{Answer, Listener};
+use tare_record::trial::ErrorKind;
+
+impl Session {
+    /// The request of place `c` was given away whole.
+    pub(crate) fn gave_away(&mut self, c: u32) {
+        self.connections[c as usize].unsent = 0;
+    }
+
+    /// Who looks into the answer at place `c`.
+    pub(crate) fn listener(&mut self, c: u32) -> Option<impl Listener + '_> {
+        self.inspect.as_mut().map(|inspect| inspect.listener(c))
+    }
+
+    /// The head of the answer at place `c` came at `now_ns`, and its end did not.
+    pub(crate) fn began(&mut self, c: u32, now_ns: u64) {
+        let connection = &mut self.connections[c as usize];
+        if connection.first_ns == 0 {
+            connection.first_ns = now_ns;
+        }
+    }
+
+    /// The answer at place `c` is whole.
+    pub(crate) fn was_answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
+        let verdict = self.answered(c, answer, now_ns);
+        self.tally.settle();
+        verdict
+    }
+
+    /// The request at place `c` failed, and its stream is gone.
+    pub(crate) fn lost(&mut self, c: u32, kind: ErrorKind) {
+        if self.connections[c as usize].in_flight > 0 {
+            self.fail(c, kind);
+        }
+    }
+
+    /// The stream of place `c` is gone, and the server has done nothing for its request: that is sent again when the
+    /// place is opened again.
+    pub(crate) fn interrupted(&mut self, c: u32) {
+        self.close(c);
+    }
+
+    /// The connection of place `c` is gone, after it had `answered` anything at all.
+    pub(crate) fn disconnected(&mut self, c: u32, answered: bool) {
+        self.close(c);
+        if answered {
+            self.connections[c as usize].failures = 0;
+        }
+        self.count_failure(c);
+    }
+
+    /// Counts what passed a connection.
+    pub(crate) fn passed(&mut self, bytes_in: u64, bytes_out: u64) {
+        self.tally.bytes_in += bytes_in;
+        self.tally.bytes_out += bytes_out;
+    }
+}
