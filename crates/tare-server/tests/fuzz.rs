@@ -18,6 +18,11 @@ use tare_server::connection::{Connection, Engine, Waiting};
 use tare_server::routes::Routes;
 use tare_server::{Request, Responder};
 
+/// Two of them are more than may wait to be sent.
+static BIG: [u8; 70_000] = [b'B'; 70_000];
+/// That much may wait, and one answer more.
+const OUT_BYTES_MAX: usize = 128 * 1024 + BIG.len() + 1024;
+
 const SEEDS: &[&str] = &[
     "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
     "GET /a?q=1 HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n",
@@ -27,6 +32,7 @@ const SEEDS: &[&str] = &[
     "OPTIONS * HTTP/1.1\r\nHost: [::1]\r\n\r\n",
     "HEAD http://o/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
     "GET /a HTTP/1.7\r\nHost: h\r\n\r\n",
+    "GET /big HTTP/1.1\r\nHost: h\r\n\r\nGET /big HTTP/1.1\r\nHost: h\r\n\r\n",
     "\r\nDELETE /echo HTTP/1.1\r\nHost: h\r\n\r\n",
 ];
 
@@ -63,9 +69,11 @@ fn broken(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn run(pieces: &[&[u8]]) -> (Vec<String>, Waiting) {
+/// Answers `pieces`; what was written is sent after each `sent_after` of them.
+fn run(pieces: &[&[u8]], sent_after: usize) -> (Vec<String>, Waiting) {
     let mut routes = Routes::default();
     routes.add("/a", |_: &Request<'_>, answer: Responder<'_>| answer.ok().body(b"A"));
+    routes.add("/big", |_: &Request<'_>, answer: Responder<'_>| answer.ok().body(&BIG));
     routes.add_for(
         &[Method::Get, Method::Post, Method::Delete],
         "/echo",
@@ -77,12 +85,23 @@ fn run(pieces: &[&[u8]]) -> (Vec<String>, Waiting) {
     let limits =
         Limits { target_bytes: 60, head_bytes: 300, fields: 8, body_bytes: 50, chunk_overhead_bytes: 60 };
     let mut engine = Engine::new(Arc::new(routes), limits, 0);
-    let (mut connection, mut out) = (Connection::default(), Vec::new());
-    for piece in pieces {
+    let (mut connection, mut out, mut sent) = (Connection::default(), Vec::new(), Vec::new());
+    let mut send = |connection: &mut Connection, out: &mut Vec<u8>, engine: &mut Engine| {
+        sent.append(out);
+        while connection.is_held_back() {
+            connection.resume(out, engine);
+            sent.append(out);
+        }
+    };
+    for (i, piece) in pieces.iter().enumerate() {
         connection.receive(piece, &mut out, &mut engine);
-        assert!(!connection.is_held_back() && out.len() < 100_000);
+        assert!(out.len() < OUT_BYTES_MAX, "{} bytes wait", out.len());
+        if i % sent_after == sent_after - 1 {
+            send(&mut connection, &mut out, &mut engine);
+        }
     }
-    let text = String::from_utf8(out).unwrap().replace("HTTP/1.1 100 Continue\r\n\r\n", "");
+    send(&mut connection, &mut out, &mut engine);
+    let text = String::from_utf8(sent).unwrap().replace("HTTP/1.1 100 Continue\r\n\r\n", "");
     let answers: Vec<String> = text.split("HTTP/1.1 ").skip(1).map(str::to_owned).collect();
     assert_eq!(answers.len() as u64, engine.counts().answers(), "every answer is counted once");
     (answers, connection.waiting())
@@ -110,9 +129,9 @@ fn broken_requests_do_no_harm() {
             (a, b) = (b, a);
         }
         let outcome = std::panic::catch_unwind(|| {
-            let whole = run(&[&bytes]);
-            assert_same(&whole, &run(&[&bytes[..a], &bytes[a..b], &bytes[b..]]));
-            assert_same(&whole, &run(&bytes.chunks(1).collect::<Vec<_>>()));
+            let whole = run(&[&bytes], 1);
+            assert_same(&whole, &run(&[&bytes[..a], &bytes[a..b], &bytes[b..]], 1));
+            assert_same(&whole, &run(&bytes.chunks(1).collect::<Vec<_>>(), 1 + a));
         });
         assert!(outcome.is_ok(), "run {runs}, cut at {a} and {b}: {:?}", String::from_utf8_lossy(&bytes));
         runs += 1;
