@@ -2,7 +2,7 @@
 //! bound, or depend on how the bytes arrive.
 //!
 //! Runs for a second, in `.ci/run` for 20; `TARE_FUZZ_SECONDS=300` makes it longer. A failure prints the bytes that
-//! make it. 300 s on 2026-11-22: 7,449,808 broken requests, each three ways, nothing found.
+//! make it. 300 s on 2026-11-22: 10,574,078 broken requests, each three ways, nothing found.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../tare-http/tests/support/breaking.rs"]

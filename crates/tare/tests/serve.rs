@@ -127,10 +127,19 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
 fn more_connections_than_one_table_of_descriptors_has_room_for() {
     let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "700"]);
     assert!(!server.first_line.contains("table of descriptors"), "{}", server.first_line);
-    let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "1400"]);
+    let more = ["--threads", "2", "--max-connections", "1400"];
+    let server = Serve::start_limited(1000, &more);
     assert!(server.first_line.contains("each with its own table of descriptors"), "{}", server.first_line);
-    assert!(server.get("/fsync").ends_with("done"));
+    assert!((0..20).all(|_| server.get("/fsync").ends_with("done")));
     server.stop();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "<p>hello").unwrap();
+    let (root, log) = (folder.path().to_str().unwrap(), folder.path().join("log"));
+    let served = ["--root", root, "--access-log", log.to_str().unwrap()];
+    let server = Serve::start_limited(1000, &[more, served].concat());
+    assert!((0..20).all(|_| server.get("/").ends_with("<p>hello")));
+    server.stop();
+    assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 20);
     for (arch, threads, told) in [
         ("shared-nothing", "2", "in 2 tables of 1000 descriptors (hint: shared-nothing with 3 threads has"),
         ("reactor", "1", "in 1 table of 1000 descriptors (hint: shared-nothing with 3 threads has"),
