@@ -39,7 +39,7 @@ pub enum LabError {
     #[error("state: {0}")]
     State(String),
     /// The user interrupted; what was done is on disk.
-    #[error("interrupted; finished trials are kept")]
+    #[error("interrupted; what was finished until then stands")]
     Interrupted,
 }
 

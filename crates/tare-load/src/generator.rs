@@ -9,7 +9,7 @@ use crate::quota::Quota;
 use crate::request::Requests;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::spec::{LoadSpec, SpecError};
+use crate::spec::{LoadSpec, Pacing, SpecError};
 use crate::tally::Tally;
 use crate::worker::{Settled, Worker, connections_of};
 use std::io;
@@ -75,7 +75,13 @@ impl Generator {
             let worker = move |shared| {
                 let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
                 let places = connections_of(thread, &spec) * spec.lanes();
-                let session = Session::new(&spec, places, requests, Quota::new(quotas), &program.heads());
+                let session = Session::new(
+                    &spec,
+                    places,
+                    requests,
+                    Quota::new(quotas, spec.pacing != Pacing::Closed),
+                    &program.heads(),
+                );
                 Ok(Worker::new(spec, thread, endpoint, shared, session, settled))
             };
             generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);

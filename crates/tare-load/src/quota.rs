@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most that a thread takes from what all share at once: few, so that threads end together.
+/// Most that a thread takes from what all share at once: few, so that threads end together. One where requests have times
+/// of their own: what a thread took too much would be late, or another thread's.
 const PORTION: u64 = 64;
+const PORTION_IN_TIME: u64 = 1;
 
 /// One thread's way to the requests that may be sent.
 #[derive(Debug)]
@@ -13,13 +15,15 @@ pub(crate) struct Quota {
     own: u64,
     /// `None`: as many as it likes.
     shared: Option<Arc<AtomicU64>>,
+    portion: u64,
     spent: bool,
 }
 
 impl Quota {
-    /// A share in `shared` requests; `None`: no bound.
-    pub(crate) fn new(shared: Option<Arc<AtomicU64>>) -> Self {
-        Quota { own: 0, shared, spent: false }
+    /// A share in `shared` requests; `None`: no bound. `in_time` where requests have times of their own.
+    pub(crate) fn new(shared: Option<Arc<AtomicU64>>, in_time: bool) -> Self {
+        let portion = if in_time { PORTION_IN_TIME } else { PORTION };
+        Quota { own: 0, shared, portion, spent: false }
     }
 
     /// Takes one request, if there is one left.
@@ -61,9 +65,10 @@ impl Quota {
             self.own = u64::MAX - 1;
             return true;
         };
-        let left = shared
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(PORTION)));
-        let taken = left.unwrap_or(0).min(PORTION);
+        let left = shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            Some(left.saturating_sub(self.portion))
+        });
+        let taken = left.unwrap_or(0).min(self.portion);
         self.own = taken.saturating_sub(1);
         self.spent = taken == 0;
         taken > 0
@@ -77,17 +82,20 @@ mod tests {
     #[test]
     fn all_is_dealt_once() {
         let shared = Arc::new(AtomicU64::new(1000));
-        let mut threads = [(); 3].map(|()| Quota::new(Some(Arc::clone(&shared))));
+        let mut threads = [(); 3].map(|()| Quota::new(Some(Arc::clone(&shared)), false));
         let mut sent = 0;
         while threads.iter().any(|quota| !quota.is_spent()) {
             sent += threads.iter_mut().filter_map(|quota| quota.spend().then_some(())).count();
         }
         assert_eq!(sent, 1000);
         let shared = Arc::new(AtomicU64::new(1000));
-        let mut threads = [(); 2].map(|()| Quota::new(Some(Arc::clone(&shared))));
+        let mut threads = [(); 2].map(|()| Quota::new(Some(Arc::clone(&shared)), false));
         let portions: Vec<u32> = (0..40).map(|k| threads[k % 2].spend_up_to(30)).collect();
         assert_eq!((portions[0], portions.iter().sum()), (30, 1000));
-        let mut free = Quota::new(None);
+        let shared = Arc::new(AtomicU64::new(3));
+        let mut threads = [(); 3].map(|()| Quota::new(Some(Arc::clone(&shared)), true));
+        assert!(threads.iter_mut().all(Quota::spend) && !threads[0].spend(), "one for each");
+        let mut free = Quota::new(None, false);
         assert!((0..1000).all(|_| free.spend()) && !free.is_spent());
         assert_eq!(free.spend_up_to(16), 16);
     }

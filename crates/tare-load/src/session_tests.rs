@@ -12,7 +12,7 @@ fn session(pacing: Pacing, pipeline: u32, connections: u32) -> Session {
     (spec.pacing, spec.pipeline, spec.timeout_ns) = (pacing, pipeline, TIMEOUT_NS);
     let program = std::sync::Arc::new(spec.compile().unwrap());
     let requests = Requests::new(&spec, &program, 0).unwrap();
-    let mut session = Session::new(&spec, connections, requests, Quota::new(None), &program.heads());
+    let mut session = Session::new(&spec, connections, requests, Quota::new(None, false), &program.heads());
     session.begin(Schedule::new(&spec, 0, 0, (connections * pipeline) as usize), 0);
     session
 }

@@ -168,6 +168,60 @@ fn what_breaks_is_counted_under_its_kind_and_the_run_goes_on() {
 }
 
 #[test]
+fn each_pipelined_request_has_a_latency_of_its_own() {
+    let server = Server::start(|_, _| hello());
+    let mut spec = server.spec();
+    (spec.connections, spec.pipeline) = (4, 16);
+    let sample = sample(&spec, 2000, 0);
+    // wrk takes one of each batch, and prints zeroes from the 75th percentile on.
+    let latency = sample.latency.value().unwrap();
+    assert_eq!(latency.count(), requests(&sample));
+    assert!([0.5, 0.75, 0.99].iter().all(|q| latency.quantile_ns(*q).unwrap() > 1_000));
+}
+
+#[test]
+fn an_answer_without_end_takes_no_memory() {
+    for (begin, piece, kind) in [
+        ("HTTP/1.1 200 OK\r\n", "X-Header: y\r\n", ErrorKind::Malformed),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nbody\r\n", ErrorKind::Timeout),
+        ("HTTP/1.1 200 OK\r\n\r\n", "body", ErrorKind::Timeout),
+    ] {
+        let address = endless_server(begin, piece);
+        let mut spec = support::spec(&format!("http://{address}/"));
+        (spec.connections, spec.timeout_ns) = (2, 100_000_000);
+        let before = resident_bytes();
+        let sample = sample(&spec, 0, 6);
+        assert!(only(&sample, kind) >= 6);
+        // Other tests of this process take some too.
+        let grown = resident_bytes().saturating_sub(before);
+        assert!(grown < 256 << 20, "{kind:?}: {grown} bytes more");
+    }
+}
+
+/// Sends the same piece for as long as it is taken.
+fn endless_server(begin: &'static str, piece: &'static str) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            std::thread::spawn(move || {
+                let (mut connection, pieces) = (connection?, piece.repeat(4096));
+                std::io::Read::read(&mut connection, &mut [0; 4096])?;
+                std::io::Write::write_all(&mut connection, begin.as_bytes())?;
+                while std::io::Write::write_all(&mut connection, pieces.as_bytes()).is_ok() {}
+                std::io::Result::Ok(())
+            });
+        }
+    });
+    address
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
 fn answers_past_the_timeout_are_timeouts() {
     let server = Server::start(|n, _| {
         if n % 10 == 9 {

@@ -58,6 +58,8 @@ fn is_refused_in_one_line() {
         (vec!["load", "-q", "--poisson", &refusing], "--poisson"),
         (vec!["load", "-q", "--mix", "1:http://127.0.0.2/", &refusing], "one run loads one server"),
         (vec!["run", "-q", "--unix", "/no/such/socket"], "--unix"),
+        (vec!["load", "-q", "-s", "x.lua", &refusing], "--template"),
+        (vec!["load", "-q", "-c", "2M", &refusing], "connections"),
         (vec!["load", "-q", "--http2", "--engine", "io-uring", &refusing], "HTTP/2 goes by epoll"),
         (vec!["load", "-q", "--http2", "--pipeline", "2", &refusing], "--pipeline"),
         (vec!["load", "-q", "--streams", "2", &refusing], "--http2"),

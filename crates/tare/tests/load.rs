@@ -120,6 +120,47 @@ fn pipelined_requests_have_latencies_of_their_own() {
 }
 
 #[test]
+fn waits_are_not_rounded_to_milliseconds() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    // wrk2 rounds its waits up to whole milliseconds, and prints a median of 1.02 ms at this rate.
+    let p50_ns = support::in_good_weather(|| {
+        let (result, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c16", "-R20k", "-d1s", &url]);
+        let p50_ns = number(&result, "/latency_ns/p50");
+        assert!(p50_ns < 700e3 && number(&result, "/lateness_ns/p50") < 400e3, "{result:#}");
+        p50_ns
+    });
+    assert!(p50_ns > 0.0);
+}
+
+#[test]
+fn a_generator_that_sleeps_says_that_it_measures_its_own_wake_up() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let run = |more: &[&str]| {
+        Tare::new()
+            .json(&[&["load", "-q", "--json", "-t1", "-c1", "-R200", "-d1s"], more, &[&url]].concat())
+            .0
+    };
+    assert!(warnings(&run(&[])).contains(&"wake-up"));
+    assert!(!warnings(&run(&["--busy-poll"])).contains(&"wake-up"));
+}
+
+#[test]
+fn requests_of_a_schedule_are_dealt_as_they_fall_due() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let (result, code) =
+        Tare::new().json(&["load", "-q", "--json", "-t2", "-c2", "-R20", "-n10", "-d60s", &url]);
+    // The tenth is due after 450 ms; by one thread of the two it would be sent after 900.
+    assert_eq!((number(&result, "/requests/count"), code), (10.0, 0), "{result:#}");
+    assert!(number(&result, "/rate_hz") > 16.0, "{result:#}");
+}
+
+#[test]
 fn http2_on_a_real_server() {
     let _alone = alone();
     let server = Server::nginx();

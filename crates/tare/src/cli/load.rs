@@ -25,7 +25,7 @@ pub struct LoadArgs {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "0s", value_parser = values::duration)]
     pub warmup: Duration,
     /// Stop after this many requests, at the latest after the run's length.
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::count)]
     pub requests: Option<u64>,
     /// Look for the highest rate that holds this, as p99<5ms.
     #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "steps", "think", "requests"])]
@@ -38,7 +38,7 @@ pub struct LoadArgs {
     pub load_cpus: Option<CpuList>,
 
     /// Print the whole distribution of latencies.
-    #[arg(long, help_heading = "Output")]
+    #[arg(short = 'L', long, help_heading = "Output")]
     pub latency: bool,
     /// Print the result as one JSON object.
     #[arg(long, help_heading = "Output")]
@@ -49,6 +49,9 @@ pub struct LoadArgs {
     /// Write rate, p50 and p99 of each 100 ms as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub series: Option<PathBuf>,
+    /// wrk's Lua script, to be told what does its work here.
+    #[arg(short = 's', long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
     /// No progress on standard error.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,

@@ -45,10 +45,10 @@ pub const ALL: [&str; 29] = [
 #[command(next_help_heading = "Load")]
 pub struct TrafficArgs {
     /// Open connections.
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short = 'c', long, value_name = "N", default_value_t = 64, value_parser = values::connections)]
     pub connections: u32,
     /// Generator threads [default: one for each CPU it is given].
-    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short = 't', long, value_name = "N", value_parser = values::at_once)]
     pub threads: Option<u32>,
     /// Requests per second, timed from when each was due (open loop); without it, closed loop.
     #[arg(short = 'R', long, value_name = "PER_SECOND", allow_negative_numbers = true, value_parser = values::rate_hz)]
@@ -63,16 +63,16 @@ pub struct TrafficArgs {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, conflicts_with = "rate")]
     pub think: Option<Duration>,
     /// Requests in flight on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "http2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "http2", value_parser = values::at_once)]
     pub pipeline: u32,
     /// HTTP/2: on https by ALPN, on http at once (h2c).
     #[arg(long)]
     pub http2: bool,
     /// HTTP/2: streams at once on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "http2", value_parser = values::at_once)]
     pub streams: u32,
     /// Give up on an answer after this.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
+    #[arg(short = 'T', long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
     pub timeout: Duration,
     /// A connection for each request.
     #[arg(long)]

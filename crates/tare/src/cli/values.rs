@@ -91,6 +91,31 @@ pub fn positive_duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("must be longer than 0".into()) } else { Ok(duration) }
 }
 
+/// Parses how many: `64`, and as wrk has it, `1k`, `2M`.
+pub fn count(text: &str) -> Result<u64, String> {
+    let whole = |value: &f64| value.fract() == 0.0;
+    scaled(text, "64 or 1k", 1e15)
+        .ok()
+        .filter(whole)
+        .map(|value| value as u64)
+        .ok_or_else(|| format!("'{text}' is not a whole number above 0; write it as 64 or 1k"))
+}
+
+/// Parses how many connections.
+pub fn connections(text: &str) -> Result<u32, String> {
+    at_most(text, 1_000_000)
+}
+
+/// Parses how many threads, or requests at once.
+pub fn at_once(text: &str) -> Result<u32, String> {
+    at_most(text, 1024)
+}
+
+fn at_most(text: &str, max: u32) -> Result<u32, String> {
+    let fits = u32::try_from(count(text)?).ok().filter(|count| *count <= max);
+    fits.ok_or_else(|| format!("'{text}' is more than {max}"))
+}
+
 /// Parses requests per second: `5000`, `5k`, `1.2M`.
 pub fn rate_hz(text: &str) -> Result<f64, String> {
     scaled(text, "5000 or 5k", 1e9)
@@ -226,6 +251,15 @@ mod tests {
         for bad in ["0", "-3", "k", "nan", "inf", "1e400", "é"] {
             assert!(rate_hz(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn reads_counts_with_the_units_of_wrk() {
+        assert_eq!((count("64"), connections("1k"), count("2M")), (Ok(64), Ok(1000), Ok(2_000_000)));
+        for bad in ["0", "-1", "1.5", "k", "1e3x", ""] {
+            assert!(count(bad).is_err(), "{bad}");
+        }
+        assert!(connections("2M").is_err() && at_once("1025").is_err() && at_once("1k").is_ok());
     }
 
     #[test]

@@ -23,6 +23,12 @@ const SHARE_MIN: f64 = 0.99;
 
 /// Makes load, prints what came back.
 pub fn load(args: &LoadArgs, style: Style) -> Ended {
+    if args.script.is_some() {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "there are no scripts (hint: --template, --csv and --capture vary requests, --mix and --request-file choose \
+             them, --expect-body and its like look at the answers)"
+        )));
+    }
     for path in [&args.hdr, &args.series].into_iter().flatten() {
         super::check_writable(path)?;
     }
