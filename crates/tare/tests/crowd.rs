@@ -5,7 +5,7 @@
 mod serving;
 mod support;
 
-use serving::{Serve, ask};
+use serving::{Serve, ask, metric};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::Range;
@@ -99,14 +99,6 @@ fn hold(server: SocketAddr, indices: Range<usize>, tell: Sender<usize>) {
 fn threads_for(connections: usize) -> usize {
     let limit = tare_sys::process::raise_open_files_limit().unwrap().min(OPEN_FILES_MAX);
     (1..100).find(|threads| tables::room(limit, *threads) * threads >= connections).unwrap()
-}
-
-/// The sum of a metric over the loops.
-fn metric(address: SocketAddr, name: &str) -> u64 {
-    let line = format!("tare_serve_{name}{{");
-    let text = ask(address, "/metrics");
-    let values = text.lines().filter(|l| l.starts_with(&line)).map(|l| l.rsplit(' ').next().unwrap());
-    values.map(|value| value.parse::<u64>().unwrap()).sum()
 }
 
 /// On one server, whose threads have tables of descriptors of their own.

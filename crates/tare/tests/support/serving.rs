@@ -90,3 +90,11 @@ pub fn ask(address: SocketAddr, path: &str) -> String {
     stream.read_to_string(&mut answer).unwrap();
     answer
 }
+
+/// The sum of a metric over the loops.
+pub fn metric(address: SocketAddr, name: &str) -> u64 {
+    let line = format!("tare_serve_{name}{{");
+    let text = ask(address, "/metrics");
+    let values = text.lines().filter(|l| l.starts_with(&line)).map(|l| l.rsplit(' ').next().unwrap());
+    values.map(|value| value.parse::<u64>().unwrap()).sum()
+}
