@@ -1,6 +1,6 @@
 //! The load generators: how each is asked for a load, and where its summary says how many requests were answered.
 
-use crate::turn::Load;
+use crate::turn::{Load, Serves};
 
 /// Seconds of load in a turn: wrk and ab take whole ones only.
 pub const SECONDS: u32 = 1;
@@ -19,30 +19,26 @@ pub struct Generator {
     pub requests: fn(&str) -> Option<f64>,
 }
 
+const TARE: Generator = Generator {
+    name: "tare",
+    program: "tare",
+    version: &["--version"],
+    arguments: |load, url, _| tare(load, url, &[]),
+    wants_keep_alive: false,
+    requests: |text| json_number(text, "/requests/count"),
+};
+
 pub const GENERATORS: &[Generator] = &[
-    Generator {
-        name: "tare",
-        program: "tare",
-        version: &["--version"],
-        arguments: |load, url, _| tare(load, url, &[]),
-        wants_keep_alive: false,
-        requests: |text| json_number(text, "/requests/count"),
-    },
+    TARE,
     Generator {
         name: "tare epoll",
-        program: "tare",
-        version: &["--version"],
         arguments: |load, url, _| tare(load, url, &["--engine", "epoll"]),
-        wants_keep_alive: false,
-        requests: |text| json_number(text, "/requests/count"),
+        ..TARE
     },
     Generator {
         name: "tare io_uring",
-        program: "tare",
-        version: &["--version"],
         arguments: |load, url, _| tare(load, url, &["--engine", "io-uring"]),
-        wants_keep_alive: false,
-        requests: |text| json_number(text, "/requests/count"),
+        ..TARE
     },
     Generator {
         name: "wrk",
@@ -58,7 +54,8 @@ pub const GENERATORS: &[Generator] = &[
         version: &["-V"],
         // -t alone ends after 50,000 requests.
         arguments: |load, url, _| {
-            words(&format!("-q -k -t {SECONDS} -n 1000000 -c {} {url}", load.connections))
+            let keep = if load.server == Serves::OneEach { "" } else { " -k" };
+            words(&format!("-q{keep} -t {SECONDS} -n 1000000 -c {} {url}", load.connections))
         },
         wants_keep_alive: true,
         requests: |text| word_after(text, "Complete requests:"),
@@ -103,6 +100,9 @@ fn tare(load: &Load, url: &str, more: &[&str]) -> Vec<String> {
     let mut line =
         words(&format!("load --json -q -t 1 -c {} -d {SECONDS} --pipeline {}", load.connections, load.depth));
     line.extend(more.iter().map(|word| (*word).to_owned()));
+    if load.server == Serves::OneEach {
+        line.push("--no-keepalive".to_owned());
+    }
     line.push(url.to_owned());
     line
 }

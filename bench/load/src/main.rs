@@ -12,7 +12,7 @@ use clap::Parser;
 use generators::GENERATORS;
 use std::path::PathBuf;
 use std::time::Instant;
-use turn::{Load, Turn, Workshop};
+use turn::{Load, Serves, Turn, Workshop};
 
 /// What is measured and where the result goes.
 #[derive(Debug, Parser)]
@@ -46,24 +46,37 @@ const LOADS: &[Load] = &[
         name: "depth 1, 64 connections",
         connections: 64,
         depth: 1,
-        tls: false,
+        server: Serves::Constant,
         by: &["tare", "tare epoll", "tare io_uring", "wrk", "ab", "h2load", "bombardier", "oha"],
     },
     Load {
         name: "depth 1, 1024 connections",
         connections: 1024,
         depth: 1,
-        tls: false,
+        server: Serves::Constant,
         by: &["tare", "tare epoll", "tare io_uring", "wrk", "h2load"],
     },
     Load {
         name: "depth 16, 64 connections",
         connections: 64,
         depth: 16,
-        tls: false,
+        server: Serves::Constant,
         by: &["tare", "tare epoll", "tare io_uring", "wrk", "h2load"],
     },
-    Load { name: "TLS, 64 connections", connections: 64, depth: 1, tls: true, by: &["tare", "wrk"] },
+    Load {
+        name: "TLS, 64 connections",
+        connections: 64,
+        depth: 1,
+        server: Serves::Tls,
+        by: &["tare", "wrk", "h2load"],
+    },
+    Load {
+        name: "a connection per request, 64 at a time",
+        connections: 64,
+        depth: 1,
+        server: Serves::OneEach,
+        by: &["tare", "tare io_uring", "wrk", "ab"],
+    },
 ];
 
 /// Every turn of one generator under one load, one a round; `None` where it failed.
@@ -88,7 +101,7 @@ fn main() -> Result<(), String> {
     let can = |name: &str| there.iter().any(|(generator, version)| generator.name == name && version.is_ok());
     let mut tables: Vec<Table> = LOADS
         .iter()
-        .filter(|load| load.name.contains(&args.only) && (!load.tls || workshop.has_tls()))
+        .filter(|load| load.name.contains(&args.only) && workshop.can_serve(load.server))
         .map(|load| {
             let wanted = |name: &str| args.by.is_empty() || args.by.iter().any(|by| by == name);
             let names = load.by.iter().filter(|name| wanted(name) && can(name));

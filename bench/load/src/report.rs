@@ -60,7 +60,7 @@ pub fn json(tables: &[Table], generators: &[(&Generator, Result<String, String>)
         });
         json!({
             "load": table.load.name, "connections": table.load.connections, "depth": table.load.depth,
-            "tls": table.load.tls, "rows": rows.collect::<Vec<_>>(),
+            "server": format!("{:?}", table.load.server), "rows": rows.collect::<Vec<_>>(),
         })
     });
     let result = json!({

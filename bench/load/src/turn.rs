@@ -15,12 +15,23 @@ const PORTS: std::ops::Range<u16> = 22_100..22_900;
 /// A generator that takes longer for a second of load is ended.
 const TURN_MAX: Duration = Duration::from_secs(10);
 
+/// What answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serves {
+    /// The floor: a constant, whatever was asked.
+    Constant,
+    /// nginx, through TLS.
+    Tls,
+    /// nginx, which closes each connection after one answer.
+    OneEach,
+}
+
 /// What is asked of a generator.
 pub struct Load {
     pub name: &'static str,
     pub connections: u32,
     pub depth: u32,
-    pub tls: bool,
+    pub server: Serves,
     pub by: &'static [&'static str],
 }
 
@@ -75,9 +86,13 @@ impl Workshop {
         Ok(workshop)
     }
 
-    /// Whether the TLS load can be made: there is nginx, and openssl for its certificate.
-    pub fn has_tls(&self) -> bool {
-        self.tls && self.program("nginx").is_ok()
+    /// Whether what a load needs is there: nginx, and openssl for its certificate.
+    pub fn can_serve(&self, server: Serves) -> bool {
+        match server {
+            Serves::Constant => true,
+            Serves::Tls => self.tls && self.program("nginx").is_ok(),
+            Serves::OneEach => self.program("nginx").is_ok(),
+        }
     }
 
     fn make_certificate(&self) -> bool {
@@ -121,7 +136,7 @@ impl Workshop {
         self.turns = (self.turns + 1) % (PORTS.end - PORTS.start);
         let port = PORTS.start + self.turns;
         let server = self.serve(load, port, generator.wants_keep_alive)?;
-        let scheme = if load.tls { "https" } else { "http" };
+        let scheme = if load.server == Serves::Tls { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{port}/plaintext");
         let mut command = Command::new(self.program(generator.program)?);
         command.args((generator.arguments)(load, &url, &self.script.to_string_lossy()));
@@ -138,9 +153,9 @@ impl Workshop {
 
     fn serve(&self, load: &Load, port: u16, keep_alive: bool) -> Result<Server, String> {
         let mut command;
-        if load.tls {
+        if load.server != Serves::Constant {
             command = Command::new(self.program("nginx")?);
-            command.arg("-c").arg(self.nginx_tls(port)?);
+            command.arg("-c").arg(self.nginx(port, load.server)?);
         } else {
             command = Command::new(&self.floor);
             command.arg(port.to_string());
@@ -160,13 +175,20 @@ impl Workshop {
     }
 
     /// One process, so that its CPU time is all of the server's.
-    fn nginx_tls(&self, port: u16) -> Result<PathBuf, String> {
+    fn nginx(&self, port: u16, server: Serves) -> Result<PathBuf, String> {
         let dir = self.scratch.display();
+        let kind = match server {
+            Serves::Tls => format!(
+                "listen 127.0.0.1:{port} ssl backlog=4096; ssl_certificate {dir}/cert.pem; ssl_certificate_key {dir}/key.pem;"
+            ),
+            Serves::OneEach | Serves::Constant => {
+                format!("listen 127.0.0.1:{port} backlog=4096; keepalive_timeout 0;")
+            }
+        };
         let text = format!(
             "master_process off; daemon off; pid {dir}/pid; error_log /dev/null;\n\
              events {{ worker_connections 4096; }}\n\
-             http {{ access_log off; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{port} ssl backlog=4096;\n\
-             ssl_certificate {dir}/cert.pem; ssl_certificate_key {dir}/key.pem;\n\
+             http {{ access_log off; keepalive_requests 1000000000; server {{ {kind}\n\
              location / {{ default_type text/plain; return 200 \"Hello, World!\"; }} }} }}\n"
         );
         let file = self.scratch.join("nginx.conf");
@@ -208,7 +230,6 @@ fn start(command: &mut Command, cpu: u32) -> Result<Child, String> {
 }
 
 /// Runs a generator to its end, which must come in time.
-#[expect(clippy::zombie_processes, reason = "reaped by wait4")]
 fn run(command: &mut Command) -> Result<(Ended, String), String> {
     let mut child = start(command.stdout(Stdio::piped()), GENERATOR_CPU)?;
     let pid = child.id();

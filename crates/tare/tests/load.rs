@@ -12,6 +12,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Server, Tare, alone, free_port, number};
 
+/// What `tare load` with these options printed as JSON, and how it ended.
+fn load(options: &[&str], url: &str) -> (serde_json::Value, i32) {
+    Tare::new().json(&[&["load", "-q", "--json"], options, &[url]].concat())
+}
+
 fn warnings(result: &serde_json::Value) -> Vec<&str> {
     result["warnings"].as_array().unwrap().iter().map(|warning| warning["id"].as_str().unwrap()).collect()
 }
@@ -38,9 +43,7 @@ fn the_result_is_counted_once_in_every_form() {
     let file = |name: &str| tare.state.path().join(name).to_str().unwrap().to_owned();
     let (hdr, series) = (file("x.hdr"), file("x.csv"));
     let url = server.url("/plaintext");
-    let (result, code) = tare.json(&[
-        "load", "-q", "--json", "-c4", "-t1", "-R500", "-d2500ms", "--hdr", &hdr, "--series", &series, &url,
-    ]);
+    let (result, code) = load(&["-c4", "-t1", "-R500", "-d2500ms", "--hdr", &hdr, "--series", &series], &url);
     assert_eq!(code, 0, "{result:#}");
     let count = number(&result, "/requests/count");
     assert_eq!(number(&result, "/statuses/2xx"), count);
@@ -99,8 +102,7 @@ fn it_ends_after_so_many_requests() {
     let _alone = alone();
     let server = Server::embedded();
     let url = server.url("/plaintext");
-    let (result, code) =
-        Tare::new().json(&["load", "-q", "--json", "-n", "5000", "-t1", "-c8", "-d60s", &url]);
+    let (result, code) = load(&["-n", "5000", "-t1", "-c8", "-d60s"], &url);
     assert_eq!((number(&result, "/requests/count"), code), (5000.0, 0));
     assert_eq!(number(&result, "/in_flight"), 0.0);
 }
@@ -110,8 +112,7 @@ fn pipelined_requests_have_latencies_of_their_own() {
     let _alone = alone();
     let server = Server::embedded();
     let url = server.url("/plaintext");
-    let (result, _) =
-        Tare::new().json(&["load", "-q", "--json", "-t1", "-c8", "--pipeline", "16", "-d1s", &url]);
+    let (result, _) = load(&["-t1", "-c8", "--pipeline", "16", "-d1s"], &url);
     // wrk prints 0.00us from p75 on at this depth.
     for quantile in ["p50", "p75", "p90", "p99"] {
         assert!(number(&result, &format!("/latency_ns/{quantile}")) > 1000.0, "{result:#}");
@@ -189,8 +190,7 @@ fn what_is_in_flight_at_the_end_is_no_error() {
     let server = Server::embedded();
     // 0.2 s for each answer on one thread: most connections wait at any time, the end included.
     let url = server.url("/sleep?us=200000");
-    let (result, _) =
-        Tare::new().json(&["load", "-q", "--json", "-t1", "-c4", "--timeout", "10s", "-d1s", &url]);
+    let (result, _) = load(&["-t1", "-c4", "--timeout", "10s", "-d1s"], &url);
     let errors = result["requests"]["errors"].as_object().unwrap();
     assert!(errors.values().all(|count| count == 0), "{errors:?}");
     assert_eq!(number(&result, "/in_flight"), 4.0);
@@ -200,8 +200,7 @@ fn what_is_in_flight_at_the_end_is_no_error() {
 fn errors_make_the_result_invalid_and_have_a_kind() {
     let _alone = alone();
     let server = Server::nginx();
-    let (result, code) =
-        Tare::new().json(&["load", "-q", "--json", "-c2", "-t1", "-d1s", &server.url("/missing")]);
+    let (result, code) = load(&["-c2", "-t1", "-d1s"], &server.url("/missing"));
     assert_eq!(code, 4);
     assert!(number(&result, "/requests/errors/status") > 0.0 && number(&result, "/statuses/4xx") > 0.0);
     assert!(warnings(&result).contains(&"errors"));
@@ -246,11 +245,11 @@ fn an_open_loop_sees_a_stall_and_a_closed_one_says_that_it_cannot() {
     let _alone = alone();
     let (after, stall) = (Duration::from_millis(500), Duration::from_millis(600));
     let url = format!("http://127.0.0.1:{}/", stalling_server(after, stall));
-    let (closed, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c2", "-d2s", &url]);
+    let (closed, _) = load(&["-t1", "-c2", "-d2s"], &url);
     assert!(warnings(&closed).contains(&"coordinated-omission"), "{:#}", closed["warnings"]);
     assert!(number(&closed, "/latency_ns/p99") < 300e6, "{:#}", closed["latency_ns"]);
     let url = format!("http://127.0.0.1:{}/", stalling_server(after, stall));
-    let (open, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c2", "-d2s", "-R500", &url]);
+    let (open, _) = load(&["-t1", "-c2", "-d2s", "-R500"], &url);
     // 30 % of the run: a tenth of all requests waited 400 ms and more, of the 600.
     assert!(number(&open, "/latency_ns/p90") > 300e6, "{:#}", open["latency_ns"]);
     assert!(!warnings(&open).contains(&"coordinated-omission"));
@@ -260,42 +259,16 @@ fn an_open_loop_sees_a_stall_and_a_closed_one_says_that_it_cannot() {
 fn what_is_asked_and_what_must_be_answered() {
     let _alone = alone();
     let server = Server::embedded();
-    let tare = Tare::new();
     let url = server.url("/plaintext");
-    let (result, code) = tare.json(&[
-        "load",
-        "-q",
-        "--json",
-        "-n400",
-        "-t1",
-        "-c4",
-        "--mix",
-        "3:/plaintext",
-        "--mix",
-        "1:/status/404",
-        "--expect-status",
-        "200,404",
-        &url,
-    ]);
+    let mix = ["--mix", "3:/plaintext", "--mix", "1:/status/404", "--expect-status", "200,404"];
+    let (result, code) = load(&[&["-n400", "-t1", "-c4"], &mix[..]].concat(), &url);
     assert_eq!(code, 0, "{result:#}");
     let share = number(&result, "/statuses/4xx") / number(&result, "/requests/count");
     assert!((share - 0.25).abs() < 0.02, "{result:#}");
     let template = server.url("/bytes/{{random:5-5}}");
-    let (result, code) = tare.json(&[
-        "load",
-        "-q",
-        "--json",
-        "-n200",
-        "-t1",
-        "-c2",
-        "--template",
-        "--expect-length",
-        "5",
-        &template,
-    ]);
+    let (result, code) = load(&["-n200", "-t1", "-c2", "--template", "--expect-length", "5"], &template);
     assert_eq!((code, number(&result, "/requests/errors/unexpected")), (0, 0.0), "{result:#}");
-    let (result, code) =
-        tare.json(&["load", "-q", "--json", "-n200", "-t1", "-c2", "--expect-body", "Goodbye", &url]);
+    let (result, code) = load(&["-n200", "-t1", "-c2", "--expect-body", "Goodbye"], &url);
     assert_eq!((code, number(&result, "/requests/errors/unexpected")), (4, 200.0), "{result:#}");
 }
 
@@ -305,8 +278,7 @@ fn a_capacity_is_found_between_a_rate_that_held_and_one_that_did_not() {
     let server = Server::embedded();
     // One thread that sleeps 2 ms for each answer: never more than 500 a second.
     let url = server.url("/sleep?us=2000");
-    let (result, _) =
-        Tare::new().json(&["load", "-q", "--json", "-t1", "-c8", "-d8s", "--find", "p90<100ms", &url]);
+    let (result, _) = load(&["-t1", "-c8", "-d8s", "--find", "p90<100ms"], &url);
     let held = number(&result, "/capacity/held_hz");
     assert!(held > 50.0 && held < 520.0, "{:#}", result["capacity"]);
     assert_eq!(result["capacity"]["objective"], "p90<100ms");

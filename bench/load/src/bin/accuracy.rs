@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -84,12 +85,19 @@ fn load_all(tare: &Path, line: &str, url: &str) -> Result<(Value, Histogram<u64>
     let result = load(tare, &format!("{line} --hdr {}", path.display()), url)?;
     let log = std::fs::read(&path).map_err(said)?;
     std::fs::remove_file(&path).map_err(said)?;
-    let interval = IntervalLogIterator::new(&log).find_map(|entry| match entry {
-        Ok(LogEntry::Interval(interval)) => Some(interval.encoded_histogram().to_owned()),
-        _ => None,
-    });
-    let bytes = base64::prelude::BASE64_STANDARD.decode(interval.ok_or("an empty log")?).map_err(said)?;
-    let all = Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|why| format!("{why:?}"))?;
+    // A histogram for each second.
+    let mut all: Option<Histogram<u64>> = None;
+    for entry in IntervalLogIterator::new(&log) {
+        let LogEntry::Interval(interval) = entry.map_err(|why| format!("{why:?}"))? else { continue };
+        let bytes = base64::prelude::BASE64_STANDARD.decode(interval.encoded_histogram()).map_err(said)?;
+        let second =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|why| format!("{why:?}"))?;
+        match &mut all {
+            Some(all) => all.add(second).map_err(|why| format!("{why:?}"))?,
+            None => all = Some(second),
+        }
+    }
+    let all = all.ok_or("an empty log")?;
     Ok((result, all))
 }
 
@@ -109,12 +117,12 @@ struct Server {
 
 impl Server {
     fn start(tare: &Path, more: &[&str]) -> Result<Self> {
-        let mut command = Command::new("prlimit");
-        command
-            .arg("--nofile=70000:70000")
-            .arg(tare)
-            .args(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--cpus", "0"])
-            .args(more);
+        Server::with_threads(tare, "1", more)
+    }
+
+    fn with_threads(tare: &Path, threads: &str, more: &[&str]) -> Result<Self> {
+        let mut command = Command::new(tare);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--cpus", "0", "--threads", threads]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(said)?;
         let stdout = child.stdout.take().ok_or("no output")?;
         let line = BufReader::new(stdout).lines().next().ok_or("no line")?.map_err(said)?;
@@ -242,8 +250,9 @@ fn omission(tare: &Path) -> Result<Finding> {
     let server = Server::start(tare, &["--max-connections", "4000"])?;
     // Three whole periods of 10 s, each with a stop of 1 s in it.
     let stopper = stops(server.child.id(), &[5.0, 15.0, 25.0]);
-    // A connection for each request that falls due in a stop, so that all of them have been sent when it ends.
-    let (result, told) = load_all(tare, "-c 1200 -R 1000 -d 30s --timeout 10s", &server.url)?;
+    // Room for each request that falls due in a stop, so that all of them have been sent when it ends; on few connections, so
+    // that the server has caught up within a millisecond or two: what is beyond 0.1 (1 - x) is its time for that.
+    let (result, told) = load_all(tare, "-c 64 --pipeline 20 -R 1000 -d 30s --timeout 10s", &server.url)?;
     let lengths_s = stopper.join().map_err(|_| "the stopper panicked")?;
     let stopper = stops(server.child.id(), &[1.0]);
     let closed = load(tare, "-c 16 -d 4s --timeout 10s", &server.url)?;
@@ -283,31 +292,52 @@ fn open_poisson(tare: &Path) -> Result<Finding> {
     open(tare, "--poisson ", |rate_hz, count| (rate_hz / 20e3 - 1.0).abs() < 3.0 / count.sqrt())
 }
 
+/// Runs of an open loop: on a virtual machine, p99 of the lateness is as much the time that the host took as the generator's.
+const RUNS: usize = 5;
+
 fn open(tare: &Path, gaps: &str, holds_rate: fn(f64, f64) -> bool) -> Result<Finding> {
     let server = Server::start(tare, &[])?;
-    let one = load(tare, "-c 1 --busy-poll -d 3s", &server.url)?;
-    let many = load(tare, &format!("-c 64 -R 20000 {gaps}--busy-poll -d 5s"), &server.url)?;
-    let sleeping = load(tare, &format!("-c 64 -R 20000 {gaps}-d 5s"), &server.url)?;
-    let (rate_hz, count) = (number(&many, "/rate_hz")?, number(&many, "/requests/count")?);
-    let late_ns = number(&many, "/lateness_ns/p99")?;
+    let line = format!("-c 64 -R 20000 {gaps}--busy-poll -d 2s");
+    let (mut runs, mut late_ns, mut rates_hold) = (Vec::new(), Vec::new(), true);
+    for _ in 0..RUNS {
+        let before_s = stolen_s();
+        let run = load(tare, &line, &server.url)?;
+        let (rate_hz, count) = (number(&run, "/rate_hz")?, number(&run, "/requests/count")?);
+        rates_hold &= holds_rate(rate_hz, count);
+        late_ns.push(number(&run, "/lateness_ns/p99")?);
+        runs.push(json!({ "rate_hz": rate_hz, "lateness_ns": run["lateness_ns"], "stolen_s": stolen_s() - before_s }));
+    }
+    late_ns.sort_unstable_by(f64::total_cmp);
+    let sleeping = load(tare, &format!("-c 64 -R 20000 {gaps}-d 2s"), &server.url)?;
+    drop(server);
+    // How long a CPU takes to wake depends on how long it slept, and a closed loop lets it sleep less: so this server does not.
+    let server = Server::start(tare, &["--busy-poll", "5ms"])?;
+    let one = load(tare, "-c 1 --busy-poll -d 2s", &server.url)?;
+    let many = load(tare, &line, &server.url)?;
     let (p50, alone) = (number(&many, "/latency_ns/p50")?, number(&one, "/latency_ns/p50")?);
-    let holds = holds_rate(rate_hz, count) && late_ns < 50e3 && (p50 - alone).abs() < 10e3;
+    let holds = rates_hold && late_ns[RUNS / 2] < 50e3 && (p50 - alone).abs() < 10e3;
     let figures = json!({
-        "rate_hz": rate_hz, "lateness_p99_ns": late_ns, "p50_ns": p50, "p50_closed_c1_ns": alone,
+        "runs": runs, "lateness_p99_ns_median": late_ns[RUNS / 2], "p50_ns": p50, "p50_closed_c1_ns": alone,
         "p50_without_busy_poll_ns": sleeping["latency_ns"]["p50"], "warns_of_its_wake_up": warns(&sleeping, "wake-up"),
     });
     Ok(Finding { holds, figures })
 }
 
-const CONNECTIONS: u64 = 50_000;
+/// Seconds that the host has taken from the generator's CPU, in hundredths.
+fn stolen_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu1 "));
+    line.and_then(|line| line.split(' ').nth(7)?.parse::<f64>().ok()).unwrap_or(f64::NAN) / 100.0
+}
+
+const CONNECTIONS: usize = 50_000;
 
 fn connections(tare: &Path) -> Result<Finding> {
-    let server = Server::start(tare, &["--max-connections", "60000"])?;
-    // Root may raise its own limit, and tare keeps to the one that it is given.
-    let mut command = Command::new("prlimit");
-    command.arg("--nofile=70000:70000").arg(tare);
-    command.args("load --json -q -t 1 --load-cpus 1 -R 5000 -d 8s --timeout 10s -c 50000".split(' '));
-    command.args(["--local-addr", "127.0.0.2,127.0.0.3,127.0.0.4", &server.url]);
+    // Of each three threads, which have files of their own where a process may not have so many.
+    let server = Server::with_threads(tare, "3", &["--max-connections", "55000"])?;
+    let mut command = Command::new(tare);
+    command.args("load --json -q -t 3 --load-cpus 1 -R 5000 -d 8s --timeout 10s -c 50000".split(' '));
+    command.arg(&server.url);
     let child = command.stdout(Stdio::piped()).spawn().map_err(said)?;
     let (load_pid, server_pid) = (child.id(), server.child.id());
     let reader = std::thread::spawn(move || child.wait_with_output());
@@ -327,11 +357,13 @@ fn connections(tare: &Path) -> Result<Finding> {
     Ok(Finding { holds, figures })
 }
 
-/// Sockets among the files that a process has open.
-fn sockets_of(pid: u32) -> u64 {
-    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
-    let links = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
-    links.filter(|link| link.to_string_lossy().starts_with("socket:")).count() as u64
+/// Sockets among the files that a process's threads have open, in one table or in several.
+fn sockets_of(pid: u32) -> usize {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
+    let files = tasks.flatten().filter_map(|task| std::fs::read_dir(task.path().join("fd")).ok());
+    let links = files.flatten().flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    let sockets = links.filter(|link| link.to_string_lossy().starts_with("socket:"));
+    sockets.collect::<HashSet<_>>().len()
 }
 
 fn rss_bytes(pid: u32) -> u64 {

@@ -6,6 +6,7 @@
 //! after the receive call that brought the last byte, and includes the time that the answer waited in the
 //! socket while this thread served others.
 
+use super::Turns;
 use super::channel::Channel;
 use crate::session::{BUFFER_BYTES_MIN, Verdict};
 use crate::tls::Context;
@@ -62,22 +63,12 @@ impl EpollEngine {
                 } else {
                     self.serve(event.token as u32, event);
                     if self.worker.keeps_time() {
-                        self.send_due();
+                        self.send_due()?;
                     }
                 }
             }
-            if self.worker.keeps_time() {
-                self.send_due();
-            }
-            if self.worker.is_housekeeping_due() {
-                self.keep_house();
-            }
-            self.worker.end_turn();
-            if woken {
-                if self.worker.answer_the_door() {
-                    return Ok(());
-                }
-                self.send_due();
+            if self.end_turn(woken)? {
+                return Ok(());
             }
         }
     }
@@ -154,19 +145,6 @@ impl EpollEngine {
         }
     }
 
-    /// Hands requests that are due to free connections, each with a stamp of its own.
-    #[inline]
-    fn send_due(&mut self) {
-        self.worker.now_ns = monotonic_ns();
-        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
-            if self.worker.wake_idle(c) {
-                self.open_waiting();
-            }
-            self.flush(c);
-            self.worker.now_ns = monotonic_ns();
-        }
-    }
-
     /// Opens waiting connections, as many at once as the ramp allows.
     fn open_waiting(&mut self) {
         while let Some(c) = self.worker.next_to_open() {
@@ -212,6 +190,27 @@ impl EpollEngine {
         }
         self.worker.gave_up(c);
         self.open_waiting();
+    }
+}
+
+impl Turns for EpollEngine {
+    #[inline]
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    /// Hands requests that are due to free connections, each with a stamp of its own.
+    #[inline]
+    fn send_due(&mut self) -> io::Result<()> {
+        self.worker.now_ns = monotonic_ns();
+        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
+            if self.worker.wake_idle(c) {
+                self.open_waiting();
+            }
+            self.flush(c);
+            self.worker.now_ns = monotonic_ns();
+        }
+        Ok(())
     }
 
     #[cold]

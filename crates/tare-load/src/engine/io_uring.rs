@@ -9,6 +9,7 @@
 //! The kernel tells how a send went before it tells of what came afterwards, so an answer never overtakes its
 //! request. What one connection has to send goes in one send after the other.
 
+use super::Turns;
 use crate::session::{BUFFER_BYTES_MIN, Verdict};
 use crate::spec::CONNECTIONS_MAX;
 use crate::worker::{Stage, Worker};
@@ -95,18 +96,8 @@ impl IoUringEngine {
             self.worker.now_ns = monotonic_ns();
             let woken = self.take_in()?;
             self.send_out()?;
-            if self.worker.keeps_time() {
-                self.send_due()?;
-            }
-            if self.worker.is_housekeeping_due() {
-                self.keep_house();
-            }
-            self.worker.end_turn();
-            if woken {
-                if self.worker.answer_the_door() {
-                    return self.close_all();
-                }
-                self.send_due()?;
+            if self.end_turn(woken)? {
+                return self.close_all();
             }
             self.open_waiting()?;
         }
@@ -264,18 +255,6 @@ impl IoUringEngine {
         Ok(())
     }
 
-    /// Hands requests that are due to free connections, each with a stamp of its own.
-    #[inline]
-    fn send_due(&mut self) -> io::Result<()> {
-        self.worker.now_ns = monotonic_ns();
-        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
-            self.worker.wake_idle(c);
-            self.flush(c)?;
-            self.worker.now_ns = monotonic_ns();
-        }
-        Ok(())
-    }
-
     /// Opens waiting connections, as many at once as the ramp allows.
     fn open_waiting(&mut self) -> io::Result<()> {
         while let Some(c) = self.worker.next_to_open() {
@@ -326,6 +305,25 @@ impl IoUringEngine {
             }
             self.ring.wait_for(ends, CLOSING_MAX)?;
             while self.ring.next().is_some() {}
+        }
+        Ok(())
+    }
+}
+
+impl Turns for IoUringEngine {
+    #[inline]
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    /// Hands requests that are due to free connections, each with a stamp of its own.
+    #[inline]
+    fn send_due(&mut self) -> io::Result<()> {
+        self.worker.now_ns = monotonic_ns();
+        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
+            self.worker.wake_idle(c);
+            self.flush(c)?;
+            self.worker.now_ns = monotonic_ns();
         }
         Ok(())
     }

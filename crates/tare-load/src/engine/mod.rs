@@ -13,6 +13,36 @@ use crate::worker::Worker;
 use std::io;
 use tare_sys::uring::Ring;
 
+/// What every engine does when a turn's events have been dealt with.
+trait Turns {
+    fn worker(&mut self) -> &mut Worker;
+
+    /// Sends what fell due.
+    fn send_due(&mut self) -> io::Result<()>;
+
+    /// Looks after what no event tells of.
+    fn keep_house(&mut self);
+
+    /// Ends a turn in which somebody did or did not wake this thread; true: that was to stop it.
+    #[inline]
+    fn end_turn(&mut self, woken: bool) -> io::Result<bool> {
+        if self.worker().keeps_time() {
+            self.send_due()?;
+        }
+        if self.worker().is_housekeeping_due() {
+            self.keep_house();
+        }
+        self.worker().end_turn();
+        if woken {
+            if self.worker().answer_the_door() {
+                return Ok(true);
+            }
+            self.send_due()?;
+        }
+        Ok(false)
+    }
+}
+
 /// What drives a [`Worker`].
 pub(crate) enum Engine {
     Epoll(Box<epoll::EpollEngine>),
