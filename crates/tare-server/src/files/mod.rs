@@ -6,6 +6,7 @@ mod conditions;
 mod media;
 mod path;
 
+use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -56,13 +57,14 @@ impl Files {
                 return Ok(Found { file, metadata, coding: Some(coding) });
             }
         }
-        let (file, metadata) = self.open(path.bytes())?;
+        let text = path.text().ok_or(io::ErrorKind::InvalidFilename)?;
+        let (file, metadata) = self.open(text)?;
         Ok(Found { file, metadata, coding: None })
     }
 
     /// Pipes and devices are not even opened: that would wake a writer, or worse. What takes the place of a file
     /// meanwhile is opened without waiting, and is not sent.
-    fn open(&self, path: &[u8]) -> io::Result<(File, Metadata)> {
+    fn open(&self, path: &CStr) -> io::Result<(File, Metadata)> {
         match kind_at(&self.folder, path) {
             Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),

@@ -1,6 +1,8 @@
 //! From the path of a request to one below the folder.
 
-/// Longest decoded path, in bytes; there is room for an index and a suffix beyond it.
+use std::ffi::CStr;
+
+/// Longest decoded path, in bytes; there is room for an index, a suffix and a NUL beyond it.
 const PATH_BYTES_MAX: usize = 2048;
 const INDEX: &[u8] = b"index.html";
 const ROOM: usize = 16;
@@ -41,15 +43,21 @@ impl Decoded {
         is_folder
     }
 
+    /// As the kernel takes it.
+    pub(super) fn text(&mut self) -> Option<&CStr> {
+        self.with_suffix("")
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.len]
     }
 
     /// The path with a suffix; the path itself stays as it is.
-    pub(super) fn with_suffix(&mut self, suffix: &str) -> Option<&[u8]> {
+    pub(super) fn with_suffix(&mut self, suffix: &str) -> Option<&CStr> {
         let end = self.len + suffix.len();
         self.buffer.get_mut(self.len..end)?.copy_from_slice(suffix.as_bytes());
-        Some(&self.buffer[..end])
+        *self.buffer.get_mut(end)? = 0;
+        CStr::from_bytes_with_nul(&self.buffer[..=end]).ok()
     }
 }
 
@@ -77,5 +85,13 @@ mod tests {
         }
         let longest = format!("/{}/", "a".repeat(PATH_BYTES_MAX - 1));
         assert_eq!(decoded(&longest).map(|p| p.len()), Some(PATH_BYTES_MAX + INDEX.len()));
+    }
+
+    #[test]
+    fn a_suffix_is_gone_again_and_the_longest_has_room_for_one() {
+        let mut path = Decoded::new(&format!("/{}/", "a".repeat(PATH_BYTES_MAX - 1))).unwrap();
+        path.add_index();
+        assert!(path.with_suffix(".gz").unwrap().to_bytes().ends_with(b"/index.html.gz"));
+        assert!(path.text().unwrap().to_bytes().ends_with(b"/index.html"));
     }
 }
