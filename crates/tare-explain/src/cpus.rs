@@ -105,8 +105,7 @@ impl Cpu {
             0.0
         };
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
-        let own_cost = readings.level(&cpus::IDLE_EXIT_COST_NS, &Subject::Cpu(cpu));
-        let idle_exit_cost_ns = own_cost.or_else(|| idle_exit_cost_ns.get(&cpu).copied()).unwrap_or(0.0);
+        let idle_exit_cost_ns = idle_exit_cost_ns.get(&cpu).copied().unwrap_or(0.0);
         let mut books = Cpu {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),

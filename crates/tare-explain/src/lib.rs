@@ -15,6 +15,7 @@ mod command;
 mod cost;
 mod cpus;
 mod generator;
+mod idle_periods;
 mod iron;
 mod ledger;
 mod limit;

@@ -21,9 +21,9 @@ pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 pub(crate) const LOSS_SHARE_MIN: f64 = 0.12;
 /// Busier than this share of its allotment, a server may be the limit.
 const BUSY_MIN: f64 = 0.85;
-/// Of two that are both nearly full, the limit is the one that waits less for the other; closer than this they
-/// are equally full, and the server is what is weighed.
-const EQUALLY_FULL: f64 = 0.02;
+/// Of two that are both nearly full, the limit is the one that waits less for the other; closer than what the books
+/// themselves may be open they are equally full, and the server is what is weighed.
+const EQUALLY_FULL: f64 = crate::residual::OPEN;
 /// The share of its schedule that an open loop must reach.
 const SCHEDULE_SHARE_MIN: f64 = 0.99;
 /// More connections must bring this factor before they are said to bring more.

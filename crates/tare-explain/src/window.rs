@@ -3,6 +3,7 @@
 
 use crate::allotment::Allotment;
 use crate::cpus::{self, Cpu};
+use crate::idle_periods::IdlePeriods;
 use crate::readings::Readings;
 use crate::residual::{self, Balance};
 use crate::threads::Thread;
@@ -11,7 +12,7 @@ use crate::{taken, wait};
 use std::collections::BTreeMap;
 use tare_record::Record;
 use tare_record::metric::Subject;
-use tare_record::metrics::{clock, cpus as cpu_metrics, network, wakeups};
+use tare_record::metrics::{clock, network, wakeups};
 use tare_record::observation::{Observation, Role};
 use tare_record::trial::{ErrorKind, Measure, Trial};
 
@@ -50,24 +51,12 @@ pub(crate) struct Window {
 /// What the books of every trial of a record need from the whole of it.
 pub(crate) struct Context<'a> {
     pub record: &'a Record,
-    /// Interrupt and idle-loop time of one idle period, by CPU, for trials that have no figure of their own.
-    idle_exit_cost_ns: BTreeMap<u32, f64>,
+    idle_periods: IdlePeriods,
 }
 
 impl<'a> Context<'a> {
     pub fn new(record: &'a Record) -> Self {
-        let mut costs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for column in record.trials.iter().flat_map(|trial| &trial.observation.columns) {
-            if let (true, Subject::Cpu(cpu)) =
-                (column.metric == cpu_metrics::IDLE_EXIT_COST_NS.id, &column.subject)
-            {
-                let believable = column.samples.iter().map(|sample| sample.value);
-                costs.entry(*cpu).or_default().extend(believable.filter(|cost| (0.0..=1e9).contains(cost)));
-            }
-        }
-        let idle_exit_cost_ns =
-            costs.into_iter().filter_map(|(cpu, costs)| Some((cpu, tare_stats::median(&costs)?))).collect();
-        Context { record, idle_exit_cost_ns }
+        Context { record, idle_periods: IdlePeriods::new(record) }
     }
 
     /// Keeps the books of one trial.
@@ -77,7 +66,7 @@ impl<'a> Context<'a> {
         let wall_s = readings.wall_s();
         let mut threads = Thread::read_all(&readings);
         let regime = &self.record.machine.regime;
-        let mut cpus = Cpu::read_all(&readings, regime, &self.idle_exit_cost_ns);
+        let mut cpus = Cpu::read_all(&readings, regime, &self.idle_periods.costs_ns(trial));
         placement::reconcile(&mut threads, &cpus);
         cpus::fill_ran(&mut cpus, &threads, wall_s);
         let throttled_s = wait::throttled_s(&readings);

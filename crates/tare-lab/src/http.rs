@@ -21,10 +21,9 @@ use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 20.0;
-/// Finding what an idle period costs under the level's own load, before each of its trials: it
-/// changes with the weather of a virtual machine. Up to three times as long
-/// while time is being stolen.
-const CALIBRATION: Duration = Duration::from_millis(250);
+/// Finding what an idle period costs under the level's own load, before each of its trials and for half of the warm-up: it
+/// changes with the weather of a virtual machine, and only several seconds together tell it well enough.
+const CALIBRATION: Duration = Duration::from_millis(500);
 /// Before a course of rates: the observers start and idle periods are found out meanwhile.
 const LEAD_IN: Duration = Duration::from_secs(1);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.
@@ -194,8 +193,16 @@ fn threads(request: &HttpRequest, placement: &Placement) -> u32 {
 }
 
 fn level_s(level: &Level) -> f64 {
-    let trial_s = level.trial_ns as f64 / 1e9 + CALIBRATION.as_secs_f64();
+    let trial_s = level.trial_ns as f64 / 1e9 + calibration(level).as_secs_f64();
     level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s
+}
+
+/// A saturated CPU is hardly ever idle: less is enough.
+fn calibration(level: &Level) -> Duration {
+    match level.purpose {
+        Purpose::Asked => CALIBRATION,
+        Purpose::Saturating => CALIBRATION / 2,
+    }
 }
 
 /// One level and what it takes to drive it.
@@ -244,11 +251,11 @@ impl Drive<'_> {
         let mut generator = Generator::start(&self.spec(pacing, sut)).map_err(load_failed)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
-        running.wait(Duration::from_nanos(self.level.warmup_ns), "warm-up", |seconds| {
-            Some(live_rate(&generator, seconds, &mut answered))
-        })?;
+        let warmup = Duration::from_nanos(self.level.warmup_ns);
+        running.wait(warmup / 2, "warm-up", |seconds| Some(live_rate(&generator, seconds, &mut answered)))?;
+        observers.calibrate_idle(warmup / 2);
         for trial in 0..self.level.trials {
-            observers.calibrate_idle(CALIBRATION);
+            observers.calibrate_idle(calibration(self.level));
             self.trial(trial, &mut generator, &observers, sut, running)?;
         }
         observers.stop();

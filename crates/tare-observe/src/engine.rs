@@ -123,8 +123,8 @@ impl Observers {
     }
 
     /// Measures, under the load that runs now, what an idle period takes that is in no book: visits the SUT's
-    /// and the generator's CPUs at both ends of a stretch of `duration`, and again, up to three times, while
-    /// some of it was stolen. A second is enough. Not to be done in a window.
+    /// and the generator's CPUs every quarter of a second for `duration`. Each quarter is a reading of its own, kept
+    /// with the next window; those from which time was stolen are left out. Not to be done in a window.
     pub fn calibrate_idle(&self, duration: Duration) {
         let mut state = self.shared.lock();
         let State { scene, observers, .. } = &mut *state;

@@ -9,7 +9,7 @@ mod interval;
 mod jackknife;
 mod student;
 
-pub use describe::{mean, median, quantile, stdev};
+pub use describe::{mean, median, quantile, stdev, trimmed_mean};
 pub use divisia::log_mean;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};

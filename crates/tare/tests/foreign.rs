@@ -5,7 +5,7 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use support::{Server, Tare, alone, descendants, eventually, in_good_weather, number};
+use support::{Server, Tare, alone, descendants, eventually, number};
 use tare_record::metric::Subject;
 use tare_record::metrics::tasks;
 use tare_record::observation::{Observation, Role, Sample};
@@ -15,7 +15,7 @@ use tare_sys::time::monotonic_ns;
 fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     let _alone = alone();
     let server = Server::nginx();
-    in_good_weather(|| weigh_wrk(&server));
+    weigh_wrk(&server);
 }
 
 fn weigh_wrk(server: &Server) {

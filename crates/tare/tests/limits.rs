@@ -10,19 +10,7 @@ use support::{Busy, Quota, Server, Tare, alone, number};
 /// How much may be missing in the books before a figure is printed with a warning.
 const RESIDUAL_MAX: f64 = 0.01;
 
-/// Books that are open are measured again, twice at most: what a wake-up costs moves with a shared host between the
-/// look at it and the trial. Each is printed; what is found then is held to all that follows, with no second try.
 fn weigh(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
-    for _ in 0..2 {
-        let (result, code) = weigh_once(server, path, options);
-        if number(&result, "/ledger/residual_ratio") < RESIDUAL_MAX {
-            return (result, code);
-        }
-    }
-    weigh_once(server, path, options)
-}
-
-fn weigh_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     let url = server.url(path);
     let mut arguments = vec!["run", "--json", "-q"];
     arguments.extend(options);

@@ -21,8 +21,8 @@ use tare_sys::affinity;
 use tare_sys::process::thread_cpu_ns;
 use tare_sys::time::monotonic_ns;
 
-/// Stretches that are tried until one had nothing stolen from it.
-const STRETCHES_MAX: u32 = 3;
+/// One stretch: long beside the visits, short beside what disturbs some of them.
+const STRETCH: Duration = Duration::from_millis(250);
 /// What may have been stolen where none of them is free of it: one step that it is told in.
 const STEAL_NS_MAX: u64 = USER_TICK_NS;
 /// Idle periods below which a CPU's own figure would be noise (the edges are good to a millisecond or two):
@@ -49,18 +49,21 @@ struct Found {
     idle_exits: u64,
 }
 
-/// Visits each CPU at both ends of a stretch of `duration`; nanoseconds beside the books per idle period, of
-/// those that had enough of them. Shorter stretches would measure the visits.
+/// What the idle periods of each CPU cost, at an instant of CLOCK_MONOTONIC.
+pub(super) type Cost = (u64, BTreeMap<u32, f64>);
+
+/// Visits each CPU at both ends of every stretch that `duration` holds, at least one; nanoseconds beside the books per
+/// idle period in each, of those CPUs that had enough of them. The stretches differ by a quarter, and some by
+/// far more, so that one says little and many of them together are needed.
 pub(super) fn idle_exit_costs(
     sources: &mut Sources,
     cpus: &[u32],
     duration: Duration,
-) -> Result<BTreeMap<u32, f64>, Missing> {
+) -> Result<Vec<Cost>, Missing> {
     let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
     let outcome = visit_for(sources, cpus, duration);
     affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
-    let found = outcome?;
-    Ok(costs(&found))
+    Ok(outcome?.into_iter().map(|(at_ns, found)| (at_ns, costs(&found))).collect())
 }
 
 fn costs(found: &BTreeMap<u32, Found>) -> BTreeMap<u32, f64> {
@@ -83,26 +86,29 @@ fn visit_for(
     sources: &mut Sources,
     cpus: &[u32],
     duration: Duration,
-) -> Result<BTreeMap<u32, Found>, Missing> {
-    let (mut found, mut second_best) = (BTreeMap::new(), BTreeMap::new());
+) -> Result<Vec<(u64, BTreeMap<u32, Found>)>, Missing> {
+    let stretches = (duration.as_nanos() / STRETCH.as_nanos()).max(1);
+    let (mut all, mut second_best) = (Vec::new(), BTreeMap::new());
     let mut before = visit_all(sources, cpus)?;
-    for _ in 0..STRETCHES_MAX {
-        std::thread::sleep(duration);
+    for _ in 0..stretches {
+        std::thread::sleep(STRETCH);
         let after = visit_all(sources, cpus)?;
+        let mut found = BTreeMap::new();
         for (&cpu, end) in &after {
             let Some(begin) = before.get(&cpu) else { continue };
             found.extend(compare(begin, end, 0).map(|stretch| (cpu, stretch)));
             second_best.extend(compare(begin, end, STEAL_NS_MAX).map(|stretch| (cpu, stretch)));
         }
-        if found.len() == cpus.len() {
-            break;
-        }
+        all.push((monotonic_ns(), found));
         before = after;
     }
     for (cpu, stretch) in second_best {
-        found.entry(cpu).or_insert(stretch);
+        let seen = all.iter().any(|(_, found)| found.contains_key(&cpu));
+        if let (false, Some((_, last))) = (seen, all.last_mut()) {
+            last.insert(cpu, stretch);
+        }
     }
-    Ok(found)
+    Ok(all)
 }
 
 fn visit_all(sources: &mut Sources, cpus: &[u32]) -> Result<BTreeMap<u32, Visit>, Missing> {

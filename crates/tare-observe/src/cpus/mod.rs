@@ -29,6 +29,8 @@ const EDGE_NS_ENOUGH: u64 = 200_000;
 const EDGE_ATTEMPTS: u32 = 4;
 /// CPUs whose switches are counted, at most.
 const COUNTED_CPUS_MAX: usize = 64;
+/// Costs of idle periods that are kept for the next window: the latest.
+const COSTS_MAX: usize = 64;
 
 const RUN: u32 = 0;
 const STAT: u32 = 1;
@@ -38,8 +40,8 @@ const COUNTERS: u32 = 16;
 
 struct Cpus {
     sources: Sources,
-    /// Nanoseconds beside idle time per idle period, by CPU; or why they are not known.
-    costs: Result<BTreeMap<u32, f64>, Missing>,
+    /// What an idle period was found to cost since the last window; or why that is not known.
+    costs: Result<Vec<calibrate::Cost>, Missing>,
     tape: Tape,
 }
 
@@ -161,15 +163,15 @@ impl Observer for Cpus {
 
     fn calibrate(&mut self, scene: &Scene, duration: Duration) {
         let outcome = calibrate::idle_exit_costs(&mut self.sources, &scene.busy_cpus(), duration);
-        self.costs = match (outcome, std::mem::replace(&mut self.costs, Ok(BTreeMap::new()))) {
-            (Ok(new), Ok(mut costs)) => {
+        match (outcome, &mut self.costs) {
+            (Ok(new), Ok(costs)) => {
                 costs.extend(new);
-                Ok(costs)
+                costs.drain(..costs.len().saturating_sub(COSTS_MAX));
             }
-            (Ok(new), Err(_)) => Ok(new),
-            (Err(_), Ok(costs)) if !costs.is_empty() => Ok(costs),
-            (Err(reason), _) => Err(reason),
-        };
+            (Ok(new), costs) => *costs = Ok(new),
+            (Err(_), Ok(costs)) if !costs.is_empty() => {}
+            (Err(reason), costs) => *costs = Err(reason),
+        }
     }
 }
 
@@ -240,23 +242,22 @@ impl Cpus {
         }
     }
 
-    fn report_idle_exit_cost(&self, busy: &[u32], book: &mut Book) {
-        let costs = match &self.costs {
-            Ok(costs) => costs,
+    fn report_idle_exit_cost(&mut self, busy: &[u32], book: &mut Book) {
+        let costs = match &mut self.costs {
+            Ok(costs) => std::mem::take(costs),
             Err(reason) => return book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone()),
         };
         for &cpu in busy {
-            match costs.get(&cpu) {
-                Some(&value) => {
-                    let sample = Sample { at_ns: book.begin_ns(), value };
-                    book.column(&cpus::IDLE_EXIT_COST_NS, Subject::Cpu(cpu), vec![sample]);
-                }
-                None => {
-                    let reason =
-                        "it was hardly ever idle while that was calibrated: there is nothing to cost";
-                    book.absent(&cpus::IDLE_EXIT_COST_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
-                }
+            let sample = |(at_ns, costs): &calibrate::Cost| {
+                costs.get(&cpu).map(|&value| Sample { at_ns: *at_ns, value })
+            };
+            let samples: Vec<Sample> = costs.iter().filter_map(sample).collect();
+            if samples.is_empty() {
+                let reason =
+                    "it was hardly ever idle while that was calibrated, or that was not done for this window";
+                book.absent(&cpus::IDLE_EXIT_COST_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
             }
+            book.column(&cpus::IDLE_EXIT_COST_NS, Subject::Cpu(cpu), samples);
         }
     }
 }

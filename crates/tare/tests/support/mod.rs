@@ -183,32 +183,6 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     direct.into_iter().chain(deeper).collect()
 }
 
-/// Runs a case, and again, twice at most, where it fails: a shared machine has bad half-minutes. Stolen time is told in
-/// steps of 10 ms, so that what it took from whom is in no book, and what a wake-up costs moves with the host between
-/// the look at it and the trial. Each failure is printed with the share of the machine that was stolen meanwhile;
-/// what must not be is that a case never comes out right.
-pub fn in_good_weather<T>(case: impl Fn() -> T) -> T {
-    for _ in 0..2 {
-        let before = cpu_times();
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&case));
-        let after = cpu_times();
-        if let Ok(value) = outcome {
-            return value;
-        }
-        let stolen = (after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64;
-        println!("failed while {:.1} % of the machine was stolen: once more", 100.0 * stolen);
-    }
-    case()
-}
-
-/// All CPU time so far and what of it was stolen, in ticks.
-fn cpu_times() -> (u64, u64) {
-    let text = std::fs::read_to_string("/proc/stat").unwrap();
-    let ticks: Vec<u64> =
-        text.lines().next().unwrap().split_whitespace().skip(1).take(8).map(|n| n.parse().unwrap()).collect();
-    (ticks.iter().sum(), ticks[7])
-}
-
 /// `yes`, held on a CPU: somebody else who is never done.
 pub struct Busy(Child);
 
