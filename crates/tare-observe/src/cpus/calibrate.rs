@@ -52,6 +52,9 @@ struct Found {
 /// What the idle periods of each CPU cost, at an instant of CLOCK_MONOTONIC.
 pub(super) type Cost = (u64, BTreeMap<u32, f64>);
 
+/// What a stretch showed of each CPU, at the instant of its end.
+type Stretch = (u64, BTreeMap<u32, Found>);
+
 /// Visits each CPU at both ends of every stretch that `duration` holds, at least one; nanoseconds beside the books per
 /// idle period in each, of those CPUs that had enough of them. The stretches differ by a quarter, and some by
 /// far more, so that one says little and many of them together are needed.
@@ -82,11 +85,7 @@ fn costs(found: &BTreeMap<u32, Found>) -> BTreeMap<u32, f64> {
     found.iter().filter_map(of_cpu).collect()
 }
 
-fn visit_for(
-    sources: &mut Sources,
-    cpus: &[u32],
-    duration: Duration,
-) -> Result<Vec<(u64, BTreeMap<u32, Found>)>, Missing> {
+fn visit_for(sources: &mut Sources, cpus: &[u32], duration: Duration) -> Result<Vec<Stretch>, Missing> {
     let stretches = (duration.as_nanos() / STRETCH.as_nanos()).max(1);
     let (mut all, mut second_best) = (Vec::new(), BTreeMap::new());
     let mut before = visit_all(sources, cpus)?;

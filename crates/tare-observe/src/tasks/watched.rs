@@ -47,7 +47,7 @@ pub(super) struct Watched {
     /// It ended while it was watched.
     pub(super) gone: bool,
     name: String,
-    /// `/proc/PID/fd`, for what it reads and writes.
+    /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
     files: [Option<File>; Source::COUNT as usize],
 }
@@ -79,7 +79,7 @@ impl Watched {
             start_ticks: stat.start_ticks,
             gone: false,
             name: stat.name,
-            files_dir: scene.root.path(format!("/proc/{pid}/fd")),
+            files_dir: dir.join("fd"),
             files,
         })
     }
