@@ -125,14 +125,14 @@ fn waits_are_not_rounded_to_milliseconds() {
     let _alone = alone();
     let server = Server::embedded();
     let url = server.url("/plaintext");
-    // wrk2 rounds its waits up to whole milliseconds, and prints a median of 1.02 ms at this rate.
-    let p50_ns = support::in_good_weather(|| {
+    // wrk2 rounds its waits up to whole milliseconds, in every run, and prints a median of 1.02 ms at this rate. A stall of
+    // the host is in some runs, so the quickest of three tells which of both it was.
+    let median_ns = |_| {
         let (result, _) = Tare::new().json(&["load", "-q", "--json", "-t1", "-c16", "-R20k", "-d1s", &url]);
-        let p50_ns = number(&result, "/latency_ns/p50");
-        assert!(p50_ns < 700e3 && number(&result, "/lateness_ns/p50") < 400e3, "{result:#}");
-        p50_ns
-    });
-    assert!(p50_ns > 0.0);
+        (number(&result, "/latency_ns/p50"), number(&result, "/lateness_ns/p50"))
+    };
+    let runs: Vec<(f64, f64)> = (0..3).map(median_ns).collect();
+    assert!(runs.iter().any(|run| run.0 < 700e3 && run.1 < 400e3), "{runs:?}");
 }
 
 #[test]
