@@ -7,14 +7,13 @@ mod media;
 mod path;
 
 use std::ffi::CStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tare_http::date::write_date;
 use tare_http::status::Status;
-use tare_sys::file::{Kind, kind_at, open_beneath};
+use tare_sys::file::{Facts, Kind, facts, kind_at, open_beneath};
 
 use crate::handler::{Answer, Handler, Request, Responder};
 use conditions::{Selected, Validators, select};
@@ -32,7 +31,7 @@ const CODINGS: [(&str, &str); 2] = [(".br", "br"), (".gz", "gzip")];
 /// A file that was found, and in which coding.
 struct Found {
     file: File,
-    metadata: Metadata,
+    facts: Facts,
     coding: Option<&'static str>,
 }
 
@@ -51,20 +50,20 @@ impl Files {
         for (suffix, coding) in CODINGS {
             if accepts(request, coding)
                 && let Some(path) = path.with_suffix(suffix)
-                && let Ok((file, metadata)) = self.open(path)
-                && metadata.is_file()
+                && let Ok((file, facts)) = self.open(path)
+                && facts.kind == Kind::File
             {
-                return Ok(Found { file, metadata, coding: Some(coding) });
+                return Ok(Found { file, facts, coding: Some(coding) });
             }
         }
         let text = path.text().ok_or(io::ErrorKind::InvalidFilename)?;
-        let (file, metadata) = self.open(text)?;
-        Ok(Found { file, metadata, coding: None })
+        let (file, facts) = self.open(text)?;
+        Ok(Found { file, facts, coding: None })
     }
 
     /// Pipes and devices are not even opened: that would wake a writer, or worse. What takes the place of a file
     /// meanwhile is opened without waiting, and is not sent.
-    fn open(&self, path: &CStr) -> io::Result<(File, Metadata)> {
+    fn open(&self, path: &CStr) -> io::Result<(File, Facts)> {
         match kind_at(&self.folder, path) {
             Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
@@ -72,8 +71,8 @@ impl Files {
             Ok(Kind::File | Kind::Folder) | Err(_) => {}
         }
         let file = open_beneath(&self.folder, path)?;
-        let metadata = file.metadata()?;
-        Ok((file, metadata))
+        let facts = facts(&file)?;
+        Ok((file, facts))
     }
 }
 
@@ -84,8 +83,8 @@ impl Handler for Files {
         };
         let asked_folder = path.add_index();
         match self.find(&mut path, request) {
-            Ok(found) if found.metadata.is_file() => send(request, responder, found, path.bytes()),
-            Ok(found) if found.metadata.is_dir() && !asked_folder => to_folder(request, responder),
+            Ok(found) if found.facts.kind == Kind::File => send(request, responder, found, path.bytes()),
+            Ok(found) if found.facts.kind == Kind::Folder && !asked_folder => to_folder(request, responder),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
             // Not there, not a file, or a way out of the folder: nobody learns which.
             Ok(_) | Err(_) => responder.plain(Status::NOT_FOUND),
@@ -105,8 +104,8 @@ fn to_folder(request: &Request<'_>, responder: Responder<'_>) -> Answer {
 }
 
 fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u8]) -> Answer {
-    let bytes = found.metadata.len();
-    let validators = Validators::new(found.metadata.mtime(), bytes, responder.unix_s());
+    let bytes = found.facts.bytes;
+    let validators = Validators::new(found.facts.modified_unix_s, bytes, responder.unix_s());
     let last_modified = write_date(validators.modified_unix_s);
     let (status, mut ranges) = match select(request, &validators, responder.unix_s()) {
         Selected::Whole => (Status::OK, Vec::new()),
