@@ -11,7 +11,8 @@ use tare_record::metrics::cpus;
 use tare_record::observation::Sample;
 use tare_record::trial::Trial;
 
-/// How many stretches speak for a trial: four seconds, within which a host's weather holds.
+/// How many stretches speak for a trial: four seconds of looks, of a sitting with trials of two seconds all. Fewer follow
+/// a host's weather more closely, and are moved more by single events.
 const NEAREST: usize = 16;
 /// The share of them that is left out at either end.
 const WILD: f64 = 0.2;

@@ -21,7 +21,7 @@ use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 20.0;
-/// Finding what an idle period costs under the level's own load, before each of its trials and for half of the warm-up: it
+/// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
 /// changes with the weather of a virtual machine, and only several seconds together tell it well enough.
 const CALIBRATION: Duration = Duration::from_millis(500);
 /// Before a course of rates: the observers start and idle periods are found out meanwhile.
@@ -252,8 +252,10 @@ impl Drive<'_> {
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         let warmup = Duration::from_nanos(self.level.warmup_ns);
-        running.wait(warmup / 2, "warm-up", |seconds| Some(live_rate(&generator, seconds, &mut answered)))?;
-        observers.calibrate_idle(warmup / 2);
+        let looked_at = (warmup / 2).min(CALIBRATION);
+        let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
+        running.wait(warmup - looked_at, "warm-up", rate)?;
+        observers.calibrate_idle(looked_at);
         for trial in 0..self.level.trials {
             observers.calibrate_idle(calibration(self.level));
             self.trial(trial, &mut generator, &observers, sut, running)?;

@@ -1,8 +1,9 @@
 //! Open files: the limit is one for each table of descriptors ([`tare_sys::descriptors`]), so where one table has no room
 //! for all connections, each thread takes a table of its own.
 
+use crate::engine::{self, Choice};
 use crate::error::LoadError;
-use crate::spec::{EngineChoice, LoadSpec, THREADS_MAX};
+use crate::spec::{LoadSpec, THREADS_MAX};
 use crate::worker::connections_of;
 use std::io;
 use std::os::fd::AsFd;
@@ -31,7 +32,8 @@ impl Table {
     /// # Errors
     /// [`LoadError::OpenFiles`] when tables of their own have no room either.
     pub(crate) fn of(spec: &LoadSpec, limit: u64) -> Result<Table, LoadError> {
-        let closing = if spec.engine == EngineChoice::Epoll { 0 } else { CLOSING };
+        let may_ring = matches!(engine::choose(spec), Choice::IoUring | Choice::Either);
+        let closing = if may_ring { CLOSING } else { 0 };
         let per_thread = PER_THREAD + closing;
         let needed = u64::from(spec.connections) + per_thread * u64::from(spec.threads) + BESIDES;
         if needed <= limit {
@@ -58,6 +60,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::EngineChoice;
     use crate::target::Target;
 
     #[test]

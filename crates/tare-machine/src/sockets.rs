@@ -79,7 +79,8 @@ pub fn find_server(
     };
     let (mut holders, mut hidden) = look(of_process)?;
     if holders.is_empty() {
-        (holders, hidden) = look(of_threads)?;
+        let (of_any_thread, more_hidden) = look(of_threads)?;
+        (holders, hidden) = (of_any_thread, hidden.max(more_hidden));
     }
     match (holders.is_empty(), hidden) {
         (true, 0) => return Err(NotFound::Nobody),

@@ -4,7 +4,7 @@
 //! takes those events where waker and woken are both threads of the SUT. A packet or a timer wakes a thread too,
 //! on top of whoever happens to run: while an interrupt is served nothing is counted, so that work handed over
 //! through a TCP connection of the SUT's own is the network's, not a peer's. Nothing is sampled: the kernel
-//! counts, at some 20 ns for each wake-up on those CPUs.
+//! counts each wake-up on those CPUs; the README says what that costs.
 
 use crate::book::{Book, refused};
 use crate::tape::Tape;

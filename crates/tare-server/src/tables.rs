@@ -63,7 +63,9 @@ pub(crate) struct Moving {
 
 impl Moving {
     fn take(self) -> io::Result<OwnedFd> {
-        let Moving { index, listeners, taken, closed } = self;
+        // Dropped from the last to the first where a step fails: `taken` ends after the listeners, so that `Left` is the
+        // last to let go of them, in the table that they are open in.
+        let Moving { index, taken, closed, listeners } = self;
         let table = OwnTable::take()?;
         let own = listeners[index].try_clone()?;
         let copies: Vec<BorrowedFd<'_>> = listeners.iter().map(OwnedFd::as_fd).collect();

@@ -12,6 +12,7 @@ use crate::session::{BUFFER_BYTES_MIN, Verdict};
 use crate::tls::Context;
 use crate::worker::{Stage, Worker};
 use std::io;
+use std::time::Duration;
 use tare_record::trial::ErrorKind;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::time::monotonic_ns;
@@ -25,6 +26,10 @@ const _: () = assert!(BUFFER_BYTES >= BUFFER_BYTES_MIN);
 /// Events taken at once.
 const EVENTS: usize = 256;
 
+/// Full buffers that are read from one socket before the others, the timeouts and the caller have their turn: an answer
+/// without end may come as fast as it is read.
+const READS_MAX: usize = 16;
+
 /// A worker's sockets and the loop around them.
 pub(crate) struct EpollEngine {
     worker: Worker,
@@ -33,6 +38,8 @@ pub(crate) struct EpollEngine {
     channels: Vec<Option<Channel>>,
     tls: Option<Context>,
     buffer: Vec<u8>,
+    /// Connections whose sockets are not empty yet, and whether the end of their stream follows: nothing tells of them again.
+    unfinished: Vec<(u32, bool)>,
 }
 
 impl EpollEngine {
@@ -42,7 +49,8 @@ impl EpollEngine {
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
         let channels = (0..worker.connections()).map(|_| None).collect();
         let tls = worker.tls()?;
-        Ok(EpollEngine { worker, epoll, channels, tls, buffer: vec![0; BUFFER_BYTES] })
+        let buffer = vec![0; BUFFER_BYTES];
+        Ok(EpollEngine { worker, epoll, channels, tls, buffer, unfinished: Vec::new() })
     }
 
     pub(crate) fn run(&mut self) -> io::Result<()> {
@@ -52,7 +60,9 @@ impl EpollEngine {
         let mut events = Events::with_capacity(EVENTS);
         self.open_waiting();
         loop {
-            self.epoll.wait(&mut events, Some(self.worker.patience()))?;
+            let is_done = self.unfinished.is_empty();
+            self.epoll
+                .wait(&mut events, Some(if is_done { self.worker.patience() } else { Duration::ZERO }))?;
             if events.is_empty() {
                 self.worker.now_ns = monotonic_ns();
             }
@@ -67,8 +77,20 @@ impl EpollEngine {
                     }
                 }
             }
+            self.read_on();
             if self.end_turn(woken)? {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Goes on with those that had more to read than one turn takes.
+    #[inline]
+    fn read_on(&mut self) {
+        for (c, end_follows) in std::mem::take(&mut self.unfinished) {
+            if self.worker.stage(c) == Stage::Open {
+                self.read(c, end_follows);
+                self.flush(c);
             }
         }
     }
@@ -97,10 +119,12 @@ impl EpollEngine {
         self.flush(c);
     }
 
-    /// Reads until the socket is empty. A short read means that it is, unless the end of the stream follows.
+    /// Reads until the socket is empty, or enough for one turn. A short read means that it is, unless the end of the stream
+    /// follows.
     #[inline]
     fn read(&mut self, c: u32, end_follows: bool) {
-        while let Some(channel) = &mut self.channels[c as usize] {
+        for _ in 0..READS_MAX {
+            let Some(channel) = &mut self.channels[c as usize] else { return };
             let session = &mut self.worker.session;
             let restored = session.restore(c, &mut self.buffer);
             let got = channel.recv(&mut self.buffer[restored..], end_follows);
@@ -123,6 +147,9 @@ impl EpollEngine {
             if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows && channel.is_plain() {
                 return;
             }
+        }
+        if !self.unfinished.iter().any(|(known, _)| *known == c) {
+            self.unfinished.push((c, end_follows));
         }
     }
 

@@ -10,6 +10,7 @@ use crate::tls::Context as TlsContext;
 use crate::worker::{Stage, Worker};
 use std::io;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tare_http::response::Answer;
 use tare_record::trial::ErrorKind;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
@@ -101,7 +102,8 @@ impl Http2Engine {
         let mut events = Events::with_capacity(EVENTS);
         self.open_waiting();
         loop {
-            self.epoll.wait(&mut events, Some(self.worker.patience()))?;
+            let patience = if self.woken.len() > 0 { Duration::ZERO } else { self.worker.patience() };
+            self.epoll.wait(&mut events, Some(patience))?;
             self.worker.now_ns = monotonic_ns();
             let mut called = false;
             for event in events.iter() {
@@ -145,9 +147,11 @@ impl Http2Engine {
         }
     }
 
-    /// Polls what was woken, until nothing is; what falls due meanwhile is sent.
+    /// Polls what is woken now; what falls due meanwhile is sent. What this wakes is for the next turn: on a fast connection
+    /// there is always more, and the other connections, timeouts and the caller want their turn too.
     fn go_on(&mut self) {
-        while let Some(number) = self.woken.next() {
+        for _ in 0..self.woken.len() {
+            let Some(number) = self.woken.next() else { return };
             match number.checked_sub(self.worker.connections()) {
                 None => match self.worker.stage(number) {
                     Stage::Open => self.turn(number),
@@ -237,7 +241,12 @@ impl Http2Engine {
         let waker = self.woken.waker(c);
         let sent = match self.asks.of(session.unsent(place)) {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),
-            None => return session.lost(place, ErrorKind::Malformed),
+            None => {
+                session.lost(place, ErrorKind::Malformed);
+                session.opened(place, self.worker.now_ns);
+                self.hold_back(c, place);
+                return self.woken.wake(c);
+            }
         };
         match sent {
             Sent::Under(exchange) => {
@@ -246,8 +255,16 @@ impl Http2Engine {
                 self.woken.wake(self.worker.connections() + place);
                 self.woken.wake(c);
             }
-            Sent::NotYet => self.held_back[c as usize].push(place),
+            Sent::NotYet => self.hold_back(c, place),
             Sent::Never => session.interrupted(place),
+        }
+    }
+
+    /// `place` is tried again in the next turn of its connection; one that timed out meanwhile may be there already.
+    fn hold_back(&mut self, c: u32, place: u32) {
+        let held_back = &mut self.held_back[c as usize];
+        if !held_back.contains(&place) {
+            held_back.push(place);
         }
     }
 

@@ -48,6 +48,11 @@ impl Woken {
         Woken { bells: (0..count).map(|number| Arc::new(bell(number))).collect(), queue }
     }
 
+    /// How many are woken now.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.lock().len()
+    }
+
     /// What wakes `number`.
     pub(crate) fn waker(&self, number: u32) -> Waker {
         Waker::from(Arc::clone(&self.bells[number as usize]))

@@ -14,7 +14,7 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    /// Decodes; `None` for what is no path: a bad escape, a NUL, or longer than any file's.
+    /// Decodes; `None` for what is no path below the folder: a bad escape, a NUL, longer than any file's, absolute, or with `..` in it.
     pub(super) fn new(path: &str) -> Option<Decoded> {
         let mut decoded = Decoded { buffer: [0; PATH_BYTES_MAX + ROOM], len: 0 };
         let mut bytes = path.trim_start_matches('/').bytes();
@@ -29,8 +29,11 @@ impl Decoded {
             decoded.buffer[decoded.len] = byte;
             decoded.len += 1;
         }
-        // An escaped slash at the start makes the path absolute, which the kernel refuses.
-        Some(decoded)
+        // Refused here and not only by the kernel when it is opened: it is looked at before, and that may take long
+        // on what is mounted elsewhere. A link that leads there was made by the folder's owner.
+        let mut segments = decoded.bytes().split(|byte| *byte == b'/');
+        let leads_out = decoded.bytes().starts_with(b"/") || segments.any(|segment| segment == b"..");
+        (!leads_out).then_some(decoded)
     }
 
     /// Names the index where a folder is asked for; whether that was so.
@@ -80,8 +83,10 @@ mod tests {
         assert_eq!(decoded("/"), Some("index.html".into()));
         assert_eq!(decoded("//a/"), Some("a/index.html".into()));
         assert_eq!(decoded("/a%20b%2e"), Some("a b.".into()));
-        for bad in ["/%", "/%2", "/%zz", "/a%00", &format!("/{}", "a".repeat(3000))] {
-            assert_eq!(decoded(bad), None);
+        assert_eq!(decoded("/a../..b"), Some("a../..b".into()));
+        let out = ["/..", "/a/../b", "/%2e%2e/b", "/%2Fetc/passwd"];
+        for bad in out.into_iter().chain(["/%", "/%2", "/%zz", "/a%00", &format!("/{}", "a".repeat(3000))]) {
+            assert_eq!(decoded(bad), None, "{bad}");
         }
         let longest = format!("/{}/", "a".repeat(PATH_BYTES_MAX - 1));
         assert_eq!(decoded(&longest).map(|p| p.len()), Some(PATH_BYTES_MAX + INDEX.len()));
