@@ -7,22 +7,9 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::{HELLO, Reply, Server, hello, run_until, wait_until};
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, preflight};
+use support::{HELLO, Reply, Server, hello, requests, run_until, sample, wait_until};
+use tare_load::{Gaps, Generator, LoadError, Pacing, preflight};
 use tare_record::trial::{ErrorKind, HttpSample};
-
-/// Runs until there were this many answers and errors, then cuts.
-fn sample(spec: &LoadSpec, answers: u64, errors: u64) -> HttpSample {
-    let mut generator = Generator::start(spec).unwrap();
-    run_until(&generator, |live| live.answers >= answers && live.errors >= errors);
-    let sample = generator.cut();
-    generator.stop().unwrap();
-    sample
-}
-
-fn requests(sample: &HttpSample) -> u64 {
-    *sample.requests.value().unwrap()
-}
 
 fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [kind], "{:?}", sample.errors);

@@ -6,22 +6,9 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use support::{Reply, Server, hello, wait_until};
+use support::{Reply, Server, hello, requests, whole};
 use tare_load::{CaptureFrom, Generator, LoadError, LoadSpec, Target, preflight};
-use tare_record::trial::{ErrorKind, HttpSample};
-
-/// Runs until as many requests as the spec has are answered.
-fn run(spec: &LoadSpec) -> HttpSample {
-    let mut generator = Generator::start(spec).unwrap();
-    wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
-    let sample = generator.cut();
-    generator.stop().unwrap();
-    sample
-}
-
-fn requests(sample: &HttpSample) -> u64 {
-    *sample.requests.value().unwrap()
-}
+use tare_record::trial::ErrorKind;
 
 fn page(body: &str) -> Reply {
     Reply::Keep(
@@ -48,7 +35,7 @@ fn answers_are_compared_with_what_is_expected() {
         let mut spec = server.spec();
         (spec.connections, spec.pipeline, spec.requests_max) = (2, 2, Some(40));
         change(&mut spec);
-        let sample = run(&spec);
+        let sample = whole(&spec);
         let unexpected = sample.errors.get(&ErrorKind::Unexpected).copied().unwrap_or(0);
         assert_eq!((requests(&sample), unexpected), (40, if fits { 0 } else { 40 }), "case {number}");
         assert!(sample.errors.keys().all(|kind| *kind == ErrorKind::Unexpected));
@@ -56,7 +43,7 @@ fn answers_are_compared_with_what_is_expected() {
     let server = Server::start(|_, _| Reply::Keep(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n".to_vec()));
     let mut spec = server.spec();
     (spec.expect.statuses, spec.requests_max) = (vec![404], Some(20));
-    assert_eq!(run(&spec).errors.len(), 0, "a status that is expected is no error");
+    assert_eq!(whole(&spec).errors.len(), 0, "a status that is expected is no error");
 }
 
 #[test]
@@ -89,7 +76,7 @@ fn what_an_answer_gave_goes_into_later_requests_of_its_connection() {
         capture("id", CaptureFrom::Body { after: "\"id\":\"".to_owned(), before: "\"".to_owned() }),
     ];
     (spec.connections, spec.requests_max) = (3, Some(60));
-    let sample = run(&spec);
+    let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);
 }
 
@@ -110,7 +97,7 @@ fn a_request_file_and_a_csv_file_are_sent_line_by_line() {
     let mut spec = server.spec();
     (spec.request_file, spec.csv_file, spec.templates) = (Some(file.clone()), Some(csv), true);
     (spec.connections, spec.pipeline, spec.requests_max) = (2, 3, Some(100));
-    let sample = run(&spec);
+    let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (100, 0), "{:?}", sample.errors);
     // Request n takes line n and row n: even requests are the first line, and even rows `one`.
     let seen = seen.lock().unwrap().clone().into_iter().collect::<Vec<_>>();
@@ -151,11 +138,11 @@ fn tls_carries_it_too_with_sessions_resumed_or_not() {
     let mut spec = LoadSpec::new(Target::parse(&format!("https://{address}/")).unwrap());
     assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200);
     (spec.connections, spec.requests_max) = (3, Some(200));
-    assert_eq!(run(&spec).errors.len(), 0);
+    assert_eq!(whole(&spec).errors.len(), 0);
     for resume in [false, true] {
         (spec.keep_alive, spec.tls_resume, spec.requests_max) = (false, resume, Some(60));
         resumed.store(0, Ordering::SeqCst);
-        let sample = run(&spec);
+        let sample = whole(&spec);
         assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);
         assert_eq!(resumed.load(Ordering::SeqCst) > 30, resume, "{}", resumed.load(Ordering::SeqCst));
     }

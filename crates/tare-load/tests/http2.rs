@@ -10,30 +10,9 @@ use http2::{Act, BROKEN, NOT_FOUND, OK, Server};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use support::{run_until, wait_until};
+use support::{requests, sample, whole};
 use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Target, preflight};
-use tare_record::trial::{ErrorKind, HttpSample};
-
-/// Runs until there were this many answers and errors, then cuts.
-fn sample(spec: &LoadSpec, answers: u64, errors: u64) -> HttpSample {
-    let mut generator = Generator::start(spec).unwrap();
-    run_until(&generator, |live| live.answers >= answers && live.errors >= errors);
-    let sample = generator.cut();
-    generator.stop().unwrap();
-    sample
-}
-
-fn whole(spec: &LoadSpec) -> HttpSample {
-    let mut generator = Generator::start(spec).unwrap();
-    wait_until(|| generator.finished(), || format!("{:?}", generator.live()));
-    let sample = generator.cut();
-    generator.stop().unwrap();
-    sample
-}
-
-fn requests(sample: &HttpSample) -> u64 {
-    *sample.requests.value().unwrap()
-}
+use tare_record::trial::ErrorKind;
 
 #[test]
 fn streams_of_a_connection_are_answered_and_counted_once_each() {

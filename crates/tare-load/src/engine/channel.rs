@@ -1,8 +1,10 @@
 //! A socket with what may lie between it and the answers.
 
-use crate::tls::Tls;
+use crate::tls::{Context, Tls};
+use crate::worker::Worker;
 use std::io;
 use std::os::fd::OwnedFd;
+use tare_sys::epoll::{Epoll, Interest};
 use tare_sys::net;
 
 /// One connection's way for bytes.
@@ -13,6 +15,27 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
+    /// Begins to connect connection `c`. Its completion is an event in any case: the socket becomes writable.
+    pub(crate) fn begin(
+        worker: &mut Worker,
+        epoll: &Epoll,
+        tls: Option<&Context>,
+        c: u32,
+    ) -> io::Result<Channel> {
+        let (socket, _) = worker.connect(c)?;
+        epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
+        let tls = tls.map(|context| context.connect().map(Box::new)).transpose()?;
+        Ok(Channel { socket, tls })
+    }
+
+    /// Whether it is connected, its handshake included, or why it never will be.
+    pub(crate) fn is_through(&mut self) -> io::Result<bool> {
+        match net::take_error(&self.socket)? {
+            None => self.shake_hands(),
+            Some(why) => Err(why),
+        }
+    }
+
     /// Whether the connection that was made can be used: its handshake, if it has one, is complete.
     pub(crate) fn shake_hands(&mut self) -> io::Result<bool> {
         match &mut self.tls {

@@ -175,13 +175,7 @@ impl EpollEngine {
     /// Opens waiting connections, as many at once as the ramp allows.
     fn open_waiting(&mut self) {
         while let Some(c) = self.worker.next_to_open() {
-            // Its completion is an event in any case: the socket becomes writable.
-            let begun = self.worker.connect(c).and_then(|(socket, _)| {
-                self.epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
-                let tls = self.tls.as_ref().map(|context| context.connect().map(Box::new)).transpose()?;
-                Ok(Channel { socket, tls })
-            });
-            match begun {
+            match Channel::begin(&mut self.worker, &self.epoll, self.tls.as_ref(), c) {
                 Ok(channel) => self.channels[c as usize] = Some(channel),
                 Err(why) => self.worker.refused(c, why),
             }
@@ -190,10 +184,7 @@ impl EpollEngine {
 
     fn finish_connecting(&mut self, c: u32) {
         let Some(channel) = &mut self.channels[c as usize] else { return };
-        let reached = match net::take_error(&channel.socket) {
-            Ok(None) => channel.shake_hands(),
-            Ok(Some(why)) | Err(why) => Err(why),
-        };
+        let reached = channel.is_through();
         self.worker.now_ns = monotonic_ns();
         match reached {
             Ok(true) => self.worker.opened(c),
@@ -226,17 +217,12 @@ impl Turns for EpollEngine {
         &mut self.worker
     }
 
-    /// Hands requests that are due to free connections, each with a stamp of its own.
     #[inline]
-    fn send_due(&mut self) -> io::Result<()> {
-        self.worker.now_ns = monotonic_ns();
-        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
-            if self.worker.wake_idle(c) {
-                self.open_waiting();
-            }
-            self.flush(c);
-            self.worker.now_ns = monotonic_ns();
+    fn send_from(&mut self, c: u32) -> io::Result<()> {
+        if self.worker.wake_idle(c) {
+            self.open_waiting();
         }
+        self.flush(c);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Each stream is a place of the session with one request in flight. An answer's latency ends when the piece that
 //! brought its last frame came; all that came together is taken in before the first of it is looked at.
 
+use super::Turns;
 use super::channel::Channel;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
 use crate::session::Verdict;
@@ -111,23 +112,12 @@ impl Http2Engine {
                     called = true;
                 } else {
                     self.serve(event.token as u32, event);
-                    self.go_on();
+                    self.go_on()?;
                 }
             }
-            if self.worker.keeps_time() {
-                self.send_due();
-            }
-            if self.worker.is_housekeeping_due() {
-                self.keep_house();
-            }
-            self.go_on();
-            self.worker.end_turn();
-            if called {
-                if self.worker.answer_the_door() {
-                    return Ok(());
-                }
-                self.send_due();
-                self.go_on();
+            self.go_on()?;
+            if self.end_turn(called)? {
+                return Ok(());
             }
         }
     }
@@ -149,9 +139,9 @@ impl Http2Engine {
 
     /// Polls what is woken now; what falls due meanwhile is sent. What this wakes is for the next turn: on a fast connection
     /// there is always more, and the other connections, timeouts and the caller want their turn too.
-    fn go_on(&mut self) {
+    fn go_on(&mut self) -> io::Result<()> {
         for _ in 0..self.woken.len() {
-            let Some(number) = self.woken.next() else { return };
+            let Some(number) = self.woken.next() else { break };
             match number.checked_sub(self.worker.connections()) {
                 None => match self.worker.stage(number) {
                     Stage::Open => self.turn(number),
@@ -161,9 +151,10 @@ impl Http2Engine {
                 Some(place) => self.listen(place),
             }
             if self.worker.keeps_time() {
-                self.send_due();
+                self.send_due()?;
             }
         }
+        Ok(())
     }
 
     /// Takes in what came on connection `c`, and sends what is to be sent.
@@ -268,20 +259,6 @@ impl Http2Engine {
         }
     }
 
-    /// Hands requests that are due to free places, each with a stamp of its own.
-    fn send_due(&mut self) {
-        self.worker.now_ns = monotonic_ns();
-        while let Some(place) = self.worker.session.assign(self.worker.now_ns) {
-            let c = self.connection_of(place);
-            if self.worker.wake_idle(c) {
-                self.open_waiting();
-            }
-            self.send(place);
-            self.turn(c);
-            self.worker.now_ns = monotonic_ns();
-        }
-    }
-
     fn connection_of(&self, place: u32) -> u32 {
         place / self.worker.lanes(0).end
     }
@@ -289,13 +266,7 @@ impl Http2Engine {
     /// Opens waiting connections, as many at once as the ramp allows.
     fn open_waiting(&mut self) {
         while let Some(c) = self.worker.next_to_open() {
-            // Its completion is an event in any case: the socket becomes writable.
-            let begun = self.worker.connect(c).and_then(|(socket, _)| {
-                self.epoll.add(&socket, Interest::READ_WRITE.edge(), u64::from(c))?;
-                let tls = self.tls.as_ref().map(|context| context.connect().map(Box::new)).transpose()?;
-                Ok(Channel { socket, tls })
-            });
-            match begun {
+            match Channel::begin(&mut self.worker, &self.epoll, self.tls.as_ref(), c) {
                 Ok(channel) => self.peers[c as usize] = Some(Peer::Channel(channel)),
                 Err(why) => self.worker.refused(c, why),
             }
@@ -304,10 +275,7 @@ impl Http2Engine {
 
     fn finish_connecting(&mut self, c: u32) {
         let Some(Peer::Channel(mut channel)) = self.peers[c as usize].take() else { return };
-        let reached = match net::take_error(&channel.socket) {
-            Ok(None) => channel.shake_hands(),
-            Ok(Some(why)) | Err(why) => Err(why),
-        };
+        let reached = channel.is_through();
         let speaks = channel.tls.as_ref().is_none_or(|tls| tls.chose_http2());
         match reached {
             Ok(false) => self.peers[c as usize] = Some(Peer::Channel(channel)),
@@ -390,18 +358,6 @@ impl Http2Engine {
         self.open_waiting();
     }
 
-    #[cold]
-    fn keep_house(&mut self) {
-        for c in 0..self.worker.connections() {
-            if self.worker.stage(c) == Stage::Open {
-                self.expire(c);
-            }
-        }
-        let peers = &mut self.peers;
-        self.worker.keep_house(|c| peers[c as usize] = None);
-        self.open_waiting();
-    }
-
     /// Fails what has waited too long on connection `c`, and the connection where nothing came on it meanwhile.
     fn expire(&mut self, c: u32) {
         let now_ns = self.worker.now_ns;
@@ -423,5 +379,33 @@ impl Http2Engine {
             self.send(place);
         }
         self.turn(c);
+    }
+}
+
+impl Turns for Http2Engine {
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    fn send_from(&mut self, place: u32) -> io::Result<()> {
+        let c = self.connection_of(place);
+        if self.worker.wake_idle(c) {
+            self.open_waiting();
+        }
+        self.send(place);
+        self.turn(c);
+        Ok(())
+    }
+
+    #[cold]
+    fn keep_house(&mut self) {
+        for c in 0..self.worker.connections() {
+            if self.worker.stage(c) == Stage::Open {
+                self.expire(c);
+            }
+        }
+        let peers = &mut self.peers;
+        self.worker.keep_house(|c| peers[c as usize] = None);
+        self.open_waiting();
     }
 }

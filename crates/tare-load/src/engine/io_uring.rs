@@ -316,16 +316,10 @@ impl Turns for IoUringEngine {
         &mut self.worker
     }
 
-    /// Hands requests that are due to free connections, each with a stamp of its own.
     #[inline]
-    fn send_due(&mut self) -> io::Result<()> {
-        self.worker.now_ns = monotonic_ns();
-        while let Some(c) = self.worker.session.assign(self.worker.now_ns) {
-            self.worker.wake_idle(c);
-            self.flush(c)?;
-            self.worker.now_ns = monotonic_ns();
-        }
-        Ok(())
+    fn send_from(&mut self, c: u32) -> io::Result<()> {
+        self.worker.wake_idle(c);
+        self.flush(c)
     }
 
     #[cold]

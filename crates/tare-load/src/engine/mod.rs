@@ -11,14 +11,27 @@ use crate::error::LoadError;
 use crate::spec::{EngineChoice, LoadSpec, Pacing};
 use crate::worker::Worker;
 use std::io;
+use tare_sys::time::monotonic_ns;
 use tare_sys::uring::Ring;
 
 /// What every engine does when a turn's events have been dealt with.
 trait Turns {
     fn worker(&mut self) -> &mut Worker;
 
-    /// Sends what fell due.
-    fn send_due(&mut self) -> io::Result<()>;
+    /// Sends the request that `place` was just given.
+    fn send_from(&mut self, place: u32) -> io::Result<()>;
+
+    /// Hands requests that are due to free places, each with a stamp of its own.
+    #[inline]
+    fn send_due(&mut self) -> io::Result<()> {
+        self.worker().now_ns = monotonic_ns();
+        loop {
+            let worker = self.worker();
+            let Some(place) = worker.session.assign(worker.now_ns) else { return Ok(()) };
+            self.send_from(place)?;
+            self.worker().now_ns = monotonic_ns();
+        }
+    }
 
     /// Looks after what no event tells of.
     fn keep_house(&mut self);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tare_load::{EngineChoice, Generator, Live, LoadSpec, Target};
+use tare_record::trial::HttpSample;
 
 /// The engine that this test binary is about: its name says it.
 const ENGINE: EngineChoice =
@@ -142,6 +143,28 @@ pub fn wait_until(mut condition: impl FnMut() -> bool, state: impl Fn() -> Strin
         assert!(Instant::now() < deadline, "not within 30 s: {}", state());
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Runs until there were this many answers and errors, then cuts.
+pub fn sample(spec: &LoadSpec, answers: u64, errors: u64) -> HttpSample {
+    cut_after(spec, |generator| run_until(generator, |live| live.answers >= answers && live.errors >= errors))
+}
+
+/// Runs until as many requests as the spec has are answered.
+pub fn whole(spec: &LoadSpec) -> HttpSample {
+    cut_after(spec, |generator| wait_until(|| generator.finished(), || format!("{:?}", generator.live())))
+}
+
+fn cut_after(spec: &LoadSpec, wait: impl FnOnce(&Generator)) -> HttpSample {
+    let mut generator = Generator::start(spec).unwrap();
+    wait(&generator);
+    let sample = generator.cut();
+    generator.stop().unwrap();
+    sample
+}
+
+pub fn requests(sample: &HttpSample) -> u64 {
+    *sample.requests.value().unwrap()
 }
 
 /// Answers each piece that comes with [`HELLO`], until the end of the stream.
