@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod observation;
 pub mod outcome;
 pub mod plan;
+pub mod probes;
 pub mod reading;
 pub mod store;
 pub mod trial;
