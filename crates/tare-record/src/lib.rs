@@ -5,6 +5,7 @@
 //! A value that could be absent is a [`Reading`]: measured, missing (why, and what would help), or not
 //! applicable. Missing is never zero.
 
+pub mod check;
 pub mod latency;
 pub mod load;
 pub mod machine;
@@ -16,6 +17,7 @@ pub mod plan;
 pub mod probes;
 pub mod reading;
 pub mod store;
+pub mod survey;
 pub mod trial;
 
 pub use reading::{Missing, Reading};

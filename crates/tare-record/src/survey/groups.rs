@@ -1,0 +1,85 @@
+use crate::Reading;
+use serde::{Deserialize, Serialize};
+
+/// Control groups of the process that looked, each list from its own group to the highest that can be seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Groups {
+    /// Groups of the `cpu` controller.
+    pub cpu: Reading<Vec<CpuGroup>>,
+    /// Groups of the `cpuset` controller.
+    pub cpuset: Reading<Vec<CpusetGroup>>,
+    /// Groups of the `memory` controller.
+    pub memory: Reading<Vec<MemoryGroup>>,
+    /// Whether the `cpu` list ends at the machine's root; inside of a container groups above may be hidden.
+    pub sees_root: Reading<bool>,
+    /// CPUs that the process may use, all limits taken together (`/proc/self/status`).
+    pub allowed_cpus: Reading<Vec<u32>>,
+    /// NUMA nodes that it may take memory of.
+    pub allowed_nodes: Reading<Vec<u32>>,
+}
+
+/// What one group allows of CPU time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuGroup {
+    /// Path below the mount.
+    pub path: String,
+    /// CPU time allowed in each period; not applicable where the group has none.
+    pub quota: Reading<Quota>,
+    /// Weight against its neighbours relative to the default of 1.
+    pub weight: Reading<f64>,
+    /// How often the group's own quota ran out.
+    pub throttling: Reading<Throttling>,
+    /// Run-queue time held back by its own or an ancestor's quota, nanoseconds (`cpu.stat.local`).
+    pub throttled_local_ns: Reading<u64>,
+}
+
+/// So much CPU time in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// CPU time, nanoseconds.
+    pub quota_ns: u64,
+    /// Length of a period, nanoseconds; above 0.
+    pub period_ns: u64,
+}
+
+impl Quota {
+    /// CPUs' worth of time.
+    pub fn cpus(&self) -> f64 {
+        self.quota_ns as f64 / self.period_ns.max(1) as f64
+    }
+}
+
+/// `cpu.stat`, since the group was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Throttling {
+    /// Periods that passed with something to run.
+    pub periods: u64,
+    /// Of them, those in which the quota ran out.
+    pub throttled_periods: u64,
+    /// Time held back, nanoseconds, added up over CPUs.
+    pub throttled_ns: u64,
+}
+
+/// Where one group may run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpusetGroup {
+    /// Path below the mount.
+    pub path: String,
+    /// CPUs in effect.
+    pub cpus: Reading<Vec<u32>>,
+    /// NUMA nodes in effect.
+    pub nodes: Reading<Vec<u32>>,
+}
+
+/// What one group may keep in memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryGroup {
+    /// Path below the mount.
+    pub path: String,
+    /// Hard limit, bytes; not applicable where the group has none.
+    pub limit_bytes: Reading<u64>,
+    /// Limit from which on it is slowed down (v2 `memory.high`), bytes; not applicable where there is none.
+    pub high_bytes: Reading<u64>,
+    /// In use, page cache included, bytes.
+    pub used_bytes: Reading<u64>,
+}

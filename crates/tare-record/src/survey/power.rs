@@ -1,0 +1,24 @@
+use crate::Reading;
+use serde::{Deserialize, Serialize};
+
+/// Where the current comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Power {
+    /// Mains and batteries; empty on machines that tell of none.
+    pub supplies: Reading<Vec<Supply>>,
+    /// `low-power`, `balanced`, `performance`: the firmware's own setting.
+    pub platform_profile: Reading<String>,
+}
+
+/// One source of current.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Supply {
+    /// `AC`, `BAT0` …
+    pub name: String,
+    /// `Mains`, `Battery`, `USB`, `UPS`.
+    pub kind: Reading<String>,
+    /// Mains: whether it is plugged in.
+    pub online: Reading<bool>,
+    /// Battery: `Charging`, `Discharging`, `Full` …
+    pub status: Reading<String>,
+}
