@@ -8,5 +8,6 @@ pub mod placement;
 pub mod procs;
 pub mod root;
 pub mod sockets;
+pub mod topology;
 
 pub use root::Root;

@@ -6,6 +6,7 @@
 //! applicable. Missing is never zero.
 
 pub mod check;
+pub mod cpuset;
 pub mod latency;
 pub mod load;
 pub mod machine;
@@ -18,8 +19,10 @@ pub mod probes;
 pub mod reading;
 pub mod store;
 pub mod survey;
+pub mod topology;
 pub mod trial;
 
+pub use cpuset::CpuSet;
 pub use reading::{Missing, Reading};
 
 use machine::MachineFacts;
