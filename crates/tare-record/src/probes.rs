@@ -5,6 +5,7 @@
 
 use crate::Reading;
 use serde::{Deserialize, Serialize};
+use tare_stats::quantile;
 
 /// Rates of two clocks that differ by more than this are not explained by time synchronisation, which slews
 /// by 500 parts in a million at most (`adjtimex(2)`, `MAXFREQ`).
@@ -72,6 +73,24 @@ pub struct Spread {
     pub samples: u32,
 }
 
+impl Spread {
+    /// Of at least one finite sample.
+    pub fn of(samples: &[f64]) -> Option<Spread> {
+        Some(Spread {
+            median: quantile(samples, 0.5)?,
+            low: quantile(samples, 0.25)?,
+            high: quantile(samples, 0.75)?,
+            samples: u32::try_from(samples.len()).ok()?,
+        })
+    }
+
+    /// Each figure times `factor`; a negative one would turn low and high about.
+    pub fn scaled(self, factor: f64) -> Spread {
+        let scale = |value: f64| value * factor;
+        Spread { median: scale(self.median), low: scale(self.low), high: scale(self.high), ..self }
+    }
+}
+
 /// Many durations, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Durations {
@@ -85,6 +104,19 @@ pub struct Durations {
     pub p99_ns: f64,
     /// The longest.
     pub max_ns: f64,
+}
+
+impl Durations {
+    /// Of at least one finite sample, nanoseconds.
+    pub fn of(samples_ns: &[f64]) -> Option<Durations> {
+        Some(Durations {
+            count: u32::try_from(samples_ns.len()).ok()?,
+            min_ns: quantile(samples_ns, 0.0)?,
+            p50_ns: quantile(samples_ns, 0.5)?,
+            p99_ns: quantile(samples_ns, 0.99)?,
+            max_ns: quantile(samples_ns, 1.0)?,
+        })
+    }
 }
 
 /// The effective clock of one CPU.
@@ -271,8 +303,8 @@ pub struct Drift {
     pub ppm: f64,
     /// The true value lies within ± this, from the length of the window and of the readings.
     pub error_ppm: f64,
-    /// The largest jump of their difference from one reading to the next beyond that rate, nanoseconds: a clock
-    /// that was set.
+    /// How far the one was set against the other at once, beyond what slewing can do: the largest such jump,
+    /// nanoseconds, negative when set back; 0 where none was.
     pub step_ns: f64,
 }
 

@@ -4,7 +4,9 @@
 //! turns the error into [`std::io::Error`], and owns what it opened.
 
 pub mod affinity;
+pub mod chase;
 pub mod clock;
+pub mod cpuid;
 pub mod descriptors;
 pub mod epoll;
 pub mod file;
@@ -12,6 +14,7 @@ pub mod heap;
 pub mod net;
 pub mod perf;
 pub mod process;
+pub mod sched;
 pub mod slack;
 pub mod steer;
 pub mod time;

@@ -13,8 +13,28 @@ pub fn monotonic_ns() -> u64 {
 
 /// Nanoseconds on `CLOCK_MONOTONIC_RAW`: the same counter as [`monotonic_ns`], but never slewed, so that the two
 /// drift apart by what time synchronisation corrects, and by no more.
+#[inline]
 pub fn monotonic_raw_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// Nanoseconds since 1970-01-01 UTC on `CLOCK_REALTIME`, which is set and slewed; wraps in 2554.
+#[inline]
+pub fn realtime_ns() -> u64 {
+    read_ns(libc::CLOCK_REALTIME)
+}
+
+/// Sleeps until [`monotonic_ns`] has reached `deadline_ns`, or a signal handler ran.
+pub fn sleep_until_ns(deadline_ns: u64) {
+    let deadline = libc::timespec {
+        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `deadline` is a live local with fewer than 10⁹ nanoseconds; with TIMER_ABSTIME nothing is written
+    // through the last pointer, which may be null.
+    unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &deadline, std::ptr::null_mut())
+    };
 }
 
 /// CPU time of the calling thread so far, nanoseconds.
@@ -50,6 +70,16 @@ mod tests {
         let before = (monotonic_raw_ns(), thread_cpu_ns());
         while thread_cpu_ns() == before.1 {}
         assert!(monotonic_raw_ns() > before.0);
+    }
+
+    #[test]
+    fn a_sleep_ends_no_earlier_than_asked() {
+        let deadline_ns = monotonic_ns() + 100_000;
+        while monotonic_ns() < deadline_ns {
+            sleep_until_ns(deadline_ns);
+        }
+        sleep_until_ns(0);
+        assert!(realtime_ns() / 1_000_000_000 >= wall_s() - 1);
     }
 
     #[test]
