@@ -29,7 +29,7 @@ use tare_machine::{Root, journal};
 /// Stops and restores what killed runs left behind; one line for each thing done, none when there was nothing.
 /// Called at the start of every sitting.
 pub fn recover(state_dir: &Path) -> Vec<String> {
-    let journal::Recovery { stopped, restored, failed } = journal::recover(state_dir, &Root::live());
+    let journal::Recovery { stopped, restored, knobs, failed } = journal::recover(state_dir, &Root::live());
     let stopped = stopped
         .iter()
         .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
@@ -37,5 +37,31 @@ pub fn recover(state_dir: &Path) -> Vec<String> {
         let cpus = tare_sys::affinity::format_list(&left.cpus);
         format!("put thread {} back on CPUs {cpus}, left pinned by a run that was killed", left.tid)
     });
-    stopped.chain(restored).chain(failed).collect()
+    stopped.chain(restored).chain(told(&knobs)).chain(failed).collect()
+}
+
+/// What became of settings that were put back, a line for each thing.
+pub fn told(report: &journal::Report) -> Vec<String> {
+    let put_back = report
+        .put_back
+        .iter()
+        .map(|setting| format!("{}: {} is '{}' again", setting.knob, setting.path.display(), setting.value));
+    let changed = report.changed.iter().map(|setting| {
+        format!(
+            "{}: {} is '{}', neither what tare made it ('{}') nor what it was ('{}'): somebody else has set it, and it is \
+             left so ('tare tune --restore --force' puts it back)",
+            setting.knob,
+            setting.path.display(),
+            setting.now,
+            setting.turned,
+            setting.before
+        )
+    });
+    let rebooted = (report.rebooted > 0).then(|| {
+        format!(
+            "the machine was started again since {} settings were turned: nothing to undo",
+            report.rebooted
+        )
+    });
+    put_back.chain(changed).chain(report.notes.clone()).chain(report.failed.clone()).chain(rebooted).collect()
 }

@@ -2,7 +2,7 @@
 //! and which files tell usage, throttling and quota at each level.
 
 use crate::root::Root;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tare_record::Missing;
 
 /// Deepest nesting that is followed.
@@ -100,6 +100,34 @@ pub fn of(root: &Root, pid: u32) -> Result<Vec<Level>, Missing> {
         Level { usage: usage_of(&path, &dir), version, dir, path }
     };
     Ok(ancestry(own).into_iter().map(level).collect())
+}
+
+/// The group at `path`: below the mount of the `cpu` controller, or its folder there.
+///
+/// # Errors
+/// No tree is mounted, or it has no such group.
+pub fn at(root: &Root, path: &str) -> Result<Level, Missing> {
+    let mounts = Mounts::read(root)?;
+    let (mount, version) = match (mounts.cpu, mounts.unified) {
+        (Some(mount), _) => (mount, Version::V1),
+        (None, Some(mount)) => (mount, Version::V2),
+        (None, None) => {
+            return Err(Missing::new("no control group tree with the cpu controller is mounted"));
+        }
+    };
+    let below =
+        Path::new(path).strip_prefix(&mount).map_or(path.to_string(), |rest| rest.display().to_string());
+    let below = below.trim_matches('/');
+    let dir = mount.join(below);
+    let leads_out = below.split('/').any(|part| part == "..");
+    if leads_out || !root.path(&dir).is_dir() {
+        return Err(Missing::new(format!("there is no group {path} below {}", mount.display())));
+    }
+    let usage = match version {
+        Version::V2 => Ok(dir.join("cpu.stat")),
+        Version::V1 => Err(Missing::new("the group was named by its folder in the tree of quotas")),
+    };
+    Ok(Level { path: format!("/{below}"), version, dir, usage })
 }
 
 /// In v1 the two controllers may have trees of their own: the usage found under a path is this group's only
@@ -245,7 +273,6 @@ pub fn root_usage_per_cpu(root: &Root) -> Result<PathBuf, Missing> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::path::Path;
 
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().unwrap();

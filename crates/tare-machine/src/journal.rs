@@ -5,9 +5,12 @@
 //! start time and boot: a number that was given out again is somebody else's.
 
 mod recover;
+mod tuning;
 mod undo;
 
 pub use recover::{Recovery, Restored, Stopped, recover};
+pub use tuning::{Changed, PutBack, Report, State, Tuning, restore, tunings};
+pub(crate) use tuning::{Turning, put_back};
 pub use undo::{PinError, Pinned, pin_tasks};
 
 use crate::facts::boot_id;
@@ -61,7 +64,15 @@ struct Pin {
 #[serde(rename_all = "kebab-case", tag = "entry")]
 enum Entry {
     /// First line: whose journal this is.
-    Owner { id: Id, boot_id: String, run: String },
+    Owner {
+        id: Id,
+        boot_id: String,
+        run: String,
+        #[serde(default)]
+        command: String,
+        #[serde(default)]
+        since_unix_ns: u64,
+    },
     /// A process is about to be started; it will carry the run id.
     WillStart { command: String },
     /// It was started, as the leader of process group `pgid`.
@@ -72,6 +83,14 @@ enum Entry {
     WillPin(Pin),
     /// They were put back.
     Unpinned { id: Id },
+    /// A setting of the machine is about to be changed.
+    WillTurn(Turning),
+    /// All that was to be turned is, and this is what the kernel made of it. A standing one outlives its process.
+    Holding { standing: bool, values: Vec<(PathBuf, String)> },
+    /// What stood is being put back: from here on it is anybody's to finish.
+    Restoring,
+    /// A setting was put back.
+    PutBack { path: PathBuf },
 }
 
 /// The journal of this process.
@@ -121,13 +140,33 @@ impl Journal {
             .open(&path)
             .map_err(failed(&path))?;
         let journal = Journal { path, run: run.clone(), file: Mutex::new(file) };
-        journal.append(&Entry::Owner { id, boot_id, run })?;
+        journal.append(&Entry::Owner {
+            id,
+            boot_id,
+            run,
+            command: command_line(),
+            since_unix_ns: now_ns(),
+        })?;
         File::open(dir).and_then(|folder| folder.sync_all()).map_err(failed(dir))?;
         Ok(journal)
     }
 
+    /// Opens the journal of somebody who is no more, to go on after its last whole line.
+    fn reopen(path: &Path) -> Result<Journal, JournalError> {
+        let failed = |source| JournalError { path: path.to_path_buf(), source };
+        let bytes = fs::read(path).map_err(failed)?;
+        let whole = recover::whole_lines(&bytes).map(|(line, _)| line.len() + 1).sum::<usize>();
+        let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        // The last line may lack its end, or be cut: what is appended must stand on a line of its own.
+        file.set_len(whole.min(bytes.len()) as u64).map_err(failed)?;
+        if whole > bytes.len() {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok(Journal { path: path.to_path_buf(), run: String::new(), file: Mutex::new(file) })
+    }
+
     /// The folder that all journals are in.
-    fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
@@ -179,6 +218,22 @@ impl Journal {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed)
     }
+}
+
+/// How this process was called, for whoever has to wait for it.
+pub(crate) fn command_line() -> String {
+    const CHARACTERS_MAX: usize = 200;
+    let mut words = std::env::args_os();
+    let program = words.next().map(PathBuf::from).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    std::iter::once(name).chain(words).collect::<Vec<_>>().join(" ").chars().take(CHARACTERS_MAX).collect()
+}
+
+/// Nanoseconds since 1970.
+pub(crate) fn now_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Pid and start time of a process or thread that is there.

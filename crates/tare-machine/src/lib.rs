@@ -4,6 +4,7 @@
 pub mod cgroup;
 pub mod facts;
 pub mod journal;
+pub mod knobs;
 pub mod placement;
 pub mod probes;
 pub mod procs;

@@ -91,6 +91,12 @@ pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> i
     })
 }
 
+/// Writes everything that is not on disk yet there (`sync`), and waits for it.
+pub fn sync() {
+    // SAFETY: takes no arguments, touches no memory, cannot fail.
+    unsafe { libc::sync() };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,12 @@
 //! Undoing what a run that was killed left behind.
 
+use super::tuning::{self, Report};
 use super::{Entry, Id, Pin, RUN_VARIABLE, identity, undo};
 use crate::facts::boot_id;
 use crate::procs;
 use crate::root::Root;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tare_sys::process::{Signal, kill};
 
@@ -39,60 +40,81 @@ pub struct Recovery {
     pub stopped: Vec<Stopped>,
     /// Threads put back.
     pub restored: Vec<Restored>,
+    /// Settings of the machine put back.
+    pub knobs: Report,
     /// What could not be undone, in words; its journal is kept.
     pub failed: Vec<String>,
 }
 
 /// Undoes what journals in `dir` say whose owner is dead: kills what it started and what carries its run id,
-/// puts pinned threads back, and deletes the journal. Never touches what a live owner has, nor anything after
+/// puts pinned threads and turned settings back, and deletes the journal. Never touches what a live owner has,
+/// what was turned to stay until it is asked back, nor anything after
 /// a reboot. A folder that is not there means that nothing was left.
 pub fn recover(dir: &Path, root: &Root) -> Recovery {
     let mut recovery = Recovery::default();
-    let Ok(files) = fs::read_dir(dir) else { return recovery };
     let Ok(boot_id) = boot_id(root) else { return recovery };
-    for path in files.flatten().map(|file| file.path()) {
-        if path.extension().is_some_and(|extension| extension == "journal") {
-            recover_one(&path, root, &boot_id, &mut recovery);
-        }
+    for path in journals(dir) {
+        recover_one(&path, root, &boot_id, &mut recovery);
     }
     recovery
 }
 
+/// The journals in a folder, newest first: what was turned last is put back first.
+pub(super) fn journals(dir: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten().map(|file| file.path());
+    let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "journal"));
+    let began = |path: &PathBuf| match read(path).unwrap_or_default().first() {
+        Some(Entry::Owner { since_unix_ns, .. }) => *since_unix_ns,
+        _ => 0,
+    };
+    let mut journals: Vec<PathBuf> = journals.collect();
+    journals.sort_by_cached_key(|path| std::cmp::Reverse(began(path)));
+    journals
+}
+
 fn recover_one(path: &Path, root: &Root, boot_now: &str, recovery: &mut Recovery) {
     let Some(entries) = read(path) else { return };
-    let Some(Entry::Owner { id: owner, boot_id, run }) = entries.first() else {
+    let Some(Entry::Owner { id: owner, boot_id, run, .. }) = entries.first() else {
         // Cut before the first line was whole: nothing had been done yet. Its owner may be about to write it.
         if !owner_lives_by_name(path, root) {
             let _ = fs::remove_file(path);
         }
         return;
     };
+    let turned = tuning::turned(&entries);
     if boot_id != boot_now {
+        recovery.knobs.rebooted += turned.settings.len();
         let _ = fs::remove_file(path);
         return;
     }
-    if is_alive(root, *owner) {
+    if is_alive(root, *owner) || turned.standing {
         return;
     }
     let failures = recovery.failed.len();
     stop_left(root, &entries, run, recovery);
     unpin_left(root, &entries, recovery);
-    if recovery.failed.len() == failures {
+    let is_done = tuning::put_back_left(path, &turned, &mut recovery.knobs);
+    if is_done && recovery.failed.len() == failures {
         let _ = fs::remove_file(path);
     }
 }
 
-/// All whole lines up to the first that is not one of ours: a crash may cut the last.
-fn read(path: &Path) -> Option<Vec<Entry>> {
+pub(super) fn read(path: &Path) -> Option<Vec<Entry>> {
     if fs::metadata(path).ok()?.len() > JOURNAL_BYTES_MAX {
         return None;
     }
     let bytes = fs::read(path).ok()?;
-    Some(bytes.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice(line).ok()).collect())
+    Some(whole_lines(&bytes).map(|(_, entry)| entry).collect())
+}
+
+/// All whole lines up to the first that is not one of ours: a crash may cut the last.
+pub(super) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Entry)> {
+    let lines = bytes.split(|&byte| byte == b'\n');
+    lines.map_while(|line| Some((line, serde_json::from_slice(line).ok()?)))
 }
 
 /// A zombie is dead: it is only not reaped yet.
-fn is_alive(root: &Root, id: Id) -> bool {
+pub(super) fn is_alive(root: &Root, id: Id) -> bool {
     procs::stat(root, id.pid)
         .is_ok_and(|stat| stat.start_ticks == id.start_ticks && !matches!(stat.state, 'Z' | 'X'))
 }
@@ -191,11 +213,9 @@ pub(super) fn still_pinned(entries: &[Entry]) -> Vec<Pin> {
 
 /// Threads that other runs hold pinned now, and the processes that do.
 pub(super) fn pinned_by_others(dir: &Path, own: &Path, root: &Root) -> Vec<(Id, u32)> {
-    let files = fs::read_dir(dir).into_iter().flatten().flatten().map(|file| file.path());
-    let journals =
-        files.filter(|path| path.extension().is_some_and(|ending| ending == "journal") && path != own);
+    let others = journals(dir).into_iter().filter(|path| path != own);
     let mut held = Vec::new();
-    for entries in journals.filter_map(|path| read(&path)) {
+    for entries in others.filter_map(|path| read(&path)) {
         if let Some(Entry::Owner { id: owner, .. }) = entries.first()
             && is_alive(root, *owner)
         {

@@ -1,0 +1,102 @@
+//! Interrupts, away from the CPUs of what is measured.
+
+use super::setting::{self, Step};
+use super::{Course, Knob, Wanted};
+use crate::facts;
+use crate::root::Root;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use tare_record::Missing;
+use tare_sys::affinity::{format_list, parse_list};
+
+const IRQS: &str = "/proc/irq";
+/// Most interrupts that are looked at.
+const IRQS_MAX: usize = 16_384;
+
+/// Which CPUs devices may interrupt.
+#[derive(Debug)]
+pub(super) struct IrqsOff;
+
+/// An interrupt that can be moved, and where it may be served now.
+struct Irq {
+    path: PathBuf,
+    list: String,
+    cpus: Vec<u32>,
+}
+
+/// The interrupts that can be moved, and how many cannot: the kernel spreads the queues of some devices itself and
+/// lets nobody write there.
+fn movable(root: &Root) -> Result<(Vec<Irq>, usize), Missing> {
+    let numbers = root.numbers(IRQS)?;
+    let (mut irqs, mut fixed) = (Vec::new(), 0);
+    for number in numbers.into_iter().take(IRQS_MAX) {
+        let path = PathBuf::from(format!("{IRQS}/{number}/smp_affinity_list"));
+        // An interrupt may be given back while this looks, and has no file then.
+        let Ok(file) = std::fs::metadata(root.path(&path)) else { continue };
+        if file.permissions().mode() & 0o222 == 0 {
+            fixed += 1;
+            continue;
+        }
+        let list = setting::read(root, &path)?;
+        let cpus =
+            parse_list(&list).ok_or_else(|| Missing::new(format!("{} holds {list:?}", path.display())))?;
+        irqs.push(Irq { path, list, cpus });
+    }
+    if irqs.is_empty() {
+        return Err(Missing::with_remedy(
+            "there is no interrupt here that can be moved",
+            "in a virtual machine or a container: on the host",
+        ));
+    }
+    Ok((irqs, fixed))
+}
+
+impl Knob for IrqsOff {
+    fn name(&self) -> &'static str {
+        "irqs-off"
+    }
+
+    fn about(&self) -> &'static str {
+        "devices interrupt other CPUs than these"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        let (irqs, fixed) = movable(root)?;
+        let mut cpus: Vec<u32> = irqs.iter().flat_map(|irq| irq.cpus.iter().copied()).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(format!("{} on CPUs {}, {fixed} cannot be moved", irqs.len(), format_list(&cpus)))
+    }
+
+    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+        (!wanted.irqs_off.is_empty()).then(|| away_from(root, &wanted.irqs_off))
+    }
+}
+
+fn away_from(root: &Root, off: &[u32]) -> Result<Course, Missing> {
+    let without = |cpus: &[u32]| cpus.iter().copied().filter(|cpu| !off.contains(cpu)).collect::<Vec<u32>>();
+    let others = without(&facts::online_cpus(root)?);
+    if others.is_empty() {
+        return Err(Missing::new(format!(
+            "no CPU would be left for interrupts: {} are all that are online",
+            format_list(off)
+        )));
+    }
+    let (irqs, fixed) = movable(root)?;
+    let steps = irqs.into_iter().map(|irq| {
+        let stays: Vec<u32> = without(&irq.cpus).into_iter().filter(|cpu| others.contains(cpu)).collect();
+        let on = if stays.is_empty() { &others } else { &stays };
+        // A list may be written in more ways than one.
+        if *on == irq.cpus {
+            return None;
+        }
+        Step::change(irq.path, irq.list, format_list(on)).map(|step| Step { may_be_refused: true, ..step })
+    });
+    let mut course = Course::of(steps);
+    if fixed > 0 {
+        course
+            .notes
+            .push(format!("{fixed} interrupts stay: the kernel spreads the queues of their devices itself"));
+    }
+    Ok(course)
+}

@@ -1,0 +1,232 @@
+//! Memory: caches, huge pages, and who moves pages about.
+
+use super::setting::{self, Step};
+use super::{Course, Knob, Wanted};
+use crate::root::Root;
+use tare_record::Missing;
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+const NODES: &str = "/sys/devices/system/node";
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
+
+/// What must stay for everybody else once huge pages are taken: a tenth of the memory, and this at least.
+const LEFT_BYTES_MIN: u64 = 256 << 20;
+
+/// A line of `/proc/meminfo`; sizes come as bytes.
+fn meminfo(text: &str, name: &str) -> Result<u64, Missing> {
+    let number = || {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+        match line.strip_suffix(" kB") {
+            Some(kib) => kib.trim().parse::<u64>().ok()?.checked_mul(1024),
+            None => line.parse().ok(),
+        }
+    };
+    number().ok_or_else(|| Missing::new(format!("/proc/meminfo has no {name}")))
+}
+
+/// Transparent huge pages.
+#[derive(Debug)]
+pub(super) struct Thp;
+
+impl Knob for Thp {
+    fn name(&self) -> &'static str {
+        "thp"
+    }
+
+    fn about(&self) -> &'static str {
+        "transparent huge pages: made by the kernel when it finds the time, so that one run has them and the next has not"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        let now = setting::read(root, THP)?;
+        let choices = setting::choices(root, THP)?;
+        // Without brackets, or with a word that is none of these, it is not this file.
+        let is_choice = ["always", "madvise", "never"].contains(&now.as_str()) && choices.contains(&now);
+        if is_choice { Ok(now) } else { Err(Missing::new(format!("{THP} holds {now:?}"))) }
+    }
+
+    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+        let wanted = wanted.thp.as_deref()?;
+        Some(self.now(root).map(|before| Course::of([Step::change(THP, before, wanted)])))
+    }
+}
+
+/// Automatic NUMA balancing.
+#[derive(Debug)]
+pub(super) struct NumaBalancing;
+
+impl Knob for NumaBalancing {
+    fn name(&self) -> &'static str {
+        "numa-balancing"
+    }
+
+    fn about(&self) -> &'static str {
+        "the kernel unmaps pages now and then to see who uses them, and moves them"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        let names = root.names(NODES)?;
+        let is_node =
+            |name: &&String| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
+        if names.iter().filter(is_node).count() < 2 {
+            return Err(Missing::new("there is one NUMA node: nothing is balanced"));
+        }
+        // 2 is tiering of memory kinds; 3 is both.
+        match setting::number(root, NUMA_BALANCING)? {
+            0 => Ok("off".to_string()),
+            1 => Ok("on".to_string()),
+            mode @ 2..=3 => Ok(format!("on (mode {mode})")),
+            other => Err(Missing::new(format!("{NUMA_BALANCING} holds {other}"))),
+        }
+    }
+
+    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+        let on = wanted.numa_balancing?;
+        Some(self.now(root).and_then(|now| {
+            // Whoever wants it on has it in any mode.
+            if on && now != "off" {
+                return Ok(Course::default());
+            }
+            let before = setting::read(root, NUMA_BALANCING)?;
+            Ok(Course::of([Step::change(NUMA_BALANCING, before, if on { "1" } else { "0" })]))
+        }))
+    }
+}
+
+/// The page cache, dentries and inodes.
+#[derive(Debug)]
+pub(super) struct DropCaches;
+
+impl Knob for DropCaches {
+    fn name(&self) -> &'static str {
+        "drop-caches"
+    }
+
+    fn about(&self) -> &'static str {
+        "start with cold caches, and without what an earlier run left in memory; once, nothing to put back"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        let cached = meminfo(&root.text("/proc/meminfo")?, "Cached")?;
+        if !root.path(DROP_CACHES).exists() {
+            return Err(Missing::with_remedy(
+                format!("{DROP_CACHES} is not there"),
+                "in a container: on its host",
+            ));
+        }
+        Ok(format!("{} cached", setting::bytes(cached)))
+    }
+
+    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+        wanted.drop_caches.then(|| {
+            self.now(root).map(|_| Course {
+                // 3: page cache, dentries and inodes.
+                steps: vec![Step {
+                    path: DROP_CACHES.into(),
+                    before: None,
+                    wanted: "3".to_string(),
+                    may_be_refused: false,
+                }],
+                notes: vec![
+                    "dropped caches fill again by themselves: there is nothing to put back".to_string(),
+                ],
+            })
+        })
+    }
+}
+
+/// The pool of huge pages of the default size.
+#[derive(Debug)]
+pub(super) struct HugePages;
+
+struct Pool {
+    total: u64,
+    used: u64,
+    page_bytes: u64,
+    memory_bytes: u64,
+    available_bytes: u64,
+}
+
+impl Pool {
+    fn read(root: &Root) -> Result<Pool, Missing> {
+        let text = root.text("/proc/meminfo")?;
+        let field = |name: &str| meminfo(&text, name);
+        let page_bytes = field("Hugepagesize").map_err(|_| {
+            Missing::with_remedy("this kernel has no huge pages", "transparent ones may do: --thp always")
+        })?;
+        let (total, free) = (field("HugePages_Total")?, field("HugePages_Free")?);
+        if page_bytes == 0 || free > total {
+            return Err(Missing::new("what /proc/meminfo says of huge pages makes no sense"));
+        }
+        let used = total - free;
+        let (memory_bytes, available_bytes) = (field("MemTotal")?, field("MemAvailable")?);
+        Ok(Pool { total, used, page_bytes, memory_bytes, available_bytes })
+    }
+
+    /// Bytes that `pages` take.
+    fn bytes(&self, pages: u64) -> u64 {
+        pages.saturating_mul(self.page_bytes)
+    }
+
+    /// How many pages hold `wanted_bytes`, unless they would starve the rest.
+    fn pages_for(&self, wanted_bytes: u64) -> Result<u64, Missing> {
+        let count = wanted_bytes.div_ceil(self.page_bytes);
+        let page = setting::bytes(self.page_bytes);
+        if count < self.used {
+            return Err(Missing::with_remedy(
+                format!("{} huge pages of {page} are in use: the pool cannot shrink to {count}", self.used),
+                "end the programs that use them first",
+            ));
+        }
+        let more_bytes = self.bytes(count.saturating_sub(self.total));
+        let left_bytes_min = (self.memory_bytes / 10).max(LEFT_BYTES_MIN);
+        let free_bytes = self.available_bytes.saturating_sub(left_bytes_min);
+        if more_bytes > free_bytes {
+            let most = self.total + free_bytes / self.page_bytes;
+            return Err(Missing::with_remedy(
+                format!(
+                    "{} are {count} huge pages of {page}, {} more than now: {} are available, of which {} must stay for \
+                     everything else (a heap that no longer fits does not start)",
+                    setting::bytes(wanted_bytes),
+                    setting::bytes(more_bytes),
+                    setting::bytes(self.available_bytes),
+                    setting::bytes(left_bytes_min)
+                ),
+                format!("at most --huge-pages {}MiB ({most} pages)", self.bytes(most) >> 20),
+            ));
+        }
+        Ok(count)
+    }
+}
+
+impl Knob for HugePages {
+    fn name(&self) -> &'static str {
+        "huge-pages"
+    }
+
+    fn about(&self) -> &'static str {
+        "a pool of huge pages for programs that ask for them, by size"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        let pool = Pool::read(root)?;
+        Ok(format!("{} of {}", pool.total, setting::bytes(pool.page_bytes)))
+    }
+
+    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+        let wanted_bytes = wanted.huge_pages_bytes?;
+        Some(Pool::read(root).and_then(|pool| {
+            let count = pool.pages_for(wanted_bytes)?;
+            let before = setting::number(root, HUGE_PAGES)?;
+            let step = Step::change(HUGE_PAGES, before.to_string(), count.to_string());
+            let note = format!(
+                "{count} pages of {} are {}; a program has to ask for them (JVM: -XX:+UseLargePages)",
+                setting::bytes(pool.page_bytes),
+                setting::bytes(pool.bytes(count))
+            );
+            Ok(Course { notes: vec![note], ..Course::of([step]) })
+        }))
+    }
+}
