@@ -1,6 +1,7 @@
 //! Control groups of a process: which tree carries the `cpu` controller, the path from its group to the root,
 //! and which files tell usage, throttling and quota at each level.
 
+use crate::mounts::{self, Mount};
 use crate::root::Root;
 use std::path::{Path, PathBuf};
 use tare_record::Missing;
@@ -58,8 +59,8 @@ pub struct Quota {
 /// # Errors
 /// No control groups, or none with a `cpu` controller.
 pub fn layout(root: &Root) -> Result<String, Missing> {
-    let mounts = Mounts::read(root)?;
-    match (&mounts.cpu, &mounts.unified) {
+    let trees = Trees::read(root)?;
+    match (trees.v1("cpu"), &trees.unified) {
         (Some(_), Some(_)) => Ok("hybrid".to_string()),
         (Some(_), None) => Ok("v1".to_string()),
         (None, Some(_)) => Ok("v2".to_string()),
@@ -67,39 +68,72 @@ pub fn layout(root: &Root) -> Result<String, Missing> {
     }
 }
 
-/// The groups of process `pid` from its own to the root.
+/// The groups of process `pid` from its own to the root, in the tree of the `cpu` controller.
 ///
 /// # Errors
 /// Why they are not known: the process is gone, or no tree is mounted.
 pub fn of(root: &Root, pid: u32) -> Result<Vec<Level>, Missing> {
-    let mounts = Mounts::read(root)?;
+    let trees = Trees::read(root)?;
     let file = format!("/proc/{pid}/cgroup");
     let text = root.text(&file)?;
-    let (mount, version, controller) = match (&mounts.cpu, &mounts.unified) {
-        (Some(mount), _) => (mount, Version::V1, "cpu"),
-        (None, Some(mount)) => (mount, Version::V2, ""),
+    let path = path_in(&trees, &file, &text, "cpu")?;
+    let accounted = own_path(&text, "cpuacct");
+    let version = path.version;
+    let usage_of = |(path, dir): &(String, PathBuf)| match version {
+        Version::V2 => Ok(dir.join("cpu.stat")),
+        Version::V1 => v1_usage(trees.v1("cpuacct").map(|tree| &tree.target), accounted, path),
+    };
+    let level =
+        |found: (String, PathBuf)| Level { usage: usage_of(&found), version, dir: found.1, path: found.0 };
+    Ok(path.levels.into_iter().map(level).collect())
+}
+
+/// The groups of the process that reads, from its own to the highest that it can see, in the tree of any
+/// controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The interface of the files in each directory.
+    pub version: Version,
+    /// Path below the mount, and directory.
+    pub levels: Vec<(String, PathBuf)>,
+}
+
+/// Where the process that reads stands in the tree of `controller` (`cpu`, `cpuset`, `memory`).
+///
+/// # Errors
+/// As [`of`].
+pub fn own(root: &Root, controller: &str) -> Result<Branch, Missing> {
+    let file = "/proc/self/cgroup";
+    let text = root.text(file)?;
+    path_in(&Trees::read(root)?, file, &text, controller)
+}
+
+fn path_in(trees: &Trees, file: &str, text: &str, controller: &str) -> Result<Branch, Missing> {
+    let (tree, version, name) = match (trees.v1(controller), &trees.unified) {
+        (Some(tree), _) => (tree, Version::V1, controller),
+        (None, Some(tree)) => (tree, Version::V2, ""),
         (None, None) => {
-            return Err(Missing::new("no control group tree with the cpu controller is mounted"));
+            return Err(Missing::new(format!(
+                "no control group tree with the {controller} controller is mounted"
+            )));
         }
     };
     let own =
-        own_path(&text, controller).ok_or_else(|| Missing::new(format!("{file} names no cpu group")))?;
+        own_path(text, name).ok_or_else(|| Missing::new(format!("{file} names no {controller} group")))?;
     if own.split('/').any(|part| part == "..") {
         return Err(Missing::with_remedy(
             format!("the process's group {own} is outside this control group namespace"),
             "run tare outside the container",
         ));
     }
-    let accounted = own_path(&text, "cpuacct");
-    let usage_of = |path: &str, dir: &PathBuf| match version {
-        Version::V2 => Ok(dir.join("cpu.stat")),
-        Version::V1 => v1_usage(mounts.cpuacct.as_ref(), accounted, path),
+    // A container may see its own part of the tree only, mounted as if that were the top.
+    let below = match own.strip_prefix(tree.top.as_str()) {
+        Some(below) if below.is_empty() || below.starts_with('/') => below,
+        _ => own,
     };
-    let level = |path: String| {
-        let dir = mount.join(path.trim_start_matches('/'));
-        Level { usage: usage_of(&path, &dir), version, dir, path }
-    };
-    Ok(ancestry(own).into_iter().map(level).collect())
+    let dir =
+        |path: String| (path.clone(), std::path::Path::new(&tree.target).join(path.trim_start_matches('/')));
+    Ok(Branch { version, levels: ancestry(below).into_iter().map(dir).collect() })
 }
 
 /// The group at `path`: below the mount of the `cpu` controller, or its folder there.
@@ -132,10 +166,10 @@ pub fn at(root: &Root, path: &str) -> Result<Level, Missing> {
 
 /// In v1 the two controllers may have trees of their own: the usage found under a path is this group's only
 /// where the process is in the group of that path in both.
-fn v1_usage(mount: Option<&PathBuf>, accounted: Option<&str>, path: &str) -> Result<PathBuf, Missing> {
+fn v1_usage(mount: Option<&String>, accounted: Option<&str>, path: &str) -> Result<PathBuf, Missing> {
     match (mount, accounted) {
         (Some(mount), Some(own)) if ancestry(own).iter().any(|level| level == path) => {
-            Ok(mount.join(path.trim_start_matches('/')).join("cpuacct.usage"))
+            Ok(PathBuf::from(mount).join(path.trim_start_matches('/')).join("cpuacct.usage"))
         }
         (Some(_), Some(own)) => Err(Missing::with_remedy(
             format!("CPU time is accounted in another group ({own}) than it is limited in ({path})"),
@@ -225,36 +259,22 @@ fn own_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// Where the trees are mounted, as absolute paths of the root's system.
-struct Mounts {
-    cpu: Option<PathBuf>,
-    cpuacct: Option<PathBuf>,
-    unified: Option<PathBuf>,
+/// Where the trees are mounted.
+struct Trees {
+    v1: Vec<Mount>,
+    unified: Option<Mount>,
 }
 
-impl Mounts {
-    fn read(root: &Root) -> Result<Mounts, Missing> {
-        let text = root.text("/proc/self/mounts")?;
-        let mut mounts = Mounts { cpu: None, cpuacct: None, unified: None };
-        for line in text.lines() {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let [_, target, kind, options, ..] = fields[..] else { continue };
-            let target = || Some(PathBuf::from(target.replace("\\040", " ")));
-            let has = |name: &str| options.split(',').any(|option| option == name);
-            match kind {
-                "cgroup2" => mounts.unified = mounts.unified.take().or_else(target),
-                "cgroup" => {
-                    if has("cpu") {
-                        mounts.cpu = mounts.cpu.take().or_else(target);
-                    }
-                    if has("cpuacct") {
-                        mounts.cpuacct = mounts.cpuacct.take().or_else(target);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(mounts)
+impl Trees {
+    fn read(root: &Root) -> Result<Trees, Missing> {
+        let mounts = mounts::read(root)?;
+        let unified = mounts.iter().find(|mount| mount.kind == "cgroup2").cloned();
+        Ok(Trees { v1: mounts.into_iter().filter(|mount| mount.kind == "cgroup").collect(), unified })
+    }
+
+    /// The v1 tree that carries a controller.
+    fn v1(&self, controller: &str) -> Option<&Mount> {
+        self.v1.iter().find(|mount| mount.options.split(',').any(|option| option == controller))
     }
 }
 
@@ -263,8 +283,8 @@ impl Mounts {
 /// # Errors
 /// The `cpuacct` controller is not mounted.
 pub fn root_usage_per_cpu(root: &Root) -> Result<PathBuf, Missing> {
-    match Mounts::read(root)?.cpuacct {
-        Some(mount) => Ok(mount.join("cpuacct.usage_percpu")),
+    match Trees::read(root)?.v1("cpuacct") {
+        Some(tree) => Ok(PathBuf::from(&tree.target).join("cpuacct.usage_percpu")),
         None => Err(Missing::new("the cpuacct controller of control groups v1 is not mounted")),
     }
 }

@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod facts;
 pub mod journal;
 pub mod knobs;
+mod mounts;
 pub mod placement;
 pub mod probes;
 pub mod procs;

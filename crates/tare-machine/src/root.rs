@@ -1,8 +1,10 @@
 //! Where `/proc` and `/sys` are: the live system, or a tree captured on another machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use tare_record::Missing;
 
 /// Most bytes that are read of one file; `/proc/net/tcp` of a busy host is the longest that is wanted.
@@ -11,20 +13,62 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const NAMES_MAX: usize = 1 << 20;
 
 /// The root that every reader of this room looks under.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Root {
     dir: PathBuf,
+    seen: Option<Seen>,
+}
+
+/// What readers found under a recording root, by absolute path.
+pub type Seen = Arc<Mutex<BTreeMap<PathBuf, Found>>>;
+
+/// Something that a reader found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A directory with these names.
+    Directory(Vec<String>),
+    /// Something of which only the existence was asked.
+    Mark,
 }
 
 impl Root {
     /// The running system.
     pub fn live() -> Root {
-        Root { dir: PathBuf::from("/") }
+        Root { dir: PathBuf::from("/"), seen: None }
     }
 
     /// A captured tree: `dir` holds `proc`, `sys` …
     pub fn at(dir: impl Into<PathBuf>) -> Root {
-        Root { dir: dir.into() }
+        Root { dir: dir.into(), seen: None }
+    }
+
+    /// The same root, and a list that fills with what is read through it: what readers need of a machine is what
+    /// they read of it.
+    pub fn recording(&self) -> (Root, Seen) {
+        let seen = Seen::default();
+        (Root { dir: self.dir.clone(), seen: Some(seen.clone()) }, seen)
+    }
+
+    fn record(&self, absolute: &Path, found: impl FnOnce() -> Found) {
+        if let Some(seen) = &self.seen {
+            // A reader that panicked leaves a list that is as good as any.
+            seen.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(absolute.to_path_buf())
+                .or_insert_with(found);
+        }
+    }
+
+    /// Whether something is there, readable or not.
+    pub fn exists(&self, absolute: impl AsRef<Path>) -> bool {
+        let absolute = absolute.as_ref();
+        let exists = self.path(absolute).exists();
+        if exists {
+            self.record(absolute, || Found::Mark);
+        }
+        exists
     }
 
     /// Whether this is the running system: system calls on its pids make sense.
@@ -56,6 +100,7 @@ impl Root {
         fs::File::open(self.path(absolute))
             .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(|error| unreadable(absolute, &error))?;
+        self.record(absolute, || Found::File(bytes.clone()));
         Ok(bytes)
     }
 
@@ -82,6 +127,7 @@ impl Root {
             .take(NAMES_MAX)
             .collect();
         names.sort_unstable();
+        self.record(absolute, || Found::Directory(names.clone()));
         Ok(names)
     }
 
@@ -132,5 +178,15 @@ mod tests {
         fs::write(dir.path().join("proc/n"), "forty-two").unwrap();
         assert_eq!(root.value::<u32>("/proc/n").unwrap_err().why, "/proc/n holds \"forty-two\"");
         assert!(!root.is_live() && Root::live().is_live());
+        let (recording, seen) = root.recording();
+        recording.text("/proc/n").unwrap();
+        recording.names("/proc").unwrap();
+        assert!(recording.exists("/proc/n") && recording.exists("/proc/9") && !recording.exists("/proc/8"));
+        recording.text("/proc/m").unwrap_err();
+        let seen = seen.lock().unwrap();
+        let file = Found::File(b"forty-two".to_vec());
+        assert_eq!(seen.get(Path::new("/proc/n")), Some(&file));
+        assert_eq!(seen.get(Path::new("/proc/9")), Some(&Found::Mark));
+        assert_eq!(seen.len(), 3);
     }
 }

@@ -1,6 +1,10 @@
 //! A value that may be absent, and why.
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Why a value is not there, and what would bring it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -31,14 +35,41 @@ impl Missing {
 #[serde(untagged)]
 pub enum Reading<T> {
     /// Nothing was measured. First, so that an object with a `missing` key is never taken for a value.
-    Missing(Missing),
+    Missing(#[serde(deserialize_with = "object")] Missing),
     /// The question makes no sense here (net of a run without requests).
+    #[serde(deserialize_with = "not_applicable")]
     NotApplicable {
         /// Why the question does not apply.
         not_applicable: String,
     },
     /// The value as measured.
     Measured(T),
+}
+
+/// Reads `T` from an object alone. serde reads a struct from a list too, and would take a measured list of two words
+/// for a reason and its remedy.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Object<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object with a reason")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_map(Object(PhantomData))
+}
+
+fn not_applicable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    struct Reason {
+        not_applicable: String,
+    }
+    object::<D, Reason>(deserializer).map(|reason| reason.not_applicable)
 }
 
 impl<T> Reading<T> {
@@ -96,6 +127,19 @@ mod tests {
         for reading in [measured, missing] {
             let text = serde_json::to_string(&reading).unwrap();
             assert_eq!(serde_json::from_str::<Reading<f64>>(&text).unwrap(), reading);
+        }
+        let not_applicable: Reading<f64> = Reading::NotApplicable { not_applicable: "no requests".into() };
+        let text = serde_json::to_string(&not_applicable).unwrap();
+        assert_eq!(serde_json::from_str::<Reading<f64>>(&text).unwrap(), not_applicable);
+    }
+
+    #[test]
+    fn a_list_of_words_is_no_reason() {
+        for words in [vec![], vec!["tsc"], vec!["tsc", "kvm-clock"], vec!["a", "b", "c"]] {
+            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+            let reading = Reading::Measured(words);
+            let text = serde_json::to_string(&reading).unwrap();
+            assert_eq!(serde_json::from_str::<Reading<Vec<String>>>(&text).unwrap(), reading);
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod epoll;
 pub mod file;
 pub mod heap;
 pub mod net;
+pub mod offloads;
 pub mod perf;
 pub mod process;
 pub mod sched;

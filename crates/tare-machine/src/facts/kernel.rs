@@ -12,7 +12,7 @@ const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 /// `uname -r`, empty where not even that is known.
 pub(super) fn release(root: &Root) -> String {
-    root.value("/proc/sys/kernel/osrelease").unwrap_or_default()
+    super::files::word(root, "/proc/sys/kernel/osrelease").unwrap_or_default()
 }
 
 /// The kernel's build configuration, or why it is not known.
@@ -28,7 +28,7 @@ impl Config {
     }
 
     /// Whether a yes-or-no option is on. Options that were not chosen stand as comments or not at all.
-    fn has(&self, option: &str) -> Result<bool, Missing> {
+    pub(super) fn has(&self, option: &str) -> Result<bool, Missing> {
         let text = self.0.as_ref().map_err(Missing::clone)?;
         Ok(text.lines().any(|line| line.strip_prefix(option) == Some("=y")))
     }

@@ -1,18 +1,86 @@
 //! Facts of the machine that bear on a measurement, read once at the start of a sitting.
 
+mod access;
+mod company;
+mod files;
+mod frequency;
+mod groups;
+mod host;
 mod kernel;
+mod limits;
+mod memory;
+mod network;
+mod power;
+mod processor;
+mod scheduler;
 mod topology;
 mod virtualization;
+mod windows;
 
 pub use topology::online_cpus;
 
 use crate::root::Root;
-use tare_record::Missing;
+use std::time::Duration;
 use tare_record::machine::MachineFacts;
+use tare_record::survey::{Survey, WindowsHost};
+use tare_record::{Missing, Reading};
 
-/// Reads all facts. What cannot be read is missing, with the reason.
-pub fn read(root: &Root) -> MachineFacts {
+const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// How far a survey goes beyond reading files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// How long to watch who else uses CPU; `None`: not at all.
+    pub company: Option<Duration>,
+    /// Whether a Windows host may be asked, which takes a second or more.
+    pub windows: bool,
+}
+
+/// Reads everything that can move a measurement. What cannot be read is missing, with the reason.
+pub fn survey(root: &Root, reach: Reach) -> Survey {
+    // The other areas are read while the window runs.
+    let window = reach.company.filter(|_| root.is_live()).map(|window| (window, company::Look::take(root)));
     let config = kernel::Config::read(root);
+    let machine = read_with(root, &config);
+    let windows = windows(root, &machine, reach);
+    Survey {
+        processor: processor::read(root),
+        frequency: frequency::read(root),
+        scheduler: scheduler::read(root, &config),
+        groups: groups::read(root),
+        memory: memory::read(root),
+        clocksources: files::words(root, &format!("{CLOCKSOURCE}/available_clocksource")).into(),
+        host: host::read(root, windows),
+        limits: limits::read(root),
+        network: network::read(root),
+        access: access::read(root),
+        power: power::read(root),
+        machine,
+        company: match window {
+            Some((window, first)) => Reading::Measured(first.finish(root, window)),
+            None if root.is_live() => Reading::missing("nobody was looked for"),
+            None => Reading::missing("a captured tree does not tell who is using CPU"),
+        },
+    }
+}
+
+fn windows(root: &Root, machine: &MachineFacts, reach: Reach) -> Reading<WindowsHost> {
+    if !machine.virtualization.value().is_some_and(|kind| kind.starts_with("wsl")) {
+        return Reading::NotApplicable { not_applicable: "this does not run on Windows".into() };
+    }
+    match (root.is_live(), reach.windows) {
+        (true, true) => windows::ask(std::env::var_os("PATH").as_deref()).into(),
+        (true, false) => Reading::missing("Windows was not asked"),
+        (false, _) => Reading::missing("a captured tree does not tell what Windows says"),
+    }
+}
+
+/// Reads the facts that every record holds. What cannot be read is missing, with the reason.
+pub fn read(root: &Root) -> MachineFacts {
+    read_with(root, &kernel::Config::read(root))
+}
+
+fn read_with(root: &Root, config: &kernel::Config) -> MachineFacts {
     MachineFacts {
         kernel: kernel::release(root),
         cpu_model: topology::cpu_model(root).into(),
@@ -20,9 +88,9 @@ pub fn read(root: &Root) -> MachineFacts {
         memory_bytes: memory_bytes(root).into(),
         tick_hz: config.tick_hz().into(),
         base_slice_ns: kernel::base_slice_ns(root).into(),
-        regime: kernel::regime(root, &config),
+        regime: kernel::regime(root, config),
         virtualization: virtualization::read(root).into(),
-        clocksource: root.value("/sys/devices/system/clocksource/clocksource0/current_clocksource").into(),
+        clocksource: files::word(root, &format!("{CLOCKSOURCE}/current_clocksource")).into(),
         governor: governor(root).into(),
         pmu: pmu(root).into(),
         boot_id: boot_id(root).into(),
@@ -34,8 +102,7 @@ pub fn read(root: &Root) -> MachineFacts {
 /// # Errors
 /// Why it cannot be read.
 pub fn boot_id(root: &Root) -> Result<String, Missing> {
-    let id: String = root.value("/proc/sys/kernel/random/boot_id")?;
-    if id.is_empty() { Err(Missing::new("/proc/sys/kernel/random/boot_id is empty")) } else { Ok(id) }
+    files::word(root, "/proc/sys/kernel/random/boot_id")
 }
 
 fn memory_bytes(root: &Root) -> Result<u64, Missing> {
@@ -47,16 +114,14 @@ fn memory_bytes(root: &Root) -> Result<u64, Missing> {
 }
 
 fn governor(root: &Root) -> Result<String, Missing> {
-    let governor: Result<String, Missing> =
-        root.value("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    match governor {
-        Ok(name) if name.is_empty() => Err(Missing::new("scaling_governor is empty")),
-        Ok(name) => Ok(name),
-        Err(missing) => Err(Missing::new(format!(
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    files::word(root, path).map_err(|missing| match root.exists(path) {
+        true => missing,
+        false => Missing::new(format!(
             "no cpufreq driver ({}): the clock is not this system's to set; in a virtual machine, the host's",
             missing.why
-        ))),
-    }
+        )),
+    })
 }
 
 /// Hardware counters: there when the kernel registered a PMU for the cores and lets us use it.

@@ -63,8 +63,21 @@ fn dmi(root: &Root) -> Option<&'static str> {
     })
 }
 
+/// What kind of container this is, where it is one.
+pub(super) fn container(root: &Root) -> Option<String> {
+    let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
+    if let Some((_, kind)) = marks.iter().find(|(mark, _)| root.exists(mark)) {
+        return Some((*kind).to_string());
+    }
+    // systemd writes the kind down for all to read; a container's first process carries it.
+    let told = root.value::<String>("/run/systemd/container").ok().filter(|kind| !kind.is_empty());
+    told.or_else(|| {
+        let environ = root.text("/proc/1/environ").ok()?;
+        let kind = environ.split('\0').find_map(|entry| entry.strip_prefix("container="))?;
+        Some(if kind.is_empty() { "container" } else { kind }.to_string())
+    })
+}
+
 fn in_container(root: &Root) -> bool {
-    let marks = ["/.dockerenv", "/run/.containerenv"];
-    marks.iter().any(|mark| root.path(mark).exists())
-        || root.text("/proc/1/environ").is_ok_and(|text| text.contains("container="))
+    container(root).is_some()
 }

@@ -1,4 +1,4 @@
-use crate::Reading;
+use crate::{CpuSet, Reading};
 use serde::{Deserialize, Serialize};
 
 /// The clock: who governs it, between which limits, and what takes it away.
@@ -29,7 +29,7 @@ pub struct Policy {
     /// The kernel's number of the policy.
     pub id: u32,
     /// The CPUs.
-    pub cpus: Reading<Vec<u32>>,
+    pub cpus: Reading<CpuSet>,
     /// `intel_pstate`, `acpi-cpufreq`, `amd-pstate-epp`, `cppc_cpufreq` …
     pub driver: Reading<String>,
     /// `performance`, `powersave`, `schedutil` …

@@ -1,4 +1,4 @@
-use crate::Reading;
+use crate::{CpuSet, Reading};
 use serde::{Deserialize, Serialize};
 
 /// Control groups of the process that looked, each list from its own group to the highest that can be seen.
@@ -13,9 +13,9 @@ pub struct Groups {
     /// Whether the `cpu` list ends at the machine's root; inside of a container groups above may be hidden.
     pub sees_root: Reading<bool>,
     /// CPUs that the process may use, all limits taken together (`/proc/self/status`).
-    pub allowed_cpus: Reading<Vec<u32>>,
+    pub allowed_cpus: Reading<CpuSet>,
     /// NUMA nodes that it may take memory of.
-    pub allowed_nodes: Reading<Vec<u32>>,
+    pub allowed_nodes: Reading<CpuSet>,
 }
 
 /// What one group allows of CPU time.
@@ -66,9 +66,9 @@ pub struct CpusetGroup {
     /// Path below the mount.
     pub path: String,
     /// CPUs in effect.
-    pub cpus: Reading<Vec<u32>>,
+    pub cpus: Reading<CpuSet>,
     /// NUMA nodes in effect.
-    pub nodes: Reading<Vec<u32>>,
+    pub nodes: Reading<CpuSet>,
 }
 
 /// What one group may keep in memory.

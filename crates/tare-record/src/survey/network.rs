@@ -1,4 +1,4 @@
-use crate::Reading;
+use crate::{CpuSet, Reading};
 use serde::{Deserialize, Serialize};
 
 /// The network of this namespace.
@@ -61,7 +61,7 @@ pub struct Queue {
     /// The kernel's number.
     pub id: u32,
     /// CPUs.
-    pub cpus: Reading<Vec<u32>>,
+    pub cpus: Reading<CpuSet>,
 }
 
 /// A device's interrupt.
@@ -72,7 +72,7 @@ pub struct Interrupt {
     /// What it belongs to.
     pub name: String,
     /// CPUs that may serve it.
-    pub cpus: Reading<Vec<u32>>,
+    pub cpus: Reading<CpuSet>,
     /// Times served since boot, over all CPUs.
     pub count: u64,
 }

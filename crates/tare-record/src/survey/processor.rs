@@ -12,8 +12,6 @@ pub struct Processor {
     pub features: Reading<Vec<String>>,
     /// Whether SMT is on; not applicable where the kernel says that the machine has none.
     pub smt: Reading<bool>,
-    /// CPUs that the kernel knows of and that are off.
-    pub offline: Reading<Vec<u32>>,
     /// What the kernel says of each hardware weakness.
     pub mitigations: Reading<Vec<Mitigation>>,
 }

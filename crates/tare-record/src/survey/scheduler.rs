@@ -10,10 +10,6 @@ pub struct Scheduler {
     pub latency_ns: Reading<u64>,
     /// `none`, `voluntary`, `full`, `lazy` or `rt`.
     pub preemption: Reading<String>,
-    /// CPUs that the scheduler leaves alone (`isolcpus`).
-    pub isolated: Reading<Vec<u32>>,
-    /// CPUs without a tick while one task runs (`nohz_full`).
-    pub nohz_full: Reading<Vec<u32>>,
     /// Whether sessions share the CPU instead of tasks (`sched_autogroup_enabled`).
     pub autogroup: Reading<bool>,
     /// Whether the kernel keeps run and wait of each task (`/proc/PID/schedstat`).

@@ -1,0 +1,179 @@
+//! The clock, heat, power and idle states.
+
+use super::files;
+use crate::root::Root;
+use tare_record::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
+use tare_record::{CpuSet, Missing, Reading};
+
+const CPU_DIR: &str = "/sys/devices/system/cpu";
+const ZONES: &str = "/sys/class/thermal";
+const DOMAINS: &str = "/sys/class/powercap";
+const KHZ: u64 = 1000;
+/// Temperatures beyond this are no temperatures (sensors that are absent read −274 or 127).
+const CELSIUS: std::ops::Range<f64> = -50.0..126.0;
+
+pub(super) fn read(root: &Root) -> Frequency {
+    Frequency {
+        policies: policies(root).into(),
+        boost: boost(root).into(),
+        throttle_counts: throttle_counts(root).into(),
+        zones: zones(root).into(),
+        power_domains: power_domains(root).into(),
+        idle_driver: idle_driver(root).into(),
+        idle_governor: files::word(root, &format!("{CPU_DIR}/cpuidle/current_governor"))
+            .or_else(|_| files::word(root, &format!("{CPU_DIR}/cpuidle/current_governor_ro")))
+            .into(),
+        idle_states: idle_states(root).into(),
+    }
+}
+
+fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
+    let none = || {
+        Missing::new(
+            "no cpufreq driver: the clock is not this system's to see or set; in a virtual machine, the host's",
+        )
+    };
+    let by_policy = files::numbered(root, &format!("{CPU_DIR}/cpufreq"), "policy").unwrap_or_default();
+    // Kernels before 4.3, and some captured trees, have them below the CPUs alone.
+    let dirs: Vec<(u32, String)> = if by_policy.is_empty() {
+        let cpus = files::numbered(root, CPU_DIR, "cpu").map_err(|_| none())?;
+        let dir = |cpu: u32| format!("{CPU_DIR}/cpu{cpu}/cpufreq");
+        cpus.into_iter().map(|(cpu, _)| (cpu, dir(cpu))).filter(|(_, dir)| root.exists(dir)).collect()
+    } else {
+        by_policy.into_iter().map(|(id, name)| (id, format!("{CPU_DIR}/cpufreq/{name}"))).collect()
+    };
+    if dirs.is_empty() {
+        return Err(none());
+    }
+    Ok(dirs.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+}
+
+fn policy(root: &Root, id: u32, dir: &str) -> Policy {
+    let file = |name: &str| format!("{dir}/{name}");
+    let hz = |name: &str| Reading::from(files::scaled_positive(root, &file(name), KHZ));
+    Policy {
+        id,
+        cpus: affected(root, dir).into(),
+        driver: files::word(root, &file("scaling_driver")).into(),
+        governor: files::word(root, &file("scaling_governor")).into(),
+        governors: files::words(root, &file("scaling_available_governors")).into(),
+        min_hz: hz("scaling_min_freq"),
+        max_hz: hz("scaling_max_freq"),
+        hardware_min_hz: hz("cpuinfo_min_freq"),
+        hardware_max_hz: hz("cpuinfo_max_freq"),
+        base_hz: hz("base_frequency"),
+        current_hz: hz("scaling_cur_freq"),
+        energy_preference: files::word(root, &file("energy_performance_preference")).into(),
+    }
+}
+
+/// Separated by blanks, unlike any other list of CPUs.
+fn affected(root: &Root, dir: &str) -> Result<CpuSet, Missing> {
+    let path = format!("{dir}/affected_cpus");
+    let text = root.text(&path)?;
+    let numbers: Option<CpuSet> = text.split_ascii_whitespace().map(|cpu| cpu.parse::<u32>().ok()).collect();
+    numbers.filter(|cpus| !cpus.is_empty()).ok_or_else(|| crate::root::nonsense(path.as_ref(), &text))
+}
+
+fn boost(root: &Root) -> Result<bool, Missing> {
+    files::switch(root, &format!("{CPU_DIR}/intel_pstate/no_turbo"))
+        .map(|off| !off)
+        .or_else(|_| files::switch(root, &format!("{CPU_DIR}/cpufreq/boost")))
+        .map_err(|_| Missing::new("neither cpufreq/boost nor intel_pstate/no_turbo tells"))
+}
+
+fn throttle_counts(root: &Root) -> Result<Vec<ThrottleCount>, Missing> {
+    let cpus = files::numbered(root, CPU_DIR, "cpu")?.into_iter().map(|(cpu, _)| cpu);
+    let dir = |cpu: u32| format!("{CPU_DIR}/cpu{cpu}/thermal_throttle");
+    let count = |cpu: u32| ThrottleCount {
+        cpu,
+        core: root.value(format!("{}/core_throttle_count", dir(cpu))).into(),
+        package: root.value(format!("{}/package_throttle_count", dir(cpu))).into(),
+    };
+    let counts: Vec<ThrottleCount> = cpus.filter(|cpu| root.exists(dir(*cpu))).map(count).collect();
+    if counts.is_empty() {
+        return Err(Missing::new("no CPU has thermal_throttle counters (Intel's have, on bare metal)"));
+    }
+    Ok(counts)
+}
+
+fn zones(root: &Root) -> Result<Vec<ThermalZone>, Missing> {
+    let zones = files::numbered(root, ZONES, "thermal_zone")?;
+    let zone = |(_, name): (u32, String)| {
+        let file = |file: &str| format!("{ZONES}/{name}/{file}");
+        ThermalZone {
+            kind: files::word(root, &file("type")).into(),
+            celsius: celsius(root, &file("temp")).into(),
+            passive_celsius: passive(root, &format!("{ZONES}/{name}")).into(),
+        }
+    };
+    if zones.is_empty() {
+        return Err(Missing::new("no thermal zone is shown; in a virtual machine, only the host sees heat"));
+    }
+    Ok(zones.into_iter().map(zone).collect())
+}
+
+fn celsius(root: &Root, path: &str) -> Result<f64, Missing> {
+    let thousandths: i64 = root.value(path)?;
+    let celsius = thousandths as f64 / 1000.0;
+    // A sensor that is off reads 0.
+    let real = CELSIUS.contains(&celsius) && thousandths != 0;
+    real.then_some(celsius).ok_or_else(|| crate::root::nonsense(path.as_ref(), &thousandths.to_string()))
+}
+
+/// The lowest trip point at which the clock is cut.
+fn passive(root: &Root, zone: &str) -> Result<f64, Missing> {
+    let names = root.names(zone)?;
+    let trips = names.iter().filter_map(|name| name.strip_suffix("_type"));
+    let cutting = trips.filter(|trip| {
+        let kind = root.text(format!("{zone}/{trip}_type")).unwrap_or_default();
+        trip.starts_with("trip_point_") && ["passive", "hot"].contains(&kind.trim())
+    });
+    let temperatures = cutting.filter_map(|trip| celsius(root, &format!("{zone}/{trip}_temp")).ok());
+    temperatures.reduce(f64::min).ok_or_else(|| Missing::new(format!("{zone} has no passive trip point")))
+}
+
+fn power_domains(root: &Root) -> Result<Vec<PowerDomain>, Missing> {
+    let names = root.names(DOMAINS)?;
+    let domain = |name: &String| {
+        let file = |file: &str| format!("{DOMAINS}/{name}/{file}");
+        let microwatts: Result<u64, Missing> =
+            files::scaled_positive(root, &file("constraint_0_power_limit_uw"), 1);
+        PowerDomain {
+            name: files::word(root, &file("name")).into(),
+            limit_watts: microwatts.map(|microwatts| microwatts as f64 / 1e6).into(),
+            readable: readable(root, &file("energy_uj")).into(),
+        }
+    };
+    let rapl = |name: &&String| name.contains("rapl:");
+    let domains: Vec<PowerDomain> = names.iter().filter(rapl).map(domain).collect();
+    if domains.is_empty() { Err(Missing::new("no RAPL domain is shown")) } else { Ok(domains) }
+}
+
+fn readable(root: &Root, path: &str) -> Result<bool, Missing> {
+    match root.value::<u64>(path) {
+        Ok(_) => Ok(true),
+        Err(missing) if !missing.remedy.is_empty() => Ok(false),
+        Err(missing) => Err(missing),
+    }
+}
+
+fn idle_driver(root: &Root) -> Result<String, Missing> {
+    let driver = files::word(root, &format!("{CPU_DIR}/cpuidle/current_driver"))?;
+    if driver == "none" {
+        Err(Missing::new("no cpuidle driver: the host decides how deep a CPU sleeps"))
+    } else {
+        Ok(driver)
+    }
+}
+
+fn idle_states(root: &Root) -> Result<Vec<IdleState>, Missing> {
+    let dir = format!("{CPU_DIR}/cpu0/cpuidle");
+    let states = files::numbered(root, &dir, "state")?;
+    let state = |(_, name): (u32, String)| IdleState {
+        name: files::word(root, &format!("{dir}/{name}/name")).into(),
+        exit_latency_ns: files::scaled(root, &format!("{dir}/{name}/latency"), 1000).into(),
+        disabled: files::switch(root, &format!("{dir}/{name}/disable")).into(),
+    };
+    Ok(states.into_iter().map(state).collect())
+}
