@@ -131,8 +131,7 @@ fn path_in(trees: &Trees, file: &str, text: &str, controller: &str) -> Result<Br
         Some(below) if below.is_empty() || below.starts_with('/') => below,
         _ => own,
     };
-    let dir =
-        |path: String| (path.clone(), std::path::Path::new(&tree.target).join(path.trim_start_matches('/')));
+    let dir = |path: String| (path.clone(), Path::new(&tree.target).join(path.trim_start_matches('/')));
     Ok(Branch { version, levels: ancestry(below).into_iter().map(dir).collect() })
 }
 
@@ -141,14 +140,15 @@ fn path_in(trees: &Trees, file: &str, text: &str, controller: &str) -> Result<Br
 /// # Errors
 /// No tree is mounted, or it has no such group.
 pub fn at(root: &Root, path: &str) -> Result<Level, Missing> {
-    let mounts = Mounts::read(root)?;
-    let (mount, version) = match (mounts.cpu, mounts.unified) {
-        (Some(mount), _) => (mount, Version::V1),
-        (None, Some(mount)) => (mount, Version::V2),
+    let trees = Trees::read(root)?;
+    let (tree, version) = match (trees.v1("cpu"), &trees.unified) {
+        (Some(tree), _) => (tree, Version::V1),
+        (None, Some(tree)) => (tree, Version::V2),
         (None, None) => {
             return Err(Missing::new("no control group tree with the cpu controller is mounted"));
         }
     };
+    let mount = PathBuf::from(&tree.target);
     let below =
         Path::new(path).strip_prefix(&mount).map_or(path.to_string(), |rest| rest.display().to_string());
     let below = below.trim_matches('/');
