@@ -110,7 +110,8 @@ impl CpuSet {
     /// Reads the kernel's list format (`0-3,8`). An empty text is an empty set, as the kernel writes it.
     pub fn from_list(text: &str) -> Option<CpuSet> {
         let mut set = CpuSet::new();
-        let parts = text.trim().split(',').map(str::trim).filter(|part| !part.is_empty());
+        let text = trimmed(text);
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         for part in parts {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
@@ -119,7 +120,7 @@ impl CpuSet {
             }
             set.extend(first..=last);
         }
-        let commas_alone = set.is_empty() && !text.trim().is_empty();
+        let commas_alone = set.is_empty() && !text.is_empty();
         (!commas_alone).then_some(set)
     }
 
@@ -127,7 +128,7 @@ impl CpuSet {
     /// without `0x`. `None` for anything else, and where a bit stands for a number that is refused.
     pub fn from_mask(text: &str) -> Option<CpuSet> {
         let mut set = CpuSet::new();
-        for (nth, word) in (0u32..).zip(text.trim().rsplit(',')) {
+        for (nth, word) in (0u32..).zip(trimmed(text).rsplit(',')) {
             let word = word.trim();
             let word = word.strip_prefix("0x").unwrap_or(word);
             let hex =
@@ -149,6 +150,11 @@ impl CpuSet {
         }
         CpuSet { words }
     }
+}
+
+/// Without space and zero bytes around it: some kernels end these files with a zero byte.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|char: char| char.is_whitespace() || char == '\0')
 }
 
 impl fmt::Display for CpuSet {
@@ -217,6 +223,7 @@ mod tests {
         assert_eq!(CpuSet::from_mask("0000000f,0000000f\n"), Some(set.clone()));
         assert_eq!(CpuSet::from_mask("0xf,0x0000000f"), Some(set.clone()));
         assert_eq!(serde_json::to_string(&set).unwrap(), r#""0-3,32-35""#);
+        assert_eq!(CpuSet::from_list("0-3\n\0"), Some(CpuSet::first(4)));
         assert_eq!(CpuSet::from_list("\n"), Some(CpuSet::new()));
         let wide = format!("{}1", "00000000,".repeat(999));
         assert_eq!(CpuSet::from_mask(&wide), Some(CpuSet::first(1)));

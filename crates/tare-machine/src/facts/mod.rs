@@ -13,11 +13,10 @@ mod network;
 mod power;
 mod processor;
 mod scheduler;
-mod topology;
 mod virtualization;
 mod windows;
 
-pub use topology::online_cpus;
+pub use crate::topology::online_cpus;
 
 use crate::root::Root;
 use std::time::Duration;
@@ -83,8 +82,8 @@ pub fn read(root: &Root) -> MachineFacts {
 fn read_with(root: &Root, config: &kernel::Config) -> MachineFacts {
     MachineFacts {
         kernel: kernel::release(root),
-        cpu_model: topology::cpu_model(root).into(),
-        cpus: topology::cpus(root),
+        cpu_model: crate::topology::cpu_model(root).into(),
+        cpus: crate::topology::cpu_facts(root),
         memory_bytes: memory_bytes(root).into(),
         tick_hz: config.tick_hz().into(),
         base_slice_ns: kernel::base_slice_ns(root).into(),

@@ -1,126 +1,130 @@
 //! How the machine is put together, and which part of it a process may use.
+//!
+//! `machine` reads all that is online; `allowed` what a process may use of it; this file cuts the one to the
+//! other. What the kernel says of CPUs is taken as sets (which CPUs share a core, a package, a cache), never as
+//! identifiers: those repeat, are -1 in virtual machines, and mean other things on other architectures.
+
+mod allowed;
+mod caches;
+mod cpuinfo;
+mod cpus;
+mod files;
+mod kinds;
+mod machine;
+mod nodes;
 
 use crate::root::Root;
-use tare_record::topology::{Cache, CacheKind, CoreKind, CpuPlace, NumaNode, Topology};
+use allowed::Allowed;
+pub(crate) use cpuinfo::model as cpu_model;
+use machine::CpuTraits;
+use tare_record::machine::CpuFacts;
+use tare_record::topology::{Cache, CpuPlace, NumaNode, Topology};
 use tare_record::{CpuSet, Missing, Reading};
-
-const CPU_DIR: &str = "/sys/devices/system/cpu";
-const NODE_DIR: &str = "/sys/devices/system/node";
 
 /// Reads the part of the machine that process `pid` may use (`None`: the reader itself). What cannot be read is
 /// missing, with the reason.
 pub fn read(root: &Root, pid: Option<u32>) -> Topology {
-    let online = list(root, &format!("{CPU_DIR}/online"));
-    let allowed = online.clone().and_then(|online| Ok(online.and(&allowed(root, pid)?)));
-    let set = allowed.clone().unwrap_or_default();
-    let cpus: Vec<CpuPlace> = set.iter().map(|cpu| place(root, &set, cpu)).collect();
-    let count = |ids: Option<Vec<(u32, u32)>>| -> Reading<u32> {
-        match ids {
-            Some(mut ids) if !ids.is_empty() => {
-                ids.sort_unstable();
-                ids.dedup();
-                Reading::Measured(ids.len() as u32)
-            }
-            _ => Reading::missing(format!("{CPU_DIR}/cpu*/topology does not tell it")),
-        }
-    };
-    let packages = cpus.iter().map(|cpu| Some((*cpu.package.value()?, 0))).collect();
-    let cores = cpus.iter().map(|cpu| Some((*cpu.package.value()?, *cpu.core.value()?))).collect();
-    let numa = nodes(root, &set);
+    let machine = machine::read(root);
+    let may_use = allowed::read(root, pid);
+    let cpus = machine.online.clone().and_then(|online| may_use.cpus_of(&online));
+    let set = cpus.clone().unwrap_or_default();
+    let (count, nodes) = nodes_of(machine.nodes, &set, &may_use);
     Topology {
-        packages: count(packages),
-        numa_nodes: Reading::from(numa.clone()).map(|nodes| nodes.len() as u32),
-        cores: count(cores),
-        threads: Reading::from(allowed.clone()).map(|allowed| allowed.len() as u32),
-        online: online.into(),
-        allowed: allowed.clone().into(),
-        caches: caches(root, &set).into(),
-        numa: numa.into(),
-        offline: list(root, &format!("{CPU_DIR}/offline")).into(),
-        isolated: list(root, &format!("{CPU_DIR}/isolated")).into(),
-        nohz_full: list(root, &format!("{CPU_DIR}/nohz_full")).into(),
-        kinds: allowed.map(kinds).into(),
-        cpus,
+        packages: count_of(machine.packages, &cpus).into(),
+        numa_nodes: count.into(),
+        cores: count_of(machine.cores, &cpus).into(),
+        threads: Reading::from(cpus.clone()).map(|cpus| cpus.len() as u32),
+        online: machine.online.into(),
+        caches: machine.caches.map(|caches| caches_of(caches, &set)).into(),
+        numa: nodes.into(),
+        offline: files::list(root, &format!("{}/offline", files::CPU_DIR)).into(),
+        isolated: files::list(root, &format!("{}/isolated", files::CPU_DIR)).into(),
+        nohz_full: files::nohz_full(root).into(),
+        kinds: cpus.clone().map(|cpus| kinds::read(root, &cpus)).into(),
+        cpus: set.iter().filter_map(|cpu| Some(place(machine.cpus.get(&cpu)?, cpu, &set))).collect(),
+        allowed: cpus.into(),
     }
 }
 
-fn list(root: &Root, path: &str) -> Result<CpuSet, Missing> {
-    let text = root.text(path)?;
-    CpuSet::from_list(&text).ok_or_else(|| crate::root::nonsense(path.as_ref(), &text))
+/// Online CPUs, ascending.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn online_cpus(root: &Root) -> Result<Vec<u32>, Missing> {
+    cpus::online(root).map(|online| online.to_vec())
 }
 
-fn allowed(root: &Root, pid: Option<u32>) -> Result<CpuSet, Missing> {
-    let path = format!("/proc/{}/status", pid.map_or("self".to_string(), |pid| pid.to_string()));
-    let text = root.text(&path)?;
-    let field = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    field.and_then(CpuSet::from_list).ok_or_else(|| Missing::new(format!("{path} has no Cpus_allowed_list")))
+/// Every online CPU for the machine's facts, whoever may use it.
+pub(crate) fn cpu_facts(root: &Root) -> Vec<CpuFacts> {
+    let facts = |(cpu, traits): (u32, CpuTraits)| CpuFacts {
+        cpu,
+        package: traits.package.into(),
+        core: traits.core.into(),
+        node: traits.node.into(),
+        siblings: traits.siblings.map(|set| set.to_vec()).into(),
+    };
+    machine::read(root).cpus.into_iter().map(facts).collect()
 }
 
-fn place(root: &Root, allowed: &CpuSet, cpu: u32) -> CpuPlace {
-    let topology = |file: &str| format!("{CPU_DIR}/cpu{cpu}/topology/{file}");
-    let siblings = list(root, &topology("thread_siblings_list")).map(|set| set.and(allowed));
+/// How many of the groups hold an allowed CPU; missing where one of those stands in none.
+fn count_of(groups: Result<Vec<CpuSet>, Missing>, allowed: &Result<CpuSet, Missing>) -> Result<u32, Missing> {
+    let allowed = allowed.as_ref().map_err(Clone::clone)?;
+    let groups = groups?;
+    let all = groups.iter().fold(CpuSet::new(), |all, group| all.or(group));
+    match allowed.minus(&all).lowest() {
+        Some(cpu) => Err(Missing::new(format!(
+            "{}/cpu{cpu}/topology does not tell what CPU {cpu} is a part of",
+            files::CPU_DIR
+        ))),
+        None => Ok(groups.iter().filter(|group| group.meets(allowed)).count() as u32),
+    }
+}
+
+fn caches_of(caches: Vec<Cache>, allowed: &CpuSet) -> Vec<Cache> {
+    let cut = |cache: Cache| Cache { cpus: cache.cpus.and(allowed), ..cache };
+    let mut caches: Vec<Cache> = caches.into_iter().map(cut).filter(|cache| !cache.cpus.is_empty()).collect();
+    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.lowest()));
+    caches
+}
+
+/// The nodes whose memory the process may use, and how many of them are near one of its CPUs.
+fn nodes_of(
+    nodes: Result<Vec<nodes::Node>, Missing>,
+    allowed: &CpuSet,
+    may_use: &Allowed,
+) -> (Result<u32, Missing>, Result<Vec<NumaNode>, Missing>) {
+    let nodes = match nodes {
+        Ok(nodes) if !allowed.is_empty() => nodes,
+        Ok(_) => {
+            let missing = Missing::new("the allowed CPUs are not known");
+            return (Err(missing.clone()), Err(missing));
+        }
+        Err(missing) => return (Err(missing.clone()), Err(missing)),
+    };
+    let kept: Vec<usize> = (0..nodes.len()).filter(|&nth| may_use.may_use_node(nodes[nth].id)).collect();
+    let near = kept.iter().filter(|&&nth| nodes[nth].near.meets(allowed)).count() as u32;
+    let node = |&nth: &usize| NumaNode {
+        id: nodes[nth].id,
+        cpus: nodes[nth].cpus.and(allowed),
+        memory_bytes: nodes[nth].memory_bytes.clone().into(),
+        distances: nodes[nth].distances.clone().map(|all| pick(&all, &kept)).into(),
+    };
+    (Ok(near), Ok(kept.iter().map(node).collect()))
+}
+
+fn pick(all: &[u32], kept: &[usize]) -> Vec<u32> {
+    kept.iter().filter_map(|&nth| all.get(nth).copied()).collect()
+}
+
+fn place(traits: &CpuTraits, cpu: u32, allowed: &CpuSet) -> CpuPlace {
+    let alone = || [cpu].into_iter().collect();
     CpuPlace {
         cpu,
-        package: root.value(topology("physical_package_id")).into(),
-        die: root.value(topology("die_id")).into(),
-        cluster: root.value(topology("cluster_id")).into(),
-        core: root.value(topology("core_id")).into(),
-        node: Reading::missing("not read"),
-        siblings: siblings
-            .ok()
-            .filter(|set| set.contains(cpu))
-            .unwrap_or_else(|| [cpu].into_iter().collect()),
+        package: traits.package.clone().into(),
+        die: traits.die.clone().into(),
+        cluster: traits.cluster.clone().into(),
+        core: traits.core.clone().into(),
+        node: traits.node.clone().into(),
+        siblings: traits.siblings.as_ref().map_or_else(|_| alone(), |set| set.and(allowed)),
     }
-}
-
-fn caches(root: &Root, allowed: &CpuSet) -> Result<Vec<Cache>, Missing> {
-    let mut caches: Vec<Cache> = Vec::new();
-    for cpu in allowed.iter() {
-        for name in root.names(format!("{CPU_DIR}/cpu{cpu}/cache"))? {
-            let file = |file: &str| format!("{CPU_DIR}/cpu{cpu}/cache/{name}/{file}");
-            let Ok(level) = root.value(file("level")) else { continue };
-            let kind = match root.text(file("type"))?.trim() {
-                "Data" => CacheKind::Data,
-                "Instruction" => CacheKind::Instruction,
-                _ => CacheKind::Unified,
-            };
-            let cpus = list(root, &file("shared_cpu_list"))?.and(allowed);
-            let size_bytes = root.text(file("size")).and_then(|text| {
-                let kib = text.trim().strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok());
-                kib.map(|kib| kib * 1024).ok_or_else(|| Missing::new("no size"))
-            });
-            if cpus.lowest() == Some(cpu) {
-                caches.push(Cache { level, kind, size_bytes: size_bytes.into(), cpus });
-            }
-        }
-    }
-    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.lowest()));
-    Ok(caches)
-}
-
-fn nodes(root: &Root, allowed: &CpuSet) -> Result<Vec<NumaNode>, Missing> {
-    let mut nodes = Vec::new();
-    for id in list(root, &format!("{NODE_DIR}/online"))?.iter() {
-        let distances = root.text(format!("{NODE_DIR}/node{id}/distance")).and_then(|text| {
-            let all: Result<Vec<u32>, _> = text.split_whitespace().map(str::parse).collect();
-            all.map_err(|_| Missing::new("nonsense"))
-        });
-        nodes.push(NumaNode {
-            id,
-            cpus: list(root, &format!("{NODE_DIR}/node{id}/cpulist"))?.and(allowed),
-            memory_bytes: Reading::missing("not read"),
-            distances: distances.into(),
-        });
-    }
-    Ok(nodes)
-}
-
-fn kinds(cpus: CpuSet) -> Vec<CoreKind> {
-    let missing = || "not read".to_string();
-    vec![CoreKind {
-        name: "cores".to_string(),
-        cpus,
-        capacity: Reading::missing(missing()),
-        frequency_max_hz: Reading::missing(missing()),
-    }]
 }
