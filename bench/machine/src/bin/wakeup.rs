@@ -38,6 +38,9 @@ struct Args {
     /// Wake-ups of a run.
     #[arg(long, default_value_t = 500)]
     loops: u32,
+    /// Settings whose name holds this text alone.
+    #[arg(long, default_value = "")]
+    only: String,
     /// The CPU.
     #[arg(long, default_value_t = 1)]
     cpu: u32,
@@ -49,10 +52,11 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64 ^ u64::from(std::process::id());
-    let mut runs = vec![(Vec::new(), Vec::new()); SETTINGS.len()];
+    let settings: Vec<_> = SETTINGS.iter().filter(|(name, _)| name.contains(&args.only)).collect();
+    let mut runs = vec![(Vec::new(), Vec::new()); settings.len()];
     // All settings in each round: what the machine does to one round, it does to all of them.
     for _ in 0..args.pairs {
-        for ((_, setting), (ours, theirs)) in SETTINGS.iter().zip(&mut runs) {
+        for ((_, setting), (ours, theirs)) in settings.iter().zip(&mut runs) {
             // xorshift64: one bit decides who goes first.
             seed ^= seed << 13;
             seed ^= seed >> 7;
@@ -66,7 +70,7 @@ fn main() -> Result<()> {
             }
         }
     }
-    let found = SETTINGS.iter().zip(&runs).map(|((name, _), (ours, theirs))| report(name, ours, theirs));
+    let found = settings.iter().zip(&runs).map(|((name, _), (ours, theirs))| report(name, ours, theirs));
     let found: Vec<Value> = found.collect::<Result<_>>()?;
     if let Some(path) = &args.out {
         let command = format!("bench/machine/wakeup --pairs {} --loops {}", args.pairs, args.loops);

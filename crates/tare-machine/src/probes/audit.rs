@@ -5,6 +5,7 @@
 //! over all steps but those in which a clock was set (it jumped further than slewing can carry it). All clocks of a
 //! reading are read between two reads of MONOTONIC: none is off by more than the time between these two.
 
+use crate::root::Root;
 use tare_record::Missing;
 use tare_record::probes::{ClockAudit, ClockId, ClockPair, Drift, SLEW_PPM_MAX};
 use tare_sys::cpuid;
@@ -38,21 +39,28 @@ pub(super) struct Stamp {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tsc {
     invariant: Option<bool>,
-    stated_hz: Option<f64>,
+    stated: Option<Stated>,
+}
+
+/// A rate that somebody states.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stated {
+    hz: f64,
+    error_hz: f64,
 }
 
 /// Watches the clocks for `duration_ns`, asleep most of the time.
 ///
 /// # Errors
 /// The window is too short to say anything.
-pub fn run(duration_ns: u64) -> Result<ClockAudit, Missing> {
+pub fn run(root: &Root, duration_ns: u64) -> Result<ClockAudit, Missing> {
     let begin_ns = monotonic_ns();
     let mut stamps = vec![stamp()];
     for at in 1..READINGS {
         sleep_until_ns(begin_ns.saturating_add(duration_ns / (READINGS - 1) * at));
         stamps.push(stamp());
     }
-    compare(&stamps, tsc())
+    compare(&stamps, tsc(root))
 }
 
 /// Reads all clocks.
@@ -68,9 +76,27 @@ pub(super) fn stamp() -> Stamp {
         .fold(once(), |best, next| if next.took_ns < best.took_ns { next } else { best })
 }
 
-/// What processor and hypervisor say of the counter.
-pub(super) fn tsc() -> Tsc {
-    Tsc { invariant: cpuid::invariant_tsc(), stated_hz: cpuid::tsc_stated_hz() }
+/// What processor, hypervisor and kernel say of the counter.
+pub(super) fn tsc(root: &Root) -> Tsc {
+    let exactly = |hz| Stated { hz, error_hz: 0.0 };
+    let stated = cpuid::tsc_stated_hz().map(exactly).or_else(|| stated_by_kernel(root));
+    Tsc { invariant: cpuid::invariant_tsc(), stated }
+}
+
+/// `cpu MHz` is the counter's rate where the kernel knows no other: without a cpufreq driver and without the counters
+/// of the core's true clock. So it is in most virtual machines.
+fn stated_by_kernel(root: &Root) -> Option<Stated> {
+    const KILOHERTZ: f64 = 1e3;
+    let text = root.text("/proc/cpuinfo").ok()?;
+    let field = |key: &str| {
+        let line = text.lines().find(|line| line.split(':').next().is_some_and(|name| name.trim() == key))?;
+        line.split_once(':').map(|(_, value)| value.trim())
+    };
+    let has_clock_counters = field("flags")?.split_whitespace().any(|flag| flag == "aperfmperf");
+    let has_cpufreq = root.names("/sys/devices/system/cpu/cpu0/cpufreq").is_ok();
+    let mhz: f64 = field("cpu MHz")?.parse().ok()?;
+    let is_the_counters = !has_clock_counters && !has_cpufreq && mhz.is_finite() && mhz > 1.0;
+    is_the_counters.then_some(Stated { hz: mhz * 1e6, error_hz: KILOHERTZ })
 }
 
 /// The clocks against each other, from readings in the order they were taken.
@@ -83,6 +109,7 @@ pub(super) fn compare(stamps: &[Stamp], tsc: Tsc) -> Result<ClockAudit, Missing>
     }
     let pair = |&(clock, against): &(ClockId, ClockId)| {
         let drift = track(stamps, clock, tsc).and_then(|x| drift(stamps, &x, &track(stamps, against, tsc)?));
+        let drift = drift.map(|drift| Drift { error_ppm: drift.error_ppm + stated_ppm(clock, tsc), ..drift });
         ClockPair { clock, against, drift: drift.into() }
     };
     Ok(ClockAudit {
@@ -105,12 +132,20 @@ fn track(stamps: &[Stamp], clock: ClockId, tsc: Tsc) -> Result<Vec<f64>, Missing
         ClockId::Realtime => Ok(since_first(|stamp| stamp.realtime_ns)),
         ClockId::Tsc => {
             let ticks = counter(stamps, tsc)?;
-            let hz = tsc.stated_hz.ok_or_else(|| {
-                Missing::new("neither processor nor hypervisor state the rate of the time stamp counter")
+            let stated = tsc.stated.ok_or_else(|| {
+                Missing::new(
+                    "nobody here states the rate of the time stamp counter: processor, hypervisor, kernel",
+                )
             })?;
-            Ok(ticks.iter().map(|ticks| ticks * 1e9 / hz).collect())
+            Ok(ticks.iter().map(|ticks| ticks * 1e9 / stated.hz).collect())
         }
     }
+}
+
+/// How far off the stated rate of a clock may be, parts per million.
+fn stated_ppm(clock: ClockId, tsc: Tsc) -> f64 {
+    let of_counter = tsc.stated.filter(|_| clock == ClockId::Tsc);
+    of_counter.map_or(0.0, |stated| stated.error_hz / stated.hz * 1e6)
 }
 
 /// Ticks since the first reading.
@@ -199,7 +234,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const TSC: Tsc = Tsc { invariant: Some(true), stated_hz: Some(2.3e9) };
+    const TSC: Tsc = Tsc { invariant: Some(true), stated: Some(Stated { hz: 2.3e9, error_hz: 0.0 }) };
     const TOOK_NS: u64 = 80;
 
     /// Clocks that differ from true time by so many parts in a million, read every 0.3 s for 3 s; within a reading
@@ -257,7 +292,7 @@ mod tests {
         let good = stamps([0.0; 3], 2.3e9, [0; 3]);
         let tsc_drift = |stamps: &[Stamp], tsc| compare(stamps, tsc).unwrap().pairs[3].drift.clone().ok();
         assert!(tsc_drift(&good, TSC).is_ok());
-        assert!(tsc_drift(&good, Tsc { stated_hz: None, ..TSC }).unwrap_err().why.contains("state"));
+        assert!(tsc_drift(&good, Tsc { stated: None, ..TSC }).unwrap_err().why.contains("states"));
         assert!(
             tsc_drift(&good, Tsc { invariant: Some(false), ..TSC }).unwrap_err().why.contains("core's clock")
         );
@@ -270,8 +305,26 @@ mod tests {
 
     #[test]
     fn the_clocks_of_this_machine_go_on() {
-        let audit = run(20_000_000).unwrap();
+        let audit = run(&Root::live(), 20_000_000).unwrap();
         assert!(audit.window_ns >= 15_000_000 && audit.pairs[0].drift.value().is_some(), "{audit:?}");
+    }
+
+    #[test]
+    fn the_kernel_states_the_rate_of_the_counter_where_it_knows_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, proc) = (Root::at(dir.path()), dir.path().join("proc"));
+        std::fs::create_dir_all(&proc).unwrap();
+        let stated = |text: &str| {
+            std::fs::write(proc.join("cpuinfo"), text).unwrap();
+            stated_by_kernel(&root)
+        };
+        let guest = "processor\t: 0\ncpu MHz\t\t: 2300.000\nflags\t\t: fpu tsc nonstop_tsc\n";
+        assert_eq!(stated(guest), Some(Stated { hz: 2.3e9, error_hz: 1e3 }));
+        assert_eq!(stated(&guest.replace("nonstop_tsc", "aperfmperf")), None);
+        assert_eq!(stated(&guest.replace("2300", "x")), None);
+        assert_eq!(stated(""), None);
+        std::fs::create_dir_all(dir.path().join("sys/devices/system/cpu/cpu0/cpufreq")).unwrap();
+        assert_eq!(stated(guest), None);
     }
 
     proptest! {
