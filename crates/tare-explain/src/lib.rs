@@ -11,6 +11,7 @@
 
 mod allotment;
 mod books;
+pub mod checks;
 mod command;
 mod cost;
 mod cpus;

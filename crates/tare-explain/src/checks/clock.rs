@@ -1,0 +1,300 @@
+//! The clock, heat and power.
+
+use super::words::{clock, list, percent, short, time};
+use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
+use tare_record::check::Area;
+use tare_record::probes::{CpuReading, EffectiveClock};
+use tare_record::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};
+use tare_record::{Missing, Reading};
+
+pub(super) static TOPIC: Topic = Topic {
+    area: Area::Clock,
+    ids: &[
+        "governor",
+        "frequency-range",
+        "boost",
+        "throttled-by-heat",
+        "temperature",
+        "power-limit",
+        "idle-states",
+        "battery",
+        "platform-profile",
+        "effective-clock",
+    ],
+    look,
+};
+
+/// Waking up from a state that takes longer shows in latencies at low load.
+const DEEP_NS: u64 = 20_000;
+/// So close to the mark at which the clock is cut, it soon will be, degrees Celsius.
+const MARGIN: f64 = 10.0;
+/// Above this any processor is close to its own mark, degrees Celsius.
+const HOT: f64 = 90.0;
+/// A clock that moves by more during a few seconds moves results too.
+const STEADY: f64 = 0.03;
+
+fn look(examined: &Examined) -> Vec<Draft> {
+    let frequency = &examined.survey.frequency;
+    let virtual_kind = examined.survey.machine.virtualization.value().map_or("", String::as_str);
+    let inside = !virtual_kind.is_empty() && !virtual_kind.starts_with("bare-metal");
+    let mut drafts = match &frequency.policies {
+        Reading::Measured(policies) => of_policies(policies),
+        Reading::Missing(missing) => vec![no_driver(missing, inside, virtual_kind)],
+        Reading::NotApplicable { .. } => Vec::new(),
+    };
+    drafts.extend(boost(frequency, inside));
+    drafts.extend(heat(frequency, inside));
+    drafts.extend(each("idle-states", &frequency.idle_states, |states| idle_states(states, frequency)));
+    drafts.extend(battery(&examined.survey.power));
+    if let Some(probes) = examined.probes {
+        drafts.extend(several("effective-clock", &probes.clock.found, |cpus| effective(cpus)));
+    }
+    drafts
+}
+
+fn no_driver(missing: &Missing, inside: bool, kind: &str) -> Draft {
+    let draft = unknown("governor", missing);
+    match kind {
+        kind if kind.starts_with("wsl") => draft
+            .effect("Windows moves the clock; what sets a governor here has no effect")
+            .fix("on Windows: powercfg /setactive SCHEME_MIN (High performance)"),
+        _ if inside => draft
+            .effect("the host may move the clock between two runs and nothing here tells but the work itself")
+            .fix(
+                "on the host: governor performance; here: the effective-clock probe, and runs in alternation",
+            ),
+        _ => draft
+            .effect("the clock may move with load, heat and firmware; nothing here tells but the work itself")
+            .fix("load the processor's cpufreq driver, or set the clock in the firmware"),
+    }
+}
+
+fn of_policies(policies: &[Policy]) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    let mut governors: Vec<String> =
+        policies.iter().filter_map(|policy| policy.governor.value().cloned()).collect();
+    governors.sort();
+    governors.dedup();
+    let missing = policies.iter().find_map(|policy| match &policy.governor {
+        Reading::Missing(missing) => Some(missing),
+        _ => None,
+    });
+    let driver = policies.iter().find_map(|policy| policy.driver.value()).map_or("", String::as_str);
+    match (governors.as_slice(), missing) {
+        ([one], None) => drafts.push(governor(one, driver, policies)),
+        ([], Some(missing)) => drafts.push(unknown("governor", missing)),
+        ([], None) => {}
+        (several, _) => drafts.push(
+            warn("governor", format!("not the same on all CPUs: {}", several.join(", ")))
+                .effect("which CPU a thread lands on decides how fast it is")
+                .fix("one governor, performance, on all CPUs")
+                .knob("governor"),
+        ),
+    }
+    drafts.extend(range(policies));
+    drafts
+}
+
+fn governor(name: &str, driver: &str, policies: &[Policy]) -> Draft {
+    let found =
+        format!("governor {name}{}", if driver.is_empty() { String::new() } else { format!(" ({driver})") });
+    if name == "performance" {
+        return ok("governor", found);
+    }
+    let span = policies.iter().find_map(|policy| {
+        let (low, high) = (*policy.hardware_min_hz.value()? as f64, *policy.hardware_max_hz.value()? as f64);
+        (low < high).then(|| format!("between {} and {}", clock(low), clock(high)))
+    });
+    let moves = span.unwrap_or_else(|| "between its lowest and highest rate".to_owned());
+    warn("governor", found)
+        .effect(format!(
+            "the clock follows load and heat {moves}, with a delay: CPU-bound throughput moves as much, short runs read low"
+        ))
+        .fix("governor performance")
+        .knob("governor")
+}
+
+/// Limits that somebody set below what the hardware can.
+fn range(policies: &[Policy]) -> Option<Draft> {
+    let limited = policies.iter().find_map(|policy| {
+        let (max, hardware) = (*policy.max_hz.value()?, *policy.hardware_max_hz.value()?);
+        (max < hardware).then_some((policy, max as f64, hardware as f64))
+    });
+    match limited {
+        Some((policy, max, hardware)) => Some(
+            note(
+                "frequency-range",
+                format!("policy {} is limited to {} of {}", policy.id, clock(max), clock(hardware)),
+            )
+            .effect(format!(
+                "CPU-bound work runs at {} of the hardware's speed, and steadier",
+                percent(max / hardware)
+            ))
+            .fix("leave it for comparisons; lift it for absolute figures")
+            .knob("frequency"),
+        ),
+        None => policies.iter().find_map(|policy| {
+            let (min, max) = (*policy.min_hz.value()? as f64, *policy.max_hz.value()? as f64);
+            Some(ok("frequency-range", format!("{} to {}", clock(min), clock(max))))
+        }),
+    }
+}
+
+fn boost(frequency: &Frequency, inside: bool) -> Option<Draft> {
+    match &frequency.boost {
+        Reading::Measured(true) => Some(
+            note("boost", "boost is on")
+                .effect("a cold machine runs above its lasting clock for seconds to minutes: the first runs read high")
+                .fix("off for comparisons, or runs long enough to settle (30–180 s)")
+                .knob("boost"),
+        ),
+        Reading::Measured(false) => Some(ok("boost", "boost is off")),
+        // A machine without a cpufreq driver has said so already.
+        Reading::Missing(missing) if frequency.policies.value().is_some() && !inside => Some(unknown("boost", missing)),
+        _ => None,
+    }
+}
+
+/// Counters, zones and limits; on a virtual machine, which has none of them, one line for all.
+fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
+    let none = frequency.throttle_counts.value().is_none()
+        && frequency.zones.value().is_none()
+        && frequency.power_domains.value().is_none();
+    if none && inside {
+        let missing = Missing::new("heat and power limits are the host's to see");
+        return vec![
+            unknown("temperature", &missing)
+                .effect("a host that gets hot cuts the clock, and nothing here tells")
+                .fix("watch the host's temperature; leave pauses between runs"),
+        ];
+    }
+    let mut drafts = each("throttled-by-heat", &frequency.throttle_counts, |counts| throttled(counts));
+    drafts.extend(each("temperature", &frequency.zones, |zones| temperature(zones)));
+    drafts.extend(each("power-limit", &frequency.power_domains, |domains| power_limit(domains)));
+    drafts
+}
+
+fn throttled(counts: &[ThrottleCount]) -> Draft {
+    let sum = |of: fn(&ThrottleCount) -> &Reading<u64>| -> u64 {
+        counts.iter().filter_map(|count| of(count).value()).fold(0, |sum, count| sum.saturating_add(*count))
+    };
+    let (cores, packages) = (sum(|count| &count.core), sum(|count| &count.package));
+    let told = counts.iter().any(|count| count.core.value().is_some() || count.package.value().is_some());
+    match (told, cores.max(packages)) {
+        (false, _) => unknown("throttled-by-heat", &Missing::new("the counters hold no numbers")),
+        (true, 0) => ok("throttled-by-heat", "never slowed down for heat since boot"),
+        (true, times) => warn("throttled-by-heat", format!("slowed down for heat {times} times since boot"))
+            .effect("each time the clock falls, down to below half on a laptop, and throughput with it")
+            .fix("cooling; pauses between runs; a lower highest clock that it can hold")
+            .knob("frequency"),
+    }
+}
+
+fn temperature(zones: &[ThermalZone]) -> Draft {
+    let read: Vec<(&ThermalZone, f64)> =
+        zones.iter().filter_map(|zone| Some((zone, *zone.celsius.value()?))).collect();
+    let close = |(zone, celsius): &&(&ThermalZone, f64)| {
+        *celsius >= HOT || zone.passive_celsius.value().is_some_and(|mark| *celsius >= mark - MARGIN)
+    };
+    let name = |zone: &ThermalZone| zone.kind.value().cloned().unwrap_or_else(|| "a zone".to_owned());
+    if let Some((zone, celsius)) = read.iter().find(close) {
+        let mark =
+            zone.passive_celsius.value().map_or_else(String::new, |mark| format!(" (cut at {mark:.0} °C)"));
+        return warn("temperature", format!("{} has {celsius:.0} °C{mark}", name(zone)))
+            .effect("the clock is about to be cut, or is cut already")
+            .fix("let it cool before measuring");
+    }
+    match read.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((zone, celsius)) => ok("temperature", format!("{celsius:.0} °C at most ({})", name(zone))),
+        None => unknown("temperature", &Missing::new("no thermal zone tells a temperature")),
+    }
+}
+
+fn power_limit(domains: &[PowerDomain]) -> Draft {
+    let limits: Vec<String> = domains
+        .iter()
+        .filter_map(|domain| {
+            Some(format!("{} {} W", domain.name.value()?, short(*domain.limit_watts.value()?)))
+        })
+        .collect();
+    if limits.is_empty() {
+        return unknown("power-limit", &Missing::new("RAPL tells no limits"));
+    }
+    ok("power-limit", format!("lasting power limits: {}", list(&limits, 3)))
+}
+
+fn idle_states(states: &[IdleState], frequency: &Frequency) -> Draft {
+    let on = states.iter().filter(|state| state.disabled.value() != Some(&true));
+    let deepest =
+        on.filter_map(|state| Some((state, *state.exit_latency_ns.value()?))).max_by_key(|(_, ns)| *ns);
+    let driver = frequency.idle_driver.value().map_or_else(String::new, |driver| format!(" ({driver})"));
+    let Some((state, latency_ns)) = deepest else {
+        return unknown("idle-states", &Missing::new("no idle state tells how long it takes to leave"));
+    };
+    let name = state.name.value().map_or("the deepest state", String::as_str);
+    let found = format!("waking up from {name} takes {}{driver}", time(latency_ns as f64));
+    match latency_ns > DEEP_NS {
+        true => note("idle-states", found)
+            .effect("at low load this is in every latency, on the server's side and on the generator's")
+            .fix("hold /dev/cpu_dma_latency at 0 while measuring latency at low load; --busy-poll for the generator"),
+        false => ok("idle-states", found),
+    }
+}
+
+fn battery(power: &Power) -> Vec<Draft> {
+    let mut drafts = several("battery", &power.supplies, |supplies| {
+        let kind = |word: &'static str| {
+            supplies.iter().filter(move |supply| supply.kind.value().is_some_and(|kind| kind == word))
+        };
+        if kind("Battery").next().is_none() {
+            return Vec::new();
+        }
+        let discharging =
+            kind("Battery").any(|supply| supply.status.value().is_some_and(|status| status == "Discharging"));
+        let plugged = kind("Mains").any(|supply| supply.online.value() == Some(&true));
+        vec![match discharging && !plugged {
+            true => bad("battery", "running on battery")
+                .effect(
+                    "firmware holds the clock down to half and less: 100–140k instead of 220–317k req/s seen",
+                )
+                .fix("plug it in"),
+            false => ok("battery", "a battery, on mains"),
+        }]
+    });
+    if let Some(profile) = power.platform_profile.value() {
+        let found = format!("the firmware's profile is {profile}");
+        drafts.push(match profile.as_str() {
+            "low-power" | "quiet" | "cool" => warn("platform-profile", found)
+                .effect("the firmware holds power and clock down, whatever the governor says")
+                .fix("echo performance > /sys/firmware/acpi/platform_profile"),
+            _ => ok("platform-profile", found),
+        });
+    }
+    drafts
+}
+
+fn effective(cpus: &[CpuReading<EffectiveClock>]) -> Vec<Draft> {
+    let read: Vec<&EffectiveClock> = cpus.iter().filter_map(|cpu| cpu.found.value()).collect();
+    let extreme = |of: fn(&EffectiveClock) -> f64, pick: fn(f64, f64) -> f64| {
+        read.iter().map(|cpu| of(cpu)).reduce(pick)
+    };
+    let middle = (extreme(|cpu| cpu.hz.low, f64::min), extreme(|cpu| cpu.hz.high, f64::max));
+    let (Some(low), Some(high)) = middle else {
+        let missing = cpus.iter().find_map(|cpu| match &cpu.found {
+            Reading::Missing(missing) => Some(missing),
+            _ => None,
+        });
+        return missing.map(|missing| unknown("effective-clock", missing)).into_iter().collect();
+    };
+    let spread = if high > 0.0 { (high - low) / high } else { 0.0 };
+    let found = format!("the cores really run at {} to {}", clock(low), clock(high));
+    vec![match spread > STEADY {
+        false => ok("effective-clock", found),
+        true => warn("effective-clock", found)
+            .effect(format!(
+                "CPU-bound work differs by {} from CPU to CPU or from second to second",
+                percent(spread)
+            ))
+            .fix("hold the clock (governor, boost, the host's power plan), or compare per cycle"),
+    }]
+}

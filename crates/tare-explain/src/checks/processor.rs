@@ -1,0 +1,135 @@
+//! CPUs, caches and nodes.
+
+use super::words::{list, percent, short, things, time};
+use super::{Draft, Examined, Topic, each, note, ok, several, warn};
+use tare_record::check::Area;
+use tare_record::probes::{MemoryPlace, Probes, Smt};
+use tare_record::survey::Mitigation;
+use tare_record::topology::{NumaNode, Topology};
+
+pub(super) static TOPIC: Topic = Topic {
+    area: Area::Processor,
+    ids: &["smt", "smt-worth", "hybrid", "numa", "offline", "mitigations", "memory-latency", "syscall"],
+    look,
+};
+
+/// The kernel's distance to a node's own memory.
+const LOCAL: f64 = 10.0;
+
+fn look(examined: &Examined) -> Vec<Draft> {
+    let topology = examined.topology;
+    let mut drafts = smt(topology);
+    drafts.extend(several("hybrid", &topology.kinds, |kinds| {
+        let names: Vec<String> = kinds.iter().map(|kind| format!("{} ({})", kind.name, kind.cpus)).collect();
+        match kinds.len() {
+            0 | 1 => Vec::new(),
+            _ => vec![
+                warn("hybrid", format!("cores of several kinds: {}", list(&names, 4)))
+                    .effect("which core a thread lands on decides how fast it is: runs differ by half")
+                    .fix("hold the server on cores of one kind, the generator on the others"),
+            ],
+        }
+    }));
+    drafts.extend(several("numa", &topology.numa, |nodes| numa(nodes)));
+    if let Some(offline) = topology.offline.value().filter(|offline| !offline.is_empty()) {
+        drafts.push(note("offline", format!("CPUs {offline} are off")).effect("figures are of the rest"));
+    }
+    drafts
+        .extend(several("mitigations", &examined.survey.processor.mitigations, |all| vec![mitigations(all)]));
+    drafts.extend(examined.probes.map_or_else(Vec::new, probed));
+    drafts
+}
+
+fn smt(topology: &Topology) -> Vec<Draft> {
+    let (Some(cores), Some(threads)) = (topology.cores.value(), topology.threads.value()) else {
+        return each("smt", &topology.cores, |cores| ok("smt", format!("{cores} cores")));
+    };
+    if threads <= cores {
+        return vec![ok("smt", format!("{}, no two CPUs share one", things(*cores as usize, "core")))];
+    }
+    let pair = topology.cpus.iter().find(|cpu| cpu.siblings.len() > 1).map(|cpu| cpu.siblings.to_string());
+    let pair = pair.map_or_else(String::new, |pair| format!(" (such as {pair})"));
+    vec![
+        note("smt", format!("{cores} cores, {threads} CPUs: SMT siblings share a core{pair}"))
+            .effect(format!(
+                "beyond {cores} busy threads each adds 0.02 to 0.7 of a core, by workload; a generator on the server's siblings \
+                 takes from it"
+            ))
+            .fix("server and generator on different cores, never on siblings (tare run does so)"),
+    ]
+}
+
+fn numa(nodes: &[NumaNode]) -> Vec<Draft> {
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let distances = nodes.iter().filter_map(|node| node.distances.value()).flatten();
+    let Some(farthest) = distances.copied().max() else {
+        return vec![note("numa", format!("{} NUMA nodes, at distances that are not told", nodes.len()))];
+    };
+    let row = nodes[0].distances.value().map_or_else(String::new, |row| {
+        format!(
+            ", from node {}: {}",
+            nodes[0].id,
+            row.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+        )
+    });
+    vec![
+        warn("numa", format!("{} NUMA nodes{row}", nodes.len()))
+            .effect(format!(
+                "by the firmware's table the farthest memory takes {} times as long as a node's own; a service that is spread \
+                 over nodes loses some 15 %, and differs from run to run",
+                short(f64::from(farthest) / LOCAL)
+            ))
+            .fix("each service within one node: taskset or cpuset, and numactl --membind"),
+    ]
+}
+
+fn mitigations(all: &[Mitigation]) -> Draft {
+    let state = |mitigation: &Mitigation| mitigation.state.value().cloned().unwrap_or_default();
+    let on: Vec<String> =
+        all.iter().filter(|one| state(one).starts_with("Mitigation")).map(|one| one.name.clone()).collect();
+    let open: Vec<String> =
+        all.iter().filter(|one| state(one).contains("ulnerable")).map(|one| one.name.clone()).collect();
+    let open = if open.is_empty() { String::new() } else { format!("; open: {}", list(&open, 3)) };
+    if on.is_empty() {
+        return ok("mitigations", format!("none is in force{open}"));
+    }
+    note("mitigations", format!("{} in force: {}{open}", on.len(), list(&on, 4)))
+        .effect("system calls and switches cost more: compare only with machines that have the same")
+}
+
+fn probed(probes: &Probes) -> Vec<Draft> {
+    let mut drafts = each("smt-worth", &probes.smt.found, smt_worth);
+    drafts.extend(each("syscall", &probes.syscall.found, |syscall| {
+        ok("syscall", format!("the cheapest system call takes {}", time(syscall.call_ns.median)))
+    }));
+    drafts.extend(several("memory-latency", &probes.memory.found, |places| {
+        let told: Vec<String> = places
+            .iter()
+            .filter_map(|place| {
+                let name = match place.place {
+                    MemoryPlace::Cache(level) => format!("L{level}"),
+                    MemoryPlace::Memory => "memory".to_owned(),
+                };
+                Some(format!("{name} {}", time(place.load_ns.value()?.median)))
+            })
+            .collect();
+        if told.is_empty() {
+            Vec::new()
+        } else {
+            vec![ok("memory-latency", format!("a load takes: {}", told.join(", ")))]
+        }
+    }));
+    drafts
+}
+
+fn smt_worth(smt: &Smt) -> Draft {
+    let found = format!(
+        "a second thread on a core adds {} of a core (arithmetic, CPUs {} and {})",
+        percent(smt.second_thread_cores.max(0.0)),
+        smt.cpus[0],
+        smt.cpus[1]
+    );
+    note("smt-worth", found).effect("twice the CPUs are not twice the throughput")
+}
