@@ -19,6 +19,7 @@
 //! ```
 
 mod block;
+pub mod doctor;
 mod format;
 pub mod load;
 mod plot;
