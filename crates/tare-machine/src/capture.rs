@@ -35,7 +35,9 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// It is no tree of a machine.
-    #[error("{path} {why} (hint: a folder or an archive that holds proc and sys, as 'tare doctor --capture FILE.tar.gz' makes)")]
+    #[error(
+        "{path} {why} (hint: a folder or an archive that holds proc and sys, as 'tare doctor --capture FILE.tar.gz' makes)"
+    )]
     NoTree {
         /// The file or folder.
         path: String,
@@ -69,7 +71,7 @@ pub fn pack(root: &Root, path: &Path) -> Result<(), CaptureError> {
     let failed = CaptureError::io(path);
     let file = File::create(path).map_err(&failed)?;
     let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
-    let mut header = |kind: EntryType, size: usize| {
+    let header = |kind: EntryType, size: usize| {
         let mut header = Header::new_gnu();
         header.set_entry_type(kind);
         header.set_mode(if kind == EntryType::Directory { 0o755 } else { 0o644 });
@@ -85,7 +87,9 @@ pub fn pack(root: &Root, path: &Path) -> Result<(), CaptureError> {
         if total > PACKED_BYTES_MAX {
             return Err(failed(io::Error::other("what is read of this machine is too long to pack")));
         }
-        archive.append_data(&mut header(EntryType::Regular, bytes.len()), file, bytes.as_slice()).map_err(&failed)?;
+        archive
+            .append_data(&mut header(EntryType::Regular, bytes.len()), file, bytes.as_slice())
+            .map_err(&failed)?;
     }
     archive.into_inner().and_then(GzEncoder::finish).and_then(|file| file.sync_all()).map_err(failed)
 }
@@ -100,7 +104,9 @@ fn harmless(seen: BTreeMap<PathBuf, Found>) -> Tree {
         let Ok(inside) = path.strip_prefix("/").map(Path::to_path_buf) else { continue };
         match found {
             Found::File(bytes) => {
-                if let Some(bytes) = harmless_part(&path, &bytes).filter(|bytes| bytes.len() <= FILE_BYTES_MAX) {
+                if let Some(bytes) =
+                    harmless_part(&path, &bytes).filter(|bytes| bytes.len() <= FILE_BYTES_MAX)
+                {
                     files.insert(inside, bytes);
                 }
             }
@@ -136,7 +142,8 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
         }
         "/proc/cmdline" => {
             let text = String::from_utf8_lossy(bytes);
-            const KNOWN: [&str; 6] = ["isolcpus=", "nohz_full=", "mitigations=", "preempt=", "clocksource=", "psi="];
+            const KNOWN: [&str; 6] =
+                ["isolcpus=", "nohz_full=", "mitigations=", "preempt=", "clocksource=", "psi="];
             let kept = text.split_ascii_whitespace().filter_map(|word| match word {
                 word if KNOWN.iter().any(|known| word.starts_with(known)) => Some(word),
                 word if word.contains("firecracker") => Some("firecracker"),
@@ -147,7 +154,9 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
         "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" => {
             lines(&|line| ["cgroup", "tracefs", "debugfs"].iter().any(|kind| line.contains(kind)))
         }
-        "/proc/self/status" => lines(&|line| line.starts_with("Cpus_allowed") || line.starts_with("Mems_allowed")),
+        "/proc/self/status" => {
+            lines(&|line| line.starts_with("Cpus_allowed") || line.starts_with("Mems_allowed"))
+        }
         "/proc/stat" => lines(&|line| line.starts_with("cpu")),
         "/proc/cpuinfo" => lines(&|line| !line.starts_with("Serial")),
         path if of_a_process(path) => None,
@@ -160,9 +169,150 @@ fn of_a_process(path: &str) -> bool {
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A tree of another machine: a folder, or an archive that was unpacked and goes away with this.
+/// The machine of a folder or of an archive; what an archive was unpacked to goes away with this.
 #[derive(Debug)]
-pub struct Tree_ {
+pub struct Captured {
     root: Root,
     _unpacked: Option<TempDir>,
+}
+
+impl Captured {
+    /// The root to read under.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Opens a folder that holds `proc` and `sys`, or a `tar`, `tar.gz` or `tar.bz2` of one.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn open(path: &Path) -> Result<Captured, CaptureError> {
+        if std::fs::metadata(path).map_err(CaptureError::io(path))?.is_dir() {
+            return Ok(Captured { root: Root::at(top(path, path)?), _unpacked: None });
+        }
+        let unpacked = TempDir::new().map_err(CaptureError::io(path))?;
+        unpack(path, unpacked.path())?;
+        let root = Root::at(top(unpacked.path(), path)?);
+        Ok(Captured { root, _unpacked: Some(unpacked) })
+    }
+}
+
+/// Where `proc` or `sys` is: here, or in the only folder here.
+fn top(dir: &Path, named: &Path) -> Result<PathBuf, CaptureError> {
+    let is_top = |dir: &Path| dir.join("sys").is_dir() || dir.join("proc").is_dir();
+    let inside = std::fs::read_dir(dir).map_err(CaptureError::io(named))?;
+    let folders = inside.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    std::iter::once(dir.to_path_buf())
+        .chain(folders.take(2))
+        .find(|dir| is_top(dir))
+        .ok_or_else(|| CaptureError::no_tree(named, "holds neither proc nor sys"))
+}
+
+fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
+    let failed = CaptureError::io(path);
+    let mut start = [0u8; 3];
+    let mut file = File::open(path).map_err(&failed)?;
+    file.read_exact(&mut start).map_err(|_| CaptureError::no_tree(path, "is no archive"))?;
+    let file = BufReader::new(File::open(path).map_err(&failed)?);
+    let plain: Box<dyn Read> = match start {
+        [0x1f, 0x8b, _] => Box::new(GzDecoder::new(file)),
+        [b'B', b'Z', b'h'] => Box::new(BzDecoder::new(file)),
+        _ => Box::new(file),
+    };
+    let no_archive = |error: io::Error| CaptureError::no_tree(path, &format!("cannot be unpacked: {error}"));
+    let mut archive = Archive::new(plain.take(UNPACKED_BYTES_MAX));
+    archive.set_preserve_mtime(false);
+    for entry in archive.entries().map_err(no_archive)?.take(ENTRIES_MAX) {
+        let mut entry = entry.map_err(no_archive)?;
+        let wanted = match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Directory => true,
+            EntryType::Symlink => stays_inside(&entry).unwrap_or(false),
+            _ => false,
+        };
+        if wanted {
+            // Nothing leaves `into`: such entries are skipped by the library.
+            entry.unpack_in(into).map_err(no_archive)?;
+        }
+    }
+    Ok(())
+}
+
+/// A link that leads out of the tree would show this machine's files as the other's.
+fn stays_inside<R: Read>(entry: &tar::Entry<R>) -> Option<bool> {
+    let from = entry.path().ok()?;
+    let mut depth = from.components().filter(|part| matches!(part, Component::Normal(_))).count() as i64 - 1;
+    for part in entry.link_name().ok()??.components() {
+        depth += match part {
+            Component::Normal(_) => 1,
+            Component::ParentDir => -1,
+            Component::CurDir => 0,
+            Component::RootDir | Component::Prefix(_) => return Some(false),
+        };
+        if depth < 0 {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_others_stays_out() {
+        let seen = [
+            ("/proc/1/environ", "SECRET=1\0container=lxc\0"),
+            ("/proc/cmdline", "root=/dev/sda1 password=1 isolcpus=2 -- --firecracker-init"),
+            ("/proc/self/mountinfo", "1 0 0:1 / /home/me rw - ext4 x rw\n2 0 0:2 / /cg rw - cgroup2 x rw\n"),
+            ("/proc/77/stat", "77 (mine) S"),
+            ("/proc/self/limits", "all"),
+        ];
+        let seen = seen.map(|(path, text)| (PathBuf::from(path), Found::File(text.as_bytes().to_vec())));
+        let names = Found::Directory(vec!["77".to_string()]);
+        let (files, directories) =
+            harmless(seen.into_iter().chain([(PathBuf::from("/proc"), names)]).collect());
+        let text = |path: &str| String::from_utf8(files[Path::new(path)].clone()).unwrap();
+        assert_eq!(text("proc/1/environ"), "container=lxc");
+        assert_eq!(text("proc/cmdline"), "isolcpus=2 firecracker\n");
+        assert_eq!(text("proc/self/mountinfo"), "2 0 0:2 / /cg rw - cgroup2 x rw\n");
+        assert_eq!(text("proc/self/limits"), "all");
+        assert!(!files.contains_key(Path::new("proc/77/stat")) && directories.is_empty());
+    }
+
+    /// An archive with links, one of which leads out.
+    #[test]
+    fn links_stay_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.tar");
+        let mut archive = Builder::new(File::create(&path).unwrap());
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Symlink);
+        header.set_size(0);
+        for (from, to) in
+            [("m/sys/in", "../proc/n"), ("m/sys/out", "../../../etc/passwd"), ("m/sys/abs", "/etc/passwd")]
+        {
+            archive.append_link(&mut header, from, to).unwrap();
+        }
+        let mut header = Header::new_gnu();
+        header.set_size(2);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, "m/proc/n", &b"42"[..]).unwrap();
+        archive.finish().unwrap();
+        let captured = Captured::open(&path).unwrap();
+        assert_eq!(captured.root().value("/sys/in"), Ok(42u32));
+        assert!(captured.root().text("/sys/out").is_err() && captured.root().text("/sys/abs").is_err());
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let no_archive = dir.path().join("x.tar.gz");
+        for bytes in [&b""[..], b"\x1f\x8bnonsense", b"BZhnonsense", b"nonsense of some length"] {
+            std::fs::write(&no_archive, bytes).unwrap();
+            assert!(matches!(Captured::open(&no_archive), Err(CaptureError::NoTree { .. })), "{bytes:?}");
+        }
+        assert!(matches!(Captured::open(dir.path()), Err(CaptureError::NoTree { .. })));
+        assert!(matches!(Captured::open(&dir.path().join("none")), Err(CaptureError::Io { .. })));
+    }
 }

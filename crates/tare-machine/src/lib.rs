@@ -1,6 +1,7 @@
 //! Facts of the machine, read under an injectable root, and the few things that tare turns: where threads run,
 //! and what it started. Every knob is journalled before it is turned.
 
+pub mod capture;
 pub mod cgroup;
 pub mod facts;
 pub mod journal;

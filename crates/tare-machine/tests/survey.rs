@@ -186,3 +186,48 @@ proptest! {
         prop_assert!(serde_json::from_str::<Survey>(&text).is_ok());
     }
 }
+
+/// What changes from one look to the next, and what a captured tree cannot tell.
+fn fixed(survey: &Survey) -> Vec<String> {
+    let moving = [
+        "/memory/available_bytes",
+        "/memory/cached_bytes",
+        "/memory/swap_used",
+        "/memory/thp_bytes",
+        "/memory/pressure",
+        "/host/steal_share",
+        "/host/uptime_ns",
+        "/network/time_wait",
+        "/network/interrupts/*/count",
+        "/network/irqbalance",
+        "/network/conntrack_count",
+        "/dropped",
+        "/offloads",
+        "/used_bytes",
+        "/throttl",
+        "/access/root",
+        "/celsius",
+        "/current_hz",
+        "/free",
+    ];
+    measured(survey).into_iter().filter(|entry| !moving.iter().any(|part| entry.contains(part))).collect()
+}
+
+#[test]
+fn a_captured_machine_is_the_same_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("machine.tar.gz");
+    tare_machine::capture::pack(&Root::live(), &file).unwrap();
+    assert!(std::fs::metadata(&file).unwrap().len() < 1 << 20);
+    let captured = tare_machine::capture::Captured::open(&file).unwrap();
+    let (here, there) = (survey(&Root::live(), FILES_ONLY), survey(captured.root(), FILES_ONLY));
+    assert_eq!(fixed(&here), fixed(&there));
+    let topology = |root: &Root| tare_machine::topology::read(root, None);
+    assert_eq!(
+        serde_json::to_value(topology(&Root::live())).unwrap()["caches"],
+        serde_json::to_value(topology(captured.root())).unwrap()["caches"]
+    );
+    assert!(
+        !captured.root().path("/proc/2").exists() && captured.root().numbers("/proc").unwrap().len() <= 1
+    );
+}

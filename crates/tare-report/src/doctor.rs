@@ -35,7 +35,10 @@ pub fn terminal(checks: &[Check], style: Style) -> String {
         }
     };
     part("Bad: figures will not mean what they seem to", at(Level::Bad).map(whole).collect());
-    part("Warnings: figures will be worse or vary more than they need to", at(Level::Warn).map(whole).collect());
+    part(
+        "Warnings: figures will be worse or vary more than they need to",
+        at(Level::Warn).map(whole).collect(),
+    );
     part("Notes: to know before quoting a number", noted.into_iter().map(brief).collect());
     part("Could not be told", missing.into_iter().map(told).collect());
     part("Fine", at(Level::Ok).map(told).collect());
@@ -90,7 +93,8 @@ fn brief(check: &Check) -> Note {
 /// The finding alone.
 fn told(check: &Check) -> Note {
     let found = check.found.strip_prefix(MISSING).filter(|_| check.level == Level::Note);
-    let fix = fix(check).filter(|_| check.level == Level::Note).map_or_else(String::new, |fix| format!(" → {fix}"));
+    let fix =
+        fix(check).filter(|_| check.level == Level::Note).map_or_else(String::new, |fix| format!(" → {fix}"));
     let body = joined(&format!("{}{fix}", found.unwrap_or(&check.found)));
     Note { title: Text::dim(&check.id), aside: String::new(), body, lines: Vec::new() }
 }

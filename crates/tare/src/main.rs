@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::show(&args, style),
         Command::Report(args) => commands::report::report(&args),
         Command::Serve(args) => commands::serve::serve(*args),
+        Command::Doctor(args) => commands::doctor::doctor(&args, style),
         Command::Recover => commands::recover::recover(),
         Command::Completions { shell } => commands::completions::completions(shell),
     };

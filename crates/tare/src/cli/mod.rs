@@ -1,5 +1,6 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
+pub mod doctor;
 pub mod load;
 pub mod run;
 pub mod serve;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
   tare run --sut './server --port 8080' http://127.0.0.1:8080/
   tare run --load 'wrk -t4 -c500 -d20s http://127.0.0.1:8080/'
   tare run -- ./program --its --arguments    weigh a program that runs and ends
+  tare doctor                                what this machine will do to a measurement
   tare show last.tare                        print a result again
   tare report last.tare -o last.html         the same as a page
 
@@ -62,6 +64,8 @@ pub enum Command {
     /// Serves until SIGINT or SIGTERM, then answers every request that has arrived, says what each listener was
     /// given, and ends; a second signal ends it at once.
     Serve(Box<serve::ServeArgs>),
+    /// Examine the machine: what it will do to a measurement, and what to do about it.
+    Doctor(doctor::DoctorArgs),
     /// Stop and restore what killed runs of tare left behind.
     Recover,
     /// Print a completion script for a shell.

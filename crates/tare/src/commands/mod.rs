@@ -1,6 +1,7 @@
 //! One file per subcommand: from arguments to rooms to an exit code.
 
 pub mod completions;
+pub mod doctor;
 pub mod load;
 pub mod recover;
 pub mod report;

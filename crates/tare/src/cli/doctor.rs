@@ -1,0 +1,37 @@
+//! The arguments of `tare doctor`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Examine the machine: what it will do to a measurement, how much, and what to do about it.
+///
+/// Reads what the kernel tells (clock, quotas of every group up to the root, ticks, SMT, NUMA, memory, interrupts, the
+/// hypervisor), watches for a second who else uses CPU, and probes for three more what no file tells: the effective
+/// clock, wake-ups, lost time, the clocks against each other. Nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare doctor                                  one screen: what is bad, what to mind, what is fine
+  tare doctor --no-probes                      in a fraction of a second: files only
+  tare doctor --json | jq '.checks[] | select(.level == \"bad\")'
+  tare doctor --capture here.tar.gz            for somebody else to look at
+  tare doctor --root here.tar.gz               somebody else's machine
+
+A group's quota, a battery, a clock that runs too fast or a slow clocksource is bad: exit code 1.
+Else 0; what could not be looked at is said, and is never fine.")]
+pub struct DoctorArgs {
+    /// Print checks, topology, survey and probes as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Do not probe, and watch the others for a moment only.
+    #[arg(long)]
+    pub no_probes: bool,
+    /// Examine a captured machine instead: a folder with proc and sys, or a tar, tar.gz or tar.bz2 of one (no probes).
+    #[arg(long, value_name = "DIR|FILE")]
+    pub root: Option<PathBuf>,
+    /// Pack what would be read here, and nothing else, for a look from elsewhere; no checks are made.
+    #[arg(long, value_name = "FILE.tar.gz", conflicts_with_all = ["root", "json", "no_probes"])]
+    pub capture: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,80 @@
+//! `tare doctor`: the machine surveyed, probed and judged.
+
+use crate::cli::doctor::DoctorArgs;
+use crate::failure::Failure;
+use crate::{Ended, progress, terminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use tare_explain::checks::{Examined, examine};
+use tare_lab::progress::Event;
+use tare_machine::capture::{self, Captured};
+use tare_machine::facts::{Reach, survey};
+use tare_machine::{Root, probes, topology};
+use tare_record::Reading;
+use tare_record::check::{Check, Level};
+use tare_record::probes::Probes;
+use tare_record::survey::Survey;
+use tare_report::{Style, doctor as report};
+
+/// Exit code when something is bad.
+const BAD: u8 = 1;
+/// CPU time is counted in hundredths of a second: a look of a second is good to 1 % of a CPU, a short one to 8 %.
+const LOOK: Duration = Duration::from_secs(1);
+const SHORT_LOOK: Duration = Duration::from_millis(120);
+
+/// Examines and prints.
+pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
+    if let Some(path) = &args.capture {
+        return pack(path, args.quiet);
+    }
+    let captured = args.root.as_deref().map(Captured::open).transpose().map_err(Failure::usage)?;
+    let root = captured.as_ref().map_or_else(Root::live, |captured| captured.root().clone());
+    let probing = !args.no_probes && root.is_live();
+    let mut shown = progress::display(args.quiet || !probing);
+    if probing {
+        shown.show(Event::Step("looking at the machine".into()));
+    }
+    let look = if probing { LOOK } else { SHORT_LOOK };
+    let survey = survey(&root, Reach { company: Some(look), windows: probing });
+    let topology = topology::read(&root, None);
+    let probes = match probing {
+        true => Reading::Measured(probe(&root, &survey, shown.as_mut())),
+        false if root.is_live() => Reading::missing("not asked for (--no-probes)"),
+        false => Reading::missing("a captured machine cannot be probed"),
+    };
+    drop(shown);
+    let checks = examine(&Examined { survey: &survey, topology: &topology, probes: probes.value() });
+    let text = match args.json {
+        true => report::json(&checks, &topology, &survey, &probes).map_err(Failure::underway)?,
+        false => report::terminal(&checks, style),
+    };
+    terminal::print(&text).map_err(Failure::underway)?;
+    Ok(exit_code(&checks))
+}
+
+fn exit_code(checks: &[Check]) -> ExitCode {
+    match checks.iter().any(|check| check.level == Level::Bad) {
+        true => ExitCode::from(BAD),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+fn probe(root: &Root, survey: &Survey, shown: &mut dyn tare_lab::progress::Progress) -> Probes {
+    let options = probes::Options::default();
+    let total_s = options.duration_ns as f64 / 1e9;
+    shown.show(Event::Expected { total_s });
+    probes::run(root, &survey.machine.cpus, &options, &mut |step| {
+        let phase = format!("probing: {}", step.probe);
+        shown.show(Event::Live { elapsed_s: step.done_ratio * total_s, rate_hz: None, phase });
+    })
+}
+
+fn pack(path: &Path, quiet: bool) -> Ended {
+    super::check_writable(path)?;
+    capture::pack(&Root::live(), path).map_err(Failure::usage)?;
+    if !quiet {
+        terminal::say(&format!("tare: wrote {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
