@@ -1,7 +1,7 @@
 //! Two threads that wake each other in turn through two pipes: on one CPU each hand-over is a context switch, on two
 //! it is a wake-up of the other CPU.
 
-use super::place::{on_cpu, pin};
+use super::place::{on_first, pin};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use tare_record::Missing;
 use tare_record::probes::{Handover, Spread};
@@ -25,7 +25,7 @@ pub fn run(cpus: [u32; 2], duration_ns: u64) -> Result<Handover, Missing> {
         .name("tare-probe".into())
         .spawn(echo)
         .map_err(|error| Missing::new(format!("no thread for the probe: {error}")))?;
-    on_cpu(cpus[0], duration_ns, move || {
+    on_first(cpus, duration_ns, move || {
         let (mut there, mut back) = (there, back);
         let (mut own_reader, mut own_writer) = pipe().map_err(no_pipe)?;
         let end_ns = monotonic_ns().saturating_add(duration_ns);

@@ -18,7 +18,16 @@ pub(super) fn on_cpu<T: Send + 'static>(
     duration_ns: u64,
     task: impl FnOnce() -> Result<T, Missing> + Send + 'static,
 ) -> Result<T, Missing> {
-    outcome(cpu, duration_ns, &start(cpu, task)?)
+    outcome(&[cpu], duration_ns, &start(cpu, task)?)
+}
+
+/// As [`on_cpu`] on the first of two CPUs, for a task that needs the other as well.
+pub(super) fn on_first<T: Send + 'static>(
+    cpus: [u32; 2],
+    duration_ns: u64,
+    task: impl FnOnce() -> Result<T, Missing> + Send + 'static,
+) -> Result<T, Missing> {
+    outcome(&cpus, duration_ns, &start(cpus[0], task)?)
 }
 
 /// Runs `task` on each of the CPUs at the same time.
@@ -30,7 +39,7 @@ pub(super) fn on_each<T: Send + 'static>(
     let started: Vec<_> = cpus.iter().map(|&cpu| (cpu, start(cpu, task.clone()))).collect();
     let read = |(cpu, receiver): (u32, Result<Receiver<_>, Missing>)| CpuReading {
         cpu,
-        found: Reading::from(receiver.and_then(|receiver| outcome(cpu, duration_ns, &receiver))),
+        found: Reading::from(receiver.and_then(|receiver| outcome(&[cpu], duration_ns, &receiver))),
     };
     started.into_iter().map(read).collect()
 }
@@ -54,11 +63,14 @@ fn start<T: Send + 'static>(
     Ok(receiver)
 }
 
-fn outcome<T>(cpu: u32, duration_ns: u64, receiver: &Receiver<Result<T, Missing>>) -> Result<T, Missing> {
-    match receiver.recv_timeout(Duration::from_nanos(duration_ns) + GRACE) {
+fn outcome<T>(cpus: &[u32], duration_ns: u64, receiver: &Receiver<Result<T, Missing>>) -> Result<T, Missing> {
+    let mut named = cpus.to_vec();
+    named.sort_unstable();
+    named.dedup();
+    match receiver.recv_timeout(Duration::from_nanos(duration_ns).saturating_add(GRACE)) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => Err(Missing::with_remedy(
-            format!("the probe got too little of CPU {cpu} to end in time"),
+            format!("the probe got too little of CPU {} to end in time", affinity::format_list(&named)),
             "see what else runs there (ps -eLo psr,cls,rtprio,pcpu,comm), or what quota holds this process back",
         )),
         Err(RecvTimeoutError::Disconnected) => Err(Missing::new("the probe's thread ended early")),
