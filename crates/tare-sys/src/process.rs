@@ -50,6 +50,18 @@ pub fn spawn(command: &mut Command, confinement: &Confinement) -> io::Result<Chi
     command.spawn()
 }
 
+/// Starts `command` in our own process group, so that the terminal's keys and its input are the command's too. Killed
+/// by the kernel when the *thread* that called this ends, as with [`spawn`].
+///
+/// # Errors
+/// What [`Command::spawn`] reports.
+pub fn spawn_in_foreground(command: &mut Command) -> io::Result<Child> {
+    let parent = std::process::id();
+    // SAFETY: as in `spawn`; the closure captures one number.
+    unsafe { command.pre_exec(move || die_with(parent)) };
+    command.spawn()
+}
+
 /// Asks to be killed with the parent, and notices a parent that died before the request was made.
 fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::report(&args),
         Command::Serve(args) => commands::serve::serve(*args),
         Command::Doctor(args) => commands::doctor::doctor(&args, style),
+        Command::Tune(args) => commands::tune::tune(&args, style),
         Command::Recover => commands::recover::recover(),
         Command::Completions { shell } => commands::completions::completions(shell),
     };

@@ -5,6 +5,7 @@ pub mod load;
 pub mod run;
 pub mod serve;
 pub mod traffic;
+pub mod tune;
 pub mod values;
 
 use clap::{Args, Parser, Subcommand};
@@ -66,6 +67,8 @@ pub enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Examine the machine: what it will do to a measurement, and what to do about it.
     Doctor(doctor::DoctorArgs),
+    /// Hold the machine still while something is measured, and always put it back.
+    Tune(Box<tune::TuneArgs>),
     /// Stop and restore what killed runs of tare left behind.
     Recover,
     /// Print a completion script for a shell.

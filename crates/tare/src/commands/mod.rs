@@ -9,6 +9,7 @@ pub mod run;
 pub mod serve;
 pub mod show;
 mod traffic;
+pub mod tune;
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;

@@ -1,0 +1,234 @@
+//! The arguments of `tare tune`.
+
+use super::values::{self, CpuList};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use tare_machine::knobs::{Group, QuotaWanted, Wanted};
+
+/// Hold the machine still while something is measured, and always put it back.
+///
+/// Without a mode nothing is changed: it shows how the knobs stand, or, with knobs named, what --apply would do.
+///
+/// --apply alone turns what moves while a measurement runs and takes nothing from the program but luck: the governor
+/// to performance (the clock does not wait for load), boost off (it lasts until the CPU gets warm or other cores
+/// wake), automatic NUMA balancing off (it unmaps and moves memory meanwhile). Huge pages, the slice, queues and ports
+/// change what the program itself costs: they are turned only when named. With knobs named, only those are turned;
+/// --defaults adds the three.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare tune                                  how the knobs of this machine stand, and why some are not here
+  tare tune --apply -- ./bench.sh            turned while the command runs, put back when it ends, however it ends
+  tare tune --apply                          turned until 'tare tune --restore', or until the machine is started again
+  tare tune --apply --max-frequency 2.8GHz --min-frequency 2.8GHz --irqs-off 2-3
+  tare tune --apply --quota 200% --pid 4711
+  tare tune --dry-run --huge-pages 2GiB
+
+What was there before is on disk before anything is changed. A tare that is killed while it turns knobs, or while a
+command runs under them, is undone by the next tare command. With -- COMMAND the exit code is COMMAND's own.")]
+pub struct TuneArgs {
+    #[command(flatten)]
+    pub mode: ModeArgs,
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// With --restore: also put back what somebody else has changed since.
+    #[arg(long, requires = "restore")]
+    pub force: bool,
+    /// Print the status or the plan as one JSON object.
+    #[arg(long, conflicts_with_all = ["apply", "restore", "systemd"])]
+    pub json: bool,
+    /// Look at (and turn) a captured tree with its own `proc` and `sys` instead of this machine.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// With --apply: turn the knobs only while this runs.
+    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply")]
+    pub command: Vec<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ModeArgs {
+    /// Turn the knobs.
+    #[arg(long)]
+    pub apply: bool,
+    /// Put back what --apply has turned.
+    #[arg(long)]
+    pub restore: bool,
+    /// Show what --apply would do, and do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Show how the knobs stand and what is turned by whom.
+    #[arg(long)]
+    pub status: bool,
+    /// Print a systemd unit that holds the knobs (of itself: the governor) from boot on.
+    #[arg(long)]
+    pub systemd: bool,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// The knobs.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Knobs")]
+pub struct KnobArgs {
+    /// Also the knobs that are turned when none is named.
+    #[arg(long)]
+    pub defaults: bool,
+    /// Who chooses the clock: performance, powersave, schedutil …
+    #[arg(long, value_name = "NAME")]
+    pub governor: Option<String>,
+    /// Clocks above the nominal one.
+    #[arg(long, value_name = "SWITCH")]
+    pub boost: Option<Switch>,
+    /// Lowest clock, as 2.8GHz.
+    #[arg(long, value_name = "CLOCK", value_parser = values::clock_hz)]
+    pub min_frequency: Option<f64>,
+    /// Highest clock; the same as the lowest holds it at one rate.
+    #[arg(long, value_name = "CLOCK", value_parser = values::clock_hz)]
+    pub max_frequency: Option<f64>,
+    /// Transparent huge pages.
+    #[arg(long, value_name = "WHEN", value_parser = ["always", "madvise", "never"])]
+    pub thp: Option<String>,
+    /// Automatic moving of memory between NUMA nodes.
+    #[arg(long, value_name = "SWITCH")]
+    pub numa_balancing: Option<Switch>,
+    /// A pool of huge pages of this size, refused where it would starve the rest.
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
+    pub huge_pages: Option<u64>,
+    /// Write everything to disk and forget the page cache, once: nothing to put back.
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// Shortest time on a CPU before another thread has its turn, 100us to 1s.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub base_slice: Option<Duration>,
+    /// Have devices interrupt other CPUs than these.
+    #[arg(long, value_name = "CPUS", value_parser = values::cpu_list)]
+    pub irqs_off: Option<CpuList>,
+    /// Longest queue of connections that wait to be accepted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
+    pub somaxconn: Option<u32>,
+    /// Ports that connections are made from, as 1024-65535.
+    #[arg(long, value_name = "FIRST-LAST", value_parser = port_range)]
+    pub port_range: Option<(u16, u16)>,
+    /// CPU time of a control group, as 200% (two CPUs' worth), or none for no limit.
+    #[arg(long, value_name = "PERCENT", value_parser = quota, requires = "group")]
+    pub quota: Option<Quota>,
+    /// The quota is for the control group that this process is in.
+    #[arg(long, value_name = "PID", requires = "quota", group = "group")]
+    pub pid: Option<u32>,
+    /// The quota is for this control group: its path below the cpu controller, or its folder.
+    #[arg(long, value_name = "PATH", requires = "quota", group = "group")]
+    pub cgroup: Option<String>,
+}
+
+/// CPUs' worth of time; none is no limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quota(pub Option<f64>);
+
+impl KnobArgs {
+    /// What is asked for; of itself, nothing.
+    pub fn wanted(&self) -> Wanted {
+        let switch = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
+        let group = match (&self.cgroup, self.pid) {
+            (Some(path), _) => Some(Group::At(path.clone())),
+            (None, pid) => pid.map(Group::Of),
+        };
+        Wanted {
+            governor: self.governor.clone(),
+            min_frequency_hz: self.min_frequency.map(|hz| hz as u64),
+            max_frequency_hz: self.max_frequency.map(|hz| hz as u64),
+            boost: switch(self.boost),
+            thp: self.thp.clone(),
+            numa_balancing: switch(self.numa_balancing),
+            drop_caches: self.drop_caches,
+            huge_pages_bytes: self.huge_pages,
+            base_slice_ns: self.base_slice.map(|slice| u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX)),
+            irqs_off: self.irqs_off.clone().map(|list| list.0).unwrap_or_default(),
+            somaxconn: self.somaxconn,
+            port_range: self.port_range,
+            quota: self.quota.zip(group).map(|(Quota(cpus), group)| QuotaWanted { group, cpus }),
+        }
+    }
+}
+
+/// Parses a size: `2GiB`, `512MiB`, `2G`, or bytes. Powers of 1024 throughout, as memory comes in them.
+fn size_bytes(text: &str) -> Result<u64, String> {
+    let bad = || format!("'{text}' is not a size; write it as 2GiB or 512MiB");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1.0,
+        "k" | "K" | "KiB" => 1024.0,
+        "M" | "MiB" => f64::from(1 << 20),
+        "G" | "GiB" => f64::from(1 << 30),
+        "T" | "TiB" => f64::from(1 << 20) * f64::from(1 << 20),
+        _ => return Err(bad()),
+    };
+    let size = digits.trim().parse::<f64>().map_err(|_| bad())? * unit;
+    // Up to 8 PiB every whole number of bytes is one of these.
+    if (0.0..=9e15).contains(&size) { Ok(size as u64) } else { Err(bad()) }
+}
+
+/// Parses `1024-65535`.
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let bad = || format!("'{text}' is not a range of ports; write it as 1024-65535");
+    let (first, last) = text.split_once('-').ok_or_else(bad)?;
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(bad);
+    let (first, last) = (port(first)?, port(last)?);
+    if first < last { Ok((first, last)) } else { Err(bad()) }
+}
+
+/// Parses `200%`, `none`.
+fn quota(text: &str) -> Result<Quota, String> {
+    const PERCENT_MAX: f64 = 1e6;
+    if matches!(text, "none" | "max") {
+        return Ok(Quota(None));
+    }
+    let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) if percent > 0.0 && percent <= PERCENT_MAX => Ok(Quota(Some(percent / 100.0))),
+        _ => Err(format!("'{text}' is not a quota; write it as 200% (two CPUs' worth) or none")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_sizes_ranges_and_quotas() {
+        assert_eq!(size_bytes("2GiB"), Ok(2 << 30));
+        assert_eq!((size_bytes("1.5M"), size_bytes("4096"), size_bytes("0")), (Ok(3 << 19), Ok(4096), Ok(0)));
+        assert_eq!(port_range("1024-65535"), Ok((1024, 65_535)));
+        assert_eq!((quota("200%"), quota("none")), (Ok(Quota(Some(2.0))), Ok(Quota(None))));
+        let bad = ["", "GiB", "-1", "nan", "inf", "1e300G", "2GB", "2 Gi B", "é"];
+        assert!(bad.iter().all(|bad| size_bytes(bad).is_err()));
+        let bad = ["", "1", "0-5", "5-5", "6-5", "1-65536", "1-2-3", "a-b"];
+        assert!(bad.iter().all(|bad| port_range(bad).is_err()));
+        let bad = ["", "%", "2", "0%", "-5%", "nan%", "inf%", "1e9%"];
+        assert!(bad.iter().all(|bad| quota(bad).is_err()));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_was_written(mib in 0u64..1 << 30, first in 1u16..30_000, width in 1u16..30_000, percent in 1u32..1_000_000) {
+            prop_assert_eq!(size_bytes(&format!("{mib}MiB")), Ok(mib << 20));
+            prop_assert_eq!(size_bytes(&(mib << 20).to_string()), Ok(mib << 20));
+            prop_assert_eq!(port_range(&format!("{first}-{}", first + width)), Ok((first, first + width)));
+            prop_assert_eq!(quota(&format!("{percent}%")), Ok(Quota(Some(f64::from(percent) / 100.0))));
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC*") {
+            let _ = (size_bytes(&text), port_range(&text), quota(&text));
+        }
+    }
+}

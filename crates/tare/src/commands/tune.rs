@@ -1,0 +1,227 @@
+//! `tare tune`: from arguments to knobs and back.
+
+mod show;
+
+use crate::cli::tune::TuneArgs;
+use crate::failure::Failure;
+use crate::{Ended, terminal};
+use anyhow::anyhow;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tare_machine::Root;
+use tare_machine::journal::{self, Journal, RUN_VARIABLE, Report};
+use tare_machine::knobs::{self, Planned, TuneError, Turned, Wanted};
+use tare_report::Style;
+use tare_sys::process::{self, Signal};
+
+/// Exit code of a restore that left something as it was not.
+const NOT_ALL_PUT_BACK: u8 = 1;
+/// Exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+/// How long a command has after Ctrl-C, which reaches it too, until it is asked to end, and then until it is made to.
+const UNTIL_ASKED: Duration = Duration::from_secs(1);
+const UNTIL_KILLED: Duration = Duration::from_secs(6);
+/// How often it is looked whether the command has ended.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Does what the mode says.
+pub fn tune(args: &TuneArgs, style: Style) -> Ended {
+    let root = args.root.as_ref().map_or_else(Root::live, Root::at);
+    if !root.path("/").is_dir() {
+        return Err(Failure::usage(anyhow!("there is no folder {}", root.path("/").display())));
+    }
+    let named = args.knobs.wanted();
+    let none_is_named = named == Wanted::default();
+    let wanted =
+        if none_is_named || args.knobs.defaults { named.clone().or(Wanted::still()) } else { named.clone() };
+    let mode = &args.mode;
+    if mode.systemd {
+        return systemd(&root, &named);
+    }
+    let only_looks = mode.dry_run || !(mode.apply || mode.restore || mode.status || none_is_named);
+    if only_looks {
+        return show::plan(&root, &wanted, args.json, style);
+    }
+    for line in tare_lab::recover(&super::state_dir()) {
+        terminal::say(&line);
+    }
+    match (mode.apply, mode.restore) {
+        (true, _) => apply(args, &root, &named, &wanted),
+        (_, true) => restore(args.force),
+        _ => show::status(&root, args.json, style),
+    }
+}
+
+/// What can be turned of what is wanted. A knob that was named and is not here is an error; a default one is said.
+fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>, Failure> {
+    let plan = knobs::plan(root, wanted);
+    let named: Vec<&str> = knobs::plan(root, named).iter().map(|planned| planned.knob.name()).collect();
+    let mut possible = Vec::new();
+    for planned in plan {
+        match &planned.course {
+            Ok(_) => possible.push(planned),
+            Err(missing) => {
+                let (knob, missing) = (planned.knob.name(), missing.clone());
+                let error = TuneError::Missing { knob, missing };
+                if named.contains(&knob) {
+                    return Err(Failure::usage(error));
+                }
+                terminal::say(&format!("not turned: {error}"));
+            }
+        }
+    }
+    Ok(possible)
+}
+
+fn apply(args: &TuneArgs, root: &Root, named: &Wanted, wanted: &Wanted) -> Ended {
+    let plan = possible(root, named, wanted)?;
+    // From here on a signal is a wish to end, not the end: what is turned is put back first.
+    let interrupt = super::interrupt_flag()?;
+    let journal = Journal::create(&super::state_dir(), &Root::live()).map_err(Failure::usage)?;
+    let (end, way_back) = match knobs::turn(&journal, root, &plan, &|| ()) {
+        Ok(turned) => {
+            show::turned(&plan, &turned);
+            under(turned, &args.command, &journal, &interrupt)
+        }
+        Err(error @ TuneError::Refused { .. }) => {
+            let is_clean = matches!(&error, TuneError::Refused { report, .. } if report.is_clean());
+            (Err(Failure::underway(error)), if is_clean { WayBack::Done } else { WayBack::Needed })
+        }
+        Err(error) => (Err(Failure::usage(error)), WayBack::Done),
+    };
+    if way_back == WayBack::Done {
+        journal.finish().map_err(Failure::underway)?;
+    }
+    end
+}
+
+/// Whether the journal is still needed to put something back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WayBack {
+    Needed,
+    Done,
+}
+
+/// What was turned is let stand, or held while the command runs.
+fn under(
+    turned: Turned<'_>,
+    words: &[String],
+    journal: &Journal,
+    interrupt: &AtomicBool,
+) -> (Ended, WayBack) {
+    let is_interrupted = interrupt.load(Ordering::Relaxed);
+    if words.is_empty() && !is_interrupted {
+        if turned.is_empty() {
+            terminal::say("nothing was changed: there is nothing to put back");
+            return (Ok(ExitCode::SUCCESS), WayBack::Done);
+        }
+        let count = turned.len();
+        return match turned.keep() {
+            Ok(()) => {
+                terminal::say(&format!("{count} settings stand until 'tare tune --restore'"));
+                (Ok(ExitCode::SUCCESS), WayBack::Needed)
+            }
+            Err(error) => (Err(Failure::underway(error)), WayBack::Needed),
+        };
+    }
+    let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, interrupt) };
+    let report = turned.restore();
+    for line in tare_lab::told(&report) {
+        terminal::say(&line);
+    }
+    (code.map(ExitCode::from), if report.is_clean() { WayBack::Done } else { WayBack::Needed })
+}
+
+/// Runs a command to its end, in the foreground, and gives its exit code.
+fn hold(words: &[String], journal: &Journal, interrupt: &AtomicBool) -> Result<u8, Failure> {
+    let [program, arguments @ ..] = words else { return Ok(0) };
+    let mut command = Command::new(program);
+    command.args(arguments).env(RUN_VARIABLE, journal.run_id());
+    journal.will_start(&words.join(" ")).map_err(Failure::underway)?;
+    let pid = match process::spawn_in_foreground(&mut command) {
+        Ok(child) => child.id(),
+        Err(error) => return Err(Failure::usage(anyhow!("cannot start '{program}': {error}"))),
+    };
+    journal.started(&Root::live(), pid).map_err(Failure::underway)?;
+    let mut interrupted: Option<Instant> = None;
+    loop {
+        if let Some(ended) = process::wait4(pid, false).map_err(Failure::underway)? {
+            journal.stopped(pid).map_err(Failure::underway)?;
+            let signal = ended.signal.map_or(1, |signal| 128 + signal);
+            return Ok(u8::try_from(ended.exit_code.unwrap_or(signal)).unwrap_or(1));
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            let waited = interrupted.get_or_insert_with(Instant::now).elapsed();
+            // Errors mean that it has ended just now.
+            if waited > UNTIL_KILLED {
+                process::kill(pid, Signal::Kill).ok();
+            } else if waited > UNTIL_ASKED {
+                process::kill(pid, Signal::Term).ok();
+            }
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn restore(force: bool) -> Ended {
+    let dir = super::state_dir();
+    let report = journal::restore(&dir, &Root::live(), force, &|| ()).map_err(Failure::usage)?;
+    print_restored(&report)?;
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(NOT_ALL_PUT_BACK) })
+}
+
+fn print_restored(report: &Report) -> Result<(), Failure> {
+    let mut lines = tare_lab::told(report);
+    if lines.is_empty() {
+        lines.push("nothing is turned: there is nothing to put back".into());
+    }
+    terminal::print(&format!("{}\n", lines.join("\n"))).map_err(Failure::underway)
+}
+
+/// A unit for systemd; where it would have no effect, that is said in it and beside it.
+fn systemd(root: &Root, named: &Wanted) -> Ended {
+    let governor = || Wanted { governor: Some("performance".into()), ..Wanted::default() };
+    let is_default = *named == Wanted::default();
+    let wanted = if is_default { governor() } else { named.clone() };
+    let program = std::env::current_exe().unwrap_or_else(|_| Path::new("/usr/local/bin/tare").to_path_buf());
+    let mut warnings = String::new();
+    for planned in knobs::plan(root, &wanted) {
+        if let Err(missing) = planned.course {
+            let remedy =
+                if missing.remedy.is_empty() { String::new() } else { format!("; {}", missing.remedy) };
+            let warning = format!("no effect on {}: {}{remedy}", planned.knob.name(), missing.why);
+            terminal::say(&warning);
+            warnings += &format!("# Here: {warning}\n");
+        }
+    }
+    let options =
+        if is_default { "--governor performance".to_string() } else { options(std::env::args().skip(1)) };
+    let program = program.display();
+    let unit = format!(
+        "# /etc/systemd/system/tare-tune.service; then: systemctl enable --now tare-tune\n{warnings}\
+         [Unit]\nDescription=Hold the machine still for measurements (tare tune)\nAfter=sysinit.target\n\n\
+         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} tune --apply {options}\n\
+         ExecStop={program} tune --restore\n\n[Install]\nWantedBy=multi-user.target\n"
+    );
+    terminal::print(&unit).map_err(Failure::underway)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The knobs as they were given, for a unit: `%` means something to systemd.
+fn options(arguments: impl Iterator<Item = String>) -> String {
+    let words = arguments.skip_while(|word| word != "tune").skip(1).filter(|word| word != "--systemd");
+    words.map(|word| word.replace('%', "%%")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::options;
+
+    #[test]
+    fn options_are_passed_on_to_the_unit() {
+        let words = ["--color", "never", "tune", "--systemd", "--quota", "50%", "--cgroup", "/web"];
+        assert_eq!(options(words.iter().map(|word| word.to_string())), "--quota 50%% --cgroup /web");
+    }
+}

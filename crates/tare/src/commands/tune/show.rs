@@ -1,0 +1,179 @@
+//! What `tare tune` says: how knobs stand, what would be done, what was done.
+
+use crate::failure::Failure;
+use crate::{Ended, terminal};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::process::ExitCode;
+use tare_machine::Root;
+use tare_machine::journal::{self, State, Tuning};
+use tare_machine::knobs::{self, KNOBS, Knob, Planned, Turned, Wanted};
+use tare_record::Missing;
+use tare_report::Style;
+
+/// Where the text of a knob begins.
+const INDENT: usize = 18;
+/// Settings of one knob that are listed one by one; the rest is counted.
+const LISTED_MAX: usize = 4;
+
+/// How every knob stands, and what tare has turned.
+pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
+    let held = journal::tunings(&crate::commands::state_dir(), &Root::live());
+    let text = match as_json {
+        true => {
+            let knobs: Vec<Value> = KNOBS.iter().map(|knob| standing(root, *knob)).collect();
+            pretty(&json!({ "knobs": knobs, "turned": held }))?
+        }
+        false => {
+            let mut text = String::from("Knobs\n");
+            for knob in KNOBS {
+                text += &paragraph(knob.name(), &or_why(knob.now(root)), style);
+            }
+            text + &turned_by(&held, style)
+        }
+    };
+    terminal::print(&text).map_err(Failure::underway)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What `--apply` would do.
+pub fn plan(root: &Root, wanted: &Wanted, as_json: bool, style: Style) -> Ended {
+    let plan = knobs::plan(root, wanted);
+    let text = match as_json {
+        true => pretty(
+            &json!({ "knobs": plan.iter().map(|planned| planned_json(root, planned)).collect::<Vec<_>>() }),
+        )?,
+        false => {
+            let mut text = String::from("--apply would do this; nothing was changed\n");
+            for planned in &plan {
+                let lines = match &planned.course {
+                    Err(missing) => vec![format!("not here: {}", why(missing))],
+                    Ok(_) => steps(planned),
+                };
+                lines.iter().enumerate().for_each(|(at, line)| {
+                    text += &paragraph(if at == 0 { planned.knob.name() } else { "" }, line, style);
+                });
+            }
+            text
+        }
+    };
+    terminal::print(&text).map_err(Failure::underway)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each knob that was turned, on standard error.
+pub fn turned(plan: &[Planned], turned: &Turned<'_>) {
+    for planned in plan {
+        let Ok(course) = &planned.course else { continue };
+        let what = match (course.steps.first(), course.steps.len()) {
+            (None, _) => "stands so already".to_string(),
+            (Some(step), 1) => format!("{} → {}", step.before.as_deref().unwrap_or("once"), step.wanted),
+            (Some(_), count) => format!("{count} settings turned"),
+        };
+        terminal::say(&format!("{}: {what}", planned.knob.name()));
+    }
+    turned.notes().iter().for_each(|note| terminal::say(note));
+}
+
+/// What would change of one knob, and what is to be known of it.
+fn steps(planned: &Planned) -> Vec<String> {
+    let Ok(course) = &planned.course else { return Vec::new() };
+    if course.steps.is_empty() {
+        return vec!["stands so already".to_string()];
+    }
+    let shown = course.steps.iter().take(LISTED_MAX).map(|step| {
+        format!("{} → {}   {}", step.before.as_deref().unwrap_or("once"), step.wanted, step.path.display())
+    });
+    let more = course.steps.len().saturating_sub(LISTED_MAX);
+    let more = (more > 0).then(|| format!("and {more} more like these"));
+    shown.chain(more).chain(course.notes.clone()).collect()
+}
+
+fn turned_by(held: &[Tuning], style: Style) -> String {
+    if held.is_empty() {
+        return "\nNothing is turned by tare.\n".to_string();
+    }
+    let mut text = String::new();
+    for Tuning { by, state, settings } in held {
+        let state = match state {
+            State::Standing => "stands until 'tare tune --restore'",
+            State::Held => "held until its end",
+            State::Left => {
+                "left by a tare that was killed; 'tare tune --restore' or the next run puts it back"
+            }
+        };
+        // Writing to a string cannot fail.
+        writeln!(text, "\nTurned by '{}' (pid {}), {state}", by.command, by.pid).ok();
+        for setting in settings {
+            let changed =
+                if setting.now == setting.turned { String::new() } else { format!(", now {}", setting.now) };
+            let line =
+                format!("{} → {}{changed}   {}", setting.before, setting.turned, setting.path.display());
+            text += &paragraph(&setting.knob, &line, style);
+        }
+    }
+    text
+}
+
+fn standing(root: &Root, knob: &dyn Knob) -> Value {
+    let mut value = json!({ "name": knob.name(), "about": knob.about() });
+    match knob.now(root) {
+        Ok(now) => value["now"] = now.into(),
+        Err(missing) => value["now"] = json!(missing),
+    }
+    value
+}
+
+fn planned_json(root: &Root, planned: &Planned) -> Value {
+    let mut value = standing(root, planned.knob);
+    match &planned.course {
+        Err(missing) => value["not_here"] = json!(missing),
+        Ok(course) => {
+            let step = |step: &knobs::Step| json!({ "path": step.path, "before": step.before, "wanted": step.wanted });
+            value["steps"] = course.steps.iter().map(step).collect();
+            value["notes"] = json!(course.notes);
+        }
+    }
+    value
+}
+
+fn pretty(value: &Value) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::underway)
+}
+
+fn or_why(now: Result<String, Missing>) -> String {
+    now.unwrap_or_else(|missing| format!("not here: {}", why(&missing)))
+}
+
+fn why(missing: &Missing) -> String {
+    if missing.remedy.is_empty() {
+        return missing.why.clone();
+    }
+    format!("{}. Instead: {}", missing.why, missing.remedy)
+}
+
+/// A name and its text, wrapped beside it.
+fn paragraph(name: &str, text: &str, style: Style) -> String {
+    let width = style.width.saturating_sub(INDENT).max(20);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let is_full = lines
+            .last()
+            .is_some_and(|line| !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width);
+        if is_full {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    let mut out = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let label = if at == 0 { name } else { "" };
+        writeln!(out, "{:<INDENT$}{line}", format!("  {label}")).ok();
+    }
+    out
+}
