@@ -32,7 +32,7 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub knobs: KnobArgs,
     /// With --restore: also put back what somebody else has changed since.
-    #[arg(long, requires = "restore")]
+    #[arg(long, requires = "restore", conflicts_with_all = ["apply", "dry_run", "status", "systemd"])]
     pub force: bool,
     /// Print the status or the plan as one JSON object.
     #[arg(long, conflicts_with_all = ["apply", "restore", "systemd"])]
@@ -41,7 +41,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// With --apply: turn the knobs only while this runs.
-    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply")]
+    #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply",
+          conflicts_with_all = ["restore", "dry_run", "status", "systemd"])]
     pub command: Vec<String>,
 }
 

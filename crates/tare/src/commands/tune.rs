@@ -58,20 +58,20 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
 fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>, Failure> {
     let plan = knobs::plan(root, wanted);
     let named: Vec<&str> = knobs::plan(root, named).iter().map(|planned| planned.knob.name()).collect();
-    let mut possible = Vec::new();
+    let (mut possible, mut not_here) = (Vec::new(), show::NotHere::default());
     for planned in plan {
         match &planned.course {
             Ok(_) => possible.push(planned),
             Err(missing) => {
-                let (knob, missing) = (planned.knob.name(), missing.clone());
-                let error = TuneError::Missing { knob, missing };
+                let knob = planned.knob.name();
                 if named.contains(&knob) {
-                    return Err(Failure::usage(error));
+                    return Err(Failure::usage(TuneError::Missing { knob, missing: missing.clone() }));
                 }
-                terminal::say(&format!("not turned: {error}"));
+                not_here.add(knob, missing);
             }
         }
     }
+    not_here.lines().iter().for_each(|line| terminal::say(line));
     Ok(possible)
 }
 

@@ -13,6 +13,8 @@ use tare_report::Style;
 
 /// Where the text of a knob begins.
 const INDENT: usize = 18;
+/// And that of a text that is nobody's.
+const INDENT_UNNAMED: usize = 4;
 /// Settings of one knob that are listed one by one; the rest is counted.
 const LISTED_MAX: usize = 4;
 
@@ -26,10 +28,14 @@ pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
         }
         false => {
             let mut text = String::from("Knobs\n");
+            let mut not_here = NotHere::default();
             for knob in KNOBS {
-                text += &paragraph(knob.name(), &or_why(knob.now(root)), style);
+                match knob.now(root) {
+                    Ok(now) => text += &paragraph(knob.name(), &now, style),
+                    Err(missing) => not_here.add(knob.name(), &missing),
+                }
             }
-            text + &turned_by(&held, style)
+            text + &not_here.text(style) + &turned_by(&held, style)
         }
     };
     terminal::print(&text).map_err(Failure::underway)?;
@@ -45,16 +51,16 @@ pub fn plan(root: &Root, wanted: &Wanted, as_json: bool, style: Style) -> Ended 
         )?,
         false => {
             let mut text = String::from("--apply would do this; nothing was changed\n");
+            let mut not_here = NotHere::default();
             for planned in &plan {
-                let lines = match &planned.course {
-                    Err(missing) => vec![format!("not here: {}", why(missing))],
-                    Ok(_) => steps(planned),
-                };
-                lines.iter().enumerate().for_each(|(at, line)| {
-                    text += &paragraph(if at == 0 { planned.knob.name() } else { "" }, line, style);
-                });
+                if let Err(missing) = &planned.course {
+                    not_here.add(planned.knob.name(), missing);
+                }
+                for (at, line) in steps(planned).iter().enumerate() {
+                    text += &paragraph(if at == 0 { planned.knob.name() } else { " " }, line, style);
+                }
             }
-            text
+            text + &not_here.text(style)
         }
     };
     terminal::print(&text).map_err(Failure::underway)?;
@@ -67,7 +73,7 @@ pub fn turned(plan: &[Planned], turned: &Turned<'_>) {
         let Ok(course) = &planned.course else { continue };
         let what = match (course.steps.first(), course.steps.len()) {
             (None, _) => "stands so already".to_string(),
-            (Some(step), 1) => format!("{} → {}", step.before.as_deref().unwrap_or("once"), step.wanted),
+            (Some(step), 1) => change(step.before.as_deref(), &step.wanted),
             (Some(_), count) => format!("{count} settings turned"),
         };
         terminal::say(&format!("{}: {what}", planned.knob.name()));
@@ -81,9 +87,10 @@ fn steps(planned: &Planned) -> Vec<String> {
     if course.steps.is_empty() {
         return vec!["stands so already".to_string()];
     }
-    let shown = course.steps.iter().take(LISTED_MAX).map(|step| {
-        format!("{} → {}   {}", step.before.as_deref().unwrap_or("once"), step.wanted, step.path.display())
-    });
+    let shown =
+        course.steps.iter().take(LISTED_MAX).map(|step| {
+            format!("{}   {}", change(step.before.as_deref(), &step.wanted), step.path.display())
+        });
     let more = course.steps.len().saturating_sub(LISTED_MAX);
     let more = (more > 0).then(|| format!("and {more} more like these"));
     shown.chain(more).chain(course.notes.clone()).collect()
@@ -141,11 +148,50 @@ fn pretty(value: &Value) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::underway)
 }
 
-fn or_why(now: Result<String, Missing>) -> String {
-    now.unwrap_or_else(|missing| format!("not here: {}", why(&missing)))
+/// What was and what is; the kernel shows some values with tabs between.
+fn change(before: Option<&str>, wanted: &str) -> String {
+    match before {
+        Some(before) => format!("{} → {}", before.replace('\t', " "), wanted.replace('\t', " ")),
+        None => "once, nothing to put back".to_string(),
+    }
 }
 
-fn why(missing: &Missing) -> String {
+/// Knobs that are not here; those with one reason are named together.
+#[derive(Default)]
+pub struct NotHere(Vec<(Vec<&'static str>, Missing)>);
+
+impl NotHere {
+    /// Adds a knob.
+    pub fn add(&mut self, knob: &'static str, missing: &Missing) {
+        match self.0.iter_mut().find(|(_, known)| known == missing) {
+            Some((knobs, _)) => knobs.push(knob),
+            None => self.0.push((vec![knob], missing.clone())),
+        }
+    }
+
+    /// A line for each reason.
+    pub fn lines(&self) -> Vec<String> {
+        self.0
+            .iter()
+            .map(|(knobs, missing)| format!("not here: {}: {}", knobs.join(", "), why(missing)))
+            .collect()
+    }
+
+    fn text(&self, style: Style) -> String {
+        let paragraphs = self
+            .0
+            .iter()
+            .map(|(knobs, missing)| paragraph("", &format!("{}: {}", knobs.join(", "), why(missing)), style));
+        if self.0.is_empty() {
+            String::new()
+        } else {
+            format!("\nNot here\n{}", paragraphs.collect::<String>())
+        }
+    }
+}
+
+/// Why, and what to do instead.
+pub fn why(missing: &Missing) -> String {
     if missing.remedy.is_empty() {
         return missing.why.clone();
     }
@@ -154,7 +200,8 @@ fn why(missing: &Missing) -> String {
 
 /// A name and its text, wrapped beside it.
 fn paragraph(name: &str, text: &str, style: Style) -> String {
-    let width = style.width.saturating_sub(INDENT).max(20);
+    let indent = if name.is_empty() { INDENT_UNNAMED } else { INDENT };
+    let width = style.width.saturating_sub(indent).max(20);
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let is_full = lines
@@ -173,7 +220,7 @@ fn paragraph(name: &str, text: &str, style: Style) -> String {
     let mut out = String::new();
     for (at, line) in lines.iter().enumerate() {
         let label = if at == 0 { name } else { "" };
-        writeln!(out, "{:<INDENT$}{line}", format!("  {label}")).ok();
+        writeln!(out, "{:<indent$}{line}", format!("  {label}").trim_end()).ok();
     }
     out
 }
