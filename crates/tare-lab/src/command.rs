@@ -14,6 +14,7 @@ use tare_machine::Root;
 use tare_machine::placement::{self, Wanted};
 use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::observation::Observation;
+use tare_record::placement::Policy;
 use tare_record::plan::{CommandWorkload, Plan, Workload};
 use tare_record::trial::{CommandSample, Measure, Trial};
 use tare_sys::process::{self, Ended};
@@ -51,9 +52,12 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
         load_threads: 1,
         given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
         given_load: &[],
+        policy: Policy::Auto,
+        quota_cpus: None,
     };
     programs.iter().try_for_each(|words| find_program(&words[0]))?;
-    let place = placement::choose(&facts, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let place = placement::choose(&running.topology, &wanted)
+        .map_err(|error| LabError::usage(error.to_string(), ""))?;
     running.open_record(plan(request, &variants))?;
     let observers = Observers::start(
         Watch {

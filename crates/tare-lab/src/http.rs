@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage};
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::placement::{self, Placement, Wanted};
-use tare_machine::{Root, procs};
+use tare_machine::{Root, cgroup, procs};
 use tare_observe::{LoadWatch, Observers, Watch};
-use tare_record::machine::MachineFacts;
 use tare_record::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, Workload};
+use tare_record::topology::Topology;
 use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
@@ -52,8 +52,9 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
     resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
 
-    let mut sut = open_sut(request, target, &facts, running)?;
-    let placement = place(request, &sut, &facts)?;
+    let topology = running.topology.clone();
+    let mut sut = open_sut(request, target, &topology, running)?;
+    let placement = place(request, &sut, &topology)?;
     for note in &placement.notes {
         running.progress.show(Event::Notice(note.clone()));
     }
@@ -80,18 +81,18 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
 fn open_sut(
     request: &HttpRequest,
     target: Option<tare_load::Target>,
-    facts: &MachineFacts,
+    topology: &Topology,
     running: &mut Running<'_>,
 ) -> Result<Sut, LabError> {
     match (&request.sut, target) {
         (SutRequest::Embedded, _) | (_, None) => {
-            let place = choose(request, facts, &[], 1)?;
+            let place = choose(request, topology, &[], 1)?;
             running.progress.show(Event::Step("starting the built-in server".into()));
             sut::embedded(&request.embedded_program, &place.sut_cpus, &running.journal, running.interrupt)
         }
         (SutRequest::Start(command), Some(target)) => {
             running.progress.show(Event::Step(format!("starting {command}")));
-            let cpus = request.sut_cpus.clone().unwrap_or_default();
+            let cpus = started_on(request, topology)?;
             let load = request.traffic.aimed_at(target);
             sut::start(command, &load, &cpus, &running.journal, running.interrupt)
         }
@@ -117,34 +118,49 @@ fn request_threads(request: &HttpRequest) -> Option<u32> {
     }
 }
 
-fn place(request: &HttpRequest, sut: &Sut, facts: &MachineFacts) -> Result<Placement, LabError> {
+/// The CPUs that a program of the user's is started on; none: wherever it wants to.
+fn started_on(request: &HttpRequest, topology: &Topology) -> Result<Vec<u32>, LabError> {
+    match (&request.sut_cpus, request.placement) {
+        (Some(given), _) => Ok(given.clone()),
+        (None, None) => Ok(Vec::new()),
+        (None, Some(_)) => {
+            let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
+            choose(request, topology, &[], (cores / 2).max(1)).map(|place| place.sut_cpus)
+        }
+    }
+}
+
+fn place(request: &HttpRequest, sut: &Sut, topology: &Topology) -> Result<Placement, LabError> {
     let tids = tids(sut);
     let mut allowed: Vec<u32> =
         tids.iter().flat_map(|tid| tare_sys::affinity::get(*tid).unwrap_or_default()).collect();
     allowed.sort_unstable();
     allowed.dedup();
-    choose(request, facts, &allowed, tids.len() as u32)
+    choose(request, topology, &allowed, tids.len() as u32)
 }
 
 fn choose(
     request: &HttpRequest,
-    facts: &MachineFacts,
+    topology: &Topology,
     allowed: &[u32],
     threads: u32,
 ) -> Result<Placement, LabError> {
     let wanted = Wanted {
         sut_allowed: allowed,
         sut_threads: threads,
-        load_threads: request_threads(request).unwrap_or_else(|| load_threads(facts)),
+        load_threads: request_threads(request).unwrap_or_else(|| load_threads(topology)),
         given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
         given_load: request.load_cpus.as_deref().unwrap_or_default(),
+        policy: request.placement.unwrap_or_default(),
+        // What tare starts is in tare's own group.
+        quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
     };
-    placement::choose(facts, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
 }
 
 /// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
-fn load_threads(facts: &MachineFacts) -> u32 {
-    (facts.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
+fn load_threads(topology: &Topology) -> u32 {
+    (topology.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
 }
 
 fn tids(sut: &Sut) -> Vec<u32> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_load::LoadSpec;
+use tare_record::placement::Policy;
 
 /// A request to weigh a server.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct HttpRequest {
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generator on.
     pub load_cpus: Option<Vec<u32>>,
+    /// How to choose the CPUs of a SUT that tare starts; `None`: tare's own server has one, another program all.
+    pub placement: Option<Policy>,
     /// Drive only the level that was asked for.
     pub no_levels: bool,
     /// Clock that net is stated at.

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
-use tare_machine::facts;
 use tare_machine::journal::Journal;
+use tare_machine::{facts, topology};
 use tare_record::Record;
 use tare_record::machine::MachineFacts;
 use tare_record::outcome::Warning;
 use tare_record::plan::Plan;
 use tare_record::store::Writer;
+use tare_record::topology::Topology;
 use tare_record::trial::Trial;
 
 /// How often a wait shows the live rate and looks at the interrupt flag.
@@ -41,6 +42,8 @@ pub struct Running<'a> {
     sitting: &'a Sitting,
     /// The machine as found.
     pub facts: MachineFacts,
+    /// What tare may use of the machine.
+    pub topology: Topology,
     /// What was started and turned.
     pub journal: Rc<Journal>,
     /// See [`Sitting::interrupt`].
@@ -69,6 +72,7 @@ impl<'a> Running<'a> {
         Ok(Running {
             sitting,
             facts: facts::read(&Root::live()),
+            topology: topology::read(&Root::live(), None),
             journal: Rc::new(journal),
             interrupt: &sitting.interrupt,
             progress,

@@ -200,6 +200,18 @@ pub fn quota(root: &Root, level: &Level) -> Result<Quota, Missing> {
     }
 }
 
+/// The tightest quota on the process's way to the root, in CPU seconds per second; `None` where there is none, or
+/// none can be read.
+pub fn quota_cpus(root: &Root, pid: u32) -> Option<f64> {
+    let levels = of(root, pid).ok()?;
+    let cpus = |level: &Level| {
+        let quota = quota(root, level).ok()?;
+        let share = quota.quota_ns? as f64 / quota.period_ns as f64;
+        share.is_finite().then_some(share)
+    };
+    levels.iter().filter_map(cpus).reduce(f64::min)
+}
+
 /// `max 100000` or `30000 100000`, microseconds.
 fn parse_cpu_max(text: &str) -> Option<Quota> {
     let (quota, period) = text.trim().split_once(' ')?;
@@ -334,6 +346,7 @@ mod tests {
             Ok(Quota { quota_ns: Some(30_000_000), period_ns: 100_000_000 })
         );
         assert_eq!(quota(&root, &levels[1]), Ok(Quota { quota_ns: None, period_ns: 100_000_000 }));
+        assert_eq!((quota_cpus(&root, 7), quota_cpus(&root, 8)), (Some(0.3), None));
         assert!(quota(&root, &levels[2]).is_err());
         assert!(of(&root, 8).is_err());
     }

@@ -14,6 +14,7 @@ pub mod metric;
 pub mod metrics;
 pub mod observation;
 pub mod outcome;
+pub mod placement;
 pub mod plan;
 pub mod probes;
 pub mod reading;

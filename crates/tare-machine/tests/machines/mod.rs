@@ -1,6 +1,6 @@
 //! Machines to test on: hwloc's gathered trees, unpacked, and the fixtures of this room.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, dead_code, reason = "test code, of which each test uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,7 +55,6 @@ pub fn hwloc_trees() -> impl Iterator<Item = Tree> {
 }
 
 /// The machines of the field reports.
-#[allow(dead_code, reason = "each test file uses a part of this one")]
 pub fn fixtures() -> impl Iterator<Item = Tree> {
     ["hygon-64", "kunpeng-920", "laptop-11800h-wsl2"].into_iter().map(|name| Tree {
         name: name.to_string(),

@@ -6,6 +6,7 @@ use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_record::placement::Policy;
 
 /// Weigh a server or a program: gross, tare by part, net, and what was the limit.
 #[derive(Debug, Args)]
@@ -63,6 +64,9 @@ pub struct SutArgs {
     /// Hold the SUT on these CPUs (0-3,8); one that was already running is put back afterwards.
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
     pub sut_cpus: Option<CpuList>,
+    /// Hold a SUT that tare starts on CPUs chosen so: auto, spread, same-node, smt-pairs, random:SEED.
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["sut_cpus", "sut_pid", "command"])]
+    pub placement: Option<Policy>,
 }
 
 /// Whose load, and how much beside it.

@@ -110,6 +110,7 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         warmup,
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
         load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
+        placement: args.sut.placement,
         no_levels: args.generator.no_levels,
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
