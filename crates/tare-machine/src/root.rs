@@ -54,10 +54,12 @@ impl Root {
     fn record(&self, absolute: &Path, found: impl FnOnce() -> Found) {
         if let Some(seen) = &self.seen {
             // A reader that panicked leaves a list that is as good as any.
-            seen.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(absolute.to_path_buf())
-                .or_insert_with(found);
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = seen.entry(absolute.to_path_buf()).or_insert(Found::Mark);
+            // Something of which only the existence was asked may be read later, but not the other way round.
+            if *known == Found::Mark {
+                *known = found();
+            }
         }
     }
 
@@ -179,8 +181,9 @@ mod tests {
         assert_eq!(root.value::<u32>("/proc/n").unwrap_err().why, "/proc/n holds \"forty-two\"");
         assert!(!root.is_live() && Root::live().is_live());
         let (recording, seen) = root.recording();
-        recording.text("/proc/n").unwrap();
         recording.names("/proc").unwrap();
+        assert!(recording.exists("/proc/n"));
+        recording.text("/proc/n").unwrap();
         assert!(recording.exists("/proc/n") && recording.exists("/proc/9") && !recording.exists("/proc/8"));
         recording.text("/proc/m").unwrap_err();
         let seen = seen.lock().unwrap();

@@ -3,6 +3,7 @@
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::joined;
 use crate::sections::Part;
+use crate::words::things;
 use crate::{Style, render};
 use serde::Serialize;
 use tare_record::Reading;
@@ -23,25 +24,31 @@ struct Whole<'a> {
     probes: &'a Reading<Probes>,
 }
 
-/// The checks for a terminal.
-pub fn terminal(checks: &[Check], style: Style) -> String {
+/// The checks for a terminal: what is bad and what to mind in full, the rest short, so that it fits on a screen; in full
+/// with `everything`.
+pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
     let at = |level: Level| checks.iter().filter(move |check| check.level == level);
     let (missing, noted): (Vec<&Check>, Vec<&Check>) =
-        at(Level::Note).partition(|check| check.found.starts_with(MISSING) && check.effect.is_empty());
+        at(Level::Note).partition(|check| check.found.starts_with(MISSING));
     let mut parts = vec![Part { title: "", blocks: vec![Block::Headline(headline(checks))] }];
     let mut part = |title, notes: Vec<Note>| {
         if !notes.is_empty() {
             parts.push(Part { title, blocks: vec![Block::Notes(notes)] });
         }
     };
-    part("Bad: figures will not mean what they seem to", at(Level::Bad).map(whole).collect());
-    part(
-        "Warnings: figures will be worse or vary more than they need to",
-        at(Level::Warn).map(whole).collect(),
-    );
-    part("Notes: to know before quoting a number", noted.into_iter().map(brief).collect());
-    part("Could not be told", missing.into_iter().map(told).collect());
-    part("Fine", at(Level::Ok).map(told).collect());
+    part("Bad: figures do not mean what they seem to", at(Level::Bad).map(whole).collect());
+    part("To mind: figures are worse, or vary more, than they need to", at(Level::Warn).map(whole).collect());
+    if everything {
+        part("To know before quoting a figure", noted.into_iter().map(whole).collect());
+        part("Could not be told", missing.into_iter().map(whole).collect());
+        part("Fine", at(Level::Ok).map(told).collect());
+    } else {
+        part("To know before quoting a figure", noted.into_iter().map(told).collect());
+        part("Could not be told", missing.into_iter().map(told).collect());
+        part("Fine", names(at(Level::Ok)).into_iter().collect());
+        let more = Text::dim("What each does to a measurement, and what to do: tare doctor --all");
+        parts.push(Part { title: "", blocks: vec![Block::Line(more)] });
+    }
     render::terminal::render(&parts, style)
 }
 
@@ -61,17 +68,16 @@ pub fn json(
 fn headline(checks: &[Check]) -> Text {
     let count = |level: Level| checks.iter().filter(|check| check.level == level).count();
     let (bad, warn, note, ok) = (count(Level::Bad), count(Level::Warn), count(Level::Note), count(Level::Ok));
-    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine.");
+    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine");
     match (bad, warn) {
-        (0, 0) => Text::new(format!("This machine can be measured on: {words}"), Tone::Good),
-        (0, _) => Text::new(format!("Mind this machine: {words}"), Tone::Warn),
-        _ => Text::new(format!("Do not trust figures of this machine yet: {words}"), Tone::Bad),
+        (0, 0) => Text::new(format!("Measure here: {words}."), Tone::Good),
+        (0, _) => Text::new(format!("Measure here with care: {words}."), Tone::Warn),
+        _ => Text::new(format!("Do not measure here yet: {words}."), Tone::Bad),
     }
 }
 
 /// With everything that is to be said.
 fn whole(check: &Check) -> Note {
-    let tone = if check.level == Level::Bad { Tone::Bad } else { Tone::Warn };
     let mut lines = Vec::new();
     if !check.effect.is_empty() {
         lines.push(("so", joined(&check.effect)));
@@ -79,28 +85,46 @@ fn whole(check: &Check) -> Note {
     if let Some(fix) = fix(check) {
         lines.push(("do", fix));
     }
-    Note { title: Text::new(&check.id, tone), aside: String::new(), body: joined(&check.found), lines }
-}
-
-/// In a few lines.
-fn brief(check: &Check) -> Note {
-    let effect = if check.effect.is_empty() { String::new() } else { format!(": {}", check.effect) };
-    let fix = fix(check).map_or_else(String::new, |fix| format!(" → {fix}"));
-    let body = joined(&format!("{}{effect}{fix}", check.found));
-    Note { title: Text::strong(&check.id), aside: String::new(), body, lines: Vec::new() }
+    // The title has a line of its own where lines follow.
+    let body = joined(found(check));
+    Note { title: Text::new(&check.id, tone(check.level)), aside: String::new(), body, lines }
 }
 
 /// The finding alone.
 fn told(check: &Check) -> Note {
-    let found = check.found.strip_prefix(MISSING).filter(|_| check.level == Level::Note);
-    let fix =
-        fix(check).filter(|_| check.level == Level::Note).map_or_else(String::new, |fix| format!(" → {fix}"));
-    let body = joined(&format!("{}{fix}", found.unwrap_or(&check.found)));
-    Note { title: Text::dim(&check.id), aside: String::new(), body, lines: Vec::new() }
+    let body = joined(found(check));
+    Note { title: Text::new(&check.id, tone(check.level)), aside: String::new(), body, lines: Vec::new() }
+}
+
+/// Names alone, each once.
+fn names<'a>(checks: impl Iterator<Item = &'a Check>) -> Option<Note> {
+    let mut names: Vec<&str> = Vec::new();
+    for check in checks {
+        if !names.contains(&check.id.as_str()) {
+            names.push(&check.id);
+        }
+    }
+    let title = Text::new(things(names.len(), "check"), Tone::Good);
+    let note = Note { title, aside: String::new(), body: names.join(", "), lines: Vec::new() };
+    (!names.is_empty()).then_some(note)
+}
+
+/// Without the word that the heading says already.
+fn found(check: &Check) -> &str {
+    check.found.strip_prefix(MISSING).unwrap_or(&check.found)
+}
+
+fn tone(level: Level) -> Tone {
+    match level {
+        Level::Bad => Tone::Bad,
+        Level::Warn => Tone::Warn,
+        Level::Note => Tone::Strong,
+        Level::Ok => Tone::Good,
+    }
 }
 
 fn fix(check: &Check) -> Option<String> {
-    let knob = check.knob.as_ref().map(|knob| format!("tare tune, knob {knob}"));
+    let knob = check.knob.as_ref().map(|knob| format!("tare tune: {knob}"));
     match (check.fix.is_empty(), knob) {
         (true, knob) => knob,
         (false, None) => Some(joined(&check.fix)),

@@ -142,3 +142,18 @@ impl Draft {
         Check { area, ..self.0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let names: BTreeSet<&str> = ids().map(|(_, id)| id).collect();
+        assert_eq!(names.len(), ids().count());
+        assert!(names.iter().all(|id| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
+        let areas: BTreeSet<Area> = ids().map(|(area, _)| area).collect();
+        assert_eq!(areas.len(), TOPICS.len());
+    }
+}

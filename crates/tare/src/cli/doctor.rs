@@ -19,6 +19,9 @@ use std::path::PathBuf;
 A group's quota, a battery, a clock that runs too fast or a slow clocksource is bad: exit code 1.
 Else 0; what could not be looked at is said, and is never fine.")]
 pub struct DoctorArgs {
+    /// Say of every check what was found, what it does and what to do; else of what is bad or to mind only.
+    #[arg(short, long)]
+    pub all: bool,
     /// Print checks, topology, survey and probes as one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -29,7 +32,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "DIR|FILE")]
     pub root: Option<PathBuf>,
     /// Pack what would be read here, and nothing else, for a look from elsewhere; no checks are made.
-    #[arg(long, value_name = "FILE.tar.gz", conflicts_with_all = ["root", "json", "no_probes"])]
+    #[arg(long, value_name = "FILE.tar.gz", conflicts_with_all = ["root", "json", "no_probes", "all"])]
     pub capture: Option<PathBuf>,
     /// No progress on standard error.
     #[arg(short, long)]

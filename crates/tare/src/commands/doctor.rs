@@ -47,7 +47,7 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     let checks = examine(&Examined { survey: &survey, topology: &topology, probes: probes.value() });
     let text = match args.json {
         true => report::json(&checks, &topology, &survey, &probes).map_err(Failure::underway)?,
-        false => report::terminal(&checks, style),
+        false => report::terminal(&checks, args.all, style),
     };
     terminal::print(&text).map_err(Failure::underway)?;
     Ok(exit_code(&checks))

@@ -236,8 +236,12 @@ impl Quota {
         Quota { parent, child }
     }
 
+    pub fn group(&self, child: bool) -> PathBuf {
+        if child { self.child.clone() } else { self.parent.clone() }
+    }
+
     pub fn hold(&self, pids: &[u32], in_child: bool) {
-        let group = if in_child { &self.child } else { &self.parent };
+        let group = self.group(in_child);
         for pid in pids {
             std::fs::write(group.join("cgroup.procs"), pid.to_string()).unwrap();
         }
