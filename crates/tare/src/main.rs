@@ -19,6 +19,10 @@ fn main() -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     let style = terminal::style(cli.color);
+    // What a killed tare left turned would be measured with the rest. (`run` and `tune` do it by themselves.)
+    if matches!(cli.command, Command::Load(_) | Command::Doctor(_)) {
+        commands::recover::first();
+    }
     let result = match cli.command {
         Command::Run(args) => commands::run::run(*args, style),
         Command::Load(args) => commands::load::load(&args, style),

@@ -4,6 +4,11 @@ use crate::failure::Failure;
 use crate::{Ended, terminal};
 use std::process::ExitCode;
 
+/// The same at the start of another command that looks at the machine or loads it; says what it did, if anything.
+pub fn first() {
+    tare_lab::recover(&super::state_dir()).iter().for_each(|line| terminal::say(line));
+}
+
 /// Stops and restores what killed runs left, and says what it did.
 pub fn recover() -> Ended {
     let mut lines = tare_lab::recover(&super::state_dir());

@@ -44,9 +44,7 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
     if only_looks {
         return show::plan(&root, &wanted, args.json, style);
     }
-    for line in tare_lab::recover(&super::state_dir()) {
-        terminal::say(&line);
-    }
+    super::recover::first();
     match (mode.apply, mode.restore) {
         (true, _) => apply(args, &root, &named, &wanted),
         (_, true) => restore(args.force),
