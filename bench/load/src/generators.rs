@@ -41,6 +41,14 @@ pub const GENERATORS: &[Generator] = &[
         ..TARE
     },
     Generator {
+        name: "bare",
+        program: "bare",
+        version: &["--version"],
+        arguments: |load, url, _| words(&format!("{} {} {SECONDS} {url}", load.connections, load.depth)),
+        wants_keep_alive: false,
+        requests: |text| word_before(text, " requests in "),
+    },
+    Generator {
         name: "wrk",
         program: "wrk",
         version: &["-v"],
