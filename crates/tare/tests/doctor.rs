@@ -162,3 +162,58 @@ fn what_cannot_be_opened_is_said_in_a_line() {
         assert!(said.starts_with("tare: ") && said.lines().count() == 1 && said.contains(path), "{said}");
     }
 }
+
+/// All files of a tree, by path below it.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let bytes = std::fs::read(&path).unwrap();
+                found.push((path.strip_prefix(dir).unwrap().to_path_buf(), bytes));
+            }
+        }
+    }
+    found
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+
+    /// Digits of any size, lines twice, signs, halves: whatever stands in the files, checks are made, and say no nonsense.
+    #[test]
+    fn spoilt_machines_are_examined(seed in proptest::prelude::any::<u64>(), which in 0usize..3) {
+        let machine = ["hygon-64", "container-v1", "laptop-11800h-wsl2"][which];
+        let dir = tempfile::tempdir().unwrap();
+        let mut state = seed;
+        let mut next = move || { state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); state >> 33 };
+        for (path, bytes) in files(&fixtures().join(machine)) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = match next() % 6 {
+                0 => text.replace(|c: char| c.is_ascii_digit(), "0"),
+                1 => text.replace(|c: char| c.is_ascii_digit(), "9"),
+                2 => text.replace(' ', " -"),
+                3 => text.chars().take(next() as usize % (text.chars().count() + 1)).collect(),
+                _ => text,
+            };
+            let file = dir.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        let root = tare_machine::Root::at(dir.path());
+        let reach = tare_machine::facts::Reach { company: None, windows: false };
+        let survey = tare_machine::facts::survey(&root, reach);
+        let topology = tare_machine::topology::read(&root, None);
+        let examined = tare_explain::checks::Examined { survey: &survey, topology: &topology, probes: None };
+        for check in tare_explain::checks::examine(&examined) {
+            let text = format!("{} {} {}", check.found, check.effect, check.fix);
+            proptest::prop_assert!(!text.contains("NaN") && !text.contains(" inf"), "{}: {text}", check.id);
+            proptest::prop_assert!(!check.found.is_empty());
+            proptest::prop_assert!(check.level != tare_record::check::Level::Ok || !check.found.starts_with("missing"));
+        }
+    }
+}

@@ -74,6 +74,9 @@ fn numa(nodes: &[NumaNode]) -> Vec<Draft> {
             row.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
         )
     });
+    if f64::from(farthest) <= LOCAL {
+        return vec![note("numa", format!("{} NUMA nodes, all equally far{row}", nodes.len()))];
+    }
     vec![
         warn("numa", format!("{} NUMA nodes{row}", nodes.len()))
             .effect(format!(
