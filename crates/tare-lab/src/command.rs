@@ -1,6 +1,7 @@
 //! A sitting with a program: runs of it, one after the other, each a trial.
 
 use crate::error::LabError;
+use crate::fit;
 use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, Parameter};
@@ -72,9 +73,15 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
         &Root::live(),
     )
     .map_err(|error| LabError::Observe(error.to_string()))?;
+    let cpus = request.sut_cpus.clone().unwrap_or_default();
+    let environment = match request.fit_runtime {
+        true => fit::environment(&cpus, &running.topology, running.progress),
+        false => Vec::new(),
+    };
     for (index, words) in programs.iter().enumerate() {
         let bench = Bench {
             request,
+            environment: &environment,
             words,
             index: index as u32,
             name: variants[index].join(" "),
@@ -170,6 +177,7 @@ fn find_program(name: &str) -> Result<(), LabError> {
 /// One command and what its runs need.
 struct Bench<'a> {
     request: &'a CommandRequest,
+    environment: &'a [(&'static str, String)],
     words: &'a [String],
     index: u32,
     name: String,
@@ -212,6 +220,7 @@ impl Bench<'_> {
             what: "the program",
             words: self.words.to_vec(),
             cpus: self.request.sut_cpus.clone().unwrap_or_default(),
+            environment: self.environment.to_vec(),
             output: if self.request.show_output { Output::Show } else { Output::KeepErrors },
         };
         self.observers.begin();
@@ -261,7 +270,8 @@ impl Bench<'_> {
     ) -> Result<(), LabError> {
         let Some(command) = command else { return Ok(()) };
         let words = ["sh", "-c", command.as_str()].map(String::from).to_vec();
-        let launch = Launch { what: option, words, cpus: Vec::new(), output: Output::Keep };
+        let launch =
+            Launch { what: option, words, cpus: Vec::new(), environment: Vec::new(), output: Output::Keep };
         let mut started = Started::launch(&launch, &running.journal)?;
         self.wait_for_end(&started, running)?;
         if started.succeeded() {

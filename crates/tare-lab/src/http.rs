@@ -1,6 +1,7 @@
 //! A sitting with a server: levels of load, trials within each, observers beside them.
 
 use crate::error::LabError;
+use crate::fit;
 use crate::generate::load_failed;
 use crate::load;
 use crate::process::{Launch, Output, Started};
@@ -94,7 +95,11 @@ fn open_sut(
             running.progress.show(Event::Step(format!("starting {command}")));
             let cpus = started_on(request, topology)?;
             let load = request.traffic.aimed_at(target);
-            sut::start(command, &load, &cpus, &running.journal, running.interrupt)
+            let environment = match request.fit_runtime {
+                true => fit::environment(&cpus, topology, running.progress),
+                false => Vec::new(),
+            };
+            sut::start(command, &load, &cpus, environment, &running.journal, running.interrupt)
         }
         (SutRequest::Pid(pid), Some(target)) => sut::attach(*pid, &request.traffic.aimed_at(target)),
         (SutRequest::Find, Some(target)) => {
@@ -338,7 +343,13 @@ impl Drive<'_> {
         for trial in 0..self.level.trials {
             let words = ["sh", "-c", command].map(String::from).to_vec();
             let cpus = self.request.load_cpus.clone().unwrap_or_default();
-            let launch = Launch { what: "the load generator", words, cpus, output: Output::Keep };
+            let launch = Launch {
+                what: "the load generator",
+                words,
+                cpus,
+                environment: Vec::new(),
+                output: Output::Keep,
+            };
             let mut generator = Started::launch(&launch, &running.journal)?;
             let phase = format!("trial {}/{} of {command}", trial + 1, self.level.trials);
             let observers = observe(self.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;

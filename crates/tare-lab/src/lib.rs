@@ -9,6 +9,7 @@
 
 pub mod command;
 pub mod error;
+mod fit;
 pub mod generate;
 pub mod http;
 mod load;

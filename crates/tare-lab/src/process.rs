@@ -26,6 +26,8 @@ pub struct Launch<'a> {
     pub words: Vec<String>,
     /// CPUs it is held on from its first instruction; empty: ours.
     pub cpus: Vec<u32>,
+    /// Variables beside ours.
+    pub environment: Vec<(&'static str, String)>,
     /// Where its output goes.
     pub output: Output,
 }
@@ -63,6 +65,7 @@ impl Started {
             .ok_or_else(|| LabError::usage(format!("{} is empty", launch.what), "give a program to run"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
+        command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
         let (stdout, stderr) = match launch.output {
             Output::Keep => (Stdio::piped(), Stdio::piped()),
             Output::KeepErrors => (Stdio::null(), Stdio::piped()),

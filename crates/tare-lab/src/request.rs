@@ -30,6 +30,8 @@ pub struct HttpRequest {
     pub load_cpus: Option<Vec<u32>>,
     /// How to choose the CPUs of a SUT that tare starts; `None`: tare's own server has one, another program all.
     pub placement: Option<Policy>,
+    /// Start the SUT with variables that fit its runtime to the CPUs and the memory that it may use.
+    pub fit_runtime: bool,
     /// Drive only the level that was asked for.
     pub no_levels: bool,
     /// Clock that net is stated at.
@@ -90,6 +92,8 @@ pub struct CommandRequest {
     pub show_output: bool,
     /// `{name}` in the command is replaced by each value in turn.
     pub parameters: Vec<Parameter>,
+    /// Start the program with variables that fit its runtime to the CPUs and the memory that it may use.
+    pub fit_runtime: bool,
     /// CPUs to hold the program on.
     pub sut_cpus: Option<Vec<u32>>,
     /// Clock that net is stated at.

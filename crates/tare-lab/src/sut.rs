@@ -83,7 +83,13 @@ pub fn embedded(
         words.extend(["--cpus".into(), tare_sys::affinity::format_list(cpus)]);
         words.extend(["--threads".into(), cpus.len().to_string()]);
     }
-    let launch = Launch { what: "the embedded server", words, cpus: cpus.to_vec(), output: Output::Keep };
+    let launch = Launch {
+        what: "the embedded server",
+        words,
+        cpus: cpus.to_vec(),
+        environment: Vec::new(),
+        output: Output::Keep,
+    };
     let mut started = Started::launch(&launch, journal)?;
     let deadline = Instant::now() + ANSWER_WITHIN;
     let address = loop {
@@ -118,6 +124,7 @@ pub fn start(
     command: &str,
     load: &LoadSpec,
     cpus: &[u32],
+    environment: Vec<(&'static str, String)>,
     journal: &Journal,
     interrupt: &AtomicBool,
 ) -> Result<Sut, LabError> {
@@ -129,7 +136,13 @@ pub fn start(
         ));
     }
     let words = ["sh", "-c", command].map(String::from).to_vec();
-    let launch = Launch { what: "the system under test", words, cpus: cpus.to_vec(), output: Output::Keep };
+    let launch = Launch {
+        what: "the system under test",
+        words,
+        cpus: cpus.to_vec(),
+        environment,
+        output: Output::Keep,
+    };
     let mut started = Started::launch(&launch, journal)?;
     let deadline = Instant::now() + ANSWER_WITHIN;
     let preflight = loop {

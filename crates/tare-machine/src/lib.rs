@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod cgroup;
 pub mod facts;
+pub mod fit;
 pub mod journal;
 pub mod knobs;
 mod mounts;

@@ -26,6 +26,7 @@ mod plot;
 mod render;
 mod sections;
 mod series;
+pub mod topology;
 mod words;
 
 use sections::{Medium, Source};

@@ -364,3 +364,27 @@ fn a_program_is_weighed_as_hyperfine_does() {
     }
     assert_eq!(commands[0]["command"], "sleep 0.05");
 }
+
+#[test]
+fn a_started_program_sees_what_fits_it_and_what_the_user_set() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let seen = path(&tare, "seen");
+    let script = format!("echo $GOMAXPROCS $JAVA_TOOL_OPTIONS > {seen}");
+    let arguments = ["run", "--trials", "1", "--fit-runtime", "--sut-cpus", "0", "--", "sh", "-c", &script];
+    let run = |variable: Option<&str>| {
+        let mut command = tare.command();
+        command.env_remove("GOMAXPROCS").env_remove("JAVA_TOOL_OPTIONS").args(arguments);
+        let output = command.envs(variable.map(|value| ("GOMAXPROCS", value))).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (std::fs::read_to_string(&seen).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (variables, said) = run(None);
+    assert!(variables.starts_with("1 -XX:ActiveProcessorCount=1"), "{variables}");
+    assert!(said.contains("GOMAXPROCS=1"), "{said}");
+    let (variables, said) = run(Some("7"));
+    assert!(variables.starts_with("7 -XX:ActiveProcessorCount=1"), "{variables}");
+    assert!(said.contains("GOMAXPROCS stays"), "{said}");
+    let refused = tare.run(&["run", "--fit-runtime", "http://127.0.0.1:9/"]);
+    assert_eq!(refused.status.code(), Some(2));
+}

@@ -128,3 +128,147 @@ fn place(traits: &CpuTraits, cpu: u32, allowed: &CpuSet) -> CpuPlace {
         siblings: traits.siblings.as_ref().map_or_else(|_| alone(), |set| set.and(allowed)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    /// Every file that is read of a machine with four CPUs, and what stands there.
+    const FILES: &[(&str, &str)] = &[
+        ("proc/self/status", "Cpus_allowed_list:\t0-3\n"),
+        ("proc/self/mounts", "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"),
+        ("proc/self/cgroup", "3:cpuset:/a\n"),
+        ("proc/cpuinfo", "processor\t: 0\nprocessor\t: 1\n"),
+        ("sys/fs/cgroup/cpuset/a/cpuset.cpus", "0-3\n"),
+        ("sys/fs/cgroup/cpuset/a/cpuset.mems", "0-1\n"),
+        ("sys/devices/system/cpu/online", "0-3\n"),
+        ("sys/devices/system/cpu/isolated", "\n"),
+        ("sys/devices/system/cpu/cpu0/topology/core_cpus", "3\n"),
+        ("sys/devices/system/cpu/cpu0/topology/package_cpus", "f\n"),
+        ("sys/devices/system/cpu/cpu1/topology/core_cpus", "3\n"),
+        ("sys/devices/system/cpu/cpu1/topology/package_cpus", "f\n"),
+        ("sys/devices/system/cpu/cpu2/topology/core_cpus", "c\n"),
+        ("sys/devices/system/cpu/cpu2/topology/package_cpus", "f\n"),
+        ("sys/devices/system/cpu/cpu3/topology/core_cpus_list", "2-3\n"),
+        ("sys/devices/system/cpu/cpu3/topology/package_cpus", "f\n"),
+        ("sys/devices/system/cpu/cpu0/cpu_capacity", "1024\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/level", "3\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/type", "Unified\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/size", "8192K\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_map", "f\n"),
+        ("sys/devices/system/node/online", "0-1\n"),
+        ("sys/devices/system/node/node0/cpumap", "3\n"),
+        ("sys/devices/system/node/node0/distance", "10 21\n"),
+        ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 1024 kB\n"),
+        ("sys/devices/system/node/node1/cpulist", "2-3\n"),
+        ("sys/devices/system/node/node1/distance", "21 10\n"),
+    ];
+
+    fn write(dir: &Path, file: &str, bytes: &[u8]) {
+        let path = dir.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    fn machine() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in FILES {
+            write(dir.path(), file, text.as_bytes());
+        }
+        dir
+    }
+
+    #[test]
+    fn both_spellings_and_a_cpuset() {
+        let dir = machine();
+        write(dir.path(), "sys/fs/cgroup/cpuset/a/cpuset.cpus", b"0-2\n");
+        write(dir.path(), "sys/fs/cgroup/cpuset/a/cpuset.mems", b"1\n");
+        let topology = read(&Root::at(dir.path()), None);
+        assert_eq!(topology.allowed, Reading::Measured(CpuSet::first(3)));
+        assert_eq!((topology.cores, topology.packages), (Reading::Measured(2), Reading::Measured(1)));
+        assert_eq!((topology.threads, topology.numa_nodes), (Reading::Measured(3), Reading::Measured(1)));
+        let caches = topology.caches.value().unwrap();
+        assert_eq!(
+            (caches[0].size_bytes.value(), caches[0].cpus.to_string()),
+            (Some(&(8 << 20)), "0-2".into())
+        );
+        let nodes = topology.numa.value().unwrap();
+        assert_eq!((nodes.len(), nodes[0].id, nodes[0].cpus.to_string()), (1, 1, "2".into()));
+        assert_eq!(nodes[0].distances, Reading::Measured(vec![10]));
+        assert_eq!(topology.cpus[2].siblings.to_string(), "2");
+    }
+
+    #[test]
+    fn without_sys_the_processors_of_cpuinfo_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let text: String = (0..4)
+            .map(|cpu| format!("processor\t: {cpu}\nphysical id\t: 0\ncore id\t\t: {}\n\n", cpu / 2))
+            .collect();
+        write(dir.path(), "proc/cpuinfo", text.as_bytes());
+        let topology = read(&Root::at(dir.path()), None);
+        assert_eq!((topology.threads, topology.cores), (Reading::Measured(4), Reading::Measured(2)));
+        assert_eq!((topology.packages, topology.numa_nodes), (Reading::Measured(1), Reading::Measured(1)));
+        assert!(topology.caches.value().is_none());
+        let s390 = "# processors    : 2\nprocessor 0: version = 00\nprocessor 1: version = 00\n";
+        write(dir.path(), "proc/cpuinfo", s390.as_bytes());
+        let topology = read(&Root::at(dir.path()), None);
+        assert_eq!(topology.threads, Reading::Measured(2));
+        assert!(topology.cores.value().is_none() && topology.packages.value().is_none());
+    }
+
+    #[test]
+    fn nothing_to_read_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let topology = read(&Root::at(dir.path()), Some(7));
+        assert!(topology.cpus.is_empty());
+        for count in [&topology.packages, &topology.numa_nodes, &topology.cores, &topology.threads] {
+            assert!(count.value().is_none());
+        }
+    }
+
+    /// Whatever is told is not nothing.
+    fn check(topology: &Topology) -> Result<(), TestCaseError> {
+        for count in [&topology.packages, &topology.cores, &topology.threads] {
+            prop_assert!(count.value() != Some(&0), "{:?}", topology);
+        }
+        for set in [&topology.online, &topology.allowed] {
+            prop_assert!(set.value().is_none_or(|set| !set.is_empty()), "{:?}", topology);
+        }
+        if let Some(caches) = topology.caches.value() {
+            prop_assert!(!caches.is_empty() && caches.iter().all(|cache| !cache.cpus.is_empty()));
+        }
+        prop_assert_eq!(topology.cpus.len(), topology.allowed_cpus().len());
+        prop_assert!(topology.cpus.iter().all(|place| place.siblings.contains(place.cpu)));
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_in_some_files_is_missing_and_never_a_zero_or_a_panic(
+            broken in proptest::collection::vec((0..FILES.len(), "\\PC{0,20}|[0-9a-f,-]{0,20}|\n"), 1..6),
+            gone in proptest::collection::vec(0..FILES.len(), 0..4),
+        ) {
+            let dir = machine();
+            for (nth, text) in &broken {
+                write(dir.path(), FILES[*nth].0, text.as_bytes());
+            }
+            for nth in gone {
+                std::fs::remove_file(dir.path().join(FILES[nth].0)).ok();
+            }
+            check(&read(&Root::at(dir.path()), None))?;
+        }
+
+        #[test]
+        fn bytes_in_every_file_are_missing(bytes in proptest::collection::vec(128u8.., 1..40)) {
+            let dir = tempfile::tempdir().unwrap();
+            for (file, _) in FILES {
+                write(dir.path(), file, &bytes);
+            }
+            let topology = read(&Root::at(dir.path()), None);
+            check(&topology)?;
+            prop_assert!(topology.threads.value().is_none() && topology.numa_nodes.value().is_none());
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use tare_record::placement::Policy;
 
 /// Examine the machine: what it will do to a measurement, how much, and what to do about it.
 ///
@@ -15,6 +16,7 @@ use std::path::PathBuf;
   tare doctor --json | jq '.checks[] | select(.level == \"bad\")'
   tare doctor --capture here.tar.gz            for somebody else to look at
   tare doctor --root here.tar.gz               somebody else's machine
+  tare doctor --topology                       packages, nodes, caches, and who should run where
 
 A group's quota, a battery, a clock that runs too fast or a slow clocksource is bad: exit code 1.
 Else 0; what could not be looked at is said, and is never fine.")]
@@ -34,6 +36,11 @@ pub struct DoctorArgs {
     /// Pack what would be read here, and nothing else, for a look from elsewhere; no checks are made.
     #[arg(long, value_name = "FILE.tar.gz", conflicts_with_all = ["root", "json", "no_probes", "all"])]
     pub capture: Option<PathBuf>,
+    /// Draw the machine instead, and which CPUs SUT, generator, observers and interrupts should have: auto, spread,
+    /// same-node, smt-pairs, random:SEED.
+    #[arg(long, value_name = "POLICY", num_args = 0..=1, require_equals = true, default_missing_value = "auto",
+          conflicts_with_all = ["json", "no_probes", "capture"])]
+    pub topology: Option<Policy>,
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,

@@ -67,6 +67,10 @@ pub struct SutArgs {
     /// Hold a SUT that tare starts on CPUs chosen so: auto, spread, same-node, smt-pairs, random:SEED.
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["sut_cpus", "sut_pid", "command"])]
     pub placement: Option<Policy>,
+    /// Start the SUT with GOMAXPROCS, GOMEMLIMIT and JAVA_TOOL_OPTIONS for the CPUs and the memory that it may use (quota
+    /// and limit included); what is set already stays.
+    #[arg(long, conflicts_with = "sut_pid")]
+    pub fit_runtime: bool,
 }
 
 /// Whose load, and how much beside it.

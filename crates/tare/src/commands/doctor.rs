@@ -10,11 +10,14 @@ use tare_explain::checks::{Examined, examine};
 use tare_lab::progress::Event;
 use tare_machine::capture::{self, Captured};
 use tare_machine::facts::{Reach, survey};
-use tare_machine::{Root, probes, topology};
+use tare_machine::fit::Room;
+use tare_machine::placement::Ask;
+use tare_machine::{Root, placement, probes, topology};
 use tare_record::Reading;
 use tare_record::check::{Check, Level};
+use tare_record::placement::Policy;
 use tare_record::probes::Probes;
-use tare_record::survey::Survey;
+use tare_record::survey::{Quota, Survey};
 use tare_report::{Style, doctor as report};
 
 /// Exit code when something is bad.
@@ -30,6 +33,9 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     }
     let captured = args.root.as_deref().map(Captured::open).transpose().map_err(Failure::usage)?;
     let root = captured.as_ref().map_or_else(Root::live, |captured| captured.root().clone());
+    if let Some(policy) = args.topology {
+        return draw(&root, policy);
+    }
     let probing = !args.no_probes && root.is_live();
     let mut shown = progress::display(args.quiet || !probing);
     if probing {
@@ -51,6 +57,20 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     };
     terminal::print(&text).map_err(Failure::underway)?;
     Ok(exit_code(&checks))
+}
+
+/// The machine, and a plan for half of its cores, or for what a quota leaves of them.
+fn draw(root: &Root, policy: Policy) -> Ended {
+    let survey = survey(root, Reach { company: None, windows: false });
+    let topology = topology::read(root, None);
+    let quota = survey.groups.cpu.value().into_iter().flatten().filter_map(|group| group.quota.value());
+    let quota_cpus = quota.map(Quota::cpus).reduce(f64::min);
+    let plan =
+        placement::plan(&topology, &Ask { policy, quota_cpus, ..Ask::default() }).map_err(Failure::usage)?;
+    let room = Room::of(&survey, plan.sut.len() as u32);
+    let text = tare_report::topology::draw(&topology, &plan, &room.environment());
+    terminal::print(&text).map_err(Failure::underway)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn exit_code(checks: &[Check]) -> ExitCode {

@@ -84,6 +84,16 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         (None, None, None) if args.generator.load.is_some() => SutRequest::Find,
         (None, None, None) => SutRequest::Embedded,
     };
+    if args.sut.fit_runtime && !matches!(sut, SutRequest::Start(_)) {
+        return Err(Failure::usage(anyhow!(
+            "--fit-runtime is for a SUT that tare starts (give --sut COMMAND, or '-- PROGRAM')"
+        )));
+    }
+    if args.sut.placement.is_some() && sut == SutRequest::Find {
+        return Err(Failure::usage(anyhow!(
+            "--placement is for a SUT that tare starts (give --sut COMMAND, or --sut-cpus for one that runs)"
+        )));
+    }
     let load = match (&args.generator.load, args.generator.load_pid) {
         (Some(command), _) => LoadRequest::Start(command.clone()),
         (None, Some(pid)) => LoadRequest::Pid(pid),
@@ -111,6 +121,7 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
         load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
         placement: args.sut.placement,
+        fit_runtime: args.sut.fit_runtime,
         no_levels: args.generator.no_levels,
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
@@ -150,6 +161,7 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         ignore_failure: program.ignore_failure,
         show_output: program.show_output,
         parameters: parameters(args)?,
+        fit_runtime: args.sut.fit_runtime,
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
         ref_clock_hz: args.trials.ref_clock,
     })
