@@ -108,6 +108,9 @@ fn what_somebody_else_set_meanwhile_is_left_and_said_until_it_is_forced() {
     assert!(run(Act::Keep, "all", dir.path(), state.path(), 1000));
     let governor = dir.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_governor");
     std::fs::write(&governor, "ondemand\n").unwrap();
+    // Heat has lowered the highest clock: that is nobody's doing.
+    let highest = dir.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq");
+    std::fs::write(&highest, "1700000\n").unwrap();
     for _ in 0..2 {
         let report = restore(state.path(), &Root::live(), false, &nothing).unwrap();
         let [changed] = &report.changed[..] else { panic!("{report:?}") };
@@ -115,7 +118,7 @@ fn what_somebody_else_set_meanwhile_is_left_and_said_until_it_is_forced() {
             (&*changed.before, &*changed.turned, &*changed.now),
             ("powersave", "performance", "ondemand")
         );
-        assert!(!report.is_clean() && value(&governor) == "ondemand");
+        assert!(!report.is_clean() && value(&governor) == "ondemand" && value(&highest) == "4600000");
         assert_eq!(recover(state.path(), &Root::live()), Default::default(), "it waits to be asked");
     }
     let report = restore(state.path(), &Root::live(), true, &nothing).unwrap();

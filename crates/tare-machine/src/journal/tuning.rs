@@ -20,6 +20,9 @@ pub(crate) struct Turning {
     pub before: String,
     /// What shall stand there.
     pub wanted: String,
+    /// What stands there may change without anybody's doing.
+    #[serde(default)]
+    pub moves_by_itself: bool,
 }
 
 /// What a journal says of settings that were not put back yet, in the order in which they were turned.
@@ -122,7 +125,7 @@ pub(crate) fn put_back(
     after_each: &dyn Fn(),
 ) -> Report {
     let mut report = Report::default();
-    for Turning { knob, path, before, .. } in settings.iter().rev() {
+    for Turning { knob, path, before, moves_by_itself, .. } in settings.iter().rev() {
         if !path.exists() {
             report.notes.push(format!("{knob}: {} is gone, there is nothing to put back", path.display()));
             note(journal, path, &mut report, after_each);
@@ -131,6 +134,7 @@ pub(crate) fn put_back(
         let now = read_file(path).ok();
         let made = values.and_then(|values| values.iter().find(|(at, _)| at == path));
         match (&now, made) {
+            _ if *moves_by_itself => {}
             (Some(now), _) if same(now, before) => {
                 note(journal, path, &mut report, after_each);
                 continue;
@@ -140,17 +144,14 @@ pub(crate) fn put_back(
                 report.changed.push(Changed { knob, path, before, turned: made.clone(), now: now.clone() });
                 continue;
             }
-            _ => {
-                if let Err(error) = write_file(path, before) {
-                    let shown = path.display();
-                    report
-                        .failed
-                        .push(format!("{knob}: {shown} could not be set to '{before}' again: {error}"));
-                    continue;
-                }
-                after_each();
-            }
+            _ => {}
         }
+        if let Err(error) = write_file(path, before) {
+            let shown = path.display();
+            report.failed.push(format!("{knob}: {shown} could not be set to '{before}' again: {error}"));
+            continue;
+        }
+        after_each();
         let (knob, value) = (knob.clone(), before.clone());
         report.put_back.push(PutBack { knob, path: path.clone(), value });
         note(journal, path, &mut report, after_each);
@@ -311,7 +312,7 @@ pub fn tunings(dir: &Path, root: &Root) -> Vec<Tuning> {
 
 fn shown(left: Left) -> Vec<Changed> {
     let values = left.values.unwrap_or_default();
-    let shown = |Turning { knob, path, before, wanted }: Turning| {
+    let shown = |Turning { knob, path, before, wanted, .. }: Turning| {
         let made = values.iter().find(|(at, _)| *at == path).map(|(_, value)| value.clone());
         let now = read_file(&path).unwrap_or_else(|missing| missing.why);
         Changed { knob, path, before, turned: made.unwrap_or(wanted), now }

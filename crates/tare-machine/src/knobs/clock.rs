@@ -132,6 +132,7 @@ impl Range {
     fn change(&self, low: u64, high: u64) -> [Option<Step>; 2] {
         let step = |file: &str, before: u64, wanted: u64| {
             Step::change(self.folder.join(file), before.to_string(), wanted.to_string())
+                .map(|step| Step { moves_by_itself: true, ..step })
         };
         let lower = step("scaling_min_freq", self.low, low);
         let upper = step("scaling_max_freq", self.high, high);

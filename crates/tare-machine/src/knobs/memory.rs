@@ -128,6 +128,7 @@ impl Knob for DropCaches {
                     before: None,
                     wanted: "3".to_string(),
                     may_be_refused: false,
+                    moves_by_itself: false,
                 }],
                 notes: vec![
                     "dropped caches fill again by themselves: there is nothing to put back".to_string(),
@@ -220,7 +221,8 @@ impl Knob for HugePages {
         Some(Pool::read(root).and_then(|pool| {
             let count = pool.pages_for(wanted_bytes)?;
             let before = setting::number(root, HUGE_PAGES)?;
-            let step = Step::change(HUGE_PAGES, before.to_string(), count.to_string());
+            let step = Step::change(HUGE_PAGES, before.to_string(), count.to_string())
+                .map(|step| Step { moves_by_itself: true, ..step });
             let note = format!(
                 "{count} pages of {} are {}; a program has to ask for them (JVM: -XX:+UseLargePages)",
                 setting::bytes(pool.page_bytes),

@@ -20,6 +20,9 @@ pub struct Step {
     pub wanted: String,
     /// The kernel may refuse this one without harm to the others: it is passed over then, and said.
     pub may_be_refused: bool,
+    /// What it shows is not only what was written: heat lowers the highest clock, huge pages in use stay. Another
+    /// value is no sign of somebody else then.
+    pub moves_by_itself: bool,
 }
 
 impl Step {
@@ -35,6 +38,7 @@ impl Step {
             before: Some(before),
             wanted,
             may_be_refused: false,
+            moves_by_itself: false,
         })
     }
 }

@@ -155,7 +155,7 @@ impl Turned<'_> {
             return setting::write_file(&path, &step.wanted).map_err(Failed::Refused);
         };
         let (knob, before, wanted) = (knob.to_string(), before.clone(), step.wanted.clone());
-        let setting = Turning { knob, path, before, wanted };
+        let setting = Turning { knob, path, before, wanted, moves_by_itself: step.moves_by_itself };
         self.journal.will_turn(&setting).map_err(Failed::Journal)?;
         (self.after_each)();
         let written = setting::write_file(&setting.path, &setting.wanted);
@@ -172,7 +172,7 @@ impl Turned<'_> {
 
     /// What the kernel made of the settings; only when all are turned, as one may limit another.
     fn look(&mut self) {
-        for Turning { knob, path, before, wanted } in &self.settings {
+        for Turning { knob, path, before, wanted, .. } in &self.settings {
             let Ok(now) = setting::read_file(path) else { continue };
             if setting::same(&now, before) {
                 self.notes.push(format!("{knob}: {} is still '{now}'", path.display()));
