@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::{Tare, alive, children, eventually};
@@ -150,6 +151,8 @@ fn holding(tare: &Tare, machine: &Machine) -> std::process::Child {
         ])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // In the background, also where the tests are run from a terminal: its keys are the command's.
+        .process_group(0)
         .spawn()
         .unwrap();
     eventually("the command runs under the knobs", || {

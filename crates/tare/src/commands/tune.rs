@@ -6,8 +6,10 @@ use crate::cli::tune::TuneArgs;
 use crate::failure::Failure;
 use crate::{Ended, terminal};
 use anyhow::anyhow;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
@@ -20,9 +22,8 @@ use tare_sys::process::{self, Signal};
 const NOT_ALL_PUT_BACK: u8 = 1;
 /// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
-/// How long a command has after Ctrl-C, which reaches it too, until it is asked to end, and then until it is made to.
-const UNTIL_ASKED: Duration = Duration::from_secs(1);
-const UNTIL_KILLED: Duration = Duration::from_secs(6);
+/// How long a command has to end when it is asked to, until it is made to.
+const UNTIL_KILLED: Duration = Duration::from_secs(5);
 /// How often it is looked whether the command has ended.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -76,12 +77,12 @@ fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>
 fn apply(args: &TuneArgs, root: &Root, named: &Wanted, wanted: &Wanted) -> Ended {
     let plan = possible(root, named, wanted)?;
     // From here on a signal is a wish to end, not the end: what is turned is put back first.
-    let interrupt = super::interrupt_flag()?;
+    let signals = Signals::catch()?;
     let journal = Journal::create(&super::state_dir(), &Root::live()).map_err(Failure::usage)?;
     let (end, way_back) = match knobs::turn(&journal, root, &plan, &|| ()) {
         Ok(turned) => {
             show::turned(&plan, &turned);
-            under(turned, &args.command, &journal, &interrupt)
+            under(turned, &args.command, &journal, &signals)
         }
         Err(error @ TuneError::Refused { .. }) => {
             let is_clean = matches!(&error, TuneError::Refused { report, .. } if report.is_clean());
@@ -103,13 +104,8 @@ enum WayBack {
 }
 
 /// What was turned is let stand, or held while the command runs.
-fn under(
-    turned: Turned<'_>,
-    words: &[String],
-    journal: &Journal,
-    interrupt: &AtomicBool,
-) -> (Ended, WayBack) {
-    let is_interrupted = interrupt.load(Ordering::Relaxed);
+fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Signals) -> (Ended, WayBack) {
+    let is_interrupted = signals.any();
     if words.is_empty() && !is_interrupted {
         if turned.is_empty() {
             terminal::say("nothing was changed: there is nothing to put back");
@@ -124,7 +120,7 @@ fn under(
             Err(error) => (Err(Failure::underway(error)), WayBack::Needed),
         };
     }
-    let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, interrupt) };
+    let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, signals) };
     let report = turned.restore();
     for line in tare_lab::told(&report) {
         terminal::say(&line);
@@ -132,8 +128,44 @@ fn under(
     (code.map(ExitCode::from), if report.is_clean() { WayBack::Done } else { WayBack::Needed })
 }
 
+/// Signals that ask to end.
+struct Signals {
+    /// Ctrl-C, and what looks like it.
+    key: Arc<AtomicBool>,
+    /// SIGTERM and SIGHUP.
+    end: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn catch() -> Result<Signals, Failure> {
+        let caught = Signals { key: Arc::default(), end: Arc::default() };
+        for (signal, flag) in [(SIGINT, &caught.key), (SIGTERM, &caught.end), (SIGHUP, &caught.end)] {
+            signal_hook::flag::register(signal, flag.clone()).map_err(Failure::underway)?;
+        }
+        Ok(caught)
+    }
+
+    fn any(&self) -> bool {
+        self.key.load(Ordering::Relaxed) || self.end.load(Ordering::Relaxed)
+    }
+
+    /// Whether the command has to be told. A key on our terminal reaches it too, and what it makes of it is its own
+    /// affair: a shell goes on.
+    fn are_for_us(&self) -> bool {
+        self.end.load(Ordering::Relaxed) || (self.key.load(Ordering::Relaxed) && !has_terminal())
+    }
+}
+
+/// Whether our process group has the terminal: `/proc/self/stat` tells both after the name.
+fn has_terminal() -> bool {
+    let stat = Root::live().text("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().collect();
+    // state, parent, group, session, terminal, group that has the terminal.
+    matches!(fields[..], [_, _, group, _, _, foreground, ..] if group == foreground)
+}
+
 /// Runs a command to its end, in the foreground, and gives its exit code.
-fn hold(words: &[String], journal: &Journal, interrupt: &AtomicBool) -> Result<u8, Failure> {
+fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Failure> {
     let [program, arguments @ ..] = words else { return Ok(0) };
     let mut command = Command::new(program);
     command.args(arguments).env(RUN_VARIABLE, journal.run_id());
@@ -143,20 +175,24 @@ fn hold(words: &[String], journal: &Journal, interrupt: &AtomicBool) -> Result<u
         Err(error) => return Err(Failure::usage(anyhow!("cannot start '{program}': {error}"))),
     };
     journal.started(&Root::live(), pid).map_err(Failure::underway)?;
-    let mut interrupted: Option<Instant> = None;
+    let mut asked: Option<Instant> = None;
     loop {
         if let Some(ended) = process::wait4(pid, false).map_err(Failure::underway)? {
             journal.stopped(pid).map_err(Failure::underway)?;
             let signal = ended.signal.map_or(1, |signal| 128 + signal);
             return Ok(u8::try_from(ended.exit_code.unwrap_or(signal)).unwrap_or(1));
         }
-        if interrupt.load(Ordering::Relaxed) {
-            let waited = interrupted.get_or_insert_with(Instant::now).elapsed();
+        if signals.are_for_us() {
             // Errors mean that it has ended just now.
-            if waited > UNTIL_KILLED {
-                process::kill(pid, Signal::Kill).ok();
-            } else if waited > UNTIL_ASKED {
-                process::kill(pid, Signal::Term).ok();
+            match asked {
+                None => {
+                    process::kill(pid, Signal::Term).ok();
+                    asked = Some(Instant::now());
+                }
+                Some(since) if since.elapsed() > UNTIL_KILLED => {
+                    process::kill(pid, Signal::Kill).ok();
+                }
+                Some(_) => {}
             }
         }
         std::thread::sleep(POLL);
