@@ -35,6 +35,7 @@ pub(super) fn read(root: &Root, online: &CpuSet) -> Result<Vec<Node>, Missing> {
     }
     let mut taken = CpuSet::new();
     let mut nodes = Vec::new();
+    let mut without_cpus = Vec::new();
     for id in ids.iter() {
         let names = [("cpumap", "cpulist")];
         let Ok(all) = files::set(root, &format!("{NODE_DIR}/node{id}"), &names) else { continue };
@@ -43,6 +44,9 @@ pub(super) fn read(root: &Root, online: &CpuSet) -> Result<Vec<Node>, Missing> {
             continue;
         }
         taken = taken.or(&all);
+        if all.is_empty() {
+            without_cpus.push(nodes.len());
+        }
         let cpus = all.and(online);
         nodes.push(Node {
             id,
@@ -56,10 +60,8 @@ pub(super) fn read(root: &Root, online: &CpuSet) -> Result<Vec<Node>, Missing> {
         return Err(Missing::new(format!("no node under {NODE_DIR} tells its CPUs")));
     }
     read_distances(root, &ids, &mut nodes);
-    for nth in 0..nodes.len() {
-        if nodes[nth].cpus.is_empty() {
-            nodes[nth].near = near_memory(root, &nodes, nth);
-        }
+    for nth in without_cpus {
+        nodes[nth].near = near_memory(root, &nodes, nth);
     }
     let cards = memory_of_cards(root);
     nodes.retain(|node| !cards.contains(&node.id));
