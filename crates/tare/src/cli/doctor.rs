@@ -4,11 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tare_record::placement::Policy;
 
-/// Examine the machine: what it will do to a measurement, how much, and what to do about it.
-///
-/// Reads what the kernel tells (clock, quotas of every group up to the root, ticks, SMT, NUMA, memory, interrupts, the
-/// hypervisor), watches for a second who else uses CPU, and probes for three more what no file tells: the effective
-/// clock, wake-ups, lost time, the clocks against each other. Nothing is changed.
+/// `tare doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tare doctor                                  one screen: what is bad, what to mind, what is fine

@@ -66,6 +66,10 @@ pub enum Command {
     /// given, and ends; a second signal ends it at once.
     Serve(Box<serve::ServeArgs>),
     /// Examine the machine: what it will do to a measurement, and what to do about it.
+    ///
+    /// Reads what the kernel tells (clock, quotas of every group up to the root, ticks, SMT, NUMA, memory, interrupts,
+    /// the hypervisor), watches for a second who else uses CPU, and probes for three more what no file tells: the
+    /// effective clock, wake-ups, lost time, the clocks against each other. No setting is changed.
     Doctor(doctor::DoctorArgs),
     /// Hold the machine still while something is measured, and always put it back.
     Tune(Box<tune::TuneArgs>),
