@@ -187,8 +187,13 @@ impl Captured {
     /// # Errors
     /// [`CaptureError`].
     pub fn open(path: &Path) -> Result<Captured, CaptureError> {
-        if std::fs::metadata(path).map_err(CaptureError::io(path))?.is_dir() {
+        let kind = std::fs::metadata(path).map_err(CaptureError::io(path))?.file_type();
+        if kind.is_dir() {
             return Ok(Captured { root: Root::at(top(path, path)?), _unpacked: None });
+        }
+        // A pipe may never end, and is read from its beginning once only.
+        if !kind.is_file() {
+            return Err(CaptureError::no_tree(path, "is neither a folder nor a file"));
         }
         let unpacked = TempDir::new().map_err(CaptureError::io(path))?;
         unpack(path, unpacked.path())?;
@@ -199,9 +204,14 @@ impl Captured {
 
 /// Where `proc` or `sys` is: here, or in the only folder here.
 fn top(dir: &Path, named: &Path) -> Result<PathBuf, CaptureError> {
-    let is_top = |dir: &Path| dir.join("sys").is_dir() || dir.join("proc").is_dir();
+    let is_top = |dir: &Path| {
+        let root = Root::at(dir);
+        root.is_dir("/sys") || root.is_dir("/proc")
+    };
     let inside = std::fs::read_dir(dir).map_err(CaptureError::io(named))?;
-    let folders = inside.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    // Not by links: a tree that is somewhere else has been named so, or not at all.
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let folders = inside.flatten().filter(is_folder).map(|entry| entry.path());
     std::iter::once(dir.to_path_buf())
         .chain(folders.take(2))
         .find(|dir| is_top(dir))
@@ -224,12 +234,12 @@ fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
     archive.set_preserve_mtime(false);
     for entry in archive.entries().map_err(no_archive)?.take(ENTRIES_MAX) {
         let mut entry = entry.map_err(no_archive)?;
-        let wanted = match entry.header().entry_type() {
-            EntryType::Regular | EntryType::Directory => true,
-            EntryType::Symlink => stays_inside(&entry).unwrap_or(false),
-            _ => false,
-        };
-        if wanted {
+        // Where a link leads is a matter of reading it: under a root of a tree, never out of that.
+        let wanted = matches!(
+            entry.header().entry_type(),
+            EntryType::Regular | EntryType::Directory | EntryType::Symlink
+        );
+        if wanted && entry.path().is_ok_and(|path| !goes_through_a_link(into, &path)) {
             // Nothing leaves `into`: such entries are skipped by the library.
             entry.unpack_in(into).map_err(no_archive)?;
         }
@@ -237,22 +247,13 @@ fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
     Ok(())
 }
 
-/// A link that leads out of the tree would show this machine's files as the other's.
-fn stays_inside<R: Read>(entry: &tar::Entry<R>) -> Option<bool> {
-    let from = entry.path().ok()?;
-    let mut depth = from.components().filter(|part| matches!(part, Component::Normal(_))).count() as i64 - 1;
-    for part in entry.link_name().ok()??.components() {
-        depth += match part {
-            Component::Normal(_) => 1,
-            Component::ParentDir => -1,
-            Component::CurDir => 0,
-            Component::RootDir | Component::Prefix(_) => return Some(false),
-        };
-        if depth < 0 {
-            return Some(false);
-        }
-    }
-    Some(true)
+/// What goes through a link would be written, or have its mode changed, wherever that leads.
+fn goes_through_a_link(into: &Path, path: &Path) -> bool {
+    let mut at = into.to_path_buf();
+    path.components().filter(|part| matches!(part, Component::Normal(_))).any(|part| {
+        at.push(part);
+        at.symlink_metadata().is_ok_and(|found| found.is_symlink())
+    })
 }
 
 #[cfg(test)]
@@ -280,28 +281,53 @@ mod tests {
         assert!(!files.contains_key(Path::new("proc/77/stat")) && directories.is_empty());
     }
 
-    /// An archive with links, one of which leads out.
+    fn header(kind: EntryType, size: usize) -> Header {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(0o755);
+        header.set_size(size as u64);
+        header
+    }
+
+    /// An archive with links, some of which lead out, by themselves or through each other.
     #[test]
     fn links_stay_inside() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tar");
+        let outside = dir.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("secret"), "mine").unwrap();
         let mut archive = Builder::new(File::create(&path).unwrap());
-        let mut header = Header::new_gnu();
-        header.set_entry_type(EntryType::Symlink);
-        header.set_size(0);
-        for (from, to) in
-            [("m/sys/in", "../proc/n"), ("m/sys/out", "../../../etc/passwd"), ("m/sys/abs", "/etc/passwd")]
-        {
-            archive.append_link(&mut header, from, to).unwrap();
+        let links = [
+            ("m/sys/in", "../proc/n"),
+            ("m/sys/abs-in", "/proc/n"),
+            ("m/sys/out", "../../../etc/passwd"),
+            ("m/sys/abs", "/etc/passwd"),
+            ("m/sys/a/b/c/up", "../../../.."),
+            ("m/sys/a/b/c/far", "up/../../../../../../../../etc/passwd"),
+            ("m/sys/a/b/c/up/link", "../../../etc/passwd"),
+            ("m/sys/folder", outside.to_str().unwrap()),
+        ];
+        for (from, to) in links {
+            archive.append_link(&mut header(EntryType::Symlink, 0), from, to).unwrap();
         }
-        let mut header = Header::new_gnu();
-        header.set_size(2);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, "m/proc/n", &b"42"[..]).unwrap();
+        for (file, text) in [("m/proc/n", &b"42"[..]), ("m/sys/folder/secret", b"no"), ("m/sys/abs", b"no")] {
+            archive.append_data(&mut header(EntryType::Regular, text.len()), file, text).unwrap();
+        }
+        let mut open = header(EntryType::Directory, 0);
+        open.set_mode(0o700);
+        let mode = || std::os::unix::fs::PermissionsExt::mode(&outside.metadata().unwrap().permissions());
+        let before = mode();
+        archive.append_data(&mut open, "m/sys/folder", io::empty()).unwrap();
         archive.finish().unwrap();
         let captured = Captured::open(&path).unwrap();
-        assert_eq!(captured.root().value("/sys/in"), Ok(42u32));
-        assert!(captured.root().text("/sys/out").is_err() && captured.root().text("/sys/abs").is_err());
+        let root = captured.root();
+        assert_eq!((root.value("/sys/in"), root.value("/sys/abs-in")), (Ok(42u32), Ok(42u32)));
+        for out in ["out", "abs", "a/b/c/far", "a/b/c/up/link", "a/b/c/up/etc/passwd", "folder/secret"] {
+            assert!(root.text(format!("/sys/{out}")).is_err(), "{out}");
+        }
+        assert_eq!(std::fs::read(outside.join("secret")).unwrap(), b"mine");
+        assert_eq!(mode(), before);
     }
 
     #[test]
@@ -314,5 +340,9 @@ mod tests {
         }
         assert!(matches!(Captured::open(dir.path()), Err(CaptureError::NoTree { .. })));
         assert!(matches!(Captured::open(&dir.path().join("none")), Err(CaptureError::Io { .. })));
+        assert!(matches!(Captured::open(Path::new("/dev/null")), Err(CaptureError::NoTree { .. })));
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(matches!(Captured::open(&pipe), Err(CaptureError::NoTree { .. })));
     }
 }

@@ -154,7 +154,7 @@ pub fn at(root: &Root, path: &str) -> Result<Level, Missing> {
     let below = below.trim_matches('/');
     let dir = mount.join(below);
     let leads_out = below.split('/').any(|part| part == "..");
-    if leads_out || !root.path(&dir).is_dir() {
+    if leads_out || !root.is_dir(&dir) {
         return Err(Missing::new(format!("there is no group {path} below {}", mount.display())));
     }
     let usage = match version {
@@ -239,7 +239,7 @@ pub fn holds_exactly(root: &Root, level: &Level, pids: &[u32]) -> Result<bool, M
             return Ok(false);
         }
         let names = root.names(&dir)?.into_iter();
-        open.extend(names.map(|name| dir.join(name)).filter(|path| root.path(path).is_dir()));
+        open.extend(names.map(|name| dir.join(name)).filter(|path| root.is_dir(path)));
     }
     Ok(!pids.is_empty() && pids.iter().all(|pid| found.contains(pid)))
 }

@@ -1,16 +1,25 @@
 //! Where `/proc` and `/sys` are: the live system, or a tree captured on another machine.
+//!
+//! A tree is somebody else's: its links lead to places in the tree, as they did on its machine, and never to files of
+//! this one; its pipes and devices are not opened.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tare_record::Missing;
+use tare_sys::file::{self, Kind, Purpose};
 
 /// Most bytes that are read of one file; `/proc/net/tcp` of a busy host is the longest that is wanted.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most names that are taken of one directory.
 const NAMES_MAX: usize = 1 << 20;
+/// A directory, a pipe, a socket or a device where a file should be.
+const NO_FILE: &str = "no file";
 
 /// The root that every reader of this room looks under.
 #[derive(Debug, Clone)]
@@ -66,11 +75,71 @@ impl Root {
     /// Whether something is there, readable or not.
     pub fn exists(&self, absolute: impl AsRef<Path>) -> bool {
         let absolute = absolute.as_ref();
-        let exists = self.path(absolute).exists();
+        let exists = self.look(absolute).is_ok();
         if exists {
             self.record(absolute, || Found::Mark);
         }
         exists
+    }
+
+    /// Whether a directory is there.
+    pub fn is_dir(&self, absolute: impl AsRef<Path>) -> bool {
+        self.look(absolute.as_ref()).is_ok_and(|kind| kind == Kind::Folder)
+    }
+
+    fn look(&self, absolute: &Path) -> io::Result<Kind> {
+        if !self.is_live() {
+            return Ok(file::facts(&self.open(absolute, Purpose::Look)?)?.kind);
+        }
+        let kind = fs::metadata(absolute)?.file_type();
+        Ok(match (kind.is_file(), kind.is_dir()) {
+            (true, _) => Kind::File,
+            (_, true) => Kind::Folder,
+            _ => Kind::Special,
+        })
+    }
+
+    /// Opens something below a root that is not the running system.
+    fn open(&self, absolute: &Path, purpose: Purpose) -> io::Result<File> {
+        let path = CString::new(absolute.as_os_str().as_bytes())?;
+        file::open_in_root(File::open(&self.dir)?, &path, purpose)
+    }
+
+    fn open_file(&self, absolute: &Path, purpose: Purpose) -> io::Result<File> {
+        let file = self.open(absolute, purpose)?;
+        match file::facts(&file)?.kind {
+            Kind::File => Ok(file),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, NO_FILE)),
+        }
+    }
+
+    /// Writes a file that is there; makes none. In one call: the kernel takes each call for a whole value.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, absolute: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        let absolute = absolute.as_ref();
+        let mut file = if self.is_live() {
+            OpenOptions::new().write(true).truncate(true).open(absolute)?
+        } else {
+            let file = self.open_file(absolute, Purpose::Write)?;
+            file.set_len(0)?;
+            file
+        };
+        file.write_all(bytes)
+    }
+
+    /// Where something is for us, with no link on the way to it in a tree: a path that can be kept and used later
+    /// without this root.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn real(&self, absolute: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let absolute = absolute.as_ref();
+        if self.is_live() {
+            return Ok(absolute.to_path_buf());
+        }
+        fs::read_link(by_descriptor(&self.open(absolute, Purpose::Look)?))
     }
 
     /// Whether this is the running system: system calls on its pids make sense.
@@ -99,8 +168,9 @@ impl Root {
     pub fn bytes(&self, absolute: impl AsRef<Path>) -> Result<Vec<u8>, Missing> {
         let absolute = absolute.as_ref();
         let mut bytes = Vec::new();
-        fs::File::open(self.path(absolute))
-            .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
+        let file =
+            if self.is_live() { File::open(absolute) } else { self.open_file(absolute, Purpose::Read) };
+        file.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(|error| unreadable(absolute, &error))?;
         self.record(absolute, || Found::File(bytes.clone()));
         Ok(bytes)
@@ -122,7 +192,12 @@ impl Root {
     /// As [`Root::text`].
     pub fn names(&self, absolute: impl AsRef<Path>) -> Result<Vec<String>, Missing> {
         let absolute = absolute.as_ref();
-        let entries = fs::read_dir(self.path(absolute)).map_err(|error| unreadable(absolute, &error))?;
+        let entries = if self.is_live() {
+            fs::read_dir(absolute)
+        } else {
+            self.open(absolute, Purpose::Look).and_then(|folder| fs::read_dir(by_descriptor(&folder)))
+        };
+        let entries = entries.map_err(|error| unreadable(absolute, &error))?;
         let mut names: Vec<String> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
@@ -145,6 +220,11 @@ impl Root {
     }
 }
 
+/// The path by which this process, and it alone, finds something that it has open.
+fn by_descriptor(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
 /// Why a file could not be read, and what would help.
 pub fn unreadable(path: &Path, error: &io::Error) -> Missing {
     let path = path.display();
@@ -152,6 +232,13 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Missing {
         io::ErrorKind::NotFound => Missing::new(format!("{path} is not there")),
         io::ErrorKind::PermissionDenied => {
             Missing::with_remedy(format!("{path} may not be read"), "run tare as root")
+        }
+        // Without a number it is not the file that said so, but the way in which trees are read.
+        io::ErrorKind::Unsupported if error.raw_os_error().is_none() => {
+            Missing::with_remedy(format!("{path}: {error}"), "examine trees of others on Linux 5.6 or later")
+        }
+        io::ErrorKind::InvalidInput if error.to_string() == NO_FILE => {
+            Missing::new(format!("{path} is {NO_FILE}"))
         }
         _ => Missing::new(format!("{path}: {error}")),
     }
@@ -191,5 +278,49 @@ mod tests {
         assert_eq!(seen.get(Path::new("/proc/n")), Some(&file));
         assert_eq!(seen.get(Path::new("/proc/9")), Some(&Found::Mark));
         assert_eq!(seen.len(), 3);
+    }
+
+    /// Links of a tree lead to places in the tree, as they did where it was captured.
+    #[test]
+    fn links_stay_inside() {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("secret");
+        fs::write(&secret, "mine").unwrap();
+        let dir = outside.path().join("tree");
+        fs::create_dir_all(dir.join("proc/self")).unwrap();
+        fs::create_dir_all(dir.join("a/b")).unwrap();
+        fs::write(dir.join("proc/self/mounts"), "theirs").unwrap();
+        let link = |from: &str, to: &Path| std::os::unix::fs::symlink(to, dir.join(from)).unwrap();
+        link("proc/mounts", Path::new("self/mounts"));
+        link("etc", Path::new("/proc/self"));
+        link("a/b/up", Path::new(".."));
+        link("out", &secret);
+        link("up", Path::new("a/b/up/../../secret"));
+        link("here", outside.path());
+        let root = Root::at(&dir);
+        for inside in ["/proc/mounts", "/etc/mounts", "/a/b/up/../etc/mounts", "/../../proc/self/mounts"] {
+            assert_eq!(root.text(inside).as_deref(), Ok("theirs"), "{inside}");
+        }
+        for out in ["/out", "/up", "/here/secret", "/a/b/up/../../secret", "/../secret"] {
+            assert!(root.text(out).is_err() && !root.exists(out) && root.real(out).is_err(), "{out}");
+            assert!(root.write(out, b"theirs").is_err(), "{out}");
+        }
+        assert!(root.names("/here").is_err() && !root.is_dir("/here") && root.is_dir("/etc"));
+        assert_eq!(fs::read(&secret).unwrap(), b"mine");
+        root.write("/etc/mounts", b"new").unwrap();
+        assert_eq!(fs::read(dir.join("proc/self/mounts")).unwrap(), b"new");
+        assert_eq!(root.real("/etc/mounts").unwrap(), dir.canonicalize().unwrap().join("proc/self/mounts"));
+        assert!(root.write("/proc/new", b"x").is_err() && !dir.join("proc/new").exists());
+    }
+
+    #[test]
+    fn nothing_waits_for_a_pipe() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let root = Root::at(dir.path());
+        assert_eq!(root.text("/pipe").unwrap_err().why, "/pipe is no file");
+        assert_eq!(root.text("/").unwrap_err().why, "/ is no file");
+        assert!(root.names("/pipe").is_err() && root.write("/pipe", b"x").is_err() && root.exists("/pipe"));
     }
 }

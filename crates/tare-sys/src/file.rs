@@ -11,10 +11,59 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 /// No part of the path leads out of the folder: not `..`, not an absolute path, not a symbolic link
 /// (`openat2` with `RESOLVE_BENEATH`, Linux 5.6). The last is refused as `EXDEV`.
 pub fn open_beneath(folder: impl AsFd, path: &CStr) -> io::Result<File> {
+    open_how(folder, path, Purpose::Read.flags(), libc::RESOLVE_BENEATH)
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To read it.
+    Read,
+    /// To write it; it has to be there, and stays as long as it is.
+    Write,
+    /// To know that it is there, and what it is: it is not opened itself, so that this has no effects.
+    Look,
+}
+
+impl Purpose {
+    /// None of them waits: neither for the other end of a pipe, nor for a line to be free.
+    fn flags(self) -> i32 {
+        const NO_WAIT: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
+        match self {
+            Purpose::Read => libc::O_RDONLY | NO_WAIT,
+            Purpose::Write => libc::O_WRONLY | NO_WAIT,
+            Purpose::Look => libc::O_PATH,
+        }
+    }
+}
+
+/// Opens `path` as a process would whose root is `folder`: absolute paths and links, and `..`, stay inside it
+/// (`openat2` with `RESOLVE_IN_ROOT`).
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::Unsupported`] without an error number before Linux 5.6, which has no way
+/// to open a file so.
+pub fn open_in_root(folder: impl AsFd, path: &CStr, purpose: Purpose) -> io::Result<File> {
+    // Whoever renames something meanwhile, anywhere, makes the kernel give up on a path with `..` in it.
+    const TRIES: usize = 100;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match open_how(folder.as_fd(), path, purpose.flags(), libc::RESOLVE_IN_ROOT) {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && tries < TRIES => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has no openat2"));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn open_how(folder: impl AsFd, path: &CStr, flags: i32, resolve: u64) -> io::Result<File> {
     // SAFETY: open_how is plain old data, for which all zeroes is a valid value.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY) as u64;
-    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+    how.flags = (flags | libc::O_CLOEXEC) as u64;
+    how.resolve = resolve | libc::RESOLVE_NO_MAGICLINKS;
     // SAFETY: `path` ends with a NUL, `how` is an open_how of the size given; both live
     // through the call.
     let fd = unsafe {
@@ -122,6 +171,17 @@ mod tests {
         assert!(text.starts_with("Name:"));
         for out in [c"../1/status", c"/etc/passwd", c"task/../../1/status", c"cwd/Cargo.toml", c"root/etc"] {
             assert!(open_beneath(&folder, out).is_err(), "{out:?}");
+        }
+    }
+
+    #[test]
+    fn the_folder_is_the_root() {
+        let folder = File::open("/proc/self").unwrap();
+        for inside in [c"/status", c"status", c"../../status", c"task/../../../status"] {
+            assert!(open_in_root(&folder, inside, Purpose::Read).is_ok(), "{inside:?}");
+        }
+        for out in [c"/etc/passwd", c"cwd/Cargo.toml", c"root/etc"] {
+            assert!(open_in_root(&folder, out, Purpose::Look).is_err(), "{out:?}");
         }
     }
 }
