@@ -10,6 +10,7 @@ pub mod cpuid;
 pub mod descriptors;
 pub mod epoll;
 pub mod file;
+pub mod filesystem;
 pub mod heap;
 pub mod net;
 pub mod offloads;

@@ -224,8 +224,13 @@ pub fn gettid() -> u32 {
 
 /// Whether this process acts with root's rights.
 pub fn is_root() -> bool {
+    user() == 0
+}
+
+/// The user with whose rights this process acts.
+pub fn user() -> u32 {
     // SAFETY: takes no arguments, cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }
 
 /// Context switches of the calling thread so far: (voluntary, involuntary).
