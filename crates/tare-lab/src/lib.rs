@@ -30,7 +30,12 @@ use tare_machine::{Root, journal};
 /// Stops and restores what killed runs left behind; one line for each thing done, none when there was nothing.
 /// Called at the start of every sitting.
 pub fn recover(state_dir: &Path) -> Vec<String> {
-    let journal::Recovery { stopped, restored, knobs, failed } = journal::recover(state_dir, &Root::live());
+    recovered(&journal::recover(state_dir, &Root::live()))
+}
+
+/// What was stopped and restored, a line for each thing; none when there was nothing.
+pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
+    let journal::Recovery { stopped, restored, knobs, failed } = recovery;
     let stopped = stopped
         .iter()
         .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
@@ -38,7 +43,7 @@ pub fn recover(state_dir: &Path) -> Vec<String> {
         let cpus = tare_sys::affinity::format_list(&left.cpus);
         format!("put thread {} back on CPUs {cpus}, left pinned by a run that was killed", left.tid)
     });
-    stopped.chain(restored).chain(told(&knobs)).chain(failed).collect()
+    stopped.chain(restored).chain(told(knobs)).chain(failed.iter().cloned()).collect()
 }
 
 /// What became of settings that were put back, a line for each thing.
@@ -60,9 +65,14 @@ pub fn told(report: &journal::Report) -> Vec<String> {
     });
     let rebooted = (report.rebooted > 0).then(|| {
         format!(
-            "the machine was started again since {} settings were turned: nothing to undo",
-            report.rebooted
+            "the machine was started again since {} turned: nothing to undo",
+            settings(report.rebooted, "was", "were")
         )
     });
     put_back.chain(changed).chain(report.notes.clone()).chain(report.failed.clone()).chain(rebooted).collect()
+}
+
+/// `1 setting was`, `2 settings were`.
+pub fn settings(count: usize, one: &str, more: &str) -> String {
+    if count == 1 { format!("1 setting {one}") } else { format!("{count} settings {more}") }
 }

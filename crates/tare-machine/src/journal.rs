@@ -4,11 +4,13 @@
 //! One file per tare process, of JSON lines that are only ever appended and synced. A process is named by pid,
 //! start time and boot: a number that was given out again is somebody else's.
 
+mod found;
 mod recover;
 mod tuning;
 mod undo;
 
-pub use recover::{Recovery, Restored, Stopped, recover};
+pub(crate) use found::check_folder;
+pub use recover::{Recovery, Restored, Stopped, recover, recover_holding};
 pub use tuning::{Changed, PutBack, Report, State, Tuning, restore, tunings};
 pub(crate) use tuning::{Turning, put_back};
 pub use undo::{PinError, Pinned, pin_tasks};
@@ -36,6 +38,13 @@ pub struct JournalError {
     /// What the system said.
     pub source: io::Error,
 }
+
+/// There is no folder for journals.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "there is no folder to keep in what must be undone after a crash; hint: set TARE_STATE_DIR to one of yours, or HOME"
+)]
+pub struct NoFolder;
 
 /// Identity of a process or thread for as long as the machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,16 +112,19 @@ pub struct Journal {
 
 /// Where journals are kept unless somebody says otherwise: `/run/tare` for root, else the user's runtime or
 /// state folder.
-pub fn default_dir() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+///
+/// # Errors
+/// A user without any: a folder that everybody may write to is none, as anybody could plant a journal there.
+pub fn default_dir() -> Result<PathBuf, NoFolder> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if tare_sys::process::is_root() {
-        return PathBuf::from("/run/tare");
+        return Ok(PathBuf::from("/run/tare"));
     }
     match (set("XDG_RUNTIME_DIR"), set("XDG_STATE_HOME"), set("HOME")) {
-        (Some(runtime), _, _) => runtime.join("tare"),
-        (None, Some(state), _) => state.join("tare"),
-        (None, None, Some(home)) => home.join(".local/state/tare"),
-        (None, None, None) => std::env::temp_dir().join("tare"),
+        (Some(runtime), _, _) => Ok(runtime.join("tare")),
+        (None, Some(state), _) => Ok(state.join("tare")),
+        (None, None, Some(home)) => Ok(home.join(".local/state/tare")),
+        (None, None, None) => Err(NoFolder),
     }
 }
 
@@ -128,6 +140,7 @@ impl Journal {
             move |source| JournalError { path, source }
         };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed(dir))?;
+        check_folder(dir).map_err(failed(dir))?;
         let id = identity(root, std::process::id()).map_err(failed(dir))?;
         let boot_id = boot_id(root).map_err(|missing| failed(dir)(io::Error::other(missing)))?;
         let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
@@ -155,18 +168,18 @@ impl Journal {
     fn reopen(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError { path: path.to_path_buf(), source };
         let bytes = fs::read(path).map_err(failed)?;
-        let whole = recover::whole_lines(&bytes).map(|(line, _)| line.len() + 1).sum::<usize>();
+        let (whole, last) = found::split(&bytes);
         let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         // The last line may lack its end, or be cut: what is appended must stand on a line of its own.
-        file.set_len(whole.min(bytes.len()) as u64).map_err(failed)?;
-        if whole > bytes.len() {
-            file.write_all(b"\n").map_err(failed)?;
+        match found::entry(last) {
+            Some(_) => file.write_all(b"\n").map_err(failed)?,
+            None => file.set_len(whole.len() as u64).map_err(failed)?,
         }
         Ok(Journal { path: path.to_path_buf(), run: String::new(), file: Mutex::new(file) })
     }
 
     /// The folder that all journals are in.
-    pub(crate) fn dir(&self) -> &Path {
+    fn dir(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
@@ -211,12 +224,23 @@ impl Journal {
         fs::remove_file(&self.path).map_err(|source| JournalError { path: self.path.clone(), source })
     }
 
+    /// What carries the run id of this journal now, other than this process: what was started under it, and its children.
+    pub fn carriers(&self, root: &Root) -> Vec<u32> {
+        recover::left_running(root, &[], &self.run).into_iter().map(|process| process.id).collect()
+    }
+
     fn append(&self, entry: &Entry) -> Result<(), JournalError> {
         let failed = |source| JournalError { path: self.path.clone(), source };
         let mut line = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed)
+        let length = file.metadata().map_err(failed)?.len();
+        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // The disk is full, perhaps: half a line would spoil the next one.
+            let _ = file.set_len(length);
+        }
+        written.map_err(failed)
     }
 }
 

@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Act, everything, machine, possible, run, values};
@@ -151,6 +152,8 @@ fn a_journal_cut_at_every_byte_restores_what_it_tells_of() {
         .collect();
     for cut in 0..=bytes.len() {
         std::fs::write(path, &bytes[..cut]).unwrap();
+        // It may be a new one: nobody else may write there.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
         // The first line is the owner's; each whole one after it may have been acted on.
         let may_be_turned = lines_before(cut).saturating_sub(1).min(order.len());
         for (at, setting) in order.iter().enumerate() {

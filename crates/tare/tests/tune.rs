@@ -176,6 +176,64 @@ fn a_signal_puts_everything_back() {
     }
 }
 
+/// A shell ends when it is asked to, and tells nobody.
+#[test]
+fn what_a_shell_leaves_is_ended_too() {
+    let (tare, machine) = (Tare::new(), Machine::new());
+    let arguments = ["tune", "--apply", "--governor", "performance", "--root", machine.path(), "--"];
+    let mut command = tare.command();
+    command.args(arguments).args(["sh", "-c", "sleep 1000; true"]).process_group(0);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let grandchildren = || children(child.id()).into_iter().flat_map(children).collect::<Vec<u32>>();
+    eventually("the shell has started its own", || !grandchildren().is_empty());
+    let left = grandchildren();
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    child.wait().unwrap();
+    assert!(left.iter().all(|pid| !alive(*pid)), "{left:?}");
+    assert_eq!(machine.value(GOVERNOR), "powersave");
+}
+
+#[test]
+fn a_root_that_is_named_from_its_own_folder_is_put_back_from_another() {
+    let (tare, machine) = (Tare::new(), Machine::new());
+    let mut apply = tare.command();
+    apply.args(["tune", "--apply", "--somaxconn", "9", "--root", "."]).current_dir(machine.path());
+    let apply = apply.output().unwrap();
+    assert!(apply.status.success() && said(&apply).contains("1 setting stands"), "{}", said(&apply));
+    let restored = tare.run(&["tune", "--restore"]);
+    assert!(restored.status.success(), "{}", said(&restored));
+    assert_eq!(machine.value(SOMAXCONN), "128");
+}
+
+#[test]
+fn what_is_named_and_cannot_be_done_is_refused_in_the_plan_as_well() {
+    let (tare, machine) = (Tare::new(), Machine::new());
+    for mode in [&["--dry-run"][..], &["--apply"], &[]] {
+        let arguments = ["tune", "--root", machine.path(), "--governor", "fastest"];
+        let output = tare.run(&[&arguments, mode].concat());
+        assert_eq!(output.status.code(), Some(2), "{mode:?}: {}", said(&output));
+    }
+    // What it would do of itself is no wish.
+    assert!(tare.run(&["tune", "--dry-run", "--root", machine.path()]).status.success());
+}
+
+#[test]
+fn a_recovery_that_left_something_says_so_in_its_exit_code() {
+    let (tare, machine) = (Tare::new(), Machine::new());
+    let mut child = holding(&tare, &machine);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(machine.0.path().join(GOVERNOR), "ondemand\n").unwrap();
+    let recover = tare.run(&["recover"]);
+    assert_eq!(recover.status.code(), Some(1), "{}", said(&recover));
+    assert!(said(&recover).contains("somebody else has set it"), "{}", said(&recover));
+    assert!(tare.run(&["tune", "--restore", "--force"]).status.success());
+    assert_eq!(
+        (tare.run(&["recover"]).status.code(), machine.value(GOVERNOR)),
+        (Some(0), "powersave".into())
+    );
+}
+
 #[test]
 fn a_second_tare_is_told_who_holds_the_knobs() {
     let (tare, machine) = (Tare::new(), Machine::new());

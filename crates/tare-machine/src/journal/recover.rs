@@ -1,17 +1,17 @@
 //! Undoing what a run that was killed left behind.
 
+use super::found::{Found, Journals, journals};
 use super::tuning::{self, Report};
 use super::{Entry, Id, Pin, RUN_VARIABLE, identity, undo};
 use crate::facts::boot_id;
+use crate::knobs::Lock;
 use crate::procs;
 use crate::root::Root;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tare_sys::process::{Signal, kill};
 
-/// Longest journal that is read.
-const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 /// How long killed processes are given to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -46,88 +46,66 @@ pub struct Recovery {
     pub failed: Vec<String>,
 }
 
+impl Recovery {
+    /// Nothing is left that should have been undone.
+    pub fn is_clean(&self) -> bool {
+        self.knobs.is_clean() && self.failed.is_empty()
+    }
+}
+
 /// Undoes what journals in `dir` say whose owner is dead: kills what it started and what carries its run id,
 /// puts pinned threads and turned settings back, and deletes the journal. Never touches what a live owner has,
 /// what was turned to stay until it is asked back, nor anything after
-/// a reboot. A folder that is not there means that nothing was left.
+/// a reboot. A folder that is not there means that nothing was left; one that others may write to is not followed.
 pub fn recover(dir: &Path, root: &Root) -> Recovery {
+    recover_with(None, dir, root)
+}
+
+/// The same for one that holds the knobs already: what it reads of them afterwards is nobody's that was killed.
+pub fn recover_holding(lock: &Lock, dir: &Path, root: &Root) -> Recovery {
+    recover_with(Some(lock), dir, root)
+}
+
+fn recover_with(lock: Option<&Lock>, dir: &Path, root: &Root) -> Recovery {
     let mut recovery = Recovery::default();
     let Ok(boot_id) = boot_id(root) else { return recovery };
-    for path in journals(dir) {
-        recover_one(&path, root, &boot_id, &mut recovery);
+    let Journals { found, refused } = journals(dir);
+    recovery.failed = refused;
+    for journal in found {
+        recover_one(&journal, lock, root, &boot_id, &mut recovery);
     }
     recovery
 }
 
-/// The journals in a folder, newest first: what was turned last is put back first.
-pub(super) fn journals(dir: &Path) -> Vec<PathBuf> {
-    let files = fs::read_dir(dir).into_iter().flatten().flatten().map(|file| file.path());
-    let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "journal"));
-    let began = |path: &PathBuf| match read(path).unwrap_or_default().first() {
-        Some(Entry::Owner { since_unix_ns, .. }) => *since_unix_ns,
-        _ => 0,
-    };
-    let mut journals: Vec<PathBuf> = journals.collect();
-    journals.sort_by_cached_key(|path| std::cmp::Reverse(began(path)));
-    journals
-}
-
-fn recover_one(path: &Path, root: &Root, boot_now: &str, recovery: &mut Recovery) {
-    let Some(entries) = read(path) else { return };
-    let Some(Entry::Owner { id: owner, boot_id, run, .. }) = entries.first() else {
-        // Cut before the first line was whole: nothing had been done yet. Its owner may be about to write it.
-        if !owner_lives_by_name(path, root) {
-            let _ = fs::remove_file(path);
+fn recover_one(found: &Found, lock: Option<&Lock>, root: &Root, boot_now: &str, recovery: &mut Recovery) {
+    let Some(owner) = found.owner(boot_now) else {
+        if !found.lives_by_name(root) {
+            found.retire(&mut recovery.failed);
         }
         return;
     };
-    let turned = tuning::turned(&entries);
-    if boot_id != boot_now {
+    let turned = tuning::turned(&found.entries);
+    if owner.boot_id != boot_now {
         recovery.knobs.rebooted += turned.settings.len();
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(&found.path);
         return;
     }
-    if is_alive(root, *owner) || turned.standing {
+    if is_alive(root, owner.id) || turned.standing {
         return;
     }
     let failures = recovery.failed.len();
-    stop_left(root, &entries, run, recovery);
-    unpin_left(root, &entries, recovery);
-    let is_done = tuning::put_back_left(path, &turned, &mut recovery.knobs);
+    stop_left(root, &found.entries, &owner.run, recovery);
+    unpin_left(root, &found.entries, recovery);
+    let is_done = tuning::put_back_left(&found.path, &turned, lock, &mut recovery.knobs);
     if is_done && recovery.failed.len() == failures {
-        let _ = fs::remove_file(path);
+        found.retire(&mut recovery.failed);
     }
-}
-
-pub(super) fn read(path: &Path) -> Option<Vec<Entry>> {
-    if fs::metadata(path).ok()?.len() > JOURNAL_BYTES_MAX {
-        return None;
-    }
-    let bytes = fs::read(path).ok()?;
-    Some(whole_lines(&bytes).map(|(_, entry)| entry).collect())
-}
-
-/// All whole lines up to the first that is not one of ours: a crash may cut the last.
-pub(super) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Entry)> {
-    let lines = bytes.split(|&byte| byte == b'\n');
-    lines.map_while(|line| Some((line, serde_json::from_slice(line).ok()?)))
 }
 
 /// A zombie is dead: it is only not reaped yet.
 pub(super) fn is_alive(root: &Root, id: Id) -> bool {
     procs::stat(root, id.pid)
         .is_ok_and(|stat| stat.start_ticks == id.start_ticks && !matches!(stat.state, 'Z' | 'X'))
-}
-
-/// File names start with the owner's pid and start time.
-fn owner_lives_by_name(path: &Path, root: &Root) -> bool {
-    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    let mut numbers = name.split('-');
-    let (pid, start) = (numbers.next(), numbers.next());
-    match (pid.and_then(|text| text.parse().ok()), start.and_then(|text| text.parse().ok())) {
-        (Some(pid), Some(start_ticks)) => is_alive(root, Id { pid, start_ticks }),
-        _ => false,
-    }
 }
 
 fn stop_left(root: &Root, entries: &[Entry], run: &str, recovery: &mut Recovery) {
@@ -172,7 +150,7 @@ fn stop_left(root: &Root, entries: &[Entry], run: &str, recovery: &mut Recovery)
 }
 
 /// What a dead run started and is still there: the leaders, their groups, and whoever carries the run id.
-fn left_running(root: &Root, leaders: &[(Id, u32)], run: &str) -> Vec<procs::Stat> {
+pub(super) fn left_running(root: &Root, leaders: &[(Id, u32)], run: &str) -> Vec<procs::Stat> {
     let alive = |process: &procs::Stat| !matches!(process.state, 'Z' | 'X') && process.id > 1;
     let mark = format!("{RUN_VARIABLE}={run}");
     let carries_mark = |pid: u32| {
@@ -213,13 +191,13 @@ pub(super) fn still_pinned(entries: &[Entry]) -> Vec<Pin> {
 
 /// Threads that other runs hold pinned now, and the processes that do.
 pub(super) fn pinned_by_others(dir: &Path, own: &Path, root: &Root) -> Vec<(Id, u32)> {
-    let others = journals(dir).into_iter().filter(|path| path != own);
+    let others = journals(dir).found.into_iter().filter(|found| found.path != own);
     let mut held = Vec::new();
-    for entries in others.filter_map(|path| read(&path)) {
-        if let Some(Entry::Owner { id: owner, .. }) = entries.first()
+    for found in others {
+        if let Some(Entry::Owner { id: owner, .. }) = found.entries.first()
             && is_alive(root, *owner)
         {
-            held.extend(still_pinned(&entries).into_iter().map(|pin| (pin.id, owner.pid)));
+            held.extend(still_pinned(&found.entries).into_iter().map(|pin| (pin.id, owner.pid)));
         }
     }
     held

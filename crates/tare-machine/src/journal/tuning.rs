@@ -1,13 +1,17 @@
 //! Settings of the machine that were turned, and the way back.
 
-use super::recover::{is_alive, journals, read};
+use super::found::{Found, Journals, Owner, journals, read};
+use super::recover::is_alive;
 use super::{Entry, Journal, JournalError};
 use crate::facts::boot_id;
-use crate::knobs::{Holder, Lock, LockError, read_file, same, write_file};
+use crate::knobs::{self, Holder, Lock, LockError, Step, same};
 use crate::root::Root;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use tare_record::Missing;
+use tare_sys::filesystem;
 
 /// A setting that is about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,82 @@ pub(crate) struct Turning {
     /// What stands there may change without anybody's doing.
     #[serde(default)]
     pub moves_by_itself: bool,
+    /// The root of the machine that it is a setting of.
+    #[serde(default = "live")]
+    pub root: PathBuf,
+    /// The kind of file system that it was on.
+    #[serde(default)]
+    pub filesystem: Option<u64>,
+}
+
+fn live() -> PathBuf {
+    PathBuf::from("/")
+}
+
+/// The kind of file system of a path, or of the nearest folder above it that is there.
+fn nearest_filesystem(path: &Path) -> Option<u64> {
+    path.ancestors().find_map(|path| filesystem::kind(path).ok())
+}
+
+/// Whether a setting is there.
+enum Presence {
+    There,
+    /// It went away, and what it said with it.
+    Gone,
+    /// It cannot be seen from here, which is no sign that it went away.
+    Unseen(String),
+}
+
+impl Turning {
+    pub(crate) fn new(root: &Root, knob: &str, step: &Step, before: &str) -> Turning {
+        let path = root.path(&step.path);
+        Turning {
+            knob: knob.to_string(),
+            before: before.to_string(),
+            wanted: step.wanted.clone(),
+            moves_by_itself: step.moves_by_itself,
+            root: root.path("/"),
+            filesystem: nearest_filesystem(&path),
+            path,
+        }
+    }
+
+    /// The machine, and the file on it; none for what is no setting of a machine: a journal is a list of things to write,
+    /// which is followed no further than it must.
+    fn place(&self) -> Result<(Root, PathBuf), Missing> {
+        let below = self.path.strip_prefix(&self.root).unwrap_or(Path::new(""));
+        let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_setting = below.starts_with("proc") || below.starts_with("sys");
+        if !(is_plain && is_setting && self.root.is_absolute()) {
+            let (path, root) = (self.path.display(), self.root.display());
+            return Err(Missing::new(format!("{path} is no setting of the machine at {root}")));
+        }
+        Ok((Root::at(&self.root), Path::new("/").join(below)))
+    }
+
+    fn presence(&self) -> Presence {
+        match fs::symlink_metadata(&self.path) {
+            Ok(_) => Presence::There,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                if self.filesystem.is_some() && nearest_filesystem(&self.path) == self.filesystem {
+                    return Presence::Gone;
+                }
+                Presence::Unseen("its file system is not mounted here".to_string())
+            }
+            Err(error) => Presence::Unseen(error.to_string()),
+        }
+    }
+
+    /// What stands there now.
+    pub(crate) fn now(&self) -> Result<String, Missing> {
+        let (root, file) = self.place()?;
+        knobs::read(&root, file)
+    }
+
+    fn put_back(&self) -> io::Result<()> {
+        let (root, file) = self.place().map_err(io::Error::other)?;
+        knobs::write(&root, file, &self.before)
+    }
 }
 
 /// What a journal says of settings that were not put back yet, in the order in which they were turned.
@@ -125,13 +205,22 @@ pub(crate) fn put_back(
     after_each: &dyn Fn(),
 ) -> Report {
     let mut report = Report::default();
-    for Turning { knob, path, before, moves_by_itself, .. } in settings.iter().rev() {
-        if !path.exists() {
-            report.notes.push(format!("{knob}: {} is gone, there is nothing to put back", path.display()));
-            note(journal, path, &mut report, after_each);
-            continue;
+    for setting in settings.iter().rev() {
+        let Turning { knob, path, before, moves_by_itself, .. } = setting;
+        let shown = path.display();
+        match setting.presence() {
+            Presence::There => {}
+            Presence::Gone => {
+                report.notes.push(format!("{knob}: {shown} is gone, there is nothing to put back"));
+                note(journal, path, &mut report, after_each);
+                continue;
+            }
+            Presence::Unseen(why) => {
+                report.failed.push(format!("{knob}: {shown} could not be set to '{before}' again: {why}"));
+                continue;
+            }
         }
-        let now = read_file(path).ok();
+        let now = setting.now().ok();
         let made = values.and_then(|values| values.iter().find(|(at, _)| at == path));
         match (&now, made) {
             _ if *moves_by_itself => {}
@@ -146,8 +235,7 @@ pub(crate) fn put_back(
             }
             _ => {}
         }
-        if let Err(error) = write_file(path, before) {
-            let shown = path.display();
+        if let Err(error) = setting.put_back() {
             report.failed.push(format!("{knob}: {shown} could not be set to '{before}' again: {error}"));
             continue;
         }
@@ -157,12 +245,12 @@ pub(crate) fn put_back(
         note(journal, path, &mut report, after_each);
     }
     // Only now: one setting may limit what another shows.
-    for PutBack { knob, path, value } in &report.put_back {
-        let now = read_file(path).unwrap_or_else(|missing| missing.why);
-        if !same(&now, value) {
-            report
-                .notes
-                .push(format!("{knob}: {} shows '{now}' after '{value}' was written", path.display()));
+    for setting @ Turning { knob, path, before, .. } in settings {
+        let is_put_back = report.put_back.iter().any(|put_back| put_back.path == *path);
+        let now = setting.now().unwrap_or_else(|missing| missing.why);
+        if is_put_back && !same(&now, before) {
+            let shown = path.display();
+            report.notes.push(format!("{knob}: {shown} shows '{now}' after '{before}' was written"));
         }
     }
     report
@@ -170,21 +258,32 @@ pub(crate) fn put_back(
 
 fn note(journal: &Journal, path: &Path, report: &mut Report, after_each: &dyn Fn()) {
     // Without the note the next start finds the value as it was, and has nothing to do.
-    if let Err(error) = journal.append(&Entry::PutBack { path: path.to_path_buf() }) {
+    if let Err(error) = journal.was_put_back(path) {
         report.notes.push(error.to_string());
     }
     after_each();
 }
 
-/// For a journal whose owner is dead: puts back what it had turned. Whether the journal has no more use.
-pub(super) fn put_back_left(path: &Path, left: &Left, report: &mut Report) -> bool {
+/// For a journal whose owner is dead: puts back what it had turned, under `lock` or one of its own. Whether the journal
+/// has no more use.
+pub(super) fn put_back_left(path: &Path, left: &Left, lock: Option<&Lock>, report: &mut Report) -> bool {
     if left.settings.is_empty() {
         return true;
     }
     let dir = path.parent().unwrap_or(Path::new("."));
-    // Somebody else is at it, who did this or will.
-    let Ok(_lock) = Lock::take(dir) else { return false };
-    match finish(path, left, false, &|| ()) {
+    let _taken = match lock.map_or_else(|| Lock::take(dir).map(Some), |_| Ok(None)) {
+        Ok(taken) => taken,
+        Err(error) => {
+            report.failed.push(format!("what a killed tare had turned is not put back yet: {error}"));
+            return false;
+        }
+    };
+    // Whoever had the lock until now may have put it back, and somebody may have turned it again since.
+    let left = match read(path) {
+        Ok(found) => turned(&found.entries),
+        Err(error) => return error.kind() == io::ErrorKind::NotFound,
+    };
+    match finish(path, &left, false, &|| ()) {
         Ok(done) => {
             let is_clean = done.is_clean();
             report.add(done);
@@ -215,6 +314,11 @@ impl Journal {
         self.append(&Entry::WillTurn(setting.clone()))
     }
 
+    /// To be called when a setting is as it was.
+    pub(crate) fn was_put_back(&self, path: &Path) -> Result<(), JournalError> {
+        self.append(&Entry::PutBack { path: path.to_path_buf() })
+    }
+
     /// To be called when all settings are changed.
     pub(crate) fn holding(&self, standing: bool, values: &[(PathBuf, String)]) -> Result<(), JournalError> {
         self.append(&Entry::Holding { standing, values: values.to_vec() })
@@ -236,26 +340,28 @@ impl Journal {
 /// # Errors
 /// Another tare holds knobs now.
 pub fn restore(dir: &Path, root: &Root, force: bool, after_each: &dyn Fn()) -> Result<Report, LockError> {
-    let mut report = Report::default();
-    let standing = |path: &PathBuf| turned(&read(path).unwrap_or_default()).standing;
-    let standing: Vec<PathBuf> = journals(dir).into_iter().filter(standing).collect();
     let _lock = Lock::take(dir)?;
+    let Journals { found, refused } = journals(dir);
+    let mut report = Report { failed: refused, ..Report::default() };
     let boot_now = boot_id(root).unwrap_or_default();
-    for path in standing {
-        let entries = read(&path).unwrap_or_default();
-        let left = turned(&entries);
-        if !matches!(entries.first(), Some(Entry::Owner { boot_id, .. }) if *boot_id == boot_now) {
-            report.rebooted += left.settings.len();
-            let _ = fs::remove_file(&path);
+    for found in found {
+        let left = turned(&found.entries);
+        if !left.standing {
             continue;
         }
-        match finish(&path, &left, force, after_each) {
+        if found.owner(&boot_now).is_none_or(|owner| owner.boot_id != boot_now) {
+            report.rebooted += left.settings.len();
+            let _ = fs::remove_file(&found.path);
+            continue;
+        }
+        match finish(&found.path, &left, force, after_each) {
             Ok(done) => {
-                if done.is_clean() {
-                    let _ = fs::remove_file(&path);
+                let is_clean = done.is_clean();
+                report.add(done);
+                if is_clean {
+                    found.retire(&mut report.failed);
                     after_each();
                 }
-                report.add(done);
             }
             Err(error) => report.failed.push(error.to_string()),
         }
@@ -289,32 +395,29 @@ pub struct Tuning {
 /// What tare has turned on this machine and not put back yet, the newest first. Changes nothing.
 pub fn tunings(dir: &Path, root: &Root) -> Vec<Tuning> {
     let boot_now = boot_id(root).unwrap_or_default();
-    let tuning = |path: PathBuf| {
-        let entries = read(&path)?;
-        let left = turned(&entries);
-        let Some(Entry::Owner { id, boot_id, command, since_unix_ns, .. }) = entries.first() else {
-            return None;
-        };
-        if *boot_id != boot_now || left.settings.is_empty() {
+    let tuning = |found: Found| {
+        let left = turned(&found.entries);
+        let Owner { id, boot_id, command, since_unix_ns, .. } = found.owner(&boot_now)?;
+        if boot_id != boot_now || left.settings.is_empty() {
             return None;
         }
-        let state = match (left.standing, is_alive(root, *id)) {
+        let state = match (left.standing, is_alive(root, id)) {
             (true, _) => State::Standing,
             (false, true) => State::Held,
             (false, false) => State::Left,
         };
-        let by =
-            Holder { pid: id.pid, command: command.clone(), since_unix_s: since_unix_ns / 1_000_000_000 };
+        let by = Holder { pid: id.pid, command, since_unix_s: since_unix_ns / 1_000_000_000 };
         Some(Tuning { by, state, settings: shown(left) })
     };
-    journals(dir).into_iter().filter_map(tuning).collect()
+    journals(dir).found.into_iter().filter_map(tuning).collect()
 }
 
 fn shown(left: Left) -> Vec<Changed> {
     let values = left.values.unwrap_or_default();
-    let shown = |Turning { knob, path, before, wanted, .. }: Turning| {
+    let shown = |setting: Turning| {
+        let now = setting.now().unwrap_or_else(|missing| missing.why);
+        let Turning { knob, path, before, wanted, .. } = setting;
         let made = values.iter().find(|(at, _)| *at == path).map(|(_, value)| value.clone());
-        let now = read_file(&path).unwrap_or_else(|missing| missing.why);
         Changed { knob, path, before, turned: made.unwrap_or(wanted), now }
     };
     left.settings.into_iter().map(shown).collect()

@@ -94,9 +94,9 @@ fn away_from(root: &Root, off: &[u32]) -> Result<Course, Missing> {
     });
     let mut course = Course::of(steps);
     if fixed > 0 {
-        course
-            .notes
-            .push(format!("{fixed} interrupts stay: the kernel spreads the queues of their devices itself"));
+        let stay =
+            if fixed == 1 { "1 interrupt stays".to_string() } else { format!("{fixed} interrupts stay") };
+        course.notes.push(format!("{stay}: the kernel spreads the queues of such devices itself"));
     }
     Ok(course)
 }

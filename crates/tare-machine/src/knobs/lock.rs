@@ -1,6 +1,6 @@
 //! One tare at a time turns knobs.
 
-use crate::journal::{command_line, now_ns};
+use crate::journal::{check_folder, command_line, now_ns};
 use crate::procs;
 use crate::root::Root;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub enum LockError {
 /// The right to turn knobs, until it is dropped or the process ends in whatever way.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -62,6 +62,7 @@ impl Lock {
         let path = dir.join("tune.lock");
         let failed = |source| LockError::Io { path: path.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        check_folder(dir).map_err(failed)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -77,7 +78,7 @@ impl Lock {
                     let holder =
                         Holder { pid, command: command_line(), since_unix_s: now_ns() / 1_000_000_000 };
                     write(&mut file, &holder).map_err(failed)?;
-                    return Ok(Lock { _file: file });
+                    return Ok(Lock { file });
                 }
                 Err(TryLockError::WouldBlock) => {
                     let holder = read(&mut file);
@@ -94,6 +95,13 @@ impl Lock {
             std::thread::sleep(LOOK_EVERY);
         }
         Err(LockError::Held(read(&mut file)))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it would leave it to a child that is just being started, which has the same open file.
+        let _ = self.file.unlock();
     }
 }
 

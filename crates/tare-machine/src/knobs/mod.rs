@@ -18,7 +18,7 @@ pub use quota::{Group, QuotaWanted};
 pub use setting::Step;
 pub use turn::{TuneError, Turned, turn};
 
-pub(crate) use setting::{read_file, same, write_file};
+pub(crate) use setting::{read, same, write};
 
 use crate::root::Root;
 use std::fmt;

@@ -44,7 +44,7 @@ impl Step {
 }
 
 /// The value of a setting, in the form in which it can be written again.
-pub(super) fn read(root: &Root, path: impl AsRef<Path>) -> Result<String, Missing> {
+pub(crate) fn read(root: &Root, path: impl AsRef<Path>) -> Result<String, Missing> {
     let path = path.as_ref();
     let text = root.text(path)?;
     value_in(&text).ok_or_else(|| nonsense(path, &text))
@@ -85,14 +85,9 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
     one.split_ascii_whitespace().eq(other.split_ascii_whitespace())
 }
 
-/// The value in a file of *this* system, by its real path.
-pub(crate) fn read_file(path: &Path) -> Result<String, Missing> {
-    read(&Root::live(), path)
-}
-
 /// Writes a value into a file that is there; makes none.
-pub(crate) fn write_file(path: &Path, value: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+pub(crate) fn write(root: &Root, path: impl AsRef<Path>, value: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(root.path(path))?;
     // In one call: the kernel takes each call for a whole value.
     file.write_all(format!("{value}\n").as_bytes())
 }
@@ -124,7 +119,7 @@ mod tests {
     #[test]
     fn no_file_is_made() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(write_file(&dir.path().join("new"), "1").is_err());
+        assert!(write(&Root::at(dir.path()), "/new", "1").is_err());
         assert!(!dir.path().join("new").exists());
     }
 }

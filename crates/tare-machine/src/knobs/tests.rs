@@ -204,13 +204,13 @@ proptest! {
                 continue;
             };
             for step in &course.steps {
-                setting::write_file(&root.path(&step.path), &step.wanted).unwrap();
+                setting::write(&root, &step.path, &step.wanted).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
             prop_assert!(to_low.is_none_or(|low| range().0 == low * 100_000));
             prop_assert!(to_high.is_none_or(|high| range().1 == high * 100_000));
             for step in course.steps.iter().rev() {
-                setting::write_file(&root.path(&step.path), step.before.as_ref().unwrap()).unwrap();
+                setting::write(&root, &step.path, step.before.as_ref().unwrap()).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
         }

@@ -1,6 +1,6 @@
 //! Turning: each setting is in the journal, on disk, before it is changed; one that fails undoes those before it.
 
-use super::lock::{Lock, LockError};
+use super::lock::Lock;
 use super::setting::{self, Step};
 use super::{Course, Planned};
 use crate::journal::{Journal, JournalError, Report, Turning, put_back};
@@ -13,12 +13,14 @@ use tare_record::Missing;
 /// Why knobs could not be turned. Those that were turned before are as they were.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
-    /// Another tare holds knobs.
-    #[error(transparent)]
-    Lock(#[from] LockError),
     /// The way back could not be written down.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
+    #[error("{source}; {}", undone(.report))]
+    Journal {
+        /// Why not.
+        source: JournalError,
+        /// What became of the settings that had been turned before.
+        report: Box<Report>,
+    },
     /// This machine does not have the knob, or cannot turn it so.
     #[error("{knob}: {}{}; nothing was changed", .missing.why, hinted(&.missing.remedy))]
     Missing {
@@ -41,6 +43,16 @@ pub enum TuneError {
         /// What became of the settings that had been turned before.
         report: Box<Report>,
     },
+}
+
+impl TuneError {
+    /// Whether everything is as it was.
+    pub fn is_undone(&self) -> bool {
+        match self {
+            TuneError::Missing { .. } => true,
+            TuneError::Journal { report, .. } | TuneError::Refused { report, .. } => report.is_clean(),
+        }
+    }
 }
 
 fn hinted(remedy: &str) -> String {
@@ -72,6 +84,7 @@ fn undone(report: &Report) -> String {
 #[must_use = "dropping this puts the knobs back"]
 pub struct Turned<'j> {
     journal: &'j Journal,
+    root: Root,
     settings: Vec<Turning>,
     values: Vec<(PathBuf, String)>,
     notes: Vec<String>,
@@ -86,57 +99,99 @@ impl fmt::Debug for Turned<'_> {
     }
 }
 
-/// Turns all knobs of a plan, in its order. `after_each` is called after every effect on the machine or the disk.
+/// Turns all knobs of a plan, in its order. `lock` is held since before the plan was made: what another tare has turned
+/// would be taken for what was there before. `after_each` is called after every effect on the machine or the disk.
 ///
 /// # Errors
 /// [`TuneError`]; nothing is turned then.
 pub fn turn<'j>(
     journal: &'j Journal,
+    lock: Lock,
     root: &Root,
     plan: &[Planned],
     after_each: &'j dyn Fn(),
 ) -> Result<Turned<'j>, TuneError> {
-    let courses = courses(plan)?;
+    let courses = courses(root, plan)?;
     // Dropped on every early return below, which puts back what was turned so far.
     let mut turned = Turned {
         journal,
+        root: root.clone(),
         settings: Vec::new(),
         values: Vec::new(),
         notes: Vec::new(),
         after_each,
         is_held: true,
-        _lock: Lock::take(journal.dir())?,
+        _lock: lock,
     };
-    for (knob, course) in courses {
-        for step in &course.steps {
-            if let Err(failed) = turned.step(root, knob, step) {
-                return Err(match failed {
-                    Failed::Journal(error) => error.into(),
-                    Failed::Refused(source) => {
-                        let (path, wanted) = (step.path.clone(), step.wanted.clone());
-                        let report = Box::new(turned.undo());
-                        TuneError::Refused { knob, path, wanted, source, report }
-                    }
-                });
+    // All are looked at before the first is turned: one may change what another shows.
+    let mut steps = Vec::new();
+    for (knob, step) in
+        courses.iter().flat_map(|(knob, course)| course.steps.iter().map(|step| (*knob, step)))
+    {
+        match as_it_stands(root, step) {
+            Ok(step) => steps.extend(step.map(|step| (knob, step))),
+            Err(error) if step.may_be_refused => {
+                turned.notes.push(format!("{knob}: {} stays: {error}", step.path.display()));
             }
+            Err(error) => return Err(turned.failed(knob, step, Failed::Refused(error))),
         }
+    }
+    for (knob, step) in &steps {
+        turned.step(knob, step).map_err(|failed| turned.failed(knob, step, failed))?;
+    }
+    for (knob, course) in courses {
         turned.notes.extend(course.notes.iter().map(|note| format!("{knob}: {note}")));
     }
     turned.look();
-    turned.hold(false)?;
-    Ok(turned)
+    match turned.hold(false) {
+        Ok(()) => Ok(turned),
+        Err(source) => Err(TuneError::Journal { source, report: Box::new(turned.undo()) }),
+    }
 }
 
-/// The courses, when every knob has one.
-fn courses(plan: &[Planned]) -> Result<Vec<(&'static str, &Course)>, TuneError> {
+/// The courses, when every knob has one that leads back.
+fn courses<'p>(root: &Root, plan: &'p [Planned]) -> Result<Vec<(&'static str, &'p Course)>, TuneError> {
     let course = |planned| {
-        let Planned { knob, course }: &Planned = planned;
+        let Planned { knob, course }: &'p Planned = planned;
+        let course = course.as_ref().map_err(Missing::clone);
+        let course = course.and_then(|course| leads_back(root, course).map(|()| course));
         match course {
             Ok(course) => Ok((knob.name(), course)),
-            Err(missing) => Err(TuneError::Missing { knob: knob.name(), missing: missing.clone() }),
+            Err(missing) => Err(TuneError::Missing { knob: knob.name(), missing }),
         }
     };
     plan.iter().map(course).collect()
+}
+
+fn leads_back(root: &Root, course: &Course) -> Result<(), Missing> {
+    for step in &course.steps {
+        if step.before.is_none() && !root.is_live() {
+            return Err(Missing::with_remedy(
+                "it is done once and cannot be put back, and this is not the running system",
+                "without --root",
+            ));
+        }
+        if !(step.path.starts_with("/proc") || step.path.starts_with("/sys")) {
+            return Err(Missing::with_remedy(
+                format!(
+                    "{} is not below /proc or /sys, where alone settings are put back",
+                    step.path.display()
+                ),
+                "mount what it is in there",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A step with what stands there now, which is what the way back leads to; none when it stands as wanted by now.
+fn as_it_stands(root: &Root, step: &Step) -> io::Result<Option<Step>> {
+    if step.before.is_none() {
+        return Ok(Some(step.clone()));
+    }
+    let now = setting::read(root, &step.path).map_err(io::Error::other)?;
+    let stands = setting::same(&now, &step.wanted);
+    Ok((!stands).then(|| Step { before: Some(now), ..step.clone() }))
 }
 
 enum Failed {
@@ -145,24 +200,23 @@ enum Failed {
 }
 
 impl Turned<'_> {
-    fn step(&mut self, root: &Root, knob: &'static str, step: &Step) -> Result<(), Failed> {
-        let path = root.path(&step.path);
+    fn step(&mut self, knob: &str, step: &Step) -> Result<(), Failed> {
         let Some(before) = &step.before else {
-            if root.is_live() {
-                // What is not on disk yet is not dropped.
-                tare_sys::file::sync();
-            }
-            return setting::write_file(&path, &step.wanted).map_err(Failed::Refused);
+            // What is not on disk yet is not dropped.
+            tare_sys::file::sync();
+            return setting::write(&self.root, &step.path, &step.wanted).map_err(Failed::Refused);
         };
-        let (knob, before, wanted) = (knob.to_string(), before.clone(), step.wanted.clone());
-        let setting = Turning { knob, path, before, wanted, moves_by_itself: step.moves_by_itself };
+        let setting = Turning::new(&self.root, knob, step, before);
         self.journal.will_turn(&setting).map_err(Failed::Journal)?;
         (self.after_each)();
-        let written = setting::write_file(&setting.path, &setting.wanted);
+        let written = setting::write(&self.root, &step.path, &step.wanted);
         (self.after_each)();
         match written {
             Err(error) if step.may_be_refused => {
-                self.notes.push(format!("{}: {} stays: {error}", setting.knob, step.path.display()));
+                self.notes.push(format!("{knob}: {} stays: {error}", step.path.display()));
+                // It was never turned: whoever puts back after us must not take it for ours.
+                self.journal.was_put_back(&setting.path).map_err(Failed::Journal)?;
+                (self.after_each)();
                 return Ok(());
             }
             _ => self.settings.push(setting),
@@ -170,10 +224,22 @@ impl Turned<'_> {
         written.map_err(Failed::Refused)
     }
 
+    /// Undoes what was turned before a step that failed.
+    fn failed(&mut self, knob: &'static str, step: &Step, failed: Failed) -> TuneError {
+        let report = Box::new(self.undo());
+        match failed {
+            Failed::Journal(source) => TuneError::Journal { source, report },
+            Failed::Refused(source) => {
+                let (path, wanted) = (step.path.clone(), step.wanted.clone());
+                TuneError::Refused { knob, path, wanted, source, report }
+            }
+        }
+    }
+
     /// What the kernel made of the settings; only when all are turned, as one may limit another.
     fn look(&mut self) {
-        for Turning { knob, path, before, wanted, .. } in &self.settings {
-            let Ok(now) = setting::read_file(path) else { continue };
+        for setting @ Turning { knob, path, before, wanted, .. } in &self.settings {
+            let Ok(now) = setting.now() else { continue };
             if setting::same(&now, before) {
                 self.notes.push(format!("{knob}: {} is still '{now}'", path.display()));
             } else if !setting::same(&now, wanted) {
@@ -208,8 +274,10 @@ impl Turned<'_> {
     ///
     /// # Errors
     /// The journal cannot be written: then all is put back.
-    pub fn keep(mut self) -> Result<(), JournalError> {
-        self.hold(true)?;
+    pub fn keep(mut self) -> Result<(), TuneError> {
+        if let Err(source) = self.hold(true) {
+            return Err(TuneError::Journal { source, report: Box::new(self.undo()) });
+        }
         self.is_held = false;
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tare_machine::Root;
 use tare_machine::journal::{Journal, restore};
-use tare_machine::knobs::{Group, Planned, QuotaWanted, Wanted, plan, turn};
+use tare_machine::knobs::{Group, Lock, Planned, QuotaWanted, Wanted, plan, turn};
 use tare_sys::process::{Signal, kill};
 
 const FILES: &[(&str, &str)] = &[
@@ -132,8 +132,9 @@ pub fn be_killed(wanted: impl Fn(&str) -> Wanted) {
         return;
     }
     let journal = Journal::create(&state, &Root::live()).unwrap();
-    let turned =
-        turn(&journal, &root, &possible(&root, &wanted(&variable("KILLED_WANTED"))), &after_each).unwrap();
+    let lock = Lock::take(&state).unwrap();
+    let plan = possible(&root, &wanted(&variable("KILLED_WANTED")));
+    let turned = turn(&journal, lock, &root, &plan, &after_each).unwrap();
     match act {
         Act::Keep => turned.keep().unwrap(),
         _ => {

@@ -24,8 +24,9 @@ use tare_machine::knobs::{Group, QuotaWanted, Wanted};
   tare tune --apply --quota 200% --pid 4711
   tare tune --dry-run --huge-pages 2GiB
 
-What was there before is on disk before anything is changed. A tare that is killed while it turns knobs, or while a
-command runs under them, is undone by the next tare command. With -- COMMAND the exit code is COMMAND's own.")]
+What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it turns knobs, or while
+COMMAND runs under them, is undone by the next 'tare run', 'load', 'doctor', 'tune' (but --dry-run, --systemd) or
+'recover': that also kills COMMAND. With -- COMMAND the exit code is COMMAND's own.")]
 pub struct TuneArgs {
     #[command(flatten)]
     pub mode: ModeArgs,

@@ -21,24 +21,27 @@ use tare_record::outcome::Outcome;
 use tare_report::Style;
 
 /// Where tare keeps the journals of what must be undone.
-pub fn state_dir() -> PathBuf {
-    std::env::var_os("TARE_STATE_DIR").map_or_else(tare_machine::journal::default_dir, PathBuf::from)
+pub fn state_dir() -> Result<PathBuf, Failure> {
+    match std::env::var_os("TARE_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => std::path::absolute(dir).map_err(Failure::usage),
+        None => tare_machine::journal::default_dir().map_err(Failure::usage),
+    }
 }
 
 /// Where records go that no file was named for; unlike journals, they outlive a reboot.
-pub fn records_dir() -> PathBuf {
+pub fn records_dir() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = set("TARE_STATE_DIR")
         .or_else(|| Some(set("XDG_STATE_HOME")?.join("tare")))
         .or_else(|| Some(set("HOME")?.join(".local/state/tare")));
-    state.unwrap_or_else(state_dir).join("records")
+    Ok(state.map_or_else(state_dir, Ok)?.join("records"))
 }
 
 /// The named record, or the newest of the default ones.
 pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
     let path = match file {
         Some(path) => path.to_path_buf(),
-        None => tare_lab::records::newest(&records_dir()).ok_or_else(|| {
+        None => tare_lab::records::newest(&records_dir()?).ok_or_else(|| {
             Failure::usage(anyhow::anyhow!(
                 "there is no record yet (name a FILE, or make one with 'tare run')"
             ))

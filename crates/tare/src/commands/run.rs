@@ -38,8 +38,8 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     }
     let sitting = Sitting {
         record: args.record.clone(),
-        state_dir: super::state_dir(),
-        records_dir: super::records_dir(),
+        state_dir: super::state_dir()?,
+        records_dir: super::records_dir()?,
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);

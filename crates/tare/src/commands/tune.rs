@@ -2,11 +2,14 @@
 
 mod show;
 
+use super::recover::{self, NOT_ALL_PUT_BACK};
 use crate::cli::tune::TuneArgs;
 use crate::failure::Failure;
 use crate::{Ended, terminal};
 use anyhow::anyhow;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -14,12 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_machine::journal::{self, Journal, RUN_VARIABLE, Report};
-use tare_machine::knobs::{self, Planned, TuneError, Turned, Wanted};
+use tare_machine::knobs::{self, Lock, Planned, TuneError, Turned, Wanted};
 use tare_report::Style;
 use tare_sys::process::{self, Signal};
 
-/// Exit code of a restore that left something as it was not.
-const NOT_ALL_PUT_BACK: u8 = 1;
 /// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 /// How long a command has to end when it is asked to, until it is made to.
@@ -29,10 +30,7 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// Does what the mode says.
 pub fn tune(args: &TuneArgs, style: Style) -> Ended {
-    let root = args.root.as_ref().map_or_else(Root::live, Root::at);
-    if !root.path("/").is_dir() {
-        return Err(Failure::usage(anyhow!("there is no folder {}", root.path("/").display())));
-    }
+    let root = args.root.as_deref().map_or_else(|| Ok(Root::live()), root_at)?;
     let named = args.knobs.wanted();
     let none_is_named = named == Wanted::default();
     let wanted =
@@ -43,13 +41,20 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
     }
     let only_looks = mode.dry_run || !(mode.apply || mode.restore || mode.status || none_is_named);
     if only_looks {
-        return show::plan(&root, &wanted, args.json, style);
+        return show::plan(&root, &named, &wanted, args.json, style);
     }
-    super::recover::first();
-    match (mode.apply, mode.restore) {
-        (true, _) => apply(args, &root, &named, &wanted),
-        (_, true) => restore(args.force),
-        _ => show::status(&root, args.json, style),
+    if mode.apply {
+        return apply(args, &root, &named, &wanted);
+    }
+    let is_clean = recover::first();
+    if mode.restore { restore(args.force, is_clean) } else { show::status(&root, args.json, style) }
+}
+
+/// A made-up machine, by the one name that it has everywhere: what is turned there is put back from another folder too.
+fn root_at(dir: &Path) -> Result<Root, Failure> {
+    match dir.canonicalize() {
+        Ok(whole) if whole.is_dir() => Ok(Root::at(whole)),
+        _ => Err(Failure::usage(anyhow!("there is no folder {}", dir.display()))),
     }
 }
 
@@ -75,20 +80,23 @@ fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>
 }
 
 fn apply(args: &TuneArgs, root: &Root, named: &Wanted, wanted: &Wanted) -> Ended {
+    let dir = super::state_dir()?;
+    // Before anything is looked at: what another tare has turned, or a killed one has left, is not what was there.
+    let lock = Lock::take(&dir).map_err(Failure::usage)?;
+    recover::say(&journal::recover_holding(&lock, &dir, &Root::live()));
     let plan = possible(root, named, wanted)?;
     // From here on a signal is a wish to end, not the end: what is turned is put back first.
     let signals = Signals::catch()?;
-    let journal = Journal::create(&super::state_dir(), &Root::live()).map_err(Failure::usage)?;
-    let (end, way_back) = match knobs::turn(&journal, root, &plan, &|| ()) {
+    let journal = Journal::create(&dir, &Root::live()).map_err(Failure::usage)?;
+    let (end, way_back) = match knobs::turn(&journal, lock, root, &plan, &|| ()) {
         Ok(turned) => {
             show::turned(&plan, &turned);
             under(turned, &args.command, &journal, &signals)
         }
-        Err(error @ TuneError::Refused { .. }) => {
-            let is_clean = matches!(&error, TuneError::Refused { report, .. } if report.is_clean());
-            (Err(Failure::underway(error)), if is_clean { WayBack::Done } else { WayBack::Needed })
+        Err(error) => {
+            let way_back = WayBack::after(error.is_undone());
+            (Err(failure(error)), way_back)
         }
-        Err(error) => (Err(Failure::usage(error)), WayBack::Done),
     };
     if way_back == WayBack::Done {
         journal.finish().map_err(Failure::underway)?;
@@ -103,6 +111,23 @@ enum WayBack {
     Done,
 }
 
+impl WayBack {
+    fn after(is_undone: bool) -> WayBack {
+        if is_undone { WayBack::Done } else { WayBack::Needed }
+    }
+}
+
+/// Where rights are missing nothing is started, as with other bad usage.
+fn failure(error: TuneError) -> Failure {
+    match &error {
+        TuneError::Refused { source, .. } if source.kind() != ErrorKind::PermissionDenied => {
+            Failure::underway(error)
+        }
+        _ if error.is_undone() => Failure::usage(error),
+        _ => Failure::underway(error),
+    }
+}
+
 /// What was turned is let stand, or held while the command runs.
 fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Signals) -> (Ended, WayBack) {
     let is_interrupted = signals.any();
@@ -114,10 +139,14 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
         let count = turned.len();
         return match turned.keep() {
             Ok(()) => {
-                terminal::say(&format!("{count} settings stand until 'tare tune --restore'"));
+                let stand = tare_lab::settings(count, "stands", "stand");
+                terminal::say(&format!("{stand} until 'tare tune --restore'"));
                 (Ok(ExitCode::SUCCESS), WayBack::Needed)
             }
-            Err(error) => (Err(Failure::underway(error)), WayBack::Needed),
+            Err(error) => {
+                let way_back = WayBack::after(error.is_undone());
+                (Err(Failure::underway(error)), way_back)
+            }
         };
     }
     let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, signals) };
@@ -125,7 +154,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
     for line in tare_lab::told(&report) {
         terminal::say(&line);
     }
-    (code.map(ExitCode::from), if report.is_clean() { WayBack::Done } else { WayBack::Needed })
+    (code.map(ExitCode::from), WayBack::after(report.is_clean()))
 }
 
 /// Signals that ask to end.
@@ -178,6 +207,9 @@ fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Fa
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(ended) = process::wait4(pid, false).map_err(Failure::underway)? {
+            if let Some(since) = asked {
+                end_rest(journal, since);
+            }
             journal.stopped(pid).map_err(Failure::underway)?;
             let signal = ended.signal.map_or(1, |signal| 128 + signal);
             return Ok(u8::try_from(ended.exit_code.unwrap_or(signal)).unwrap_or(1));
@@ -199,11 +231,32 @@ fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Fa
     }
 }
 
-fn restore(force: bool) -> Ended {
-    let dir = super::state_dir();
+/// Ends what a command has left that was itself asked to end at `since`: a shell does not hand on what it is told.
+fn end_rest(journal: &Journal, since: Instant) {
+    let mut told = Vec::new();
+    while since.elapsed() < 2 * UNTIL_KILLED {
+        let left = journal.carriers(&Root::live());
+        if left.is_empty() {
+            return;
+        }
+        for pid in left {
+            // Errors mean that it has ended just now.
+            if since.elapsed() > UNTIL_KILLED {
+                process::kill(pid, Signal::Kill).ok();
+            } else if !told.contains(&pid) {
+                process::kill(pid, Signal::Term).ok();
+                told.push(pid);
+            }
+        }
+        std::thread::sleep(4 * POLL);
+    }
+}
+
+fn restore(force: bool, is_recovered: bool) -> Ended {
+    let dir = super::state_dir()?;
     let report = journal::restore(&dir, &Root::live(), force, &|| ()).map_err(Failure::usage)?;
     print_restored(&report)?;
-    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(NOT_ALL_PUT_BACK) })
+    Ok(if report.is_clean() && is_recovered { ExitCode::SUCCESS } else { ExitCode::from(NOT_ALL_PUT_BACK) })
 }
 
 fn print_restored(report: &Report) -> Result<(), Failure> {
@@ -231,8 +284,8 @@ fn systemd(root: &Root, named: &Wanted) -> Ended {
         }
     }
     let options =
-        if is_default { "--governor performance".to_string() } else { options(std::env::args().skip(1)) };
-    let program = program.display();
+        if is_default { "--governor performance".to_string() } else { options(std::env::args_os().skip(1)) };
+    let program = quoted(&program.to_string_lossy());
     let unit = format!(
         "# /etc/systemd/system/tare-tune.service; then: systemctl enable --now tare-tune\n{warnings}\
          [Unit]\nDescription=Hold the machine still for measurements (tare tune)\nAfter=sysinit.target\n\n\
@@ -243,19 +296,55 @@ fn systemd(root: &Root, named: &Wanted) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The knobs as they were given, for a unit: `%` means something to systemd.
-fn options(arguments: impl Iterator<Item = String>) -> String {
+/// The knobs as they were given, for a unit.
+fn options(arguments: impl Iterator<Item = OsString>) -> String {
     let words = arguments.skip_while(|word| word != "tune").skip(1).filter(|word| word != "--systemd");
-    words.map(|word| word.replace('%', "%%")).collect::<Vec<_>>().join(" ")
+    words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of a command line in a unit, by the rules of systemd.service(5): `%` and `$` are doubled wherever they stand;
+/// blanks, quotes, backslashes and a lone `;` mean something unless they are quoted.
+fn quoted(word: &str) -> String {
+    let word = word.replace('%', "%%").replace('$', "$$");
+    let is_plain = |c: char| c.is_alphanumeric() || "%$-_=+./:,@~^".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word;
+    }
+    let escaped = word.chars().fold(String::new(), |mut escaped, c| {
+        match c {
+            '"' | '\\' => escaped.extend(['\\', c]),
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            c => escaped.push(c),
+        }
+        escaped
+    });
+    format!("\"{escaped}\"")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::options;
+    use super::{options, quoted};
 
     #[test]
     fn options_are_passed_on_to_the_unit() {
         let words = ["--color", "never", "tune", "--systemd", "--quota", "50%", "--cgroup", "/web"];
-        assert_eq!(options(words.iter().map(|word| word.to_string())), "--quota 50%% --cgroup /web");
+        assert_eq!(options(words.iter().map(Into::into)), "--quota 50%% --cgroup /web");
+    }
+
+    #[test]
+    fn words_are_quoted_as_systemd_reads_them() {
+        let cases = [
+            ("/usr/bin/tare", "/usr/bin/tare"),
+            ("/opt/my tools/tare", "\"/opt/my tools/tare\""),
+            ("", "\"\""),
+            (";", "\";\""),
+            ("a\"b\\c'd", "\"a\\\"b\\\\c'd\""),
+            ("$HOME 5%", "\"$$HOME 5%%\""),
+            ("a\nb", "\"a\\nb\""),
+        ];
+        for (word, unit) in cases {
+            assert_eq!(quoted(word), unit);
+        }
     }
 }

@@ -18,9 +18,12 @@ const INDENT_UNNAMED: usize = 4;
 /// Settings of one knob that are listed one by one; the rest is counted.
 const LISTED_MAX: usize = 4;
 
+/// Exit code of a plan that cannot be carried out; that of bad usage.
+const IMPOSSIBLE: u8 = 2;
+
 /// How every knob stands, and what tare has turned.
 pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
-    let held = journal::tunings(&crate::commands::state_dir(), &Root::live());
+    let held = journal::tunings(&crate::commands::state_dir()?, &Root::live());
     let text = match as_json {
         true => {
             let knobs: Vec<Value> = KNOBS.iter().map(|knob| standing(root, *knob)).collect();
@@ -42,9 +45,10 @@ pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `--apply` would do.
-pub fn plan(root: &Root, wanted: &Wanted, as_json: bool, style: Style) -> Ended {
+/// What `--apply` would do; what is named and cannot be done ends as it does there.
+pub fn plan(root: &Root, named: &Wanted, wanted: &Wanted, as_json: bool, style: Style) -> Ended {
     let plan = knobs::plan(root, wanted);
+    let is_possible = knobs::plan(root, named).iter().all(|planned| planned.course.is_ok());
     let text = match as_json {
         true => pretty(
             &json!({ "knobs": plan.iter().map(|planned| planned_json(root, planned)).collect::<Vec<_>>() }),
@@ -64,7 +68,7 @@ pub fn plan(root: &Root, wanted: &Wanted, as_json: bool, style: Style) -> Ended 
         }
     };
     terminal::print(&text).map_err(Failure::underway)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_possible { ExitCode::SUCCESS } else { ExitCode::from(IMPOSSIBLE) })
 }
 
 /// A line for each knob that was turned, on standard error.
@@ -105,9 +109,7 @@ fn turned_by(held: &[Tuning], style: Style) -> String {
         let state = match state {
             State::Standing => "stands until 'tare tune --restore'",
             State::Held => "held until its end",
-            State::Left => {
-                "left by a tare that was killed; 'tare tune --restore' or the next run puts it back"
-            }
+            State::Left => "left by a tare that was killed; 'tare recover' or the next run puts it back",
         };
         // Writing to a string cannot fail.
         writeln!(text, "\nTurned by '{}' (pid {}), {state}", by.command, by.pid).ok();
