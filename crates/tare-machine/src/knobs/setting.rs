@@ -1,8 +1,7 @@
 //! A setting: one file that holds one value, read as the kernel shows it and written as the kernel takes it.
 
 use crate::root::{Root, nonsense};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use tare_record::Missing;
 
@@ -87,9 +86,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 
 /// Writes a value into a file that is there; makes none.
 pub(crate) fn write(root: &Root, path: impl AsRef<Path>, value: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(root.path(path))?;
-    // In one call: the kernel takes each call for a whole value.
-    file.write_all(format!("{value}\n").as_bytes())
+    root.write(path, format!("{value}\n").as_bytes())
 }
 
 /// `2 GiB`, `700 MiB`.
