@@ -8,8 +8,9 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::PoisonError;
 use tar::{Archive, Builder, EntryType, Header};
@@ -61,16 +62,41 @@ impl CaptureError {
 /// is others' (their names, command lines and environments).
 ///
 /// # Errors
-/// [`CaptureError::Io`].
+/// [`CaptureError::Io`]; a file that was there before is as it was then.
 pub fn pack(root: &Root, path: &Path) -> Result<(), CaptureError> {
+    let failed = CaptureError::io(path);
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        // A device or a pipe is written to; nothing can take its place.
+        return OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| pack_to(root, file))
+            .map_err(failed);
+    }
+    // Where a link leads, so that the link stays.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let everybody = std::fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .prefix(".tare-")
+        .permissions(everybody)
+        .tempfile_in(folder)
+        .map_err(&failed)?;
+    pack_to(root, file.as_file_mut()).and_then(|()| file.as_file().sync_all()).map_err(&failed)?;
+    file.persist(&target).map(drop).map_err(|error| failed(error.error))
+}
+
+/// The same to whatever can be written to.
+///
+/// # Errors
+/// What `to` says; also when there is too much to pack.
+pub fn pack_to(root: &Root, to: impl Write) -> io::Result<()> {
     let (recording, seen) = root.recording();
     survey(&recording, Reach { company: None, windows: false });
     topology::read(&recording, None);
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (files, directories) = harmless(seen);
-    let failed = CaptureError::io(path);
-    let file = File::create(path).map_err(&failed)?;
-    let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
+    let mut archive = Builder::new(GzEncoder::new(to, Compression::default()));
     let header = |kind: EntryType, size: usize| {
         let mut header = Header::new_gnu();
         header.set_entry_type(kind);
@@ -79,19 +105,17 @@ pub fn pack(root: &Root, path: &Path) -> Result<(), CaptureError> {
         header
     };
     for directory in directories {
-        archive.append_data(&mut header(EntryType::Directory, 0), directory, io::empty()).map_err(&failed)?;
+        archive.append_data(&mut header(EntryType::Directory, 0), directory, io::empty())?;
     }
     let mut total = 0;
     for (file, bytes) in files {
         total += bytes.len();
         if total > PACKED_BYTES_MAX {
-            return Err(failed(io::Error::other("what is read of this machine is too long to pack")));
+            return Err(io::Error::other("what is read of this machine is too long to pack"));
         }
-        archive
-            .append_data(&mut header(EntryType::Regular, bytes.len()), file, bytes.as_slice())
-            .map_err(&failed)?;
+        archive.append_data(&mut header(EntryType::Regular, bytes.len()), file, bytes.as_slice())?;
     }
-    archive.into_inner().and_then(GzEncoder::finish).and_then(|file| file.sync_all()).map_err(failed)
+    archive.into_inner().and_then(GzEncoder::finish).and_then(|mut to| to.flush())
 }
 
 /// Files and directories by their path in the archive.
@@ -195,7 +219,7 @@ impl Captured {
         if !kind.is_file() {
             return Err(CaptureError::no_tree(path, "is neither a folder nor a file"));
         }
-        let unpacked = TempDir::new().map_err(CaptureError::io(path))?;
+        let unpacked = TempDir::with_prefix("tare-root-").map_err(CaptureError::io(path))?;
         unpack(path, unpacked.path())?;
         let root = Root::at(top(unpacked.path(), path)?);
         Ok(Captured { root, _unpacked: Some(unpacked) })
@@ -229,7 +253,11 @@ fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
         [b'B', b'Z', b'h'] => Box::new(BzDecoder::new(file)),
         _ => Box::new(file),
     };
-    let no_archive = |error: io::Error| CaptureError::no_tree(path, &format!("cannot be unpacked: {error}"));
+    let no_archive = |error: io::Error| {
+        // It may quote what it could not read.
+        let error = error.to_string().replace(char::is_control, "?");
+        CaptureError::no_tree(path, &format!("cannot be unpacked: {error}"))
+    };
     let mut archive = Archive::new(plain.take(UNPACKED_BYTES_MAX));
     archive.set_preserve_mtime(false);
     for entry in archive.entries().map_err(no_archive)?.take(ENTRIES_MAX) {
@@ -316,7 +344,7 @@ mod tests {
         }
         let mut open = header(EntryType::Directory, 0);
         open.set_mode(0o700);
-        let mode = || std::os::unix::fs::PermissionsExt::mode(&outside.metadata().unwrap().permissions());
+        let mode = || outside.metadata().unwrap().permissions().mode();
         let before = mode();
         archive.append_data(&mut open, "m/sys/folder", io::empty()).unwrap();
         archive.finish().unwrap();

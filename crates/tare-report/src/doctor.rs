@@ -28,8 +28,7 @@ struct Whole<'a> {
 /// with `everything`.
 pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
     let at = |level: Level| checks.iter().filter(move |check| check.level == level);
-    let (missing, noted): (Vec<&Check>, Vec<&Check>) =
-        at(Level::Note).partition(|check| check.found.starts_with(MISSING));
+    let (missing, noted): (Vec<&Check>, Vec<&Check>) = at(Level::Note).partition(|check| is_missing(check));
     let mut parts = vec![Part { title: "", blocks: vec![Block::Headline(headline(checks))] }];
     let mut part = |title, notes: Vec<Note>| {
         if !notes.is_empty() {
@@ -65,11 +64,22 @@ pub fn json(
     serde_json::to_string_pretty(&Whole { checks, topology, survey, probes }).map(|text| text + "\n")
 }
 
+/// What a measurement stands or falls with: a quota, the clock, others on the CPUs. The names of its checks.
+const DECISIVE: [&[&str]; 3] = [&["cpu-quota"], &["governor", "effective-clock"], &["others"]];
+
 fn headline(checks: &[Check]) -> Text {
     let count = |level: Level| checks.iter().filter(|check| check.level == level).count();
-    let (bad, warn, note, ok) = (count(Level::Bad), count(Level::Warn), count(Level::Note), count(Level::Ok));
-    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine");
+    let (bad, warn, ok) = (count(Level::Bad), count(Level::Warn), count(Level::Ok));
+    let missing = checks.iter().filter(|check| is_missing(check)).count();
+    let note = count(Level::Note) - missing;
+    let not_told = if missing > 0 { format!(", {missing} could not be told") } else { String::new() };
+    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine{not_told}");
+    let told =
+        |ids: &&[&str]| checks.iter().any(|check| ids.contains(&check.id.as_str()) && !is_missing(check));
     match (bad, warn) {
+        (0, _) if !DECISIVE.iter().any(told) => {
+            Text::new(format!("Too little could be read to judge: {words}."), Tone::Warn)
+        }
         (0, 0) => Text::new(format!("Measure here: {words}."), Tone::Good),
         (0, _) => Text::new(format!("Measure here with care: {words}."), Tone::Warn),
         _ => Text::new(format!("Do not measure here yet: {words}."), Tone::Bad),
@@ -109,6 +119,11 @@ fn names<'a>(checks: impl Iterator<Item = &'a Check>) -> Option<Note> {
     (!names.is_empty()).then_some(note)
 }
 
+/// It could not be made, and nothing else tells that something is bad there.
+fn is_missing(check: &Check) -> bool {
+    check.level == Level::Note && check.found.starts_with(MISSING)
+}
+
 /// Without the word that the heading says already.
 fn found(check: &Check) -> &str {
     check.found.strip_prefix(MISSING).unwrap_or(&check.found)
@@ -129,5 +144,49 @@ fn fix(check: &Check) -> Option<String> {
         (true, knob) => knob,
         (false, None) => Some(joined(&check.fix)),
         (false, Some(knob)) => Some(format!("{} ({knob})", joined(&check.fix))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_record::check::Area;
+
+    fn check(id: &str, level: Level, found: &str) -> Check {
+        let (id, found) = (id.to_owned(), found.to_owned());
+        Check { id, area: Area::Host, level, found, effect: String::new(), fix: String::new(), knob: None }
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_never_good() {
+        let mut checks: Vec<Check> = ["cpu-quota", "governor", "others", "ports"]
+            .map(|id| check(id, Level::Note, "missing: it is not there"))
+            .to_vec();
+        let line = headline(&checks);
+        assert_eq!(
+            (line.text.as_str(), line.tone),
+            (
+                "Too little could be read to judge: 0 bad, 0 to mind, 0 to know, 0 fine, 4 could not be told.",
+                Tone::Warn
+            )
+        );
+        checks[0] = check("cpu-quota", Level::Ok, "none");
+        let line = headline(&checks);
+        assert!(
+            line.text.starts_with("Measure here: ") && line.text.contains("3 could not"),
+            "{}",
+            line.text
+        );
+        checks[1] = check("governor", Level::Bad, "missing: but it does harm");
+        assert!(
+            headline(&checks).text.ends_with("1 bad, 0 to mind, 0 to know, 1 fine, 2 could not be told.")
+        );
+    }
+
+    #[test]
+    fn nothing_that_was_read_moves_the_cursor() {
+        let style = Style { color: false, width: 80, unicode: true };
+        let shown = terminal(&[check("a\x1b[2J", Level::Warn, "\x07b\r\n\u{9b}c")], true, style);
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
     }
 }

@@ -80,7 +80,9 @@ fn kind_words(kind: &CoreKind) -> String {
     let capacity = kind.capacity.value().map(|capacity| format!(", capacity {capacity}"));
     let clock = kind.frequency_max_hz.value().map(|&hz| format!(", up to {:.1} GHz", hz as f64 / 1e9));
     let words = [capacity, clock].into_iter().flatten().collect::<String>();
-    format!("kind {}: CPUs {}{words}", kind.name, kind.cpus)
+    // A name from somewhere else.
+    let name = kind.name.replace(char::is_control, "?");
+    format!("kind {name}: CPUs {}{words}", kind.cpus)
 }
 
 /// Node, cache, CPUs, roles, package: of each last-level cache.

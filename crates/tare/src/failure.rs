@@ -27,7 +27,9 @@ impl Failure {
 
     /// Prints one line (and what a dead SUT printed last) and gives the exit code.
     pub fn print(self) -> ExitCode {
-        terminal::say(&format!("tare: {}", in_one_line(&self.error)));
+        // What a file or a SUT said may hold what moves a cursor; a SUT may have said more than one line.
+        let shown = in_one_line(&self.error).replace(|c: char| c.is_control() && c != '\n', "?");
+        terminal::say(&format!("tare: {shown}"));
         ExitCode::from(self.code)
     }
 }

@@ -154,6 +154,46 @@ fn there_and_back_in_a_file() {
 }
 
 #[test]
+fn a_capture_takes_the_place_of_a_file_or_goes_to_standard_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("here.tar.gz"), dir.path().join("link"));
+    std::fs::write(&file, "older").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let tare = Tare::new();
+    assert!(tare.run(&["doctor", "-q", "--capture", link.to_str().unwrap()]).status.success());
+    assert!(link.is_symlink() && std::fs::read(&file).unwrap().starts_with(b"\x1f\x8b"));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    let output = tare.command().args(["doctor", "--capture", "-"]).current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty() && output.stdout.starts_with(b"\x1f\x8b"));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+/// A folder whose links lead to this machine's files, and a pipe: none of it is shown, and nothing waits.
+#[test]
+fn nothing_of_this_machine_is_shown_as_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("proc")).unwrap();
+    let link = |from: &str, to: &str| std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+    link("sys", "/sys");
+    link("proc/sys", "/proc/sys");
+    link("proc/meminfo", "/proc/meminfo");
+    link("proc/stat", "../../../../../../../../proc/stat");
+    let pipe = dir.path().join("proc/cpuinfo");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (result, code) = Tare::new().json(&["doctor", "--json", "--root", dir.path().to_str().unwrap()]);
+    let told: Vec<&Value> = checks(&result)
+        .iter()
+        .filter(|check| {
+            check["level"] != "note" || !check["found"].as_str().unwrap().starts_with("missing: ")
+        })
+        .collect();
+    assert!(told.is_empty() && code == 0, "{told:#?}");
+    let output = Tare::new().run(&["doctor", "--root", dir.path().to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("Too little could be read to judge: "), "{text}");
+}
+
+#[test]
 fn what_cannot_be_opened_is_said_in_a_line() {
     for path in ["/no/such", "/proc/version", "/etc"] {
         let output = Tare::new().run(&["doctor", "--root", path]);

@@ -54,6 +54,10 @@ fn look(examined: &Examined) -> Vec<Draft> {
 
 fn no_driver(missing: &Missing, inside: bool, kind: &str) -> Draft {
     let draft = unknown("governor", missing);
+    // It is not the driver that is missing.
+    if !missing.remedy.is_empty() {
+        return draft;
+    }
     match kind {
         kind if kind.starts_with("wsl") => draft
             .effect("Windows moves the clock; what sets a governor here has no effect")

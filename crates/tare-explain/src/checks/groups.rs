@@ -2,9 +2,9 @@
 
 use super::words::{bytes, percent, short, things, time};
 use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
+use tare_record::Reading;
 use tare_record::check::Area;
 use tare_record::survey::{CpuGroup, MemoryGroup, Quota};
-use tare_record::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Groups,
@@ -48,7 +48,10 @@ fn quotas(levels: &[CpuGroup], cpus: Option<usize>) -> Vec<Draft> {
 fn quota_of(level: &CpuGroup, quota: Quota, cpus: Option<usize>) -> Draft {
     let share = match quota.cpus() {
         cpus if cpus < 1.0 => format!("{} of one CPU", percent(cpus)),
-        cpus => format!("{} CPUs", short(cpus)),
+        cpus => match short(cpus).as_str() {
+            "1" => "1 CPU".to_owned(),
+            cpus => format!("{cpus} CPUs"),
+        },
     };
     let found = format!("{} may use {share} over {}", group(&level.path), time(quota.period_ns as f64));
     if let Some(cpus) = cpus.filter(|cpus| quota.cpus() >= *cpus as f64) {
@@ -101,7 +104,8 @@ fn above(examined: &Examined) -> Option<Draft> {
     if groups.sees_root.value() != Some(&false) {
         return None;
     }
-    let own_ns: u64 = levels.iter().filter_map(|level| Some(level.throttling.value()?.throttled_ns)).sum();
+    let own = levels.iter().filter_map(|level| Some(level.throttling.value()?.throttled_ns));
+    let own_ns = own.fold(0, u64::saturating_add);
     let local_ns = levels.first().and_then(|level| level.throttled_local_ns.value()).copied();
     let found = "missing: groups above this container's cannot be seen from inside";
     let fix = "on the host, look at cpu.max (cpu.cfs_quota_us) of every group above the container's";
@@ -151,29 +155,42 @@ fn smallest_set(examined: &Examined, count: usize) -> Option<String> {
     levels.iter().rev().find(|level| holds(&level.cpus)).map(|level| level.path.clone())
 }
 
+/// Every limit that is nearly reached, wherever it is, and the smallest, which programs should fit into: a group above
+/// may be full of what others hold.
 fn memory(levels: &[MemoryGroup]) -> Vec<Draft> {
-    let unreadable: Vec<&Missing> = levels
-        .iter()
-        .filter_map(|level| match &level.limit_bytes {
-            Reading::Missing(missing) => Some(missing),
-            _ => None,
-        })
-        .collect();
-    let limits = levels.iter().filter_map(|level| Some((level, *level.limit_bytes.value()?)));
-    match (limits.min_by_key(|(_, bytes)| *bytes), unreadable.first()) {
-        (Some((level, limit)), _) => vec![memory_of(level, limit)],
-        (None, Some(missing)) => vec![unknown("memory-limit", missing)],
-        (None, None) => vec![
+    let limited: Vec<(&MemoryGroup, u64)> =
+        levels.iter().filter_map(|level| Some((level, *level.limit_bytes.value()?))).collect();
+    let smallest = limited.iter().min_by_key(|(_, bytes)| *bytes).map(|(level, _)| &level.path);
+    let told = |(level, limit): &&(&MemoryGroup, u64)| {
+        used(level, *limit).is_none_or(|used| used > MEMORY_FULL) || Some(&level.path) == smallest
+    };
+    let mut drafts: Vec<Draft> =
+        limited.iter().filter(told).map(|(level, limit)| memory_of(level, *limit)).collect();
+    drafts.extend(levels.iter().filter_map(|level| match &level.limit_bytes {
+        Reading::Missing(missing) => Some(unknown("memory-limit", missing)),
+        _ => None,
+    }));
+    if drafts.is_empty() {
+        drafts.push(
             note("memory-limit", "no memory limit on the path to the root")
                 .effect("Go and Java size their heaps by GOGC and by the whole machine: collections come when they like")
                 .fix("set GOMEMLIMIT (-Xmx) to what the program shall have"),
-        ],
+        );
     }
+    drafts
+}
+
+/// Share of a limit.
+fn used(level: &MemoryGroup, limit: u64) -> Option<f64> {
+    level.used_bytes.value().map(|used| *used as f64 / limit.max(1) as f64)
 }
 
 fn memory_of(level: &MemoryGroup, limit: u64) -> Draft {
-    let used = level.used_bytes.value().map(|used| *used as f64 / limit.max(1) as f64);
-    let in_use = used.map_or_else(String::new, |used| format!(", {} in use", percent(used)));
+    let used = used(level, limit);
+    let in_use = used.map_or_else(
+        || "; how much is in use cannot be told".to_owned(),
+        |used| format!(", {} in use", percent(used)),
+    );
     let found = format!("{} may hold {}{in_use}", group(&level.path), bytes(limit));
     let fix = format!("GOMEMLIMIT={}, or -Xmx, below it", limit / 10 * 9);
     match used {
@@ -188,4 +205,58 @@ fn memory_of(level: &MemoryGroup, limit: u64) -> Draft {
 
 fn group(path: &str) -> String {
     if path == "/" { "the topmost group".to_owned() } else { format!("group {path}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_record::check::Level;
+
+    fn level(path: &str, limit: Reading<u64>, used_bytes: u64) -> MemoryGroup {
+        let high_bytes = Reading::NotApplicable { not_applicable: "no limit".into() };
+        let used_bytes = Reading::Measured(used_bytes);
+        MemoryGroup { path: path.into(), limit_bytes: limit, high_bytes, used_bytes }
+    }
+
+    fn told(levels: &[MemoryGroup]) -> Vec<(Level, String)> {
+        memory(levels).into_iter().map(|draft| (draft.0.level, draft.0.found)).collect()
+    }
+
+    #[test]
+    fn a_full_group_above_is_told_and_so_is_what_cannot_be_read() {
+        const GIB: u64 = 1 << 30;
+        let inner = level("/a/b", Reading::Measured(GIB), GIB / 1000);
+        let outer = level("/a", Reading::Measured(GIB / 10 * 11), GIB / 10 * 11 - 1);
+        let hidden = level("/", Reading::missing("/x may not be read"), 0);
+        let found = told(&[inner.clone(), outer, hidden.clone()]);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0], (Level::Note, "group /a/b may hold 1 GiB, 0.1 % in use".into()));
+        assert_eq!(found[1], (Level::Warn, "group /a may hold 1.1 GiB, 100 % in use".into()));
+        assert_eq!(found[2], (Level::Note, "missing: /x may not be read".into()));
+        assert_eq!(told(&[hidden]).len(), 1);
+        let roomy = level("/a", Reading::Measured(2 * GIB), GIB);
+        assert_eq!(told(&[inner, roomy]).len(), 1);
+        assert!(told(&[]).iter().all(|(level, found)| *level == Level::Note && found.starts_with("no ")));
+    }
+
+    #[test]
+    fn one_cpu_is_one() {
+        let level = CpuGroup {
+            path: "/a".into(),
+            quota: Reading::missing("x"),
+            weight: Reading::missing("x"),
+            throttling: Reading::missing("x"),
+            throttled_local_ns: Reading::missing("x"),
+        };
+        let found = |quota_ns, period_ns| quota_of(&level, Quota { quota_ns, period_ns }, Some(4)).0;
+        let one = found(100_000_000, 100_000_000);
+        assert_eq!(one.found, "group /a may use 1 CPU over 100 ms");
+        let little = found(1_000_000, 1_000_000_000);
+        assert!(
+            little.effect.starts_with("after 1 ms of work everything stops for 999 ms; "),
+            "{}",
+            little.effect
+        );
+        assert!(little.effect.ends_with("after 250 µs for 1 s"), "{}", little.effect);
+    }
 }

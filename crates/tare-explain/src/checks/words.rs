@@ -2,13 +2,20 @@
 
 /// `70 ms`, `2.5 s`, `850 µs`.
 pub(super) fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns if ns >= 1e3 => (ns / 1e3, "µs"),
-        ns => (ns, "ns"),
-    };
-    format!("{} {unit}", short(value))
+    scaled(ns, 1000.0, &["ns", "µs", "ms"], "s")
+}
+
+/// In the first unit in which it is less than one of the next, as it is written: what is rounded up to one is one.
+fn scaled(value: f64, step: f64, units: &[&str], last: &str) -> String {
+    let mut value = value;
+    for unit in units {
+        let text = short(value);
+        if text.parse().is_ok_and(|told: f64| told.abs() < step) {
+            return format!("{text} {unit}");
+        }
+        value /= step;
+    }
+    format!("{} {last}", short(value))
 }
 
 /// `2.9 GHz`.
@@ -18,11 +25,7 @@ pub(super) fn clock(hz: f64) -> String {
 
 /// `15.6 GiB`, `512 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.iter().find(|(size, _)| bytes >= *size) {
-        Some((size, unit)) => format!("{} {unit}", short(bytes as f64 / *size as f64)),
-        None => format!("{bytes} bytes"),
-    }
+    scaled(bytes as f64, 1024.0, &["bytes", "KiB", "MiB", "GiB"], "TiB")
 }
 
 /// `30 %`, `1.2 %`, `0 %`.
@@ -65,6 +68,9 @@ mod tests {
     fn figures_read_well() {
         let times = [0.0, 850.0, 4e6, 7e7, 2.5e9].map(time);
         assert_eq!(times, ["0 ns", "850 ns", "4 ms", "70 ms", "2.5 s"]);
+        let times = [999.4, 999.6, 999_499.0, 999.5e3, 999.9e6, 1e12].map(time);
+        assert_eq!(times, ["999 ns", "1 µs", "999 µs", "1 ms", "1 s", "1000 s"]);
+        assert_eq!([(1 << 20) - 1, (1 << 30) - 1, 1 << 50].map(bytes), ["1 MiB", "1 GiB", "1024 TiB"]);
         assert_eq!(
             [0, 512, 1 << 21, 16_777_216_000].map(bytes),
             ["0 bytes", "512 bytes", "2 MiB", "15.6 GiB"]

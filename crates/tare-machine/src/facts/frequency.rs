@@ -36,7 +36,12 @@ fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
     let by_policy = files::numbered(root, &format!("{CPU_DIR}/cpufreq"), "policy").unwrap_or_default();
     // Kernels before 4.3, and some captured trees, have them below the CPUs alone.
     let dirs: Vec<(u32, String)> = if by_policy.is_empty() {
-        let cpus = files::numbered(root, CPU_DIR, "cpu").map_err(|_| none())?;
+        let cpus = files::numbered(root, CPU_DIR, "cpu").map_err(|missing| match root.exists(CPU_DIR) {
+            true => missing,
+            false => {
+                Missing::with_remedy(missing.why, "every Linux has it: mount /sys, or capture more of it")
+            }
+        })?;
         let dir = |cpu: u32| format!("{CPU_DIR}/cpu{cpu}/cpufreq");
         cpus.into_iter().map(|(cpu, _)| (cpu, dir(cpu))).filter(|(_, dir)| root.exists(dir)).collect()
     } else {

@@ -24,6 +24,7 @@ use tare_record::machine::MachineFacts;
 use tare_record::survey::{Survey, WindowsHost};
 use tare_record::{Missing, Reading};
 
+const CPU_DIR: &str = "/sys/devices/system/cpu";
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// How far a survey goes beyond reading files.
@@ -114,7 +115,7 @@ fn memory_bytes(root: &Root) -> Result<u64, Missing> {
 
 fn governor(root: &Root) -> Result<String, Missing> {
     let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
-    files::word(root, path).map_err(|missing| match root.exists(path) {
+    files::word(root, path).map_err(|missing| match root.exists(path) || !root.exists(CPU_DIR) {
         true => missing,
         false => Missing::new(format!(
             "no cpufreq driver ({}): the clock is not this system's to set; in a virtual machine, the host's",

@@ -50,12 +50,16 @@ fn cache(root: &Root, dir: &str, online: &CpuSet, cpu: u32) -> Result<Cache, Mis
         return Err(nonsense(level_path.as_ref(), &level.to_string()));
     }
     let kind_path = format!("{dir}/type");
-    let text = root.text(&kind_path)?;
-    let kind = match text.trim() {
-        "Data" => CacheKind::Data,
-        "Instruction" => CacheKind::Instruction,
-        "Unified" => CacheKind::Unified,
-        _ => return Err(nonsense(kind_path.as_ref(), &text)),
+    let kind = match root.text(&kind_path) {
+        Ok(text) => match text.trim() {
+            "Data" => CacheKind::Data,
+            "Instruction" => CacheKind::Instruction,
+            "Unified" => CacheKind::Unified,
+            _ => return Err(nonsense(kind_path.as_ref(), &text)),
+        },
+        Err(missing) if root.exists(&kind_path) => return Err(missing),
+        // Kernels leave out what they do not know; what tells no side serves both.
+        Err(_) => CacheKind::Unified,
     };
     let shared = files::set(root, dir, &[("shared_cpu_map", "shared_cpu_list")])?.and(online);
     // Many Itanium kernels name no CPU at all, or others: then it is this CPU's own.

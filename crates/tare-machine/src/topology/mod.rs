@@ -35,7 +35,7 @@ pub fn read(root: &Root, pid: Option<u32>) -> Topology {
         cores: count_of(machine.cores, &cpus).into(),
         threads: Reading::from(cpus.clone()).map(|cpus| cpus.len() as u32),
         online: machine.online.into(),
-        caches: machine.caches.map(|caches| caches_of(caches, &set)).into(),
+        caches: machine.caches.and_then(|caches| caches_of(caches, &set)).into(),
         numa: nodes.into(),
         offline: files::list(root, &format!("{}/offline", files::CPU_DIR)).into(),
         isolated: files::list(root, &format!("{}/isolated", files::CPU_DIR)).into(),
@@ -80,11 +80,11 @@ fn count_of(groups: Result<Vec<CpuSet>, Missing>, allowed: &Result<CpuSet, Missi
     }
 }
 
-fn caches_of(caches: Vec<Cache>, allowed: &CpuSet) -> Vec<Cache> {
+fn caches_of(caches: Vec<Cache>, allowed: &CpuSet) -> Result<Vec<Cache>, Missing> {
     let cut = |cache: Cache| Cache { cpus: cache.cpus.and(allowed), ..cache };
     let mut caches: Vec<Cache> = caches.into_iter().map(cut).filter(|cache| !cache.cpus.is_empty()).collect();
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.lowest()));
-    caches
+    if caches.is_empty() { Err(Missing::new("no cache of an allowed CPU is known")) } else { Ok(caches) }
 }
 
 /// The nodes whose memory the process may use, and how many of them are near one of its CPUs.
@@ -102,6 +102,10 @@ fn nodes_of(
         Err(missing) => return (Err(missing.clone()), Err(missing)),
     };
     let kept: Vec<usize> = (0..nodes.len()).filter(|&nth| may_use.may_use_node(nodes[nth].id)).collect();
+    if kept.is_empty() {
+        let missing = Missing::new("no NUMA node whose memory may be used is there");
+        return (Err(missing.clone()), Err(missing));
+    }
     let near = kept.iter().filter(|&&nth| nodes[nth].near.meets(allowed)).count() as u32;
     let node = |&nth: &usize| NumaNode {
         id: nodes[nth].id,
@@ -240,6 +244,7 @@ mod tests {
             prop_assert!(!caches.is_empty() && caches.iter().all(|cache| !cache.cpus.is_empty()));
         }
         prop_assert_eq!(topology.cpus.len(), topology.allowed_cpus().len());
+        prop_assert!(topology.numa.value().is_none_or(|nodes| !nodes.is_empty()), "{:?}", topology);
         prop_assert!(topology.cpus.iter().all(|place| place.siblings.contains(place.cpu)));
         Ok(())
     }

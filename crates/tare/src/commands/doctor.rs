@@ -3,10 +3,14 @@
 use crate::cli::doctor::DoctorArgs;
 use crate::failure::Failure;
 use crate::{Ended, progress, terminal};
+use anyhow::anyhow;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tare_explain::checks::{Examined, examine};
+use tare_lab::LabError;
 use tare_lab::progress::Event;
 use tare_machine::capture::{self, Captured};
 use tare_machine::facts::{Reach, survey};
@@ -31,7 +35,12 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     if let Some(path) = &args.capture {
         return pack(path, args.quiet);
     }
+    // What an archive was unpacked to goes away with `captured`: not with a process that is killed meanwhile.
+    let interrupted = args.root.is_some().then(super::interrupt_flag).transpose()?;
     let captured = args.root.as_deref().map(Captured::open).transpose().map_err(Failure::usage)?;
+    if interrupted.is_some_and(|interrupted| interrupted.load(Ordering::Relaxed)) {
+        return Err(LabError::Interrupted.into());
+    }
     let root = captured.as_ref().map_or_else(Root::live, |captured| captured.root().clone());
     if let Some(policy) = args.topology {
         return draw(&root, policy);
@@ -91,6 +100,16 @@ fn probe(root: &Root, survey: &Survey, shown: &mut dyn tare_lab::progress::Progr
 }
 
 fn pack(path: &Path, quiet: bool) -> Ended {
+    if path == Path::new("-") {
+        let stdout = std::io::stdout();
+        if stdout.is_terminal() {
+            return Err(Failure::usage(anyhow!(
+                "an archive is nothing for a terminal (hint: name a file, or '> FILE')"
+            )));
+        }
+        capture::pack_to(&Root::live(), stdout.lock()).map_err(Failure::underway)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     super::check_writable(path)?;
     capture::pack(&Root::live(), path).map_err(Failure::usage)?;
     if !quiet {
