@@ -1,5 +1,6 @@
 //! Whose machine this really is.
 
+use super::files;
 use crate::root::Root;
 use tare_record::Missing;
 
@@ -70,7 +71,7 @@ pub(super) fn container(root: &Root) -> Option<String> {
         return Some((*kind).to_string());
     }
     // systemd writes the kind down for all to read; a container's first process carries it.
-    let told = root.value::<String>("/run/systemd/container").ok().filter(|kind| !kind.is_empty());
+    let told = files::word(root, "/run/systemd/container").ok();
     told.or_else(|| {
         let environ = root.text("/proc/1/environ").ok()?;
         let kind = environ.split('\0').find_map(|entry| entry.strip_prefix("container="))?;
