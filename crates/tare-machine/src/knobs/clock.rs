@@ -33,7 +33,7 @@ fn policies(root: &Root) -> Result<Vec<PathBuf>, Missing> {
         folders = numbered(CPUS, "cpu")
             .into_iter()
             .map(|number| PathBuf::from(format!("{CPUS}/cpu{number}/cpufreq")))
-            .filter(|path| root.path(path).is_dir())
+            .filter(|path| root.is_dir(path))
             .collect();
     }
     folders
@@ -208,7 +208,7 @@ pub(super) struct Boost;
 /// The switch that this machine has, and whether 1 means off.
 fn boost_switch(root: &Root) -> Result<(&'static str, bool), Missing> {
     for (path, inverted) in [(NO_TURBO, true), (BOOST, false)] {
-        if root.path(path).exists() {
+        if root.exists(path) {
             return Ok((path, inverted));
         }
     }

@@ -110,7 +110,7 @@ impl Knob for DropCaches {
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
         let cached = meminfo(&root.text("/proc/meminfo")?, "Cached")?;
-        if !root.path(DROP_CACHES).exists() {
+        if !root.exists(DROP_CACHES) {
             return Err(Missing::with_remedy(
                 format!("{DROP_CACHES} is not there"),
                 "in a container: on its host",

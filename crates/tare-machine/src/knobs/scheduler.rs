@@ -20,7 +20,7 @@ const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=1_000_000_000;
 pub(super) struct BaseSlice;
 
 fn found(root: &Root) -> Result<(&'static str, Option<&'static str>, u64), Missing> {
-    let there = SLICES.into_iter().find(|(path, _)| root.path(path).exists());
+    let there = SLICES.into_iter().find(|(path, _)| root.exists(path));
     let Some((path, period)) = there else {
         return Err(Missing::with_remedy(
             format!("{} is not there", SLICES[0].0),
