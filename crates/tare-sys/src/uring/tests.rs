@@ -64,7 +64,7 @@ fn connections_come_their_bytes_come_and_answers_go() {
         let Completion::Received { outcome, more, .. } = next(&mut ring) else { panic!() };
         assert!(!more && outcome.count().is_err());
     }
-    assert_eq!(clients[0].read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(clients[0].read_to_end(&mut Vec::new()).unwrap(), 0);
 }
 
 #[test]
@@ -175,7 +175,8 @@ fn a_ring_that_is_dropped_with_work_under_way_leaves_nothing_open() {
         ring.close(socket, 1, true, false);
     }
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!((&client).read(&mut [0; 8]).unwrap(), 0);
+    // The ring's own end interrupts a wait of this thread, which `read` would tell and this repeats.
+    assert_eq!((&client).read_to_end(&mut Vec::new()).unwrap(), 0);
     assert_eq!(client.peer_addr().unwrap(), taken);
 }
 
