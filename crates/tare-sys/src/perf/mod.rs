@@ -1,10 +1,18 @@
-//! Kernel counters of a CPU through `perf_event_open`: no tool, no change to the system.
+//! Kernel counters and sampling rings of a CPU through `perf_event_open`: no tool, no change to the system.
+//! A [`Counter`] only counts; a [`Ring`] (`ring`) is filled with records (`record`), whose fields of a tracepoint
+//! a [`Format`] (`format`) names.
 //!
 //! Software events and tracepoints only: they are there in virtual machines that expose no PMU. All of them
 //! watch every task of a CPU, which needs root, `CAP_PERFMON` or `perf_event_paranoid` ≤ 0 (tracepoints: -1).
 
+mod format;
+mod record;
+mod ring;
 mod tracepoint;
 
+pub use format::{Field, Format};
+pub use record::{Chain, Frame, Map, Record, Registers, Sample};
+pub use ring::{Detail, Ring, Trigger};
 pub use tracepoint::Tracepoint;
 
 use std::ffi::CString;
@@ -21,6 +29,14 @@ const FD_CLOEXEC: libc::c_ulong = 8;
 const IOC_ENABLE: libc::c_ulong = 0x2400;
 const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
+
+/// User registers that are sampled with the stack, by their numbers in `asm/perf_regs.h`: all general ones, flags and
+/// instruction pointer. On x86-64 without the segments of data, which it has no more.
+#[cfg(target_arch = "x86_64")]
+pub const USER_REGISTERS: u64 = 0xff_0fff;
+/// As above: x0 to x30, stack pointer, program counter.
+#[cfg(not(target_arch = "x86_64"))]
+pub const USER_REGISTERS: u64 = (1 << 33) - 1;
 
 /// `struct perf_event_attr` as of Linux 4.8 (`PERF_ATTR_SIZE_VER5`), `include/uapi/linux/perf_event.h`.
 #[repr(C)]
@@ -91,10 +107,7 @@ impl Counter {
     /// # Errors
     /// None that the kernel documents.
     pub fn enable(&self, on: bool) -> io::Result<()> {
-        let request = if on { IOC_ENABLE } else { IOC_DISABLE };
-        // SAFETY: the fd is open; these requests take a plain flag word.
-        let rc = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, 0) };
-        if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        enable(&self.file, on)
     }
 }
 
@@ -113,6 +126,13 @@ fn open(attr: Attr, cpu: u32) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as libc::c_int) })
 }
 
+fn enable(event: &File, on: bool) -> io::Result<()> {
+    let request = if on { IOC_ENABLE } else { IOC_DISABLE };
+    // SAFETY: the fd is open; these requests take a plain flag word.
+    let rc = unsafe { libc::ioctl(event.as_raw_fd(), request as _, 0) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 fn set_filter(file: &File, filter: &str) -> io::Result<()> {
     let filter = CString::new(filter)?;
     // SAFETY: the fd is open; `filter` is a NUL-terminated string that lives through the call.
@@ -126,7 +146,7 @@ mod tests {
     use crate::affinity;
 
     /// `None` where this machine does not let us count: then there is nothing to test.
-    fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
+    pub(super) fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => Some(value),
             Err(error) => {
@@ -138,7 +158,7 @@ mod tests {
     }
 
     /// Sleeps of the calling thread on `cpu`, each of which is at least one switch there.
-    fn sleep_on(cpu: u32, times: u32) {
+    pub(super) fn sleep_on(cpu: u32, times: u32) {
         std::thread::spawn(move || {
             affinity::set(0, &[cpu]).unwrap();
             for _ in 0..times {

@@ -1,5 +1,6 @@
 //! Finding a tracepoint's number in tracefs, mounted or not.
 
+use super::Format;
 use std::ffi::CStr;
 use std::io;
 use std::path::Path;
@@ -20,6 +21,16 @@ impl Tracepoint {
     /// # Errors
     /// `EPERM`/`EACCES` without root's rights, `ENOENT` for a kernel without the tracepoint.
     pub fn find(category: &str, name: &str) -> io::Result<Tracepoint> {
+        Format::find(category, name).map(|format| format.tracepoint())
+    }
+}
+
+impl Format {
+    /// As [`Tracepoint::find`], with the fields of the tracepoint's records.
+    ///
+    /// # Errors
+    /// As [`Tracepoint::find`].
+    pub fn find(category: &str, name: &str) -> io::Result<Format> {
         let mut error = io::Error::from_raw_os_error(libc::ENOENT);
         for mount in MOUNTED {
             match read(Path::new(mount), category, name) {
@@ -39,6 +50,11 @@ impl Tracepoint {
             })?
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that mounts tracefs ended early")))
+    }
+
+    /// What the fields are of.
+    pub fn tracepoint(&self) -> Tracepoint {
+        Tracepoint { id: self.id }
     }
 }
 
@@ -61,8 +77,8 @@ fn check(rc: libc::c_int) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn read(mount: &Path, category: &str, name: &str) -> io::Result<Tracepoint> {
-    let text = std::fs::read_to_string(mount.join("events").join(category).join(name).join("id"))?;
-    let id = text.trim().parse().map_err(|_| io::Error::other(format!("tracepoint id {text:?}")))?;
-    Ok(Tracepoint { id })
+fn read(mount: &Path, category: &str, name: &str) -> io::Result<Format> {
+    let path = mount.join("events").join(category).join(name).join("format");
+    let text = std::fs::read_to_string(&path)?;
+    Format::parse(&text).ok_or_else(|| io::Error::other(format!("{}: no format", path.display())))
 }

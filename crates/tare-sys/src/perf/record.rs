@@ -1,0 +1,335 @@
+//! Records of a sampling ring, from bytes to values. Nothing here trusts a length that a record claims.
+
+use super::ring::Detail;
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+/// Bytes that the kernel puts behind records other than samples (`sample_id_all`): pid, tid, time.
+const SAMPLE_ID_BYTES: usize = 16;
+/// From here on up a number in a call chain is no address but says whose addresses follow (`PERF_CONTEXT_MAX`).
+const CONTEXT_FIRST: u64 = -4095i64 as u64;
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+
+/// One record. It borrows from the ring and is gone after the call that was given it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// An event that was sampled.
+    Sample(Sample<'a>),
+    /// So many records did not fit into the ring.
+    Lost(u64),
+    /// A file (or other memory) was mapped executable.
+    Map(Map<'a>),
+    /// A thread has a new name; `exec` where by running another program.
+    Comm {
+        /// Process.
+        pid: u32,
+        /// Thread.
+        tid: u32,
+        /// Its new name.
+        name: &'a [u8],
+        /// CLOCK_MONOTONIC, nanoseconds.
+        time_ns: u64,
+    },
+    /// A thread began.
+    Fork {
+        /// Process of the new thread.
+        pid: u32,
+        /// The new thread.
+        tid: u32,
+        /// The thread's creator.
+        parent_tid: u32,
+        /// CLOCK_MONOTONIC, nanoseconds.
+        time_ns: u64,
+    },
+    /// A thread ended.
+    Exit {
+        /// Process.
+        pid: u32,
+        /// Thread.
+        tid: u32,
+        /// CLOCK_MONOTONIC, nanoseconds.
+        time_ns: u64,
+    },
+    /// A kind that is not read, or a record that contradicts itself.
+    Other,
+}
+
+/// A sampled event: always who, when and where; the rest as asked for in [`Detail`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Process that ran.
+    pub pid: u32,
+    /// Thread that ran, as our PID namespace numbers it; 0 is the idle task, `u32::MAX` one in its last switch.
+    pub tid: u32,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time_ns: u64,
+    /// Return addresses, innermost first.
+    pub chain: Chain<'a>,
+    /// A tracepoint's own bytes; [`super::Field`] reads them. Empty unless asked for.
+    pub raw: &'a [u8],
+    /// Registers in user space; `None` where not asked for, or for a kernel thread.
+    pub registers: Option<Registers<'a>>,
+    /// The user stack from the stack pointer upwards, as far as it was copied.
+    pub stack: &'a [u8],
+}
+
+/// A call chain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Chain<'a> {
+    words: &'a [u8],
+}
+
+/// One entry of a call chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// An address in the kernel.
+    Kernel(u64),
+    /// An address in the program.
+    User(u64),
+}
+
+impl<'a> Chain<'a> {
+    /// Addresses, innermost first: those of the kernel, then those of the program.
+    pub fn frames(self) -> impl Iterator<Item = Frame> + 'a {
+        let mut in_kernel = false;
+        words(self.words).filter_map(move |word| {
+            if word >= CONTEXT_FIRST {
+                in_kernel = match word {
+                    CONTEXT_KERNEL => true,
+                    CONTEXT_USER => false,
+                    _ => in_kernel,
+                };
+                return None;
+            }
+            Some(if in_kernel { Frame::Kernel(word) } else { Frame::User(word) })
+        })
+    }
+}
+
+/// User registers that were sampled: those of [`super::USER_REGISTERS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers<'a> {
+    mask: u64,
+    words: &'a [u8],
+}
+
+impl Registers<'_> {
+    /// The register with this number in `asm/perf_regs.h`; `None` where it was not sampled.
+    pub fn get(self, number: u32) -> Option<u64> {
+        let bit = 1u64.checked_shl(number)?;
+        let before = (self.mask & (bit - 1)).count_ones() as usize;
+        if self.mask & bit == 0 { None } else { words(self.words).nth(before) }
+    }
+}
+
+/// Executable memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Map<'a> {
+    /// Process.
+    pub pid: u32,
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Where in the file it begins, bytes.
+    pub offset: u64,
+    /// Path, or `//anon`, `[vdso]`.
+    pub path: &'a [u8],
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time_ns: u64,
+}
+
+/// Reads the body of a record (what stands behind its header of 8 bytes).
+pub(super) fn parse<'a>(kind: u32, body: &'a [u8], detail: &Detail) -> Record<'a> {
+    let parsed = match kind {
+        SAMPLE => parse_sample(Bytes(body), detail).map(Record::Sample),
+        LOST => parse_lost(Bytes(body)),
+        COMM | EXIT | FORK | MMAP2 => parse_task(kind, body),
+        _ => None,
+    };
+    parsed.unwrap_or(Record::Other)
+}
+
+/// The order of the parts is that of `PERF_RECORD_SAMPLE` in `include/uapi/linux/perf_event.h`.
+fn parse_sample<'a>(mut bytes: Bytes<'a>, detail: &Detail) -> Option<Sample<'a>> {
+    let mut sample = Sample {
+        ip: bytes.word()?,
+        pid: bytes.half()?,
+        tid: bytes.half()?,
+        time_ns: bytes.word()?,
+        ..Sample::default()
+    };
+    if detail.chain_max > 0 {
+        let count = usize::try_from(bytes.word()?).ok()?;
+        sample.chain = Chain { words: bytes.take(count.checked_mul(8)?)? };
+    }
+    if detail.raw {
+        let count = bytes.half()?;
+        sample.raw = bytes.take(count as usize)?;
+    }
+    if detail.stack_bytes > 0 {
+        if bytes.word()? != 0 {
+            let mask = super::USER_REGISTERS;
+            sample.registers = Some(Registers { mask, words: bytes.take(mask.count_ones() as usize * 8)? });
+        }
+        let copied = usize::try_from(bytes.word()?).ok()?;
+        if copied > 0 {
+            let stack = bytes.take(copied)?;
+            let filled = usize::try_from(bytes.word()?).ok()?;
+            sample.stack = stack.get(..filled.min(copied))?;
+        }
+    }
+    Some(sample)
+}
+
+fn parse_lost<'a>(mut bytes: Bytes) -> Option<Record<'a>> {
+    bytes.word()?;
+    bytes.word().map(Record::Lost)
+}
+
+fn parse_task(kind: u32, body: &[u8]) -> Option<Record<'_>> {
+    let (body, id) = body.split_at_checked(body.len().checked_sub(SAMPLE_ID_BYTES)?)?;
+    let time_ns = Bytes(id.get(8..)?).word()?;
+    let mut bytes = Bytes(body);
+    let pid = bytes.half()?;
+    Some(match kind {
+        COMM => Record::Comm { pid, tid: bytes.half()?, name: text(bytes.0), time_ns },
+        MMAP2 => {
+            bytes.half()?;
+            let (start, length, offset) = (bytes.word()?, bytes.word()?, bytes.word()?);
+            // Device, inode and protection: the path is what is looked for.
+            bytes.take(32)?;
+            Record::Map(Map { pid, start, length, offset, path: text(bytes.0), time_ns })
+        }
+        _ => {
+            bytes.half()?;
+            let (tid, parent_tid) = (bytes.half()?, bytes.half()?);
+            if kind == FORK {
+                Record::Fork { pid, tid, parent_tid, time_ns }
+            } else {
+                Record::Exit { pid, tid, time_ns }
+            }
+        }
+    })
+}
+
+/// Up to the first NUL.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
+}
+
+/// What is left to read.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn half(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn put(body: &mut Vec<u8>, words: &[u64]) {
+        words.iter().for_each(|word| body.extend(word.to_ne_bytes()));
+    }
+
+    /// pid 7, tid 8 at time 99.
+    const WHO: u64 = 7 | 8 << 32;
+
+    #[test]
+    fn a_sample_holds_what_was_asked_for() {
+        let detail = Detail { chain_max: 8, raw: true, stack_bytes: 16, ..Detail::default() };
+        let mut body = Vec::new();
+        put(&mut body, &[0xabc, WHO, 99, 4, CONTEXT_KERNEL, 0xffff_8000_0000_0001, CONTEXT_USER, 0x4000]);
+        body.extend(4u32.to_ne_bytes());
+        body.extend([1, 2, 3, 4]);
+        put(&mut body, &[2]);
+        put(
+            &mut body,
+            &(100..100 + u64::from(super::super::USER_REGISTERS.count_ones())).collect::<Vec<_>>(),
+        );
+        put(&mut body, &[16, 0x11, 0x22, 8]);
+        let Record::Sample(sample) = parse(SAMPLE, &body, &detail) else { panic!("no sample") };
+        assert_eq!((sample.ip, sample.pid, sample.tid, sample.time_ns), (0xabc, 7, 8, 99));
+        let frames: Vec<Frame> = sample.chain.frames().collect();
+        assert_eq!(frames, [Frame::Kernel(0xffff_8000_0000_0001), Frame::User(0x4000)]);
+        assert_eq!(sample.raw, [1, 2, 3, 4]);
+        assert_eq!(sample.stack, 0x11u64.to_ne_bytes());
+        let registers = sample.registers.unwrap();
+        assert_eq!(registers.get(0), Some(100));
+        assert_eq!((registers.get(63), registers.get(64)), (None, None));
+    }
+
+    #[test]
+    fn other_records_are_read() {
+        let detail = Detail::default();
+        let record = |kind, head: &[u64], path: &[u8]| {
+            let mut body = Vec::new();
+            put(&mut body, head);
+            body.extend(path);
+            put(&mut body, &[WHO, 99]);
+            format!("{:?}", parse(kind, &body, &detail))
+        };
+        assert_eq!(record(LOST, &[1, 23], b""), "Lost(23)");
+        assert_eq!(
+            record(EXIT, &[7 | 1 << 32, 8 | 2 << 32, 55], b""),
+            "Exit { pid: 7, tid: 8, time_ns: 99 }"
+        );
+        assert_eq!(
+            record(FORK, &[7 | 1 << 32, 8 | 2 << 32, 55], b""),
+            "Fork { pid: 7, tid: 8, parent_tid: 2, time_ns: 99 }"
+        );
+        assert!(record(COMM, &[WHO], b"ab\0\0\0\0\0\0").contains("name: [97, 98]"));
+        let map = record(MMAP2, &[WHO, 0x1000, 0x2000, 0x3000, 0, 0, 0, 0], b"/a\0\0\0\0\0\0");
+        assert!(map.contains("start: 4096, length: 8192, offset: 12288, path: [47, 97]"), "{map}");
+        assert_eq!(record(77, &[1], b""), "Other");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            kind in 0u32..16,
+            body in prop::collection::vec(any::<u8>(), 0..400),
+            (chain_max, raw, stack_bytes) in (0u16..4, any::<bool>(), 0u32..64),
+            number in any::<u32>(),
+        ) {
+            let detail = Detail { chain_max, raw, stack_bytes, ..Detail::default() };
+            if let Record::Sample(sample) = parse(kind, &body, &detail) {
+                sample.chain.frames().count();
+                sample.registers.map(|registers| registers.get(number));
+            }
+        }
+
+        #[test]
+        fn small_claims_are_read_too(words in prop::collection::vec(0u64..6, 0..40), kind in 0u32..16) {
+            let mut body = Vec::new();
+            put(&mut body, &words);
+            let detail = Detail { chain_max: 8, raw: true, stack_bytes: 16, ..Detail::default() };
+            parse(kind, &body, &detail);
+        }
+    }
+}
