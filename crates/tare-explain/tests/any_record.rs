@@ -101,6 +101,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                 sut_group_is_own,
                 columns,
                 absences,
+                stacks: None,
             }
         })
 }

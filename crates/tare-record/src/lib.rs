@@ -18,6 +18,7 @@ pub mod placement;
 pub mod plan;
 pub mod probes;
 pub mod reading;
+pub mod stacks;
 pub mod store;
 pub mod survey;
 pub mod topology;

@@ -2,6 +2,7 @@
 //! them by `tare-explain`, so an old record can be explained again.
 
 use crate::metric::{Descriptor, Subject};
+use crate::stacks::Stacks;
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,9 @@ pub struct Observation {
     pub columns: Vec<Column>,
     /// What could not be.
     pub absences: Vec<Absence>,
+    /// Which code ran and waited, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<Box<Stacks>>,
 }
 
 impl Observation {

@@ -11,6 +11,7 @@
 //! | `axis` | the stamps of one trial that several columns share |
 //! | `column` | one metric of one subject: its values, on an axis |
 //! | `notice` | a warning of the run itself |
+//! | `stacks` | the call stacks of one trial; there from the first trial that has any |
 //!
 //! Every row carries a checksum: SQLite proves that pages hang together, not that their bytes are the ones that
 //! were written.
@@ -19,6 +20,7 @@ mod error;
 mod header;
 mod pack;
 mod reader;
+mod stacks;
 mod writer;
 
 pub use error::StoreError;
@@ -33,11 +35,15 @@ pub const SAMPLES_MAX: u64 = 1 << 27;
 /// `tare` in ASCII: tells our files from other SQLite databases.
 const APPLICATION_ID: i32 = 0x7461_7265;
 
-/// Layout of the tables; raised when an older reader could not read the file.
-const LAYOUT_VERSION: i32 = 1;
+/// Layout of the tables without stacks, which every reader knows.
+const LAYOUT_PLAIN: i32 = 1;
+/// Layout with stacks, which is only written where there are any: other files stay readable by older readers.
+const LAYOUT_STACKS: i32 = 2;
+/// The latest layout that is known here; raised when an older reader could not read the file.
+const LAYOUT_VERSION: i32 = LAYOUT_STACKS;
 
-/// Every table, by name and in the words that SQLite keeps: the reader accepts these and no others, so no view
-/// or trigger of a foreign file is ever run.
+/// Every table that is always there, by name and in the words that SQLite keeps: the reader accepts these, those of
+/// [`stacks::TABLE`] and no others, so no view or trigger of a foreign file is ever run.
 const TABLES: [(&str, &str); 5] = [
     (
         "axis",

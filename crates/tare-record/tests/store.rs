@@ -8,7 +8,7 @@ mod support;
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
-use support::{machine, plan, record, trial, write};
+use support::{machine, plan, record, trial, trial_with_stacks, write};
 use tare_record::Record;
 use tare_record::outcome::Warning;
 use tare_record::store::{StoreError, Writer, read};
@@ -39,6 +39,29 @@ fn a_record_comes_back_as_it_was() {
     write(&path, &wanted);
     assert_eq!(read(&path).unwrap(), wanted);
     assert_eq!(names(folder.path()), ["a.tare"], "one file, nothing beside it");
+}
+
+/// The layout that a file says it has.
+fn layout(path: &Path) -> i32 {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn stacks_come_back_and_only_files_with_stacks_need_a_newer_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, with) = (folder.path().join("plain.tare"), folder.path().join("stacks.tare"));
+    write(&plain, &record(2, 10));
+    assert_eq!(layout(&plain), 1);
+    let trials = vec![trial(0, 10), trial_with_stacks(1), trial(2, 10), trial_with_stacks(3)];
+    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new() };
+    write(&with, &wanted);
+    assert_eq!(layout(&with), 2);
+    assert_eq!(read(&with).unwrap(), wanted);
+    let connection = rusqlite::Connection::open(&with).unwrap();
+    connection.execute("DELETE FROM stacks WHERE trial_seq = 3", []).unwrap();
+    drop(connection);
+    assert!(read(&with).unwrap_err().to_string().contains("lacks its stacks"));
 }
 
 #[test]
@@ -211,7 +234,8 @@ proptest! {
     fn flipped_bits_never_change_what_is_read(flips in prop::collection::vec((0.0..1.0, 0u8..8), 1..4)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flip.tare");
-        let wanted = record(2, 30);
+        let mut wanted = record(2, 30);
+        wanted.trials.push(trial_with_stacks(2));
         write(&path, &wanted);
         let mut bytes = fs::read(&path).unwrap();
         for (place, bit) in flips {

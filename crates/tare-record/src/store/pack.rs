@@ -120,7 +120,8 @@ fn differences(values: &[i64], order: u8) -> Vec<u8> {
     bytes
 }
 
-fn deflate(bytes: &[u8]) -> Vec<u8> {
+/// Bytes of any kind, deflated.
+pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len());
     // Reading from memory cannot fail; if it ever did, the reader would say that the column is damaged.
     DeflateEncoder::new(bytes, Compression::fast()).read_to_end(&mut packed).ok();
@@ -129,9 +130,13 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
 
 fn inflate(packed: &[u8], max: u64) -> Result<Vec<u8>, BadPack> {
     // No value takes more bytes than a varint of 64 bits does, and the head is four of those at most.
-    let bytes_max = max.saturating_add(4).saturating_mul(VARINT_BYTES_MAX);
+    inflate_to(packed, max.saturating_add(4).saturating_mul(VARINT_BYTES_MAX))
+}
+
+/// What [`deflate`] packed, if it is no longer than that.
+pub(super) fn inflate_to(packed: &[u8], bytes_max: u64) -> Result<Vec<u8>, BadPack> {
     let mut bytes = Vec::new();
-    let read = DeflateDecoder::new(packed).take(bytes_max + 1).read_to_end(&mut bytes);
+    let read = DeflateDecoder::new(packed).take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
     match read {
         Ok(length) if length as u64 <= bytes_max => Ok(bytes),
         _ => Err(BadPack),

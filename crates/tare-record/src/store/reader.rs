@@ -2,7 +2,7 @@
 
 use super::error::{READ, StoreError};
 use super::header::Header;
-use super::{SAMPLES_MAX, TABLES, checksum, journal_of, pack};
+use super::{SAMPLES_MAX, TABLES, checksum, journal_of, pack, stacks};
 use crate::Record;
 use crate::observation::{Column, Sample};
 use crate::outcome::Warning;
@@ -63,7 +63,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn record(mut self) -> Result<Record, StoreError> {
-        self.check_tables()?;
+        let has_stacks = self.check_tables()?;
         self.check_pages()?;
         let machine = self.meta("machine")?;
         let plan = self.meta("plan")?;
@@ -75,6 +75,12 @@ impl Reader<'_> {
                 return Err(self.damaged(format!("trial {} lacks columns", trial.seq)));
             }
         }
+        if has_stacks {
+            self.stacks(&mut trials)?;
+        }
+        if trials.iter().any(|(trial, _)| trial.observation.stacks.as_deref() == Some(&stacks::elsewhere())) {
+            return Err(self.damaged("a trial lacks its stacks"));
+        }
         let mut notices = self.notices()?;
         if !self.finished()? {
             notices.push(unfinished());
@@ -83,13 +89,16 @@ impl Reader<'_> {
         Ok(Record { machine, plan, trials, notices })
     }
 
-    fn check_tables(&self) -> Result<(), StoreError> {
+    /// Whether there is a table of stacks beside those that every record has.
+    fn check_tables(&self) -> Result<bool, StoreError> {
         let found: Vec<(String, String)> = self
             .rows("SELECT name, sql FROM sqlite_schema ORDER BY name LIMIT 9", |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
-        let same = found.iter().map(|(name, sql)| (name.as_str(), sql.as_str())).eq(TABLES);
-        if same { Ok(()) } else { Err(self.damaged("its tables are not those of a record")) }
+        let tables = || found.iter().map(|(name, sql)| (name.as_str(), sql.as_str()));
+        let has_stacks = tables().any(|table| table == stacks::TABLE);
+        let same = tables().filter(|table| *table != stacks::TABLE).eq(TABLES);
+        if same { Ok(has_stacks) } else { Err(self.damaged("its tables are not those of a record")) }
     }
 
     fn check_pages(&self) -> Result<(), StoreError> {
@@ -192,6 +201,19 @@ impl Reader<'_> {
             let samples = samples.map(|(at, value)| Sample { at_ns: at.cast_unsigned(), value }).collect();
             let subject = self.parse(&subject, "a subject")?;
             trial.observation.columns.push(Column { metric, subject, samples });
+        }
+        Ok(())
+    }
+
+    fn stacks(&self, trials: &mut [(Trial, usize)]) -> Result<(), StoreError> {
+        let rows: Vec<(u32, Vec<u8>, i64)> =
+            self.rows(stacks::SELECT, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for (seq, packed, sum) in rows {
+            self.verify(sum, &[&packed, &seq.to_le_bytes()], "stacks")?;
+            let stacks = stacks::unpack(&packed).ok_or_else(|| self.damaged("stacks"))?;
+            let trial = trials.iter_mut().find(|(trial, _)| trial.seq == seq);
+            let (trial, _) = trial.ok_or_else(|| self.damaged("stacks belong to no trial"))?;
+            trial.observation.stacks = Some(Box::new(stacks));
         }
         Ok(())
     }

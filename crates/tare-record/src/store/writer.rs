@@ -2,7 +2,7 @@
 
 use super::error::{StoreError, WRITE};
 use super::header::Header;
-use super::{APPLICATION_ID, LAYOUT_VERSION, SAMPLES_MAX, TABLES, checksum, journal_of, pack};
+use super::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of, pack, stacks};
 use crate::machine::MachineFacts;
 use crate::observation::{Column, Observation};
 use crate::outcome::Warning;
@@ -19,6 +19,7 @@ pub struct Writer {
     connection: Connection,
     path: PathBuf,
     samples: u64,
+    has_stacks: bool,
 }
 
 impl Writer {
@@ -42,7 +43,7 @@ impl Writer {
             remove(&fresh).ok();
             return Err(error.at(path));
         }
-        Ok(Writer { connection: open(&path)?, path, samples: 0 })
+        Ok(Writer { connection: open(&path)?, path, samples: 0, has_stacks: false })
     }
 
     /// The file, with symbolic links resolved.
@@ -61,7 +62,9 @@ impl Writer {
         if samples > SAMPLES_MAX {
             return Err(StoreError::TooLarge { path: self.path.clone(), samples, max: SAMPLES_MAX });
         }
-        let json = json(&self.path, &without_columns(trial))?;
+        let json = json(&self.path, &row(trial))?;
+        let seen = trial.observation.stacks.as_deref();
+        let packed = seen.map(|seen| stacks::pack(&self.path, seen)).transpose()?;
         let written = self.connection.transaction().and_then(|transaction| {
             let numbers = [trial.seq, trial.level, columns.len() as u32];
             let sum = checksum(&[json.as_bytes(), &numbers.map(u32::to_le_bytes).concat()]);
@@ -71,9 +74,13 @@ impl Writer {
                 )?
                 .execute(params![numbers[0], numbers[1], numbers[2], json, sum])?;
             append_columns(&transaction, trial.seq, columns)?;
+            if let Some(packed) = &packed {
+                stacks::append(&transaction, trial.seq, packed, !self.has_stacks)?;
+            }
             transaction.commit()
         });
         written.map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))?;
+        self.has_stacks |= packed.is_some();
         self.samples = samples;
         Ok(())
     }
@@ -134,8 +141,9 @@ fn append_columns(transaction: &Transaction, seq: u32, columns: &[Column]) -> ru
     Ok(())
 }
 
-/// The trial as its own row holds it. Every field is named, so that a new one cannot be forgotten here.
-fn without_columns(trial: &Trial) -> Trial {
+/// The trial as its own row holds it, without what has rows of its own. Every field is named, so that a new one cannot be
+/// forgotten here.
+fn row(trial: &Trial) -> Trial {
     let seen = &trial.observation;
     Trial {
         seq: trial.seq,
@@ -149,6 +157,7 @@ fn without_columns(trial: &Trial) -> Trial {
             sut_group_is_own: seen.sut_group_is_own,
             columns: Vec::new(),
             absences: seen.absences.clone(),
+            stacks: seen.stacks.as_ref().map(|_| Box::new(stacks::elsewhere())),
         },
     }
 }
@@ -159,7 +168,7 @@ fn begin(path: &Path, machine: &MachineFacts, plan: &Plan) -> Result<(), StoreEr
     let mut connection = open(path)?;
     let made = connection.transaction().and_then(|transaction| {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", LAYOUT_VERSION)?;
+        transaction.pragma_update(None, "user_version", LAYOUT_PLAIN)?;
         for (_, table) in TABLES {
             transaction.execute(table, [])?;
         }

@@ -7,6 +7,7 @@ use tare_record::machine::{CpuFacts, MachineFacts, Regime};
 use tare_record::metric::{Descriptor, Kind, Subject, Unit};
 use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
 use tare_record::plan::{Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload};
+use tare_record::stacks::{Folded, Folder, Frame, FrameKind, Module};
 use tare_record::store::Writer;
 use tare_record::trial::{ErrorKind, HttpSample, Measure, Trial};
 use tare_record::{Missing, Reading, Record, metrics};
@@ -92,6 +93,26 @@ pub fn record(trials: u32, samples: u64) -> Record {
     Record { machine: machine(), plan: plan(), trials, notices: vec![notice("a"), notice("b")] }
 }
 
+/// A trial with stacks, like those of any profile.
+pub fn trial_with_stacks(seq: u32) -> Trial {
+    let mut folder = Folder::default();
+    let mut on_cpu = Folded::new(Some(999.0));
+    on_cpu.lost = 3;
+    let module = folder.module(Module { path: "/usr/sbin/nginx".into(), build_id: Some("7442".into()) });
+    let thread = folder.frame(Frame::mark("nginx"));
+    let outer = folder.frame(Frame { symbol: "main".into(), module: Some(module), kind: FrameKind::User });
+    for number in 0..50 {
+        let symbol = format!("sys_{number}<\"ü\">");
+        let inner = folder.frame(Frame { symbol, module: None, kind: FrameKind::Kernel });
+        on_cpu.add(Role::Sut, thread, vec![outer, inner], u64::from(number * seq + 1));
+    }
+    let why = Missing::with_remedy("kernel symbols are hidden", "run tare as root");
+    let stacks = folder.close(Reading::Measured(on_cpu), Reading::missing("not asked for"), vec![why]);
+    let mut trial = trial(seq, 10);
+    trial.observation.stacks = Some(Box::new(stacks));
+    trial
+}
+
 /// Sixteen busy threads of a SUT, four of a generator, on 16 CPUs, every metric there is on every one of them.
 pub fn busy_trial(samples: u64) -> Trial {
     Trial { observation: observation(20, 16, samples), ..trial(0, 600) }
@@ -162,6 +183,7 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
             subject: Some(Subject::Group("/a".into())),
             reason: Missing::new("no quota"),
         }],
+        stacks: None,
     }
 }
 

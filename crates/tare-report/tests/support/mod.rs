@@ -137,6 +137,7 @@ fn trial(seq: u32) -> Trial {
             column(&metrics::cpus::TASK_RUN_NS, Subject::Cpu(1), 82_000_000),
         ],
         absences: Vec::new(),
+        stacks: None,
     };
     Trial { seq, level: 0, sample: Measure::Http(sample), observation }
 }
