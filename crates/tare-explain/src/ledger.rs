@@ -3,6 +3,7 @@
 use crate::allotment::{Allotment, ratio};
 use crate::books::{Books, losses_cpus};
 use crate::cpus::Cpu;
+use crate::execution;
 use crate::threads::{Asleep, Thread};
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
             .map(|count| ratio(count, pool.wall_s)),
         allotment_cpus: allotment.map_or(0.0, Allotment::cpus),
         losses_cpus: allotment.map(losses_cpus).unwrap_or_default(),
+        execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
         threads: rows,
     })
 }

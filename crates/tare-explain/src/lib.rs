@@ -15,6 +15,7 @@ pub mod checks;
 mod command;
 mod cost;
 mod cpus;
+pub mod execution;
 pub mod frames;
 mod generator;
 mod idle_periods;

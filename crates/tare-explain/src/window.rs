@@ -3,6 +3,7 @@
 
 use crate::allotment::Allotment;
 use crate::cpus::{self, Cpu};
+use crate::execution::{self, Events};
 use crate::idle_periods::IdlePeriods;
 use crate::readings::Readings;
 use crate::residual::{self, Balance};
@@ -10,11 +11,11 @@ use crate::threads::Thread;
 use crate::{placement, quota::Quota};
 use crate::{taken, wait};
 use std::collections::BTreeMap;
-use tare_record::Record;
 use tare_record::metric::Subject;
-use tare_record::metrics::{clock, network, wakeups};
+use tare_record::metrics::{clock, network, pmu, wakeups};
 use tare_record::observation::{Observation, Role};
 use tare_record::trial::{ErrorKind, Measure, Trial};
+use tare_record::{Missing, Record};
 
 /// What one trial, or several, put into the books.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,11 @@ pub(crate) struct Window {
     pub listen_overflows: Option<f64>,
     /// Wake-ups of a thread of the SUT by another; `None` where they were not counted.
     pub peer_wakeups: Option<f64>,
+    /// Hardware events of the SUT's threads and of the generator's; `None` where they were not counted.
+    pub sut_events: Option<Events>,
+    pub load_events: Option<Events>,
+    /// Why there are none.
+    pub no_events: Option<Missing>,
     /// As the generator measured it (http), or start to exit (commands).
     pub elapsed_s: f64,
     /// Answers; `None` where a foreign generator's count could not be read, and for commands.
@@ -77,7 +83,13 @@ impl<'a> Context<'a> {
         let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
         let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
         let balances = residual::balances(&readings, &threads, &cpus, &trial.sample);
-        let clocks_hz = clocks(&readings, observation, &cpus);
+        let counted_hz = execution::clocks_hz(&readings);
+        let clocks_hz = match counted_hz.is_empty() {
+            true => clocks(&readings, observation, &cpus),
+            false => counted_hz,
+        };
+        let events = |role| Events::read(&readings, &threads, role);
+        let (sut_events, load_events) = (events(Role::Sut), events(Role::Load));
         cpus::take_steal_out_of_run(&mut cpus);
         let mut window = Window {
             trials: 1,
@@ -93,6 +105,13 @@ impl<'a> Context<'a> {
             throttled_s,
             listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
             peer_wakeups: peer_wakeups(&readings),
+            sut_events,
+            load_events,
+            no_events: observation
+                .absences
+                .iter()
+                .find(|absence| absence.metric == pmu::CYCLES.id)
+                .map(|absence| absence.reason.clone()),
             ..Window::default()
         };
         window.count(&trial.sample);
@@ -147,6 +166,8 @@ impl Window {
         self.throttled_s = sum(self.throttled_s, other.throttled_s);
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
         self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
+        absorb_events(&mut self.sut_events, &other.sut_events);
+        absorb_events(&mut self.load_events, &other.load_events);
         self.elapsed_s += other.elapsed_s;
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
@@ -236,6 +257,14 @@ fn absorb_allotment(mine: &mut Option<Allotment>, other: &Option<Allotment>) {
         (None, Some(other)) => *mine = Some(other.clone()),
         (_, None) => {}
     }
+}
+
+/// Requests are counted in every window, so events must be, too.
+fn absorb_events(mine: &mut Option<Events>, other: &Option<Events>) {
+    *mine = mine.take().zip(other.as_ref()).map(|(mut mine, other)| {
+        mine.absorb(other);
+        mine
+    });
 }
 
 /// Over all CPUs that were counted on; one that was not read to the end leaves the sum unknown.

@@ -30,6 +30,12 @@ impl Book {
         Subject::Task((self.observation.tasks.len() - 1) as u32)
     }
 
+    /// What columns call a thread that is in the book already: this window's latest of that number.
+    pub(crate) fn subject_of(&self, tid: u32) -> Option<Subject> {
+        let place = self.observation.tasks.iter().rposition(|task| task.tid == tid);
+        place.map(|place| Subject::Task(place as u32))
+    }
+
     pub(crate) fn sut_groups(&mut self, groups: Vec<String>, is_own: bool) {
         self.observation.sut_groups = groups;
         self.observation.sut_group_is_own = is_own;

@@ -12,6 +12,7 @@ mod engine;
 mod groups;
 mod idle;
 mod network;
+mod pmu;
 mod scene;
 mod tape;
 mod tasks;
@@ -25,9 +26,9 @@ use scene::Scene;
 use std::time::Duration;
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
-/// as can be. The order does not reach the disk.
+/// as can be. Threads are put into the book by `tasks`, so what is told of them comes after it.
 static REGISTRY: &[Open] =
-    &[cpus::open, tasks::open, groups::open, network::open, clock::open, wakeups::open];
+    &[cpus::open, tasks::open, groups::open, network::open, clock::open, wakeups::open, pmu::open];
 
 /// How an observer is made; it opens what it can.
 type Open = fn(&Scene) -> Box<dyn Observer>;

@@ -105,6 +105,27 @@ impl Tape {
         }
     }
 
+    /// Keeps bytes that `read` puts into a buffer of `bytes_max`.
+    pub(crate) fn record_with(
+        &mut self,
+        source: u32,
+        bytes_max: usize,
+        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let start = self.bytes.len();
+        if start + bytes_max > BYTES_MAX {
+            return Ok(());
+        }
+        self.bytes.resize(start + bytes_max, 0);
+        let outcome = read(&mut self.bytes[start..]);
+        let end = start + outcome.as_ref().map_or(0, |length| (*length).min(bytes_max));
+        self.bytes.truncate(end);
+        if end > start {
+            self.entries.push(Entry { at_ns: monotonic_ns(), source, start, end });
+        }
+        outcome.map(drop)
+    }
+
     /// All readings, in the order they were made.
     pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
         self.entries.iter().map(|entry| Reading {

@@ -287,8 +287,39 @@ pub struct RoleLedger {
     /// By cause, CPUs lost out of the allotment: A = busy + sum of these (http SUT only).
     #[serde(default)]
     pub losses_cpus: BTreeMap<String, f64>,
+    /// What it executed; `None` for tare's own threads, for commands and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
     /// Its threads, busiest first.
     pub threads: Vec<ThreadRow>,
+}
+
+/// What a role's threads executed, the kernel's part included, and what each request took of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Instructions per cycle.
+    pub ipc: Reading<f64>,
+    /// I of the iron law.
+    pub instructions_per_request: Reading<f64>,
+    /// C of the iron law.
+    pub cycles_per_request: Reading<f64>,
+    /// How the cycles were come by.
+    pub cycles_from: CyclesFrom,
+    /// Smallest share of the run for which a group of events was on the PMU: 1 where they did not have to take turns.
+    /// `None` without a PMU.
+    pub on_pmu: Option<f64>,
+    /// Every other event per request, by name (`llc_misses`).
+    pub events_per_request: BTreeMap<String, f64>,
+}
+
+/// Where cycles come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CyclesFrom {
+    /// Counted.
+    Pmu,
+    /// CPU time × effective clock.
+    Clock,
 }
 
 /// Waiting by cause, seconds.

@@ -122,7 +122,7 @@ impl Observer for Tasks {
 }
 
 /// Every process whose threads are watched, and as what. Tare's own generator threads are told apart later.
-fn processes(scene: &Scene) -> Vec<(u32, Role)> {
+pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
     let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
     let sut = family(&scene.watch.sut_pids);
     let mut found: Vec<(u32, Role)> = sut.iter().map(|&pid| (pid, Role::Sut)).collect();
@@ -254,7 +254,7 @@ fn is_forbidden(error: &std::io::Error) -> bool {
 }
 
 /// Threads of this process are tare's, but for those that make the load.
-fn role_of_thread(scene: &Scene, tid: u32, role: Role) -> Role {
+pub(crate) fn role_of_thread(scene: &Scene, tid: u32, role: Role) -> Role {
     match (&scene.watch.load, role) {
         (LoadWatch::Threads(tids), Role::Tare) if tids.contains(&tid) => Role::Load,
         _ => role,

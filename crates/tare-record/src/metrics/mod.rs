@@ -6,6 +6,7 @@ pub mod clock;
 pub mod cpus;
 pub mod groups;
 pub mod network;
+pub mod pmu;
 pub mod tasks;
 pub mod wakeups;
 
@@ -19,6 +20,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     network::DESCRIPTORS,
     clock::DESCRIPTORS,
     wakeups::DESCRIPTORS,
+    pmu::DESCRIPTORS,
 ];
 
 /// The descriptor with this id.

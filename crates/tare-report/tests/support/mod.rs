@@ -172,6 +172,7 @@ fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleLedger {
         busy_cpus,
         allotment_cpus: 1.0,
         losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),
+        execution: None,
         threads,
     }
 }

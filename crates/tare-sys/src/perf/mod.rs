@@ -2,15 +2,17 @@
 //! A [`Counter`] only counts; a [`Ring`] (`ring`) is filled with records (`record`), whose fields of a tracepoint
 //! a [`Format`] (`format`) names.
 //!
-//! Software events and tracepoints only: they are there in virtual machines that expose no PMU. All of them
-//! watch every task of a CPU, which needs root, `CAP_PERFMON` or `perf_event_paranoid` ≤ 0 (tracepoints: -1).
+//! Software events and tracepoints are there in virtual machines that expose no PMU; [`Group`] counts what only a
+//! PMU can. Watching every task of a CPU needs root, `CAP_PERFMON` or `perf_event_paranoid` ≤ 0 (tracepoints: -1).
 
 mod format;
+mod group;
 mod record;
 mod ring;
 mod tracepoint;
 
 pub use format::{Field, Format};
+pub use group::{Cache, Event, Group, GroupCount, Whom};
 pub use record::{Chain, Frame, Map, Record, Registers, Sample};
 pub use ring::{Detail, Ring, Trigger};
 pub use tracepoint::Tracepoint;
@@ -22,6 +24,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
+const COUNT_SW_TASK_CLOCK: u64 = 1;
 const COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
 /// The first bit of `perf_event_attr`'s flags: opened, but not counting yet.
 const DISABLED: u64 = 1;
@@ -112,13 +115,18 @@ impl Counter {
 }
 
 fn open(attr: Attr, cpu: u32) -> io::Result<File> {
-    let attr = Attr { size: std::mem::size_of::<Attr>() as u32, ..attr };
     let cpu = libc::c_int::try_from(cpu).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
-    // SAFETY: `attr` is a live local whose `size` says how much of it may be read; pid -1 with a CPU watches
-    // that CPU; group fd -1 is none.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1 as libc::pid_t, cpu, -1, FD_CLOEXEC)
-    };
+    open_at(attr, -1, cpu, None)
+}
+
+/// Of thread `pid` (-1: every task) on `cpu` (-1: any), on its own or in the group of `leader`.
+fn open_at(attr: Attr, pid: libc::pid_t, cpu: libc::c_int, leader: Option<&File>) -> io::Result<File> {
+    let attr = Attr { size: std::mem::size_of::<Attr>() as u32, ..attr };
+    let leader = leader.map_or(-1, AsRawFd::as_raw_fd);
+    // SAFETY: `attr` is a live local whose `size` says how much of it may be read; the rest are plain numbers, the
+    // leader's of an fd that is open.
+    let fd =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, pid, cpu, leader, FD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
