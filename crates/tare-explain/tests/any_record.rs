@@ -183,7 +183,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             machine.regime.paravirt_time_accounting = regime;
             let mut plan = plan(workload);
             plan.ref_clock_hz = ref_clock_hz;
-            Record { machine, plan, trials, notices: Vec::new() }
+            Record { machine, plan, trials, notices: Vec::new(), identity: None }
         })
 }
 
@@ -285,8 +285,13 @@ fn nothing_at_all_is_explained_as_unknown() {
         Workload::Http(http(Vec::new())),
         Workload::Command(CommandWorkload { commands: Vec::new(), runs: 0, warmup: 0, shell: None }),
     ] {
-        let record =
-            Record { machine: machine(), plan: plan(workload), trials: Vec::new(), notices: Vec::new() };
+        let record = Record {
+            machine: machine(),
+            plan: plan(workload),
+            trials: Vec::new(),
+            notices: Vec::new(),
+            identity: None,
+        };
         let outcome = explain(&record);
         assert!(!outcome.valid);
         assert!(outcome.warnings.iter().any(|warning| warning.id == "no-trials"));

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::fit;
+use crate::identity;
 use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, Parameter};
@@ -59,7 +60,13 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
     programs.iter().try_for_each(|words| find_program(&words[0]))?;
     let place = placement::choose(&running.topology, &wanted)
         .map_err(|error| LabError::usage(error.to_string(), ""))?;
-    running.open_record(plan(request, &variants))?;
+    let cpus = request.sut_cpus.clone().unwrap_or_default();
+    let environment = match request.fit_runtime {
+        true => fit::environment(&cpus, &running.topology, running.progress),
+        false => Vec::new(),
+    };
+    let taking_part = identity::of_commands(&variants, request, &environment);
+    running.open_record(plan(request, &variants), taking_part)?;
     let observers = Observers::start(
         Watch {
             sut_pids: Vec::new(),
@@ -73,11 +80,6 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
         &Root::live(),
     )
     .map_err(|error| LabError::Observe(error.to_string()))?;
-    let cpus = request.sut_cpus.clone().unwrap_or_default();
-    let environment = match request.fit_runtime {
-        true => fit::environment(&cpus, &running.topology, running.progress),
-        false => Vec::new(),
-    };
     for (index, words) in programs.iter().enumerate() {
         let bench = Bench {
             request,

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::fit;
 use crate::generate::load_failed;
+use crate::identity;
 use crate::load;
 use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
@@ -63,7 +64,8 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let journal = running.journal.clone();
     let pinned = pin(request, &sut, &journal)?;
     let levels = resolve::levels(request, sut.transport == Transport::Loopback);
-    running.open_record(plan(request, &sut, &placement, levels.clone()))?;
+    let programs = identity::of_server(&sut, &request.load);
+    running.open_record(plan(request, &sut, &placement, levels.clone()), programs)?;
     running.progress.show(Event::Expected { total_s: levels.iter().map(level_s).sum() });
     running.progress.show(Event::Step(format!("weighing {}", sut.name())));
     for (index, level) in levels.iter().enumerate() {

@@ -12,6 +12,7 @@ pub mod error;
 mod fit;
 pub mod generate;
 pub mod http;
+mod identity;
 mod load;
 mod process;
 pub mod progress;

@@ -1,6 +1,7 @@
 //! What every sitting has: the machine's facts, the journal, the record, the interrupt flag, progress.
 
 use crate::error::LabError;
+use crate::identity;
 use crate::progress::{Event, Progress};
 use crate::records;
 use std::path::PathBuf;
@@ -9,13 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
+use tare_machine::facts::{self, Reach};
 use tare_machine::journal::Journal;
-use tare_machine::{facts, topology};
+use tare_machine::topology;
 use tare_record::Record;
+use tare_record::identity::{Identity, Program};
 use tare_record::machine::MachineFacts;
 use tare_record::outcome::Warning;
 use tare_record::plan::Plan;
 use tare_record::store::Writer;
+use tare_record::survey::Survey;
 use tare_record::topology::Topology;
 use tare_record::trial::Trial;
 
@@ -42,6 +46,8 @@ pub struct Running<'a> {
     sitting: &'a Sitting,
     /// The machine as found.
     pub facts: MachineFacts,
+    /// All that was read of it.
+    survey: Survey,
     /// What tare may use of the machine.
     pub topology: Topology,
     /// What was started and turned.
@@ -52,6 +58,7 @@ pub struct Running<'a> {
     pub progress: &'a mut dyn Progress,
     notices: Vec<Warning>,
     open: Option<(Plan, Writer)>,
+    identity: Option<Box<Identity>>,
     trials: Vec<Trial>,
     began: Instant,
 }
@@ -69,22 +76,25 @@ impl<'a> Running<'a> {
         tare_sys::process::become_subreaper().ok();
         let journal = Journal::create(&sitting.state_dir, &Root::live())
             .map_err(|error| LabError::State(error.to_string()))?;
+        let survey = facts::survey(&Root::live(), Reach { company: None, windows: false });
         Ok(Running {
             sitting,
-            facts: facts::read(&Root::live()),
+            facts: survey.machine.clone(),
+            survey,
             topology: topology::read(&Root::live(), None),
             journal: Rc::new(journal),
             interrupt: &sitting.interrupt,
             progress,
             notices: Vec::new(),
             open: None,
+            identity: None,
             trials: Vec::new(),
             began: Instant::now(),
         })
     }
 
-    /// Creates the record, now that the plan is known.
-    pub fn open_record(&mut self, plan: Plan) -> Result<(), LabError> {
+    /// Creates the record, now that the plan is known, and which programs take part.
+    pub fn open_record(&mut self, plan: Plan, programs: Vec<Program>) -> Result<(), LabError> {
         let path = match &self.sitting.record {
             Some(path) => path.clone(),
             None => records::fresh_path(&self.sitting.records_dir, plan.started_unix_s)?,
@@ -94,6 +104,9 @@ impl<'a> Running<'a> {
         for notice in &self.notices {
             writer.notice(notice)?;
         }
+        let identity = identity::of(self.survey.clone(), programs);
+        writer.identify(&identity)?;
+        self.identity = Some(Box::new(identity));
         self.open = Some((plan, writer));
         self.began = Instant::now();
         Ok(())
@@ -181,7 +194,7 @@ impl<'a> Running<'a> {
     pub fn end(self, end: Result<(), LabError>) -> Held {
         // Whoever left the process group of what was started is still a descendant of ours.
         crate::sut::stop_orphans();
-        let Running { facts, journal, mut notices, open, trials, .. } = self;
+        let Running { facts, journal, mut notices, open, trials, identity, .. } = self;
         let mut end = end;
         let record = open.map(|(plan, mut writer)| {
             if matches!(end, Err(LabError::Interrupted)) {
@@ -193,7 +206,7 @@ impl<'a> Running<'a> {
             if let (Ok(()), Err(error)) = (&end, writer.finish()) {
                 end = Err(error.into());
             }
-            Record { machine: facts, plan, trials, notices }
+            Record { machine: facts, plan, trials, notices, identity }
         });
         // Somebody who still holds the journal has not undone everything: it stays for the next start.
         if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {

@@ -5,6 +5,7 @@ pub mod capture;
 pub mod cgroup;
 pub mod facts;
 pub mod fit;
+pub mod identity;
 pub mod journal;
 pub mod knobs;
 mod mounts;

@@ -7,6 +7,7 @@
 
 pub mod check;
 pub mod cpuset;
+pub mod identity;
 pub mod latency;
 pub mod load;
 pub mod machine;
@@ -42,4 +43,7 @@ pub struct Record {
     pub trials: Vec<Trial>,
     /// Warnings of the run itself (not derived from the observations).
     pub notices: Vec<outcome::Warning>,
+    /// What else can differ between two runs; `None` in records that are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Box<identity::Identity>>,
 }

@@ -6,7 +6,7 @@
 //!
 //! | table | a row is |
 //! |---|---|
-//! | `meta` | the machine, the plan, and `end` once the run finished |
+//! | `meta` | the machine, the plan, who took part (`identity`), and `end` once the run finished |
 //! | `trial` | one trial without its columns, as JSON |
 //! | `axis` | the stamps of one trial that several columns share |
 //! | `column` | one metric of one subject: its values, on an axis |

@@ -54,7 +54,7 @@ fn stacks_come_back_and_only_files_with_stacks_need_a_newer_reader() {
     write(&plain, &record(2, 10));
     assert_eq!(layout(&plain), 1);
     let trials = vec![trial(0, 10), trial_with_stacks(1), trial(2, 10), trial_with_stacks(3)];
-    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new() };
+    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new(), identity: None };
     write(&with, &wanted);
     assert_eq!(layout(&with), 2);
     assert_eq!(read(&with).unwrap(), wanted);
@@ -203,7 +203,7 @@ fn an_hour_of_sixteen_threads_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hour.tare");
     let trials = vec![support::busy_trial(FIVE_MINUTES_SAMPLES)];
-    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new() };
+    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new(), identity: None };
     write(&path, &wanted);
     let hour_bytes = fs::metadata(&path).unwrap().len() * 12;
     assert!(hour_bytes < 60_000_000, "an hour would be {hour_bytes} bytes");

@@ -319,6 +319,7 @@ pub fn record(levels: Vec<Level>, scenes: &[(u32, Scene)]) -> Record {
         plan: plan(Workload::Http(http(levels))),
         trials: (0u32..).zip(scenes).map(trial).collect(),
         notices: Vec::new(),
+        identity: None,
     }
 }
 
@@ -383,6 +384,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
         plan: plan(Workload::Command(workload)),
         trials: (0u32..).zip(runs).map(trial).collect(),
         notices: Vec::new(),
+        identity: None,
     }
 }
 

@@ -67,6 +67,7 @@ impl Reader<'_> {
         self.check_pages()?;
         let machine = self.meta("machine")?;
         let plan = self.meta("plan")?;
+        let identity = self.meta_row("identity")?.map(|json| self.parse(&json, "identity")).transpose()?;
         let mut trials = self.trials()?;
         let axes = self.axes()?;
         self.columns(&mut trials, &axes)?;
@@ -86,7 +87,7 @@ impl Reader<'_> {
             notices.push(unfinished());
         }
         let trials = trials.into_iter().map(|(trial, _)| trial).collect();
-        Ok(Record { machine, plan, trials, notices })
+        Ok(Record { machine, plan, trials, notices, identity })
     }
 
     /// Whether there is a table of stacks beside those that every record has.

@@ -3,6 +3,7 @@
 use super::error::{StoreError, WRITE};
 use super::header::Header;
 use super::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of, pack, stacks};
+use crate::identity::Identity;
 use crate::machine::MachineFacts;
 use crate::observation::{Column, Observation};
 use crate::outcome::Warning;
@@ -49,6 +50,16 @@ impl Writer {
     /// The file, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Adds who and what takes part; once, and on disk when this returns.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn identify(&mut self, identity: &Identity) -> Result<(), StoreError> {
+        let json = json(&self.path, identity)?;
+        put_meta(&self.connection, "identity", &json)
+            .map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))
     }
 
     /// Adds a finished trial; it is on disk when this returns.

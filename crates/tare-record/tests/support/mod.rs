@@ -90,7 +90,13 @@ pub fn record(trials: u32, samples: u64) -> Record {
     let trials = (0..trials).map(|seq| trial(seq, samples)).collect();
     let notice =
         |id: &str| tare_record::outcome::Warning { id: id.into(), text: "text".into(), hint: "hint".into() };
-    Record { machine: machine(), plan: plan(), trials, notices: vec![notice("a"), notice("b")] }
+    Record {
+        machine: machine(),
+        plan: plan(),
+        trials,
+        notices: vec![notice("a"), notice("b")],
+        identity: None,
+    }
 }
 
 /// A trial with stacks, like those of any profile.

@@ -80,7 +80,13 @@ fn plan(sut: Sut) -> Plan {
 /// Three trials of two seconds, sampled at 10 Hz.
 pub fn record() -> Record {
     let trials = (0..3).map(trial).collect();
-    Record { machine: machine(), plan: plan(Sut::Attached { pids: vec![4711] }), trials, notices: Vec::new() }
+    Record {
+        machine: machine(),
+        plan: plan(Sut::Attached { pids: vec![4711] }),
+        trials,
+        notices: Vec::new(),
+        identity: None,
+    }
 }
 
 fn trial(seq: u32) -> Trial {
