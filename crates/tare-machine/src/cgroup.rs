@@ -108,18 +108,29 @@ pub fn own(root: &Root, controller: &str) -> Result<Branch, Missing> {
     path_in(&Trees::read(root)?, file, &text, controller)
 }
 
+/// Where process `pid` stands in the unified tree, whichever tree has the `cpu` controller: pressure is kept there.
+///
+/// # Errors
+/// As [`of`].
+pub fn unified(root: &Root, pid: u32) -> Result<Branch, Missing> {
+    let trees = Trees::read(root)?;
+    let tree = trees.unified.ok_or_else(|| Missing::new("no control groups v2 are mounted"))?;
+    let file = format!("/proc/{pid}/cgroup");
+    branch(&tree, Version::V2, &file, &root.text(&file)?, "")
+}
+
 fn path_in(trees: &Trees, file: &str, text: &str, controller: &str) -> Result<Branch, Missing> {
-    let (tree, version, name) = match (trees.v1(controller), &trees.unified) {
-        (Some(tree), _) => (tree, Version::V1, controller),
-        (None, Some(tree)) => (tree, Version::V2, ""),
+    match (trees.v1(controller), &trees.unified) {
+        (Some(tree), _) => branch(tree, Version::V1, file, text, controller),
+        (None, Some(tree)) => branch(tree, Version::V2, file, text, ""),
         (None, None) => {
-            return Err(Missing::new(format!(
-                "no control group tree with the {controller} controller is mounted"
-            )));
+            Err(Missing::new(format!("no control group tree with the {controller} controller is mounted")))
         }
-    };
-    let own =
-        own_path(text, name).ok_or_else(|| Missing::new(format!("{file} names no {controller} group")))?;
+    }
+}
+
+fn branch(tree: &Mount, version: Version, file: &str, text: &str, name: &str) -> Result<Branch, Missing> {
+    let own = own_path(text, name).ok_or_else(|| Missing::new(format!("{file} names no {name} group")))?;
     if own.split('/').any(|part| part == "..") {
         return Err(Missing::with_remedy(
             format!("the process's group {own} is outside this control group namespace"),

@@ -12,8 +12,8 @@ use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::groups;
 use tare_record::observation::Sample;
 
-/// Samples per second between the edges.
-const SAMPLE_HZ: f64 = 4.0;
+/// Samples per second between the edges: fine enough to set throttled time beside each 100 ms of latencies.
+const SAMPLE_HZ: f64 = 20.0;
 const FILE_BYTES_MAX: usize = 2048;
 
 /// The files of one level, in the order of their source numbers.

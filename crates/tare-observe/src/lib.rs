@@ -8,14 +8,20 @@
 mod book;
 mod clock;
 mod cpus;
+mod energy;
 mod engine;
 mod groups;
 mod idle;
+mod memory;
 mod network;
+mod numbers;
 mod pmu;
+mod pressure;
 mod scene;
+mod softirqs;
 mod tape;
 mod tasks;
+mod thermal;
 mod wakeups;
 
 pub use engine::{ObserveError, Observers};
@@ -27,8 +33,20 @@ use std::time::Duration;
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
 /// as can be. Threads are put into the book by `tasks`, so what is told of them comes after it.
-static REGISTRY: &[Open] =
-    &[cpus::open, tasks::open, groups::open, network::open, clock::open, wakeups::open, pmu::open];
+static REGISTRY: &[Open] = &[
+    cpus::open,
+    tasks::open,
+    groups::open,
+    network::open,
+    clock::open,
+    wakeups::open,
+    pmu::open,
+    pressure::open,
+    memory::open,
+    softirqs::open,
+    thermal::open,
+    energy::open,
+];
 
 /// How an observer is made; it opens what it can.
 type Open = fn(&Scene) -> Box<dyn Observer>;

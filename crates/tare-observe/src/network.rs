@@ -1,6 +1,6 @@
-//! TCP and the receive path of the SUT's network namespace, at the edges.
+//! TCP and the receive path of the SUT's network namespace.
 
-use crate::book::{Book, refused};
+use crate::book::{Book, changes, refused};
 use crate::tape::Tape;
 use crate::{Edge, Observer, Scene};
 use std::fs::File;
@@ -8,6 +8,9 @@ use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::network;
 use tare_record::observation::Sample;
+
+/// Samples per second between the edges: the kernel adds up the counters of all CPUs for each.
+const SAMPLE_HZ: f64 = 10.0;
 
 const NETSTAT: u32 = 0;
 const SNMP: u32 = 1;
@@ -49,11 +52,12 @@ impl Observer for Network {
     }
 
     fn edge(&mut self, _edge: &mut Edge) {
-        for (source, file) in &mut self.files {
-            let outcome = file.as_ref().ok().map(|file| self.tape.record_all(*source, file));
-            if let Some(Err(error)) = outcome {
-                *file = Err(refused(FILES[*source as usize], &error));
-            }
+        self.read();
+    }
+
+    fn sample(&mut self, scene: &Scene, tick: u64) {
+        if tick.is_multiple_of(scene.every(SAMPLE_HZ)) {
+            self.read();
         }
     }
 
@@ -73,7 +77,7 @@ impl Observer for Network {
                 let reason = why(&self.files, source, &format!("this kernel does not count {name}"));
                 book.absent(metric, None, reason);
             }
-            book.column(metric, Subject::Machine, samples);
+            book.column(metric, Subject::Machine, changes(samples));
         }
         let online = tare_machine::facts::online_cpus(&scene.root).unwrap_or_default();
         for &(metric, column) in PER_CPU {
@@ -87,10 +91,21 @@ impl Observer for Network {
                     })
                     .collect();
                 found |= !samples.is_empty();
-                book.column(metric, Subject::Cpu(cpu), samples);
+                book.column(metric, Subject::Cpu(cpu), changes(samples));
             }
             if !found {
                 book.absent(metric, None, why(&self.files, SOFTNET, "softnet_stat lists no CPU"));
+            }
+        }
+    }
+}
+
+impl Network {
+    fn read(&mut self) {
+        for (source, file) in &mut self.files {
+            let outcome = file.as_ref().ok().map(|file| self.tape.record_all(*source, file));
+            if let Some(Err(error)) = outcome {
+                *file = Err(refused(FILES[*source as usize], &error));
             }
         }
     }

@@ -1,12 +1,16 @@
 //! What was read, as it was read: text with a stamp and the number of its source.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use tare_sys::time::monotonic_ns;
 
-/// Most bytes on one tape; what comes later in the window is not kept.
+/// Most bytes on one tape. One that is full gives up every second reading of each source, so that a long window is
+/// seen to its end, the older part of it less finely.
 const BYTES_MAX: usize = 64 << 20;
+/// Left free, so that a reading of unknown length fits.
+const ROOM_BYTES: usize = READING_BYTES_MAX + (64 << 10);
 /// Most bytes of one reading.
 const READING_BYTES_MAX: usize = 4 << 20;
 
@@ -72,6 +76,7 @@ impl Tape {
     }
 
     fn read(&mut self, source: u32, file: &File, chunk: usize, once: bool) -> io::Result<()> {
+        self.make_room(chunk);
         let start = self.bytes.len();
         let mut end = start;
         let begin_ns = monotonic_ns();
@@ -98,6 +103,7 @@ impl Tape {
 
     /// Keeps a number that came from no file.
     pub(crate) fn put(&mut self, source: u32, at_ns: u64, value: u64) {
+        self.make_room(8);
         let start = self.bytes.len();
         if start + 8 <= BYTES_MAX {
             self.bytes.extend(value.to_ne_bytes());
@@ -112,6 +118,7 @@ impl Tape {
         bytes_max: usize,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
     ) -> io::Result<()> {
+        self.make_room(bytes_max);
         let start = self.bytes.len();
         if start + bytes_max > BYTES_MAX {
             return Ok(());
@@ -124,6 +131,29 @@ impl Tape {
             self.entries.push(Entry { at_ns: monotonic_ns(), source, start, end });
         }
         outcome.map(drop)
+    }
+
+    /// Where nothing more fits, gives up every second reading of each source; never its first.
+    fn make_room(&mut self, bytes: usize) {
+        if self.bytes.len() + bytes <= BYTES_MAX - ROOM_BYTES {
+            return;
+        }
+        let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut end = 0;
+        let Tape { bytes, entries } = self;
+        entries.retain_mut(|entry| {
+            let place = seen.entry(entry.source).or_default();
+            *place += 1;
+            if place.is_multiple_of(2) {
+                return false;
+            }
+            bytes.copy_within(entry.start..entry.end, end);
+            let length = entry.end - entry.start;
+            (entry.start, entry.end) = (end, end + length);
+            end += length;
+            true
+        });
+        bytes.truncate(end);
     }
 
     /// All readings, in the order they were made.
@@ -159,14 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn a_full_tape_takes_nothing_more() {
+    fn a_full_tape_gives_up_every_second_reading_but_not_the_ends() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![b'x'; 8 << 20]).unwrap();
         let mut tape = Tape::default();
-        for _ in 0..40 {
+        for at_ns in 0..40 {
+            tape.put(7, at_ns, at_ns);
             tape.record_all(1, &file).unwrap();
         }
         assert!(tape.bytes.len() <= BYTES_MAX);
         assert!(tape.readings().all(|reading| reading.bytes.len() <= READING_BYTES_MAX + (64 << 10)));
+        let numbers: Vec<_> = tape.readings().filter(|reading| reading.source == 7).collect();
+        assert_eq!((numbers[0].at_ns, numbers[numbers.len() - 1].at_ns), (0, 39));
+        assert!(numbers.len() < 40);
+        let own = |reading: &&Reading| reading.bytes == reading.at_ns.to_ne_bytes();
+        assert_eq!(numbers.iter().filter(own).count(), numbers.len(), "bytes stay with their stamps");
+        assert!(tape.readings().filter(|reading| reading.source == 1).count() >= 4);
     }
 }

@@ -16,6 +16,10 @@ pub enum Unit {
     Byte,
     /// Hertz.
     Hertz,
+    /// Degrees Celsius.
+    Celsius,
+    /// Millionths of a joule.
+    Microjoule,
     /// A number that names a thing (a CPU), not an amount.
     Index,
 }
@@ -57,4 +61,6 @@ pub enum Subject {
     Task(u32),
     /// A control group, by its path below the controller's mount.
     Group(String),
+    /// A sensor or power domain, by the kernel's name and its own.
+    Device(String),
 }

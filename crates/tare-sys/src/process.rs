@@ -242,6 +242,13 @@ pub fn thread_switches() -> (u64, u64) {
     (usage.ru_nvcsw.max(0) as u64, usage.ru_nivcsw.max(0) as u64)
 }
 
+/// Size of a page of memory in bytes.
+pub fn page_bytes() -> u64 {
+    // SAFETY: takes a plain number and touches no memory of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes).unwrap_or(4096)
+}
+
 /// CPU time that the calling thread used, nanoseconds, exact at the time of the call.
 pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -13,7 +13,7 @@ use parse::{Doing, TaskStat, parse_schedstat, parse_status_switches, parse_sysca
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
+use tare_record::metric::{Descriptor, Subject, Unit};
 use tare_record::metrics::tasks;
 use tare_record::observation::{Role, Sample};
 use watched::{Source, Watched};
@@ -293,7 +293,10 @@ fn report_watched<'t>(
         (&tasks::MAJOR_FAULTS, |stat| stat.major_faults),
     ];
     for (metric, field) in counters {
-        book.column(metric, subject.clone(), ends(from_origin(column(&stats, field))));
+        let counts = from_origin(column(&stats, field));
+        // Faults are a series; the modes' shares are good over the whole window only.
+        let is_count = series && metric.unit == Unit::Count;
+        book.column(metric, subject.clone(), if is_count { changes(counts) } else { ends(counts) });
     }
     let process = parsed(of(Source::Process), parse::parse_stat);
     for (metric, field) in [

@@ -4,10 +4,15 @@
 
 pub mod clock;
 pub mod cpus;
+pub mod energy;
 pub mod groups;
+pub mod memory;
 pub mod network;
 pub mod pmu;
+pub mod pressure;
+pub mod softirqs;
 pub mod tasks;
+pub mod thermal;
 pub mod wakeups;
 
 use crate::metric::Descriptor;
@@ -21,6 +26,11 @@ pub static ALL: &[&[&Descriptor]] = &[
     clock::DESCRIPTORS,
     wakeups::DESCRIPTORS,
     pmu::DESCRIPTORS,
+    pressure::DESCRIPTORS,
+    memory::DESCRIPTORS,
+    softirqs::DESCRIPTORS,
+    thermal::DESCRIPTORS,
+    energy::DESCRIPTORS,
 ];
 
 /// The descriptor with this id.
