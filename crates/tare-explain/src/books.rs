@@ -2,8 +2,9 @@
 //! with their intervals.
 
 use crate::allotment::{Allotment, Loss};
-use crate::cost::{self, Choice};
-use crate::iron::{Chain, Point, allotment_parts};
+use crate::iron::{Point, allotment_parts};
+use crate::reference::{Weather, middle_ns};
+use crate::weigh::{Evidence, Weighing, weigh};
 use crate::window::{Context, Window};
 use std::collections::BTreeMap;
 use tare_record::outcome::TareCause;
@@ -26,7 +27,7 @@ impl Level {
     }
 
     /// The books with one trial left out.
-    fn without(&self, skip: Option<usize>) -> Window {
+    pub fn without(&self, skip: Option<usize>) -> Window {
         Window::pool(
             self.trials
                 .iter()
@@ -48,20 +49,6 @@ impl Level {
     pub fn interval(&self, statistic: impl Fn(&Window) -> Option<f64>) -> Option<Interval> {
         self.spread(|window| Some(vec![statistic(window)?]))?.first()?.ci95()
     }
-}
-
-/// Gross → tare → net with intervals.
-#[derive(Debug, Clone)]
-pub(crate) struct Weighing {
-    /// req/s (http) or seconds (commands).
-    pub net: f64,
-    pub net_ci95: Option<Interval>,
-    pub parts: Vec<(TareCause, f64, Option<Interval>)>,
-    /// Clock that net is stated at.
-    pub reference_hz: Option<f64>,
-    pub allotted: f64,
-    /// How the cost at saturation was come by (http).
-    pub choice: Option<Choice>,
 }
 
 /// The books of a record.
@@ -92,7 +79,17 @@ impl<'a> Books<'a> {
     }
 
     fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Books<'a> {
+        let mut windows = windows;
         let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
+        let is_reference = |level: u32| {
+            http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Reference)
+        };
+        if let Some(weather) = Weather::of(record, &windows, is_reference) {
+            for (trial, window) in record.trials.iter().zip(&mut windows) {
+                let factor = weather.factor(middle_ns(trial));
+                window.calm_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);
+            }
+        }
         let level_of = |index: Option<usize>| {
             let trials = record.trials.iter().zip(&windows).filter(|(trial, _)| {
                 Some(trial.level as usize) == index && matches!(trial.sample, Measure::Http(_))
@@ -101,7 +98,9 @@ impl<'a> Books<'a> {
         };
         let (asked_index, saturating_index) = (index_of(Purpose::Asked), index_of(Purpose::Saturating));
         let asked = level_of(asked_index);
-        let saturating = Some(level_of(saturating_index)).filter(|level| !level.trials.is_empty());
+        let there = |index| Some(level_of(index)).filter(|level: &Level| !level.trials.is_empty());
+        let saturating = there(saturating_index);
+        let reference = there(index_of(Purpose::Reference));
         let point = Point::of(&asked.pool);
         let reference_hz = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0).or_else(|| {
             let clocks: Vec<f64> =
@@ -109,7 +108,14 @@ impl<'a> Books<'a> {
             tare_stats::quantile(&clocks, 0.95)
         });
         let weighing = match &point {
-            Ok(point) => weigh(point, &asked, saturating.as_ref(), reference_hz),
+            Ok(point) => {
+                let evidence = Evidence {
+                    asked: &asked,
+                    saturating: saturating.as_ref(),
+                    reference: reference.as_ref(),
+                };
+                weigh(point, &evidence, reference_hz)
+            }
             Err(missing) => Err(missing.clone()),
         };
         Books {
@@ -180,87 +186,6 @@ impl<'a> Books<'a> {
     pub fn support_loss(&self, cause: TareCause, threshold: f64) -> f64 {
         self.support(|window| Some(window.sut.as_ref()?.share(Loss::Tare(cause))), threshold)
     }
-}
-
-fn weigh(
-    point: &Point,
-    asked: &Level,
-    saturating: Option<&Level>,
-    reference_hz: Option<f64>,
-) -> Result<Weighing, Missing> {
-    let saturating_point = saturating.and_then(|level| Point::of(&level.pool).ok());
-    let choice = cost::choose(point, saturating_point.as_ref())?;
-    let chain = Chain::of(point, &choice.cost, reference_hz)
-        .ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
-    let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
-    // With the cost taken from the asked level itself, each replicate takes its own; else it stands, and its own
-    // spread is added below.
-    let figures = |window: &Window| {
-        let point = Point::of(window).ok()?;
-        let own = crate::iron::SaturatedCost {
-            cost_s: point.cost_s * choice.cost.cost_s / cost_of(asked)?,
-            clock_hz: point.clock_hz,
-            program_s: point.program_s,
-        };
-        let cost = if choice.from_saturating { choice.cost } else { own };
-        let chain = Chain::of(&point, &cost, reference_hz)?;
-        let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
-        Some(std::iter::once(chain.net_hz.ln()).chain(parts).collect())
-    };
-    let spread = asked.spread(figures);
-    let cost_se = cost_se(&choice, asked, saturating);
-    let ci = |place: usize, moves_with_cost: bool| {
-        let jack = spread.as_ref()?.get(place)?;
-        let cost_se = if moves_with_cost { cost_se } else { 0.0 };
-        let [below, above] = if moves_with_cost { choice.ln_slack } else { [0.0, 0.0] };
-        let around = Interval::around(jack.value, jack.se.hypot(cost_se), jack.df)?;
-        // A lower C_sat is a higher net and a larger cost part.
-        Interval::new(around.lo - above, around.hi + below)
-    };
-    let parts = chain
-        .parts
-        .iter()
-        .enumerate()
-        .map(|(place, (cause, part))| (*cause, *part, ci(place + 1, *cause == TareCause::Cost)))
-        .collect();
-    let clocked = chain.parts.contains_key(&TareCause::Clock);
-    Ok(Weighing {
-        net: chain.net_hz,
-        net_ci95: ci(0, true).and_then(|interval| interval.map(f64::exp)),
-        parts,
-        reference_hz: reference_hz.filter(|_| clocked),
-        allotted: point.allotted,
-        choice: Some(choice),
-    })
-}
-
-fn cost_of(level: &Level) -> Option<f64> {
-    Point::of(&level.pool).ok().map(|point| point.cost_s)
-}
-
-/// Standard error of ln C_sat over the saturating level's trials. A single trial there has no spread of its own:
-/// it is one draw with the spread that single trials of the asked level have.
-fn cost_se(choice: &Choice, asked: &Level, saturating: Option<&Level>) -> f64 {
-    let ln_cost = |window: &Window| {
-        let point = Point::of(window).ok()?;
-        Some((point.cost_s * point.clock_hz.unwrap_or(1.0)).ln())
-    };
-    let Some(saturating) = saturating.filter(|_| choice.from_saturating) else { return 0.0 };
-    let own = saturating.spread(|window| Some(vec![ln_cost(window)?]));
-    if let Some(jack) = own.as_ref().and_then(|jacks| jacks.first()) {
-        return jack.se;
-    }
-    let costs: Vec<f64> = asked.trials.iter().filter_map(ln_cost).collect();
-    tare_stats::stdev(&costs).unwrap_or(0.0)
-}
-
-/// The parts as the outcome lists them: largest first.
-pub(crate) fn by_size(
-    parts: &[(TareCause, f64, Option<Interval>)],
-) -> Vec<(TareCause, f64, Option<Interval>)> {
-    let mut sorted = parts.to_vec();
-    sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
-    sorted
 }
 
 /// The command's index by trial, for the rooms that group by it.

@@ -2,8 +2,9 @@
 //! the way at the reference clock, and the tare parts sum to ln(gross / net).
 
 use crate::allotment::{Loss, ratio};
-use crate::books::{Level, Weighing, command_of};
+use crate::books::{Level, command_of};
 use crate::summary::estimate;
+use crate::weigh::Weighing;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
@@ -131,6 +132,7 @@ pub(crate) fn weigh(
         reference_hz: reference_hz.filter(|_| clocked),
         allotted: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
         choice: None,
+        against: None,
     })
 }
 
@@ -144,6 +146,7 @@ pub(crate) fn net(weighing: &Result<Weighing, Missing>) -> NetOrMissing {
             transport: "none".to_owned(),
             cpus: weighing.allotted,
             ref_clock_hz: weighing.reference_hz,
+            against_reference: None,
         }),
         Err(missing) => NetOrMissing::Missing(missing.clone()),
     }

@@ -1,9 +1,11 @@
 //! The iron law of throughput: X = b · f / C, and from it gross → tare → net.
 //!
-//! Net = f_ref · A / (C_sat + the program's own serial waits): what the program would do on its CPUs with nothing
-//! in the way. ln(net / gross) falls apart exactly into what was lost of the allotment, the clock and the cost.
+//! Net = min(f_ref · A / C_sat, what the program's own serial stages let through): what the program would do on its
+//! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the allotment, the clock and the cost.
 
 use crate::allotment::{Loss, ratio};
+use crate::fit::Look;
+use crate::serial::Serial;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::Missing;
@@ -28,9 +30,19 @@ pub(crate) struct Point {
     pub cost_s: f64,
     /// Seconds that a request spends in the program's own locks, disk and timers.
     pub program_s: f64,
+    /// The cost with the machine's weather taken out; `None` where the reference server was not weighed beside it.
+    pub calm_cost_s: Option<f64>,
     /// The SUT's own sleeps for each request; `None` where switches are not known.
     pub sleeps: Option<f64>,
+    /// Sleepers of the generator for each request, whom the SUT wakes (on loopback the sender runs the receiver's
+    /// softirq): on idle CPUs, on busy CPUs. `None` where its switches are not known.
+    pub peers: Option<[f64; 2]>,
+    /// The program's own serial stages.
+    pub serial: Serial,
 }
+
+/// More sleepers that are woken for each request than this show in its cost.
+const PEERS_MAX: f64 = 0.15;
 
 impl Point {
     pub fn of(window: &Window) -> Result<Point, Missing> {
@@ -60,7 +72,13 @@ impl Point {
             clock_hz: window.clock_hz(),
             cost_s: busy / rate_hz,
             program_s: program / rate_hz,
+            calm_cost_s: window
+                .calm_run_s
+                .and_then(|run_s| window.per_request(run_s))
+                .filter(|cost_s| *cost_s > 0.0),
             sleeps: switches.and_then(|switches| window.per_request(switches)),
+            peers: peers(window),
+            serial: Serial::of(window, rate_hz),
             lost,
         })
     }
@@ -88,8 +106,35 @@ impl Point {
     /// Whether the cost of a request here is its cost at saturation: busy wherever it was let, hardly ever asleep.
     pub fn is_saturated(&self) -> bool {
         let waits_itself = self.program_s > 0.1 * self.cost_s;
-        self.fullness() >= 0.9 && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
+        let wakes_few = self.peers.is_none_or(|[idle, busy]| idle + busy < PEERS_MAX);
+        self.fullness() >= 0.9
+            && wakes_few
+            && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
     }
+
+    /// The cost as it was, or with the weather taken out.
+    pub fn cost(&self, calm: bool) -> Option<f64> {
+        if calm { self.calm_cost_s } else { Some(self.cost_s) }
+    }
+
+    /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
+    pub fn look(&self, calm: bool) -> Option<Look> {
+        let [peers_idle, peers_busy] = self.peers.unwrap_or_default();
+        let cost = self.cost(calm)? * self.clock_hz.unwrap_or(1.0);
+        Some(Look { cost, own: self.sleeps?, peers_idle, peers_busy })
+    }
+}
+
+/// Who wakes a sleeping peer ends an idle period of its CPU, if that was idle: there are no more such wake-ups than idle
+/// periods.
+fn peers(window: &Window) -> Option<[f64; 2]> {
+    let sleeps = window.sum_of(Role::Load, |thread| thread.voluntary)?;
+    let on_idle = match (window.load_idle_exits, crate::generator::cpu_share(window)) {
+        (Some(exits), _) => exits.min(sleeps),
+        (None, Some(busy)) => sleeps * (1.0 - busy),
+        (None, None) => sleeps,
+    };
+    Some([window.per_request(on_idle)?, window.per_request(sleeps - on_idle)?])
 }
 
 /// The cost of a request in the unit that net is computed in.
@@ -98,8 +143,9 @@ pub(crate) struct SaturatedCost {
     /// CPU seconds of a request at `clock_hz`.
     pub cost_s: f64,
     pub clock_hz: Option<f64>,
-    /// Seconds of the program's own waits for a request.
-    pub program_s: f64,
+    /// The program's serial stages, at the level where a request cost `seen_cost_s`.
+    pub serial: Serial,
+    pub seen_cost_s: f64,
 }
 
 /// Gross to net at one set of books.
@@ -124,7 +170,8 @@ impl Chain {
             }
             None => (saturated.cost_s, point.cost_s),
         };
-        let net_hz = point.allotted / (cost_s + saturated.program_s);
+        let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
+        let net_hz = (point.allotted / cost_s).min(serial_hz);
         let usable = net_hz * cost_s;
         let mut parts = allotment_parts(point, usable)?;
         if let Some((reference, clock, _)) = clocks {

@@ -2,7 +2,7 @@
 //! explained again.
 //!
 //! The way through the room: [`explain`] keeps the books of every trial (`window`: threads, CPUs, waits,
-//! allotment), pools them by level (`books`), carries gross to net by the iron law (`iron`, `cost`; `command`
+//! allotment), pools them by level (`books`), carries gross to net by the iron law (`iron`, `cost`, `fit`, `serial`, `reference`, `weigh`; `command`
 //! for programs that end), decides what holds the figure (`limit`), asks every rule what was lost (`rules`), and
 //! writes it all down in the form of the outcome (`ledger`, `requests`, `warnings`).
 //!
@@ -16,6 +16,7 @@ mod command;
 mod cost;
 mod cpus;
 pub mod execution;
+mod fit;
 pub mod frames;
 mod generator;
 mod idle_periods;
@@ -26,20 +27,25 @@ pub mod load;
 mod placement;
 mod quota;
 mod readings;
+mod reference;
 mod requests;
 mod residual;
 mod rules;
+mod serial;
 mod summary;
 mod taken;
 mod threads;
 mod trend;
 mod wait;
 mod warnings;
+mod weigh;
 mod window;
 
 use books::Books;
 use limit::Limit;
-use tare_record::outcome::{Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
+use tare_record::outcome::{
+    AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
+};
 use tare_record::plan::Transport;
 use tare_record::{Missing, Record};
 
@@ -114,8 +120,18 @@ fn net(books: &Books) -> NetOrMissing {
             .to_owned(),
             cpus: weighing.allotted,
             ref_clock_hz: weighing.reference_hz,
+            against_reference: weighing.against.as_ref().map(against),
         }),
         Err(missing) => NetOrMissing::Missing(missing.clone()),
+    }
+}
+
+fn against(against: &weigh::Against) -> AgainstReference {
+    AgainstReference {
+        ratio: against.ratio,
+        ci95: against.ratio_ci95.map(|interval| [interval.lo, interval.hi]),
+        cpu_ns_per_request: against.cost_s * 1e9,
+        weather_taken_out: against.calm,
     }
 }
 
@@ -126,5 +142,5 @@ fn tare(books: &Books) -> Vec<TarePart> {
         ln_share,
         ci95: ci95.map(|interval| [interval.lo, interval.hi]),
     };
-    books::by_size(&weighing.parts).into_iter().map(part).collect()
+    weigh::by_size(&weighing.parts).into_iter().map(part).collect()
 }

@@ -115,6 +115,7 @@ fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
         Measure::Http(_) => {
             let name = match level.map(|level| level.purpose) {
                 Some(Purpose::Saturating) => "saturating",
+                Some(Purpose::Reference) => "reference",
                 _ => "asked",
             };
             let cost_s = window.sut.as_ref().and_then(|sut| window.per_request(sut.run_s));

@@ -10,9 +10,9 @@ use crate::residual::{self, Balance};
 use crate::threads::Thread;
 use crate::{placement, quota::Quota};
 use crate::{taken, wait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_record::metric::Subject;
-use tare_record::metrics::{clock, network, pmu, wakeups};
+use tare_record::metrics::{self, clock, network, pmu, wakeups};
 use tare_record::observation::{Observation, Role};
 use tare_record::trial::{ErrorKind, Measure, Trial};
 use tare_record::{Missing, Record};
@@ -45,6 +45,10 @@ pub(crate) struct Window {
     pub load_events: Option<Events>,
     /// Why there are none.
     pub no_events: Option<Missing>,
+    /// Times that a CPU of the generator's left its idle loop; `None` where they were not counted on all of them.
+    pub load_idle_exits: Option<f64>,
+    /// Run of the SUT with the machine's weather taken out; `None` without a reference.
+    pub calm_run_s: Option<f64>,
     /// As the generator measured it (http), or start to exit (commands).
     pub elapsed_s: f64,
     /// Answers; `None` where a foreign generator's count could not be read, and for commands.
@@ -82,6 +86,7 @@ impl<'a> Context<'a> {
         let allotment = |role, planned| Allotment::of(role, &threads, &cpus, &throttled, planned, wall_s);
         let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
         let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
+        let load_idle_exits = load.as_ref().and_then(|load| idle_exits(&readings, &load.usable));
         let balances = residual::balances(&readings, &threads, &cpus, &trial.sample);
         let counted_hz = execution::clocks_hz(&readings);
         let clocks_hz = match counted_hz.is_empty() {
@@ -112,6 +117,7 @@ impl<'a> Context<'a> {
                 .iter()
                 .find(|absence| absence.metric == pmu::CYCLES.id)
                 .map(|absence| absence.reason.clone()),
+            load_idle_exits,
             ..Window::default()
         };
         window.count(&trial.sample);
@@ -168,6 +174,8 @@ impl Window {
         self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
         absorb_events(&mut self.sut_events, &other.sut_events);
         absorb_events(&mut self.load_events, &other.load_events);
+        self.load_idle_exits = sum(self.load_idle_exits, other.load_idle_exits);
+        self.calm_run_s = sum(self.calm_run_s, other.calm_run_s);
         self.elapsed_s += other.elapsed_s;
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
@@ -273,6 +281,16 @@ fn peer_wakeups(readings: &Readings) -> Option<f64> {
     let of_cpus: Option<Vec<f64>> =
         columns.map(|column| readings.growth(&wakeups::PEER, &column.subject)).collect();
     of_cpus.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum())
+}
+
+/// Over all of some CPUs; one that was not counted on leaves the sum unknown.
+fn idle_exits(readings: &Readings, of: &BTreeSet<u32>) -> Option<f64> {
+    let exits = |cpu: &u32| readings.growth(&metrics::cpus::IDLE_EXITS, &Subject::Cpu(*cpu));
+    of.iter()
+        .map(exits)
+        .collect::<Option<Vec<f64>>>()
+        .filter(|all| !all.is_empty())
+        .map(|all| all.iter().sum())
 }
 
 /// Clock samples of the CPUs that the SUT used; of all CPUs where it used none that was sampled.

@@ -150,7 +150,7 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
 }
 
 fn any_workload() -> impl Strategy<Value = Workload> {
-    let purpose = prop::sample::select(vec![Purpose::Asked, Purpose::Saturating]);
+    let purpose = prop::sample::select(vec![Purpose::Asked, Purpose::Saturating, Purpose::Reference]);
     let levels = prop::collection::vec((purpose, any::<u32>()).prop_map(|(p, c)| level(p, c)), 0..3);
     prop_oneof![
         levels.prop_map(|levels| Workload::Http(http(levels))),

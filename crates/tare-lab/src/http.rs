@@ -1,39 +1,22 @@
-//! A sitting with a server: levels of load, trials within each, observers beside them.
+//! A sitting with a server: it is found or started, placed, and driven (`drive`).
 
+use crate::drive::Drive;
 use crate::error::LabError;
 use crate::fit;
-use crate::generate::load_failed;
 use crate::identity;
-use crate::load;
-use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
 use crate::resolve;
 use crate::sitting::{Held, Running, Sitting};
 use crate::sut::{self, Sut};
-use std::time::{Duration, Instant};
-use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage};
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup, procs};
-use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, Workload};
 use tare_record::topology::Topology;
-use tare_record::trial::{HttpSample, Measure, Trial};
 
-/// Samples per second of the series.
-const SAMPLE_HZ: f64 = 20.0;
-/// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
-/// changes with the weather of a virtual machine, and only several seconds together tell it well enough.
-const CALIBRATION: Duration = Duration::from_millis(500);
-/// Before a course of rates: the observers start and idle periods are found out meanwhile.
-const LEAD_IN: Duration = Duration::from_secs(1);
-/// How long a foreign generator may take to open its connections; its books begin afterwards.
-const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
 /// More generator threads than this are used only when asked for.
 const LOAD_THREADS_MAX: u32 = 8;
-/// A foreign generator that runs longer than this is stopped.
-const FOREIGN_MAX: Duration = Duration::from_secs(3600);
 
 /// Weighs a server. Trials that were finished are kept whatever the end.
 pub fn weigh(request: HttpRequest, sitting: &Sitting, progress: &mut dyn Progress) -> Held {
@@ -64,21 +47,37 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let journal = running.journal.clone();
     let pinned = pin(request, &sut, &journal)?;
     let levels = resolve::levels(request, sut.transport == Transport::Loopback);
+    let drive = Drive {
+        request,
+        placement: &placement,
+        threads: threads(request, &placement),
+        levels: &levels,
+        seed: tare_sys::time::monotonic_ns(),
+    };
+    let reference = open_reference(request, &placement, &levels, running)?;
     let programs = identity::of_server(&sut, &request.load);
-    running.open_record(plan(request, &sut, &placement, levels.clone()), programs)?;
-    running.progress.show(Event::Expected { total_s: levels.iter().map(level_s).sum() });
+    running.open_record(plan(request, &sut, &drive), programs)?;
+    running.progress.show(Event::Expected { total_s: drive.expected_s() });
     running.progress.show(Event::Step(format!("weighing {}", sut.name())));
-    for (index, level) in levels.iter().enumerate() {
-        let drive = Drive { request, placement: &placement, index: index as u32, level };
-        match (&request.load, level.purpose) {
-            (LoadRequest::Start(command), Purpose::Asked) => drive.foreign(command, &mut sut, running)?,
-            (LoadRequest::Pid(pid), Purpose::Asked) => drive.attached(*pid, &mut sut, running)?,
-            _ => drive.own(&mut sut, running)?,
-        }
-    }
+    drive.all(&mut sut, reference, running)?;
     drop(pinned);
     sut.stop();
     Ok(())
+}
+
+/// The reference server, on the SUT's CPUs, where a level is for it. It idles while the SUT does not.
+fn open_reference(
+    request: &HttpRequest,
+    placement: &Placement,
+    levels: &[Level],
+    running: &mut Running<'_>,
+) -> Result<Option<Sut>, LabError> {
+    if levels.iter().all(|level| level.purpose != Purpose::Reference) {
+        return Ok(None);
+    }
+    running.progress.show(Event::Step("starting the reference server".into()));
+    sut::embedded(&request.embedded_program, &placement.sut_cpus, &running.journal, running.interrupt)
+        .map(Some)
 }
 
 fn open_sut(
@@ -182,9 +181,10 @@ fn pin<'j>(request: &HttpRequest, sut: &Sut, journal: &'j Journal) -> Result<Opt
         .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
 }
 
-fn plan(request: &HttpRequest, sut: &Sut, placement: &Placement, levels: Vec<Level>) -> Plan {
+fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>) -> Plan {
+    let placement = drive.placement;
     let generator = match &request.load {
-        LoadRequest::Own { .. } => plan::Generator::Own { threads: threads(request, placement) },
+        LoadRequest::Own { .. } => plan::Generator::Own { threads: drive.threads },
         LoadRequest::Start(command) => plan::Generator::Started { command: command.clone() },
         LoadRequest::Pid(pid) => plan::Generator::Attached { pid: *pid },
     };
@@ -196,7 +196,8 @@ fn plan(request: &HttpRequest, sut: &Sut, placement: &Placement, levels: Vec<Lev
             sut: sut.kind.clone(),
             generator,
             transport: sut.transport,
-            levels,
+            levels: drive.levels.to_vec(),
+            seed: (drive.levels.len() > 1).then_some(drive.seed),
         }),
         sut_cpus: match (&sut.kind, &request.sut_cpus) {
             (_, Some(cpus)) => cpus.clone(),
@@ -213,207 +214,4 @@ fn plan(request: &HttpRequest, sut: &Sut, placement: &Placement, levels: Vec<Lev
 
 fn threads(request: &HttpRequest, placement: &Placement) -> u32 {
     request_threads(request).unwrap_or(placement.load_cpus.len().max(1) as u32)
-}
-
-fn level_s(level: &Level) -> f64 {
-    let trial_s = level.trial_ns as f64 / 1e9 + calibration(level).as_secs_f64();
-    level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s
-}
-
-/// A saturated CPU is hardly ever idle: less is enough.
-fn calibration(level: &Level) -> Duration {
-    match level.purpose {
-        Purpose::Asked => CALIBRATION,
-        Purpose::Saturating => CALIBRATION / 2,
-    }
-}
-
-/// One level and what it takes to drive it.
-struct Drive<'a> {
-    request: &'a HttpRequest,
-    placement: &'a Placement,
-    index: u32,
-    level: &'a Level,
-}
-
-impl Drive<'_> {
-    fn watch(&self, sut: &Sut, load: LoadWatch) -> Watch {
-        Watch {
-            sut_pids: sut.pids.clone(),
-            load,
-            sut_cpus: self.placement.sut_cpus.clone(),
-            load_cpus: self.placement.load_cpus.clone(),
-            observer_cpus: self.placement.observer_cpus.clone(),
-            sample_hz: SAMPLE_HZ,
-            clock: true,
-        }
-    }
-
-    /// Our own generator.
-    fn own(&self, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-        match (&self.request.traffic.pacing, self.level.purpose) {
-            (Pacing::Stages { stages, gaps }, Purpose::Asked) => self.courses(stages, *gaps, sut, running),
-            (pacing, Purpose::Asked) => self.steady(pacing.clone(), sut, running),
-            (_, Purpose::Saturating) => self.steady(Pacing::Closed, sut, running),
-        }
-    }
-
-    fn spec(&self, pacing: Pacing, sut: &Sut) -> LoadSpec {
-        LoadSpec {
-            connections: self.level.connections,
-            threads: threads(self.request, self.placement).min(self.level.connections),
-            cpus: self.placement.load_cpus.clone(),
-            pacing,
-            pipeline: self.level.pipeline,
-            ..self.request.traffic.aimed_at(sut.target.clone())
-        }
-    }
-
-    /// One start, then the trials back to back on the same connections.
-    fn steady(&self, pacing: Pacing, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-        let mut generator = Generator::start(&self.spec(pacing, sut)).map_err(load_failed)?;
-        let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
-        let mut answered = 0;
-        let warmup = Duration::from_nanos(self.level.warmup_ns);
-        let looked_at = (warmup / 2).min(CALIBRATION);
-        let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
-        running.wait(warmup - looked_at, "warm-up", rate)?;
-        observers.calibrate_idle(looked_at);
-        for trial in 0..self.level.trials {
-            observers.calibrate_idle(calibration(self.level));
-            self.trial(trial, &mut generator, &observers, sut, running)?;
-        }
-        observers.stop();
-        generator.stop().map_err(load_failed)
-    }
-
-    /// A rate that changes: each trial is the whole course, after a lead-in at the rate that it begins with, so that
-    /// trials are alike.
-    fn courses(
-        &self,
-        stages: &[Stage],
-        gaps: Gaps,
-        sut: &mut Sut,
-        running: &mut Running<'_>,
-    ) -> Result<(), LabError> {
-        for trial in 0..self.level.trials {
-            let warmup = Duration::from_nanos(if trial == 0 { self.level.warmup_ns } else { 0 });
-            let lead_in = LEAD_IN + warmup;
-            let begin_hz = stages.first().map_or(0.0, |first| first.from_hz);
-            let before = Stage { from_hz: begin_hz, to_hz: begin_hz, for_ns: resolve::nanoseconds(lead_in) };
-            let stages = std::iter::once(before).chain(stages.iter().copied()).collect();
-            let spec = self.spec(Pacing::Stages { stages, gaps }, sut);
-            let mut generator = Generator::start(&spec).map_err(load_failed)?;
-            let begun = Instant::now();
-            let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
-            observers.calibrate_idle(CALIBRATION);
-            running.wait(lead_in.saturating_sub(begun.elapsed()), "warm-up", |_| None)?;
-            self.trial(trial, &mut generator, &observers, sut, running)?;
-            observers.stop();
-            generator.stop().map_err(load_failed)?;
-        }
-        Ok(())
-    }
-
-    /// Counts and watches for the length of a trial.
-    fn trial(
-        &self,
-        trial: u32,
-        generator: &mut Generator,
-        observers: &Observers,
-        sut: &mut Sut,
-        running: &mut Running<'_>,
-    ) -> Result<(), LabError> {
-        let level = self.level;
-        let phase = format!("trial {}/{} at {} connections", trial + 1, level.trials, level.connections);
-        // The requests are counted inside the observers' window: their look at everybody else on the machine,
-        // which takes milliseconds before the window opens and after it has closed, is in no rate.
-        observers.begin();
-        generator.cut();
-        let mut answered = generator.live().answers;
-        running.wait(Duration::from_nanos(level.trial_ns), &phase, |seconds| {
-            Some(live_rate(generator, seconds, &mut answered))
-        })?;
-        let sample = generator.cut();
-        let observation = observers.end();
-        sut.check_alive()?;
-        self.keep(sample, observation, running)
-    }
-
-    /// Somebody else's generator, started anew for each trial: that is how it is used without us.
-    fn foreign(&self, command: &str, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-        for trial in 0..self.level.trials {
-            let words = ["sh", "-c", command].map(String::from).to_vec();
-            let cpus = self.request.load_cpus.clone().unwrap_or_default();
-            let launch = Launch {
-                what: "the load generator",
-                words,
-                cpus,
-                environment: Vec::new(),
-                output: Output::Keep,
-            };
-            let mut generator = Started::launch(&launch, &running.journal)?;
-            let phase = format!("trial {}/{} of {command}", trial + 1, self.level.trials);
-            let observers = observe(self.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
-            running.wait_until(FOREIGN_SETTLE, &phase, || generator.has_ended())?;
-            observers.calibrate_idle(CALIBRATION);
-            observers.begin();
-            let begun = Instant::now();
-            let finished = running.wait_until(FOREIGN_MAX, &phase, || generator.has_ended());
-            let window_ns = resolve::nanoseconds(begun.elapsed());
-            let observation = observers.end();
-            observers.stop();
-            finished?;
-            sut.check_alive()?;
-            if !generator.has_ended() {
-                generator.stop();
-                let what = format!("did not end within {} s", FOREIGN_MAX.as_secs());
-                return Err(LabError::Load { what, last_output: generator.output() });
-            }
-            let sample = load::summary(&mut generator, window_ns)?;
-            self.keep(sample, observation, running)?;
-        }
-        Ok(())
-    }
-
-    /// Somebody else's generator that runs already: its requests cannot be counted.
-    fn attached(&self, pid: u32, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-        let observers = observe(self.watch(sut, LoadWatch::Process(vec![pid])))?;
-        for trial in 0..self.level.trials {
-            let phase = format!("trial {}/{} of pid {pid}", trial + 1, self.level.trials);
-            observers.calibrate_idle(CALIBRATION);
-            observers.begin();
-            running.wait(Duration::from_nanos(self.level.trial_ns), &phase, |_| None)?;
-            let observation = observers.end();
-            sut.check_alive()?;
-            let why = "the generator was started by somebody else; only it knows its requests";
-            self.keep(load::uncounted(observation.wall_ns(), why), observation, running)?;
-        }
-        observers.stop();
-        Ok(())
-    }
-
-    fn keep(
-        &self,
-        sample: HttpSample,
-        observation: tare_record::observation::Observation,
-        running: &mut Running<'_>,
-    ) -> Result<(), LabError> {
-        let value =
-            sample.requests.value().map(|count| *count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64);
-        let seq = running.next_seq();
-        running.keep(Trial { seq, level: self.index, sample: Measure::Http(sample), observation })?;
-        running.progress.show(Event::TrialDone { seq, value, unit: "req/s" });
-        Ok(())
-    }
-}
-
-/// The rate since the last look.
-fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
-    let before = std::mem::replace(answered, generator.live().answers);
-    answered.saturating_sub(before) as f64 / seconds
-}
-
-fn observe(watch: Watch) -> Result<Observers, LabError> {
-    Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
 }

@@ -7,7 +7,9 @@
 //! is put back when a sitting ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
+mod blocks;
 pub mod command;
+mod drive;
 pub mod error;
 mod fit;
 pub mod generate;

@@ -34,6 +34,8 @@ pub struct HttpRequest {
     pub fit_runtime: bool,
     /// Drive only the level that was asked for.
     pub no_levels: bool,
+    /// Do not weigh the reference server beside the SUT.
+    pub no_reference: bool,
     /// Clock that net is stated at.
     pub ref_clock_hz: Option<f64>,
     /// How to start the embedded server: the program and its leading arguments.

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
-use tare_load::{Pacing, Target};
+use tare_load::{Pacing, Protocol, Target};
 use tare_record::machine::MachineFacts;
 use tare_record::plan::{Level, Purpose};
 
@@ -10,11 +10,16 @@ use tare_record::plan::{Level, Purpose};
 pub const SATURATING_CONNECTIONS: u32 = 64;
 /// Length of a trial unless told otherwise, or a course of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
-/// A saturating level is short: only the cost per request is taken from it. At least a second, so that
-/// schedstat's tick-wise steps stay below half a per cent.
-const SATURATING_TRIAL_NS: u64 = 1_200_000_000;
-const SATURATING_TRIALS: u32 = 3;
-const SATURATING_WARMUP_NS: u64 = 500_000_000;
+/// The other levels are short: only the cost per request is taken from them, and pooled over their trials. Of schedstat's tick-wise
+/// steps half a per cent is left in one, and less in all.
+const SATURATING_TRIAL_NS: u64 = 800_000_000;
+const REFERENCE_TRIAL_NS: u64 = 600_000_000;
+/// Shorter than this, steps and edges are more than they are worth.
+const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
+const OTHER_TRIALS_MAX: u32 = 10;
+const OTHER_WARMUP_NS: u64 = 200_000_000;
+/// With more connections than these, opening them for every trial takes longer than the trial.
+const BLOCK_CONNECTIONS_MAX: u32 = 1024;
 
 /// Where the load goes; the embedded server's port is known only when it is up.
 pub fn target(request: &HttpRequest) -> Result<Option<Target>, LabError> {
@@ -40,8 +45,8 @@ fn url_in(command: &str) -> Option<String> {
     words.into_iter().rev().find(|word| word.starts_with("http://") || word.starts_with("https://"))
 }
 
-/// The levels to drive. A level below saturation is followed by a saturating one, because only there can the
-/// program's cost per request be weighed; never against another host unasked.
+/// The levels to drive. A level below saturation has a saturating one beside it, because only there can the
+/// program's cost per request be weighed, and the reference server tells the machine's weather; never against another host unasked.
 pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
     let asked = Level {
         purpose: Purpose::Asked,
@@ -52,27 +57,32 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
         warmup_ns: nanoseconds(request.warmup),
         trials: request.trials,
     };
-    let foreign = !matches!(request.load, LoadRequest::Own { .. });
-    let below_saturation = foreign
+    let other = |purpose, trial_ns: u64| Level {
+        purpose,
+        connections: request.traffic.connections.max(SATURATING_CONNECTIONS),
+        rate_hz: None,
+        pipeline: request.traffic.pipeline,
+        trial_ns: asked.trial_ns.clamp(OTHER_TRIAL_NS_MIN, trial_ns),
+        warmup_ns: OTHER_WARMUP_NS,
+        trials: request.trials.min(OTHER_TRIALS_MAX),
+    };
+    let below_saturation = !matches!(request.load, LoadRequest::Own { .. })
         || request.traffic.pacing != Pacing::Closed
         || request.traffic.connections < SATURATING_CONNECTIONS;
-    let mut levels = vec![asked];
-    if below_saturation
-        && transport_is_local
-        && !request.no_levels
-        && !matches!(request.load, LoadRequest::Pid(_))
-    {
-        levels.push(Level {
-            purpose: Purpose::Saturating,
-            connections: request.traffic.connections.max(SATURATING_CONNECTIONS),
-            rate_hz: None,
-            pipeline: request.traffic.pipeline,
-            trial_ns: SATURATING_TRIAL_NS,
-            warmup_ns: SATURATING_WARMUP_NS,
-            trials: SATURATING_TRIALS,
-        });
-    }
-    levels
+    // Nobody's generator that runs already would stop for another level.
+    let may = transport_is_local && !request.no_levels && !matches!(request.load, LoadRequest::Pid(_));
+    let saturating = (may && below_saturation).then(|| other(Purpose::Saturating, SATURATING_TRIAL_NS));
+    let reference = (may && !request.no_reference && reference_would_tell(request))
+        .then(|| other(Purpose::Reference, REFERENCE_TRIAL_NS));
+    std::iter::once(asked.clone()).chain(saturating).chain(reference).collect()
+}
+
+/// Whether the reference server can be weighed as the SUT is: over the same transport. Beside itself it tells nothing.
+fn reference_would_tell(request: &HttpRequest) -> bool {
+    let traffic = &request.traffic;
+    let same_transport =
+        !traffic.target.is_tls() && traffic.unix_socket.is_none() && traffic.protocol == Protocol::Http1;
+    same_transport && request.sut != SutRequest::Embedded && traffic.connections <= BLOCK_CONNECTIONS_MAX
 }
 
 /// A thread without a connection has nothing to do.

@@ -137,6 +137,24 @@ pub struct Net {
     pub cpus: f64,
     /// The clock it is stated at; `null` when the clock could not be measured (then no clock part either).
     pub ref_clock_hz: Option<f64>,
+    /// Against tare's own server, where that was weighed in the same blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_reference: Option<AgainstReference>,
+}
+
+/// Net against tare's own server, weighed on the SUT's CPUs between its trials: what the machine's weather does to
+/// both is not in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgainstReference {
+    /// What the SUT does on a CPU over what the reference does on one; neither at a reference clock, as both ran at the
+    /// same.
+    pub ratio: f64,
+    /// Lower and upper end of its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// CPU time of a request of the reference, nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// Whether the weather was taken out of net and of its cost part: where that narrows the interval.
+    pub weather_taken_out: bool,
 }
 
 /// One named part of the tare.

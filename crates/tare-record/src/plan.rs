@@ -42,6 +42,10 @@ pub struct HttpWorkload {
     pub transport: Transport,
     /// The load levels, in the order of [`crate::trial::Trial::level`].
     pub levels: Vec<Level>,
+    /// Seed of the order of the levels within each block; `None`: the levels were driven one after the other, or there is
+    /// only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// Where the SUT comes from.
@@ -115,7 +119,7 @@ pub struct Level {
     pub trial_ns: u64,
     /// Load before the first trial, nanoseconds.
     pub warmup_ns: u64,
-    /// How many trials.
+    /// How many trials; in a sitting in blocks, at most one of them in each.
     pub trials: u32,
 }
 
@@ -127,6 +131,9 @@ pub enum Purpose {
     Asked,
     /// As much as the generator can make: the cost at saturation is measured here.
     Saturating,
+    /// As much as the generator can make on tare's own server, which stands in for the SUT on its CPUs while that idles: what
+    /// it costs there tells the machine's weather.
+    Reference,
 }
 
 /// A program, or several with parameters filled in.

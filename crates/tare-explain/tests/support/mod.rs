@@ -292,6 +292,7 @@ pub fn http(levels: Vec<Level>) -> HttpWorkload {
         generator: Generator::Own { threads: 1 },
         transport: Transport::Loopback,
         levels,
+        seed: None,
     }
 }
 
@@ -341,6 +342,28 @@ pub fn with_saturating(connections: u32, scene: &Scene, saturating: &Scene) -> R
         .flat_map(|factor| [(0, scene.clone().scaled(factor)), (1, saturating.clone().scaled(factor))])
         .collect();
     record(vec![level(Purpose::Asked, connections), level(Purpose::Saturating, 256)], &scenes)
+}
+
+/// Asked, saturating and reference server in blocks, each block (asked, saturating, reference) at its own instant.
+pub fn in_blocks(connections: u32, blocks: &[[Scene; 3]]) -> Record {
+    let scenes: Vec<(u32, Scene)> =
+        blocks.iter().flat_map(|block| (0u32..).zip(block.iter().cloned())).collect();
+    let levels = vec![
+        level(Purpose::Asked, connections),
+        level(Purpose::Saturating, 64),
+        level(Purpose::Reference, 64),
+    ];
+    let mut record = record(levels, &scenes);
+    // One after the other, as trials are: the reference of a block stands between its neighbours.
+    for trial in &mut record.trials {
+        let later_ns = u64::from(trial.seq) * 3_000_000_000;
+        trial.observation.begin_ns += later_ns;
+        trial.observation.end_ns += later_ns;
+        for sample in trial.observation.columns.iter_mut().flat_map(|column| &mut column.samples) {
+            sample.at_ns += later_ns;
+        }
+    }
+    record
 }
 
 /// The value of a loss, as the ledger names it.

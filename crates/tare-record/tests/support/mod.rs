@@ -59,6 +59,7 @@ pub fn plan() -> Plan {
             generator: Generator::Own { threads: 1 },
             transport: Transport::Loopback,
             levels: vec![level],
+            seed: None,
         }),
         sut_cpus: vec![0],
         load_cpus: vec![1],

@@ -70,6 +70,7 @@ fn plan(sut: Sut) -> Plan {
             generator: Generator::Own { threads: 1 },
             transport: Transport::Loopback,
             levels: vec![level(Purpose::Asked, 64, 3), level(Purpose::Saturating, 256, 1)],
+            seed: None,
         }),
         sut_cpus: Vec::new(),
         load_cpus: vec![1],
@@ -215,6 +216,7 @@ fn net(value: f64) -> NetOrMissing {
         transport: "loopback".into(),
         cpus: 1.0,
         ref_clock_hz: Some(2.9e9),
+        against_reference: None,
     })
 }
 
@@ -445,6 +447,7 @@ pub fn commands() -> (Record, Outcome) {
             transport: "none".into(),
             cpus: 1.0,
             ref_clock_hz: None,
+            against_reference: None,
         }),
         stdev_s: Some(mean * 0.03),
         median_s: mean * 0.99,

@@ -87,9 +87,13 @@ pub struct GeneratorArgs {
     #[arg(long, value_name = "PID", conflicts_with = "command", conflicts_with_all = traffic::ALL, requires = "url",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub load_pid: Option<u32>,
-    /// Drive only the load that was asked for, not also a saturating one (which net is taken from).
+    /// Drive only the load that was asked for, not also a saturating one (which net is taken from) and the reference server.
     #[arg(long, conflicts_with = "command")]
     pub no_levels: bool,
+    /// Do not weigh tare's own server on the SUT's CPUs between the trials (the machine's weather is taken out of net by it;
+    /// it takes 4 seconds of 18, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
+    #[arg(long, conflicts_with = "command")]
+    pub no_reference: bool,
 }
 
 /// Trials.

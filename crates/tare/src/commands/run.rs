@@ -123,6 +123,7 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         placement: args.sut.placement,
         fit_runtime: args.sut.fit_runtime,
         no_levels: args.generator.no_levels,
+        no_reference: args.generator.no_reference,
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
     })

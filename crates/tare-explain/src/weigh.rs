@@ -1,0 +1,188 @@
+//! Gross → tare → net with intervals: the iron law on pooled books, and a jackknife over the blocks.
+
+use crate::books::Level;
+use crate::cost::{Choice, Seen};
+use crate::iron::{Chain, Point};
+use crate::reference;
+use crate::window::Window;
+use tare_record::Missing;
+use tare_record::outcome::TareCause;
+use tare_stats::{Interval, Jackknife, jackknife};
+
+/// Gross → tare → net with intervals.
+#[derive(Debug, Clone)]
+pub(crate) struct Weighing {
+    /// req/s (http) or seconds (commands).
+    pub net: f64,
+    pub net_ci95: Option<Interval>,
+    pub parts: Vec<(TareCause, f64, Option<Interval>)>,
+    /// Clock that net is stated at.
+    pub reference_hz: Option<f64>,
+    pub allotted: f64,
+    /// How the cost at saturation was come by (http).
+    pub choice: Option<Choice>,
+    /// Net against the reference server, where that was weighed.
+    pub against: Option<Against>,
+}
+
+/// Net against the reference server's in the same blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Against {
+    /// Net of a CPU over the reference's of one.
+    pub ratio: f64,
+    pub ratio_ci95: Option<Interval>,
+    /// CPU seconds of a request of the reference.
+    pub cost_s: f64,
+    /// Whether net and its cost part have the weather taken out.
+    pub calm: bool,
+}
+
+/// The trials that net is computed from. A block is the trials of the same number in each level.
+pub(crate) struct Evidence<'l> {
+    pub asked: &'l Level,
+    pub saturating: Option<&'l Level>,
+    pub reference: Option<&'l Level>,
+}
+
+impl Evidence<'_> {
+    /// All that is seen without one of the blocks.
+    fn seen(&self, skip: Option<usize>, calm: bool) -> Option<Seen> {
+        let saturating = self.saturating.and_then(|level| Point::of(&without(level, skip)).ok());
+        let levels = [Some(self.asked), self.saturating.filter(|_| saturating.is_some())];
+        let trials = |level: &'_ Level| -> Vec<_> {
+            let kept = level.trials.iter().enumerate().filter(|(place, _)| Some(*place) != skip);
+            kept.filter_map(|(_, window)| Point::of(window).ok()?.look(calm)).collect()
+        };
+        Some(Seen {
+            asked: Point::of(&without(self.asked, skip)).ok()?,
+            saturating,
+            looks: levels.into_iter().flatten().flat_map(trials).collect(),
+        })
+    }
+
+    fn reference_cost_s(&self, skip: Option<usize>) -> Option<f64> {
+        self.reference.and_then(|level| reference::cost_s(&without(level, skip)))
+    }
+}
+
+/// A level without one of its trials; its only one stays.
+fn without(level: &Level, skip: Option<usize>) -> Window {
+    level.without(skip.filter(|place| level.trials.len() > 1 && *place < level.trials.len()))
+}
+
+/// Weighs the asked level.
+pub(crate) fn weigh(
+    point: &Point,
+    evidence: &Evidence,
+    reference_hz: Option<f64>,
+) -> Result<Weighing, Missing> {
+    let seen =
+        evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
+    let choice = seen.choose()?;
+    let [as_it_was, calm] = [false, true].map(|calm| Course::of(evidence, choice, reference_hz, calm));
+    let as_it_was =
+        as_it_was.ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
+    // Taking the weather out adds the reference's own noise: only where it takes more out than it adds.
+    let course = match calm {
+        Some(calm) if calm.narrower_than(&as_it_was) => calm,
+        _ => as_it_was,
+    };
+    let cost_se = lone_trial_se(&choice, evidence);
+    let ci = |place: usize, moves_with_cost: bool| {
+        let jack = course.spread.as_ref()?.get(place)?;
+        let (cost_se, [below, above]) =
+            if moves_with_cost { (cost_se, choice.ln_slack) } else { (0.0, [0.0, 0.0]) };
+        let around = Interval::around(jack.value, jack.se.hypot(cost_se), jack.df)?;
+        // A lower C_sat is a higher net and a larger cost part.
+        Interval::new(around.lo - above, around.hi + below)
+    };
+    let chain = &course.chain;
+    let against = course.ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
+        ratio,
+        ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
+        cost_s,
+        calm: course.calm,
+    });
+    let parts = chain
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(place, (cause, part))| (*cause, *part, ci(place + PARTS, *cause == TareCause::Cost)))
+        .collect();
+    Ok(Weighing {
+        net: chain.net_hz,
+        net_ci95: ci(NET, true).and_then(|interval| interval.map(f64::exp)),
+        parts,
+        reference_hz: reference_hz.filter(|_| chain.parts.contains_key(&TareCause::Clock)),
+        allotted: point.allotted,
+        choice: Some(choice),
+        against,
+    })
+}
+
+/// Places of the figures that are jackknifed.
+const NET: usize = 0;
+const RATIO: usize = 1;
+const PARTS: usize = 2;
+
+/// Gross to net with or without the weather, and how it spreads over the blocks.
+struct Course {
+    calm: bool,
+    chain: Chain,
+    /// Net of a CPU over the reference's of one.
+    ratio: Option<f64>,
+    /// ln net, ln ratio (0 without a reference), then each part.
+    spread: Option<Vec<Jackknife>>,
+}
+
+impl Course {
+    fn of(evidence: &Evidence, choice: Choice, reference_hz: Option<f64>, calm: bool) -> Option<Course> {
+        let run = |skip| {
+            let seen = evidence.seen(skip, calm)?;
+            let cost = seen.cost(&choice, calm)?;
+            let chain = Chain::of(&seen.asked, &cost, reference_hz)?;
+            // In seconds and with the weather of the blocks on both sides: that is what cancels.
+            let as_it_was = Chain::of(&seen.asked, &seen.cost(&choice, false)?, None)?;
+            let ratio =
+                evidence.reference_cost_s(skip).map(|cost_s| as_it_was.net_hz / seen.asked.allotted * cost_s);
+            Some((chain, ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)))
+        };
+        let (chain, ratio) = run(None)?;
+        let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
+        let spread = jackknife(evidence.asked.trials.len(), |skip| {
+            let (chain, ratio) = run(skip)?;
+            let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
+            Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
+        });
+        Some(Course { calm, chain, ratio, spread })
+    }
+
+    fn narrower_than(&self, other: &Course) -> bool {
+        let se = |course: &Course| course.spread.as_ref()?.get(NET).map(|jack| jack.se);
+        se(self).zip(se(other)).is_some_and(|(mine, theirs)| mine < theirs)
+    }
+}
+
+/// Standard error of ln C_sat where it comes from a single trial, which has no spread of its own: it is one draw with
+/// the spread that single trials of the asked level have.
+fn lone_trial_se(choice: &Choice, evidence: &Evidence) -> f64 {
+    let lone = |level: &&Level| choice.from_saturating && level.trials.len() == 1;
+    if evidence.saturating.filter(lone).is_none() {
+        return 0.0;
+    }
+    let ln_cost = |window: &Window| {
+        let point = Point::of(window).ok()?;
+        Some((point.cost_s * point.clock_hz.unwrap_or(1.0)).ln())
+    };
+    let costs: Vec<f64> = evidence.asked.trials.iter().filter_map(ln_cost).collect();
+    tare_stats::stdev(&costs).unwrap_or(0.0)
+}
+
+/// The parts as the outcome lists them: largest first.
+pub(crate) fn by_size(
+    parts: &[(TareCause, f64, Option<Interval>)],
+) -> Vec<(TareCause, f64, Option<Interval>)> {
+    let mut sorted = parts.to_vec();
+    sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sorted
+}

@@ -1,0 +1,207 @@
+//! Gross to net: what is known of net's truth comes out of records made to it, and what cannot be known is missing or
+//! wide.
+
+mod support;
+
+use proptest::prelude::*;
+use support::*;
+use tare_explain::explain;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, Net, NetOrMissing, Outcome, TareCause};
+
+/// A server that costs `cost_us` a request at full load, busy for `run` of its CPU.
+fn busy(run: f64, cost_us: f64) -> Scene {
+    Scene {
+        threads: vec![server(run, 0.0), generator(0.6, 0.0)],
+        rate_hz: run / cost_us * 1e6,
+        ..Scene::default()
+    }
+}
+
+/// The same with so many sleeps a request of the server and of the generator.
+fn waking(run: f64, cost_us: f64, own: f64, peers: f64) -> Scene {
+    let mut scene = busy(run, cost_us);
+    scene.threads[0].voluntary_hz = own * scene.rate_hz;
+    scene.threads[1].voluntary_hz = peers * scene.rate_hz;
+    scene
+}
+
+fn net(outcome: &Outcome) -> &Net {
+    match &outcome.net {
+        NetOrMissing::Net(net) => net,
+        NetOrMissing::Missing(missing) => panic!("{missing}"),
+    }
+}
+
+fn part(outcome: &Outcome, cause: TareCause) -> f64 {
+    outcome.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
+}
+
+fn parts_are_the_whole(outcome: &Outcome) {
+    if let (NetOrMissing::Net(net), Some(gross)) = (&outcome.net, outcome.gross.value()) {
+        let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+        assert!((parts - (net.value / gross).ln()).abs() < 1e-9, "{:?} {:?}", outcome.tare, outcome.net);
+    }
+}
+
+/// Weather by block: everything costs so many times as much.
+fn weathered(factors: &[f64], asked: impl Fn(f64) -> Scene, saturating_us: f64) -> Outcome {
+    let blocks: Vec<[Scene; 3]> = factors
+        .iter()
+        .map(|factor| [asked(*factor), busy(0.98, saturating_us * factor), busy(0.98, 4.0 * factor)])
+        .collect();
+    explain(&in_blocks(8, &blocks))
+}
+
+#[test]
+fn weather_that_hits_all_levels_of_a_block_is_in_no_ratio_and_is_taken_out() {
+    let outcome =
+        weathered(&[1.0, 1.0, 1.0, 1.3, 1.3, 1.3, 1.0, 1.0, 1.0], |factor| busy(0.6, 6.0 * factor), 5.0);
+    parts_are_the_whole(&outcome);
+    let net = net(&outcome);
+    let against = net.against_reference.as_ref().expect("the reference was weighed");
+    // 5 µs against 4 µs in every block.
+    assert!((against.ratio - 0.8).abs() < 1e-3, "{against:?}");
+    let [low, high] = against.ci95.expect("nine blocks");
+    assert!(high - low < 0.002, "{against:?}");
+    assert!((4.2e3..4.5e3).contains(&against.cpu_ns_per_request), "{against:?}");
+    // With the weather in it, 5.5 µs with an interval of a tenth; the middle of the blocks has none.
+    assert!(against.weather_taken_out);
+    assert!((net.value / 2e5 - 1.0).abs() < 0.015, "{net:?}");
+    let [low, high] = net.ci95.expect("nine blocks");
+    assert!(low < 2e5 && high > 2e5 && high / low < 1.06, "{net:?}");
+}
+
+#[test]
+fn weather_that_only_the_reference_met_stays_out_of_net() {
+    let blocks: Vec<[Scene; 3]> = [1.0, 1.4, 0.9, 1.2, 1.1]
+        .into_iter()
+        .map(|factor| [busy(0.6, 6.0), busy(0.98, 5.0), busy(0.98, 4.0 * factor)])
+        .collect();
+    let outcome = explain(&in_blocks(8, &blocks));
+    let net = net(&outcome);
+    assert!(!net.against_reference.as_ref().expect("weighed").weather_taken_out);
+    assert!((net.value / 2e5 - 1.0).abs() < 1e-3, "{net:?}");
+}
+
+#[test]
+fn without_a_reference_there_is_no_ratio() {
+    let outcome = explain(&with_saturating(8, &busy(0.6, 6.0), &busy(0.98, 5.0)));
+    assert!(net(&outcome).against_reference.is_none());
+    parts_are_the_whole(&outcome);
+}
+
+#[test]
+fn one_block_gives_a_ratio_without_an_interval() {
+    let outcome = explain(&in_blocks(8, &[[busy(0.6, 6.0), busy(0.98, 5.0), busy(0.98, 4.0)]]));
+    let net = net(&outcome);
+    let against = net.against_reference.as_ref().expect("weighed");
+    assert!((against.ratio - 0.8).abs() < 1e-6 && against.ci95.is_none() && !against.weather_taken_out);
+}
+
+/// 4.3 µs and 20 µs a wake-up of its own, 3 µs for a peer: no level fills the server, the fit tells.
+#[test]
+fn the_fit_carries_wake_ups_of_both_sides() {
+    let cost = |own: f64, peers: f64| 4.3 + 20.0 * own + 3.0 * peers;
+    let scene = |own: f64, peers: f64, run: f64| waking(run, cost(own, peers), own, peers);
+    let outcome = explain(&with_saturating(4, &scene(0.3, 0.5, 0.5), &scene(0.06, 0.2, 0.85)));
+    parts_are_the_whole(&outcome);
+    let net = net(&outcome);
+    assert!((net.value * 4.3e-6 - 1.0).abs() < 0.08, "{net:?}");
+    let [low, high] = net.ci95.expect("three trials");
+    assert!(low * 4.3e-6 < 1.0 && high * 4.3e-6 > 1.0 && high / low > 1.1, "wide: {net:?}");
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "cost-not-saturated"));
+}
+
+/// A full server that wakes eight generator threads is not at its cost of saturation.
+#[test]
+fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
+    let crowded = waking(0.97, 8.6, 0.06, 1.04);
+    let outcome = explain(&with_saturating(64, &crowded, &waking(0.98, 5.4, 0.001, 0.01)));
+    parts_are_the_whole(&outcome);
+    assert!((net(&outcome).value * 5.4e-6 - 1.0).abs() < 0.01);
+    assert!((part(&outcome, TareCause::Cost) - (8.6f64 / 5.4).ln()).abs() < 0.01);
+    assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups));
+    // Alone it cannot be told how much of it wake-ups are.
+    let alone = explain(&asked(&crowded));
+    let [low, high] = net(&alone).ci95.expect("three trials");
+    assert!(high / low > 1.4, "{:?}", alone.net);
+}
+
+#[test]
+fn far_from_saturation_net_is_missing() {
+    let outcome = explain(&asked_at(1, &waking(0.2, 28.0, 1.0, 1.0)));
+    assert!(matches!(outcome.net, NetOrMissing::Missing(_)), "{:?}", outcome.net);
+    assert!(outcome.tare.is_empty());
+}
+
+/// A lock that two threads on two CPUs wait for half of the time each.
+#[test]
+fn a_lock_of_the_programs_own_caps_net() {
+    let thread = |tid, cpu| tare_like(tid, cpu, [0.0, 1.0, 0.0, 0.0]);
+    let scene =
+        Scene { threads: vec![thread(4712, 0), thread(4713, 1)], rate_hz: 20_000.0, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    parts_are_the_whole(&outcome);
+    // Half of the time one waits while the other has it: the lock is nearly always taken.
+    let net = net(&outcome);
+    assert!(net.value < 22_000.0, "{net:?}, not the 40,000 that the CPUs have room for");
+}
+
+/// Threads that sleep for the program's own reasons more than half of the time: four on two CPUs do four at once.
+#[test]
+fn threads_that_wait_for_a_disk_are_a_stage_of_the_program() {
+    let threads = (0..4).map(|index| support::Thread {
+        run: 0.1,
+        ..tare_like(4712 + index, index % 2, [0.0, 0.0, 1.0, 0.0])
+    });
+    let scene = Scene { threads: threads.collect(), rate_hz: 4_000.0, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    parts_are_the_whole(&outcome);
+    // Each of the four is on a disk whenever it does not run.
+    assert!((net(&outcome).value / 4_000.0 - 1.0).abs() < 0.01, "{:?}", outcome.net);
+}
+
+/// One of three threads is full, and the others have time left.
+#[test]
+fn a_single_acceptor_caps_net() {
+    let threads = [(0.98, 0), (0.3, 1), (0.3, 1)]
+        .into_iter()
+        .zip(4712..)
+        .map(|((run, cpu), tid)| support::Thread { run, ..tare_like(tid, cpu, [1.0, 0.0, 0.0, 0.0]) });
+    let scene = Scene { threads: threads.collect(), rate_hz: 50_000.0, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    parts_are_the_whole(&outcome);
+    assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.net);
+}
+
+fn tare_like(tid: u32, cpu: u32, looks: [f64; 4]) -> support::Thread {
+    support::Thread { looks: Some(looks), ..support::Thread::new(Role::Sut, "worker", tid, cpu, 0.5, 0.0) }
+}
+
+proptest! {
+    #[test]
+    fn parts_sum_and_are_numbers_whatever_the_blocks(
+        blocks in prop::collection::vec(
+            ((0.01..1.0f64, 1.0..50.0f64, 0.0..1.2f64, 0.0..1.2f64),
+             (0.01..1.0f64, 1.0..50.0f64, 0.0..1.2f64, 0.0..1.2f64),
+             0.5..3.0f64),
+            1..6,
+        ),
+    ) {
+        let scene = |(run, cost_us, own, peers): (f64, f64, f64, f64)| waking(run, cost_us, own, peers);
+        let blocks: Vec<[Scene; 3]> = blocks
+            .into_iter()
+            .map(|(asked, saturating, factor)| [scene(asked), scene(saturating), busy(0.98, 4.0 * factor)])
+            .collect();
+        let outcome = explain(&in_blocks(4, &blocks));
+        parts_are_the_whole(&outcome);
+        if let NetOrMissing::Net(net) = &outcome.net {
+            prop_assert!(net.value.is_finite() && net.value > 0.0);
+            let mut ends = net.ci95.into_iter().flatten();
+            prop_assert!(ends.all(f64::is_finite));
+            let against = net.against_reference.as_ref();
+            prop_assert!(against.is_some_and(|against| against.ratio.is_finite() && against.ratio > 0.0));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Blocks of trials: one trial of each level, in an order drawn at random.
+
+use tare_record::plan::Level;
+
+/// For each block, the trials in it: (index of the level, which of its trials). A level with fewer trials than another
+/// is in every so many of the blocks, spread evenly. The same seed gives the same order.
+pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<(usize, u32)>> {
+    let count = levels.iter().map(|level| level.trials).max().unwrap_or(0);
+    let mut random = Random(seed);
+    let block = |block: u32| {
+        // How many of its trials a level has had when so many blocks are over.
+        let had = |level: &Level, over: u32| u64::from(over) * u64::from(level.trials) / u64::from(count);
+        let mut trials: Vec<(usize, u32)> = levels
+            .iter()
+            .enumerate()
+            .filter(|(_, level)| had(level, block + 1) > had(level, block))
+            .map(|(index, level)| (index, had(level, block) as u32))
+            .collect();
+        random.shuffle(&mut trials);
+        trials
+    };
+    (0..count).map(block).collect()
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): good from any seed on, and enough to deal a handful of trials.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Fisher and Yates. The bias of a remainder is below count / 2⁶⁴.
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.next() % (last as u64 + 1);
+            items.swap(last, other as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tare_record::plan::Purpose;
+
+    fn level(trials: u32) -> Level {
+        Level {
+            purpose: Purpose::Asked,
+            connections: 1,
+            rate_hz: None,
+            pipeline: 1,
+            trial_ns: 1,
+            warmup_ns: 0,
+            trials,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_trial_is_driven_once_and_in_its_order(
+            trials in prop::collection::vec(0u32..40, 0..4),
+            seed: u64,
+        ) {
+            let levels: Vec<Level> = trials.iter().map(|count| level(*count)).collect();
+            let dealt = blocks(seed, &levels);
+            prop_assert_eq!(&dealt, &blocks(seed, &levels));
+            for (index, count) in trials.iter().enumerate() {
+                let of_level: Vec<u32> =
+                    dealt.iter().flatten().filter(|(of, _)| *of == index).map(|(_, trial)| *trial).collect();
+                prop_assert_eq!(of_level, (0..*count).collect::<Vec<_>>());
+                let most = dealt.iter().map(|block| block.iter().filter(|(of, _)| *of == index).count()).max();
+                prop_assert!(most.unwrap_or(0) <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let dealt = blocks(7, &[level(600), level(600), level(600)]);
+        let mut orders: Vec<Vec<usize>> =
+            dealt.into_iter().map(|block| block.into_iter().map(|(index, _)| index).collect()).collect();
+        orders.sort();
+        let counts: Vec<usize> = orders.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        assert_eq!(counts.len(), 6);
+        // 100 each, give or take four standard deviations.
+        assert!(counts.iter().all(|count| (60..140).contains(count)), "{counts:?}");
+    }
+}
