@@ -1,0 +1,130 @@
+//! One cell: a fresh server, what is done to it, and `tare run`.
+
+use crate::Args;
+use crate::disturb::{Busy, Quota};
+use crate::rows::Row;
+use crate::servers::{Kind, Server};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::{Command, Stdio};
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Cell {
+    pub round: u32,
+    pub server: Kind,
+    pub row: Row,
+    pub gross_hz: f64,
+    /// As `tare run` gives it.
+    pub net_hz: f64,
+    /// Net of a CPU over the reference server's of one in the same block.
+    pub net_over_reference: f64,
+    /// CPU time of a request, nanoseconds: at the asked level, at the level that net is taken from, of the reference.
+    pub asked_ns: f64,
+    pub saturating_ns: f64,
+    pub reference_ns: f64,
+    /// The server's own switches, and the generator's, a request of the asked level.
+    pub switches: f64,
+    pub peer_switches: f64,
+    pub limit: String,
+    /// Shares of ln(net/gross).
+    pub tare: BTreeMap<String, f64>,
+    pub residual: f64,
+}
+
+impl Cell {
+    /// The largest part of the tare.
+    pub fn largest(&self) -> Option<(&str, f64)> {
+        let largest = self.tare.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some((largest.0.as_str(), *largest.1))
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (cause, ln) = self.largest().unwrap_or(("?", 0.0));
+        write!(
+            f,
+            "{:8} {:12} gross {:7.0} net {:7.0} /ref {:.4} C {:6.0} sat {:5.0} ref {:5.0} own {:.4} peer {:.4} {} {cause} {ln:.3} res {:.4}",
+            self.server.name(),
+            format!("{:?}", self.row),
+            self.gross_hz,
+            self.net_hz,
+            self.net_over_reference,
+            self.asked_ns,
+            self.saturating_ns,
+            self.reference_ns,
+            self.switches,
+            self.peer_switches,
+            self.limit,
+            self.residual,
+        )
+    }
+}
+
+/// Weighs one cell.
+pub fn weigh(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
+    let server = Server::start(kind, &args.tare)?;
+    let _busy = (row == Row::Busy).then(|| Busy::on(0)).transpose()?;
+    let _quota = (row == Row::Quota).then(|| Quota::on(&server.pids())).transpose()?;
+    let folder = tempfile::tempdir()?;
+    let record = folder.path().join("cell.tare");
+    let mut command = Command::new(&args.tare);
+    command.args(["run", "--json", "-q", "--trials", "1", "-w", "200ms", "-o"]).arg(record);
+    let wrk = |threads| format!("wrk -t{threads} -c64 -d2s {}", server.url);
+    match row {
+        Row::Weak => command.args(["--load", &wrk(1)]),
+        Row::WeakThreads => command.args(["--load", &wrk(8)]),
+        _ => command.arg("-d").arg(format!("{}ms", args.trial_ms * if row == Row::Quota { 2 } else { 1 })),
+    };
+    command.args(["--load-cpus", if row == Row::Shared { "0" } else { "1" }]);
+    match row {
+        Row::Eight => command.args(["-c", "8"]),
+        Row::One => command.args(["-c", "1"]),
+        _ => &mut command,
+    };
+    command.arg(&server.url).env("TARE_STATE_DIR", folder.path()).stdin(Stdio::null());
+    let output = command.output().context("cannot start tare")?;
+    let outcome: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("tare said: {}", String::from_utf8_lossy(&output.stderr)))?;
+    read(&outcome, round, kind, row)
+}
+
+fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
+    let number = |pointer: &str| {
+        let found = outcome.pointer(pointer).and_then(Value::as_f64);
+        found.with_context(|| format!("there is no {pointer}: {}", outcome["net"]))
+    };
+    if outcome["valid"] != true {
+        bail!("not valid: {}", outcome["warnings"]);
+    }
+    let trials = outcome["trials"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let cost_of = |level: &str| -> Option<f64> {
+        trials.iter().find(|trial| trial["level"] == level)?.get("sut_cpu_ns")?.as_f64()
+    };
+    let asked_ns = cost_of("asked").context("the asked level told no cost")?;
+    let gross_hz = number("/gross/value")?;
+    let peers = outcome.pointer("/ledger/load/threads").and_then(Value::as_array);
+    let peer_hz: f64 = peers.into_iter().flatten().filter_map(|thread| thread["voluntary_hz"].as_f64()).sum();
+    let parts = outcome["tare"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let part = |part: &Value| Some((part["cause"].as_str()?.to_owned(), part["ln_share"].as_f64()?));
+    Ok(Cell {
+        round,
+        server,
+        row,
+        gross_hz,
+        net_hz: number("/net/value")?,
+        net_over_reference: number("/net/against_reference/ratio")?,
+        asked_ns,
+        saturating_ns: cost_of("saturating").unwrap_or(asked_ns),
+        reference_ns: number("/net/against_reference/cpu_ns_per_request")?,
+        switches: number("/requests/switches_per_request/voluntary")?,
+        peer_switches: peer_hz / gross_hz,
+        limit: outcome["limit"].as_str().unwrap_or_default().to_owned(),
+        tare: parts.iter().filter_map(part).collect(),
+        residual: number("/ledger/residual_ratio").unwrap_or(f64::NAN),
+    })
+}

@@ -1,0 +1,140 @@
+//! Whether net holds still: nginx and the embedded server on CPU 0, weighed by `tare run` while eight things are done to
+//! them, in rounds with fresh processes and an order drawn at random. Gross moves many-fold; net should not.
+//!
+//! `cargo build --release -p tare -p bench-net && target/release/bench-net --rounds 40` (as root, on two CPUs or more)
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program of its own, not a room
+
+mod cell;
+mod disturb;
+mod report;
+mod rows;
+mod servers;
+
+use anyhow::{Context, Result};
+use cell::Cell;
+use clap::Parser;
+use rows::Row;
+use serde::{Deserialize, Serialize};
+use servers::Kind;
+use std::path::PathBuf;
+
+/// Weighs both servers in all rows, round by round.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Rounds, one cell of every row and server in each.
+    #[arg(long, default_value_t = 40)]
+    rounds: u32,
+    /// Go on with what the JSON file holds already.
+    #[arg(long)]
+    append: bool,
+    /// No rounds: only make the tables of the JSON file again.
+    #[arg(long, conflicts_with_all = ["rounds", "append"])]
+    report: bool,
+    /// Length of a trial in milliseconds; under a quota it is twice that.
+    #[arg(long, default_value_t = 500)]
+    trial_ms: u64,
+    /// Only these rows.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<Row>,
+    /// Seed of the order.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The tare to weigh with.
+    #[arg(long, default_value = "target/release/tare")]
+    tare: PathBuf,
+    /// Every cell, and what follows from them.
+    #[arg(long, default_value = "bench/results/net.json")]
+    json: PathBuf,
+    /// The same as tables.
+    #[arg(long, default_value = "bench/results/net.md")]
+    markdown: PathBuf,
+}
+
+/// All cells with what they were made on.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Results {
+    machine: serde_json::Value,
+    /// Trial length and seeds, slice by slice.
+    slices: Vec<Slice>,
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Slice {
+    rounds: u32,
+    trial_ms: u64,
+    seed: u64,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let mut results = match args.append || args.report {
+        true => read(&args.json)?,
+        false => Results::default(),
+    };
+    if !args.report {
+        rounds(&args, &mut results)?;
+    }
+    let summary = report::summary(&results.cells);
+    std::fs::write(&args.markdown, report::markdown(&results, &summary))
+        .with_context(|| format!("cannot write {}", args.markdown.display()))?;
+    println!("{}", report::markdown(&results, &summary));
+    Ok(())
+}
+
+fn read(path: &PathBuf) -> Result<Results> {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Results::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn rounds(args: &Args, results: &mut Results) -> Result<()> {
+    let first = results.cells.iter().map(|cell| cell.round + 1).max().unwrap_or(0);
+    let mut random = Random(args.seed ^ (u64::from(first) << 32));
+    results.machine = serde_json::to_value(tare_machine::facts::read(&tare_machine::Root::live()))?;
+    results.slices.push(Slice { rounds: args.rounds, trial_ms: args.trial_ms, seed: args.seed });
+    let rows: Vec<Row> = match args.only.is_empty() {
+        true => Row::ALL.to_vec(),
+        false => args.only.clone(),
+    };
+    for round in first..first + args.rounds {
+        let mut cells: Vec<(Kind, Row)> =
+            Kind::ALL.into_iter().flat_map(|kind| rows.iter().map(move |row| (kind, *row))).collect();
+        random.shuffle(&mut cells);
+        for (kind, row) in cells {
+            match cell::weigh(args, round, kind, row) {
+                Ok(cell) => {
+                    eprintln!("{round:3} {cell}");
+                    results.cells.push(cell);
+                }
+                // One that failed is missing, and said so; the others stand.
+                Err(error) => eprintln!("{round:3} {kind:?} {row:?}: {error:#}"),
+            }
+        }
+        // After each round: a slice that is cut short loses one at most.
+        std::fs::write(&args.json, serde_json::to_string(results)?)
+            .with_context(|| format!("cannot write {}", args.json.display()))?;
+    }
+    Ok(())
+}
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 |= 1;
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % count.max(1)
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}

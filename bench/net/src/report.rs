@@ -1,0 +1,235 @@
+//! What follows from the cells: spreads, pairs of nets, largest parts.
+
+use crate::Results;
+use crate::cell::Cell;
+use crate::rows::Row;
+use crate::servers::Kind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use tare_stats::{mean_interval, median};
+
+/// Nets of two rows within this are the same.
+const SAME_LN: f64 = 0.03;
+/// With one connection they are within this.
+const SAME_ONE_LN: f64 = 0.05;
+/// Below this a largest part is nothing.
+const NOTHING_LN: f64 = 0.05;
+
+/// A ratio with its 95 % interval.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Ratio {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+    pub rounds: usize,
+}
+
+impl Ratio {
+    /// Of the mean of logarithms.
+    fn of(logs: &[f64]) -> Option<Ratio> {
+        let estimate = mean_interval(logs)?;
+        let (low, high) = estimate.ci95.map_or((f64::NEG_INFINITY, f64::INFINITY), |ci| (ci.lo, ci.hi));
+        Some(Ratio { value: estimate.value.exp(), low: low.exp(), high: high.exp(), rounds: logs.len() })
+    }
+
+    fn within(&self, ln: f64) -> bool {
+        self.low.ln() >= -ln && self.high.ln() <= ln
+    }
+}
+
+/// One row of a server.
+#[derive(Debug, Serialize)]
+pub struct RowSummary {
+    pub server: Kind,
+    pub row: Row,
+    pub rounds: usize,
+    pub gross_hz: f64,
+    /// Over the reference, in requests of the middle reference.
+    pub net: Ratio,
+    /// As each sitting gave it, with the weather of its own instants.
+    pub net_as_told: Ratio,
+    pub largest: BTreeMap<String, usize>,
+    pub limits: BTreeMap<String, usize>,
+    pub right: bool,
+}
+
+/// Two rows of a server.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    pub server: Kind,
+    pub rows: [Row; 2],
+    pub ratio: Ratio,
+    pub as_told: Ratio,
+    pub within: bool,
+}
+
+/// Everything that is told.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    pub rows: Vec<RowSummary>,
+    pub pairs: Vec<Pair>,
+    /// Largest gross over the smallest, by server, over the rows in which the server stays the same.
+    pub gross_spread: BTreeMap<String, f64>,
+    pub reference_hz: f64,
+}
+
+/// Works out all of it.
+pub fn summary(cells: &[Cell]) -> Summary {
+    let references: Vec<f64> = cells.iter().map(|cell| 1e9 / cell.reference_ns).collect();
+    let reference_hz = median(&references).unwrap_or(f64::NAN);
+    let of = |server: Kind, row: Row| -> BTreeMap<u32, &Cell> {
+        let mine = cells.iter().filter(|cell| cell.server == server && cell.row == row);
+        mine.map(|cell| (cell.round, cell)).collect()
+    };
+    let (mut rows, mut pairs, mut gross_spread) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for server in Kind::ALL {
+        for row in Row::ALL {
+            rows.extend(row_summary(server, row, &of(server, row), reference_hz));
+        }
+        for (place, one) in Row::ALL.into_iter().enumerate() {
+            for other in Row::ALL.into_iter().skip(place + 1) {
+                pairs.extend(pair(server, [one, other], &of(server, one), &of(server, other)));
+            }
+        }
+        let gross = rows.iter().filter(|row| row.server == server && row.row.holds_still());
+        let gross: Vec<f64> = gross.map(|row| row.gross_hz).collect();
+        let (low, high) =
+            (gross.iter().copied().fold(f64::INFINITY, f64::min), gross.iter().copied().fold(0.0, f64::max));
+        gross_spread.insert(server.name().to_owned(), high / low);
+    }
+    Summary { rows, pairs, gross_spread, reference_hz }
+}
+
+fn row_summary(
+    server: Kind,
+    row: Row,
+    cells: &BTreeMap<u32, &Cell>,
+    reference_hz: f64,
+) -> Option<RowSummary> {
+    let logs = |of: fn(&Cell) -> f64| -> Vec<f64> { cells.values().map(|cell| of(cell).ln()).collect() };
+    let net = Ratio::of(&logs(|cell| cell.net_over_reference))?;
+    let scaled = Ratio {
+        value: net.value * reference_hz,
+        low: net.low * reference_hz,
+        high: net.high * reference_hz,
+        ..net
+    };
+    let mut largest: BTreeMap<String, usize> = BTreeMap::new();
+    let mut limits: BTreeMap<String, usize> = BTreeMap::new();
+    let mut right = 0;
+    for cell in cells.values() {
+        let (cause, ln) = cell.largest().unwrap_or(("none", 0.0));
+        let nothing = row == Row::Fast && ln < NOTHING_LN;
+        let cause = if nothing { "below 5 %" } else { cause };
+        right += usize::from(nothing || row.causes().contains(&cause));
+        *largest.entry(cause.to_owned()).or_default() += 1;
+        *limits.entry(cell.limit.clone()).or_default() += 1;
+    }
+    let gross: Vec<f64> = cells.values().map(|cell| cell.gross_hz).collect();
+    Some(RowSummary {
+        server,
+        row,
+        rounds: cells.len(),
+        gross_hz: median(&gross)?,
+        net: scaled,
+        net_as_told: Ratio::of(&logs(|cell| cell.net_hz))?,
+        largest,
+        right: 2 * right > cells.len()
+            && row.limit().is_none_or(|limit| limits.get(limit).is_some_and(|count| 2 * count > cells.len())),
+        limits,
+    })
+}
+
+/// By round, so that weather which lasts longer than a round falls out.
+fn pair(
+    server: Kind,
+    rows: [Row; 2],
+    one: &BTreeMap<u32, &Cell>,
+    other: &BTreeMap<u32, &Cell>,
+) -> Option<Pair> {
+    let both = |of: fn(&Cell) -> f64| -> Vec<f64> {
+        let pairs = one.iter().filter_map(|(round, cell)| Some((cell, other.get(round)?)));
+        pairs.map(|(one, other)| (of(other) / of(one)).ln()).collect()
+    };
+    let ratio = Ratio::of(&both(|cell| cell.net_over_reference))?;
+    let as_told = Ratio::of(&both(|cell| cell.net_hz))?;
+    let bound = if rows.contains(&Row::One) { SAME_ONE_LN } else { SAME_LN };
+    Some(Pair { server, rows, ratio, as_told, within: ratio.within(bound) })
+}
+
+/// The tables.
+pub fn markdown(results: &Results, summary: &Summary) -> String {
+    let mut text = String::from("# Net holds still\n\n");
+    let mut line = |words: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{words}");
+    };
+    let rounds: u32 = results.slices.iter().map(|slice| slice.rounds).sum();
+    line(format!(
+        "Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
+         cell, one trial of each level. Gross: medians. Net: geometric means of net over the reference server's in the same block, times the\n\
+         reference's {:.0}k req/s; 95 % intervals by Student's t over rounds. Made by `bench/net`.\n",
+        summary.reference_hz / 1e3
+    ));
+    line(format!(
+        "Machine: {}, kernel {}.\n",
+        results.machine["cpu_model"].as_str().unwrap_or("?"),
+        results.machine["kernel"].as_str().unwrap_or("?")
+    ));
+    for server in Kind::ALL {
+        line(format!(
+            "## {}\n\nGross spreads {:.1}-fold over the first six rows.\n",
+            server.name(),
+            summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN)
+        ));
+        line("| what was done to it | gross req/s | net req/s | 95 % | largest part (rounds) | limit (rounds) |".into());
+        line("|---|---|---|---|---|---|".into());
+        for row in summary.rows.iter().filter(|row| row.server == server) {
+            line(format!(
+                "| {} | {:.1}k | {:.1}k | {:.1}–{:.1}k | {} | {} |",
+                row.row.words(),
+                row.gross_hz / 1e3,
+                row.net.value / 1e3,
+                row.net.low / 1e3,
+                row.net.high / 1e3,
+                counts(&row.largest),
+                counts(&row.limits)
+            ));
+        }
+        line(String::new());
+        line(
+            "| pair of rows | net of the second over the first | 95 % | within | without the reference |"
+                .into(),
+        );
+        line("|---|---|---|---|---|".into());
+        for pair in summary.pairs.iter().filter(|pair| pair.server == server) {
+            let [one, other] = pair.rows;
+            let within = match (one.holds_still() && other.holds_still(), pair.within) {
+                (_, true) => "yes",
+                (true, false) => "no",
+                (false, false) => "no (another placement or load)",
+            };
+            line(format!(
+                "| {} → {} | {:.3} | {:.3}–{:.3} | {within} | {:.3} ({:.3}–{:.3}) |",
+                one.words(),
+                other.words(),
+                pair.ratio.value,
+                pair.ratio.low,
+                pair.ratio.high,
+                pair.as_told.value,
+                pair.as_told.low,
+                pair.as_told.high
+            ));
+        }
+        line(String::new());
+    }
+    text
+}
+
+fn counts(of: &BTreeMap<String, usize>) -> String {
+    let mut sorted: Vec<(&String, &usize)> = of.iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1));
+    let words: Vec<String> = sorted.into_iter().map(|(name, count)| format!("{name} {count}")).collect();
+    words.join(", ")
+}

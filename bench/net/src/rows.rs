@@ -1,0 +1,72 @@
+//! What is done to the servers.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// The rows of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Row {
+    /// Nothing: tare's generator with 64 connections.
+    Fast,
+    /// A weak generator: wrk.
+    Weak,
+    /// The same with eight threads on one CPU.
+    WeakThreads,
+    /// Eight connections.
+    Eight,
+    /// A quota of 30 % of a CPU.
+    Quota,
+    /// A loop that is never done on the server's CPU.
+    Busy,
+    /// The generator on the server's CPU.
+    Shared,
+    /// One connection.
+    One,
+}
+
+impl Row {
+    pub const ALL: [Row; 8] =
+        [Row::Fast, Row::Weak, Row::WeakThreads, Row::Eight, Row::Quota, Row::Busy, Row::Shared, Row::One];
+
+    /// In the other rows nothing of the server itself changes; the last two change where it runs and what it is asked.
+    pub fn holds_still(self) -> bool {
+        !matches!(self, Row::Shared | Row::One)
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Row::Fast => "nothing, fast generator, 64 connections",
+            Row::Weak => "weak generator (wrk)",
+            Row::WeakThreads => "weak generator with 8 threads on one CPU",
+            Row::Eight => "8 connections",
+            Row::Quota => "30 % CPU quota",
+            Row::Busy => "busy loop on its CPU",
+            Row::Shared => "generator on its CPU",
+            Row::One => "1 connection",
+        }
+    }
+
+    /// The causes of which the largest part must be one, or, where nothing is done to it, less than a twentieth.
+    pub fn causes(self) -> &'static [&'static str] {
+        match self {
+            Row::Fast | Row::Weak | Row::WeakThreads | Row::Eight => &["starved"],
+            Row::Quota => &["throttled"],
+            Row::Busy => &["preempted"],
+            Row::Shared => &["placement"],
+            // With one connection a wake-up is paid for by every request.
+            Row::One => &["starved", "cost"],
+        }
+    }
+
+    /// The limit that must be told, where there is only one.
+    pub fn limit(self) -> Option<&'static str> {
+        match self {
+            Row::Quota => Some("cpu-quota-throttled"),
+            Row::Busy => Some("cpu-contended"),
+            Row::Shared => Some("placement-conflict"),
+            Row::One => Some("too-little-concurrency"),
+            Row::Fast | Row::Weak | Row::WeakThreads | Row::Eight => None,
+        }
+    }
+}
