@@ -154,9 +154,15 @@ impl Stand<'_> {
             }
             Purpose::Asked | Purpose::Saturating => traffic.aimed_at(sut.target.clone()),
         };
+        let cpus = self.drive.placement.load_cpus.len().max(1) as u32;
+        let threads = match self.level.purpose {
+            Purpose::Asked => self.drive.threads,
+            // Threads that take turns on a CPU sleep, and who wakes them pays for it.
+            Purpose::Saturating | Purpose::Reference => self.drive.threads.min(cpus),
+        };
         LoadSpec {
             connections: self.level.connections,
-            threads: self.drive.threads.min(self.level.connections),
+            threads: threads.min(self.level.connections),
             cpus: self.drive.placement.load_cpus.clone(),
             pacing,
             pipeline: self.level.pipeline,

@@ -46,11 +46,13 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     // Kept until the end: dropping it puts an attached SUT back on the CPUs it came with.
     let journal = running.journal.clone();
     let pinned = pin(request, &sut, &journal)?;
-    let levels = resolve::levels(request, sut.transport == Transport::Loopback);
+    let threads = threads(request, &placement);
+    let crowded = threads as usize > placement.load_cpus.len().max(1);
+    let levels = resolve::levels(request, sut.transport == Transport::Loopback, crowded);
     let drive = Drive {
         request,
         placement: &placement,
-        threads: threads(request, &placement),
+        threads,
         levels: &levels,
         seed: tare_sys::time::monotonic_ns(),
     };

@@ -47,7 +47,8 @@ fn url_in(command: &str) -> Option<String> {
 
 /// The levels to drive. A level below saturation has a saturating one beside it, because only there can the
 /// program's cost per request be weighed, and the reference server tells the machine's weather; never against another host unasked.
-pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
+/// `crowded`: the generator that was asked for has more threads than CPUs.
+pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) -> Vec<Level> {
     let asked = Level {
         purpose: Purpose::Asked,
         connections: request.traffic.connections,
@@ -66,7 +67,8 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool) -> Vec<Level> {
         warmup_ns: OTHER_WARMUP_NS,
         trials: request.trials.min(OTHER_TRIALS_MAX),
     };
-    let below_saturation = !matches!(request.load, LoadRequest::Own { .. })
+    let below_saturation = crowded
+        || !matches!(request.load, LoadRequest::Own { .. })
         || request.traffic.pacing != Pacing::Closed
         || request.traffic.connections < SATURATING_CONNECTIONS;
     // Nobody's generator that runs already would stop for another level.

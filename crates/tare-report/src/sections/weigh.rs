@@ -5,7 +5,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
 use crate::words;
-use tare_record::outcome::{Net, NetOrMissing, TarePart};
+use tare_record::outcome::{AgainstReference, Net, NetOrMissing, TarePart};
 
 pub(crate) static SECTION: Section =
     Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -32,7 +32,10 @@ fn build(source: &Source) -> Vec<Block> {
     }
     let mut remarks = Vec::new();
     match &outcome.net {
-        NetOrMissing::Net(net) => rows.push(net_row(net, &outcome.tare)),
+        NetOrMissing::Net(net) => {
+            rows.push(net_row(net, &outcome.tare));
+            remarks.extend(net.against_reference.as_ref().map(|against| Block::Line(beside(against))));
+        }
         NetOrMissing::Missing(missing) => {
             let why = missing.why.trim_end_matches('.');
             remarks.push(Block::Line(Text::new(format!("No net figure: {why}."), Tone::Warn)));
@@ -157,6 +160,16 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
     }));
     steps.push(whole("net", net.value, conditions(net), Hue::Net));
     steps
+}
+
+/// Net beside the reference server's.
+fn beside(against: &AgainstReference) -> Text {
+    let weather = if against.weather_taken_out { "; the machine's weather is taken out of net" } else { "" };
+    let spread = spread(against.ratio, against.ci95, |end| format!("{end:.3}"));
+    Text::dim(format!(
+        "net is {:.3} {spread} of what tare's own server does on such a CPU, weighed in turns with it{weather}.",
+        against.ratio
+    ))
 }
 
 /// What a net figure holds for.
