@@ -55,6 +55,13 @@ pub fn all(root: &Root) -> Result<Vec<Stat>, Missing> {
     Ok(root.numbers("/proc")?.into_iter().filter_map(|pid| stat(root, pid).ok()).collect())
 }
 
+/// Whether other users' processes are hidden here: `/proc` is mounted with `hidepid`.
+pub fn hidden(root: &Root) -> bool {
+    let mounts = crate::mounts::read(root).unwrap_or_default();
+    let hides = |option: &str| option.strip_prefix("hidepid=").is_some_and(|how| !matches!(how, "0" | "off"));
+    mounts.iter().any(|mount| mount.kind == "proc" && mount.options.split(',').any(hides))
+}
+
 /// Threads of a process, ascending; empty when it is gone.
 pub fn tasks_of(root: &Root, pid: u32) -> Vec<u32> {
     root.numbers(format!("/proc/{pid}/task")).unwrap_or_default()

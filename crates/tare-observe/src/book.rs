@@ -87,19 +87,16 @@ pub(crate) fn thinned(samples: Vec<Sample>, apart_ns: u64) -> Vec<Sample> {
     kept
 }
 
-/// First and last sample, and every change between them.
+/// First and last sample, and both ends of every change between them: a straight line from each to the next goes
+/// where the counter went.
 pub(crate) fn changes(samples: Vec<Sample>) -> Vec<Sample> {
-    let last = samples.last().copied();
-    let mut kept: Vec<Sample> = Vec::new();
-    for sample in samples {
-        if kept.last().is_none_or(|previous| previous.value != sample.value) {
-            kept.push(sample);
-        }
-    }
-    if let Some(last) = last.filter(|last| kept.last().is_some_and(|kept| kept.at_ns != last.at_ns)) {
-        kept.push(last);
-    }
-    kept
+    let differs = |one: usize, other: usize| match (samples.get(one), samples.get(other)) {
+        (Some(one), Some(other)) => one.value != other.value,
+        _ => true,
+    };
+    let is_corner =
+        |at: &usize| at.checked_sub(1).is_none_or(|before| differs(before, *at)) || differs(*at, *at + 1);
+    (0..samples.len()).filter(is_corner).filter_map(|at| samples.get(at).copied()).collect()
 }
 
 /// Why a system call or an open failed, and what would help.
@@ -126,7 +123,9 @@ mod tests {
         assert_eq!(ends(all.clone()), samples(&[(0, 1.0), (15, 2.0)]));
         assert_eq!(thinned(all.clone(), 5), samples(&[(0, 1.0), (5, 1.0), (10, 2.0), (15, 2.0)]));
         assert_eq!(thinned(all.clone(), 100), samples(&[(0, 1.0), (15, 2.0)]));
-        assert_eq!(changes(all), samples(&[(0, 1.0), (10, 2.0), (15, 2.0)]));
+        assert_eq!(changes(all), samples(&[(0, 1.0), (5, 1.0), (10, 2.0), (15, 2.0)]));
+        let flat = samples(&[(0, 1.0), (5, 1.0), (10, 1.0)]);
+        assert_eq!(changes(flat), samples(&[(0, 1.0), (10, 1.0)]));
         for thin in [ends, changes] {
             assert_eq!(thin(vec![]), vec![]);
             assert_eq!(thin(samples(&[(1, 1.0)])), samples(&[(1, 1.0)]));

@@ -5,6 +5,7 @@
 //! made into numbers when the window has closed. An observer is one file here, one file of descriptors in
 //! `tare-record`, and one line in [`REGISTRY`].
 
+mod aperf;
 mod book;
 mod clock;
 mod cpus;
@@ -17,6 +18,7 @@ mod network;
 mod numbers;
 mod pmu;
 mod pressure;
+mod rights;
 mod scene;
 mod softirqs;
 mod tape;
@@ -39,6 +41,7 @@ static REGISTRY: &[Open] = &[
     groups::open,
     network::open,
     clock::open,
+    aperf::open,
     wakeups::open,
     pmu::open,
     pressure::open,

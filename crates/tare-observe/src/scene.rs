@@ -4,8 +4,8 @@ use tare_machine::Root;
 use tare_sys::process::boottime_ns;
 use tare_sys::time::monotonic_ns;
 
-/// Whom to watch, and from where.
-#[derive(Debug, Clone)]
+/// Whom to watch, and from where; by default nobody, once a second.
+#[derive(Debug, Clone, Default)]
 pub struct Watch {
     /// Processes of the SUT; their descendants are watched too. Empty: the SUT is not seen.
     pub sut_pids: Vec<u32>,
@@ -24,13 +24,14 @@ pub struct Watch {
 }
 
 /// The load generator.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoadWatch {
     /// Threads of this process.
     Threads(Vec<u32>),
     /// Other processes, with their descendants.
     Process(Vec<u32>),
     /// None is to be seen.
+    #[default]
     None,
 }
 

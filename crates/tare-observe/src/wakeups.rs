@@ -8,7 +8,7 @@
 
 use crate::book::{Book, refused};
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
+use crate::{Edge, Observer, Scene, rights};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use tare_machine::{Root, procs};
@@ -74,7 +74,7 @@ fn find(root: &Root) -> Result<Tracepoint, Missing> {
             "run tare in the machine's own PID namespace (docker run --pid=host)",
         ));
     }
-    Tracepoint::find("sched", "sched_waking").map_err(|error| refused("tracefs", &error))
+    Tracepoint::find("sched", "sched_waking").map_err(|error| rights::tracefs(&error))
 }
 
 impl Observer for Wakeups {
@@ -166,7 +166,7 @@ impl Wakeups {
                 0 | 1 => None,
                 _ => Some(Counter::tracepoint(cpu, waking, &filter)),
             };
-            let counter = counter.transpose().map_err(|error| refused("counting wake-ups", &error))?;
+            let counter = counter.transpose().map_err(|error| rights::perf("counting wake-ups", &error))?;
             let count = self.cpus.entry(cpu).or_default();
             count.before = count.total().map_err(|error| refused("the count of wake-ups", &error))?;
             count.counter = counter;

@@ -6,7 +6,7 @@ use crate::book::{Book, refused};
 use crate::idle::{IdleState, parse_timer_list};
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
-use crate::{Edge, Observer, Scene};
+use crate::{Edge, Observer, Scene, rights};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -99,7 +99,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 }
 
 fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
-    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| refused("tracefs", &error))?;
+    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?;
     let open = |&cpu: &u32| {
         let switches = Counter::context_switches(cpu)?;
         // A period that begins also ends. Its end is the idle task's own event, and on Linux 6.18 we saw a CPU
@@ -108,7 +108,7 @@ fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
         Ok(CpuCounters { cpu, switches, idle_exits })
     };
     let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
-    counters.map_err(|error| refused("counting context switches", &error))
+    counters.map_err(|error| rights::perf("counting context switches", &error))
 }
 
 impl Observer for Cpus {

@@ -199,7 +199,10 @@ fn survey(
             let together: Vec<Event> = events.iter().map(|(_, event)| *event).chain([event]).collect();
             match source.open(0, &together) {
                 Ok(_) => events.push((metric, event)),
-                Err(error) if is_forbidden(&error) => return Err(not_permitted()),
+                // The right is asked for first, whether or not there is anything to count.
+                Err(error) if is_forbidden(&error) => {
+                    return Err(if has_pmu(root) { not_permitted() } else { no_pmu(root) });
+                }
                 Err(error) => lacking.push((metric, uncountable(metric, &error))),
             }
         }
@@ -232,6 +235,14 @@ fn uncountable(metric: &Descriptor, error: &io::Error) -> Missing {
         Some(libc::ENOSYS) => Missing::new("this kernel has no perf_event_open"),
         _ => refused("a hardware counter", error),
     }
+}
+
+/// Whether the kernel lists a PMU of the processor (`cpu`, `cpu_core`, `armv8_pmuv3_0`); where it lists nothing, it may
+/// have one.
+fn has_pmu(root: &Root) -> bool {
+    let devices = root.names("/sys/bus/event_source/devices");
+    let is_cpu = |name: &String| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
+    devices.map_or(true, |devices| devices.is_empty() || devices.iter().any(is_cpu))
 }
 
 fn no_pmu(root: &Root) -> Missing {

@@ -113,8 +113,13 @@ fn what_a_cpu_does_not_count_is_named() {
 #[test]
 fn without_a_pmu_or_the_right_everything_is_missing_with_a_remedy() {
     let forbidden = Fake { refuses: vec![(Event::CYCLES, libc::EACCES)], ..Fake::default() };
-    let reason = window(forbidden).0.why_absent(&pmu::LLC_MISSES, &Subject::Task(0));
-    assert!(reason.remedy.contains("perf_event_paranoid=1"), "{reason}");
+    let dir = tempfile::tempdir().unwrap();
+    let device = |name: &str| {
+        std::fs::create_dir_all(dir.path().join("sys/bus/event_source/devices").join(name)).unwrap();
+        survey(&forbidden, &Root::at(dir.path()), &mut Vec::new()).err().unwrap()
+    };
+    assert!(device("software").why.contains("exposes no PMU"));
+    assert!(device("cpu_core").remedy.contains("perf_event_paranoid=1"));
     let none = [Event::CYCLES, Event::INSTRUCTIONS].map(|event| (event, libc::ENOENT)).to_vec();
     let (seen, pmu) = window(Fake { refuses: none, ..Fake::default() });
     assert!(seen.why_absent(&pmu::CYCLES, &Subject::Machine).why.contains("exposes no PMU"));

@@ -7,7 +7,7 @@ mod watched;
 use crate::book::{Book, changes, ends, refused, thinned};
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
-use crate::{Edge, LoadWatch, Observer, Scene};
+use crate::{Edge, LoadWatch, Observer, Scene, rights};
 use others::Others;
 use parse::{Doing, TaskStat, parse_schedstat, parse_status_switches, parse_syscall};
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,13 +236,13 @@ impl Tasks {
         let nobody = match (&self.unopened, scene.watch.sut_pids.is_empty()) {
             (Some(reason), _) => reason.clone(),
             (None, true) => Missing::new("the SUT is not seen from here"),
-            (None, false) => Missing::new("the SUT's processes are gone"),
+            (None, false) => rights::unseen(&scene.root),
         };
         for &metric in tasks::DESCRIPTORS {
             let is_sample = metric.id.starts_with(tasks::SAMPLES.id);
             match (&self.unseen, sut_seen) {
                 (_, false) => book.absent(metric, None, nobody.clone()),
-                (Some(reason), true) if is_sample => book.absent(metric, None, reason.clone()),
+                (Some(_), true) if is_sample => book.absent(metric, None, rights::syscalls(&scene.root)),
                 _ => {}
             }
         }

@@ -136,11 +136,27 @@ pub fn write(path: &Path, record: &Record) {
 fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
     let mut random = Random(7);
     let mut columns = Vec::new();
-    let threads = (0..tasks).map(Subject::Task).map(|subject| (subject, metrics::tasks::DESCRIPTORS));
-    let processors = (0..cpus).map(Subject::Cpu).map(|subject| (subject, metrics::cpus::DESCRIPTORS));
+    let threads = (0..tasks).map(Subject::Task).flat_map(|subject| {
+        [metrics::tasks::DESCRIPTORS, metrics::pmu::DESCRIPTORS].map(|metrics| (subject.clone(), metrics))
+    });
+    let processors = (0..cpus).map(Subject::Cpu).flat_map(|subject| {
+        let network =
+            [metrics::cpus::DESCRIPTORS, metrics::softirqs::DESCRIPTORS, metrics::network::DESCRIPTORS];
+        network.map(|metrics| (subject.clone(), metrics))
+    });
+    let group = Subject::Group("/a".into());
+    let others = [
+        (group.clone(), metrics::groups::DESCRIPTORS),
+        (group, metrics::pressure::DESCRIPTORS),
+        (Subject::Machine, metrics::pressure::DESCRIPTORS),
+        (Subject::Machine, metrics::network::DESCRIPTORS),
+        (Subject::Task(0), metrics::memory::DESCRIPTORS),
+        (Subject::Device("package-0".into()), metrics::energy::DESCRIPTORS),
+        (Subject::Device("thermal_zone0".into()), metrics::thermal::DESCRIPTORS),
+    ];
     // Each thread's files are read one by one; a file about all CPUs is read once for them all.
     let mut axes: HashMap<(Subject, &str), Vec<u64>> = HashMap::new();
-    for (subject, descriptors) in threads.chain(processors) {
+    for (subject, descriptors) in threads.chain(processors).chain(others) {
         for descriptor in descriptors {
             // A process's counters are kept with its main thread.
             if descriptor.id.starts_with("tasks.process_") && subject != Subject::Task(0) {
@@ -156,8 +172,11 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
                 (0..samples).map(|at| at * 50_000_000 + random.below(200_000)).collect()
             });
             let mut value = 1e12;
-            let samples = stamps.iter().map(|&at_ns| {
-                value += growth(descriptor, &mut random);
+            // As often as its observer reads it, or seldom enough to be an edge.
+            let step = step(descriptor);
+            let stamps = stamps.iter().step_by(step);
+            let samples = stamps.map(|&at_ns| {
+                value += (0..step.min(4)).map(|_| growth(descriptor, &mut random)).sum::<f64>();
                 Sample { at_ns, value }
             });
             let samples = samples.collect();
@@ -194,6 +213,17 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
     }
 }
 
+/// Every how many samples of 50 ms a metric is read: the rates of the observers.
+fn step(descriptor: &Descriptor) -> usize {
+    let is_core = ["pmu.cycles", "pmu.instructions", "pmu.core_enabled_ns", "pmu.core_running_ns"];
+    match descriptor.id.split('.').next().unwrap_or_default() {
+        "pmu" if !is_core.contains(&descriptor.id) => 1000,
+        "pmu" | "pressure" | "softirqs" | "network" | "energy" | "memory" => 2,
+        "thermal" => 20,
+        _ => 1,
+    }
+}
+
 /// How much a metric grows in 50 ms on a busy system.
 fn growth(descriptor: &Descriptor, random: &mut Random) -> f64 {
     let grown = match (descriptor.unit, descriptor.kind) {
@@ -201,6 +231,12 @@ fn growth(descriptor: &Descriptor, random: &mut Random) -> f64 {
         // schedstat and cpuacct count nanoseconds, stat counts ticks.
         (Unit::Nanosecond, _) if descriptor.source.contains("/stat ") => 10_000_000 * random.below(6),
         (Unit::Nanosecond, _) => 24_000_000 + random.below(2_000_000),
+        // Hundreds of millions a second, and no two steps alike; packets and soft interrupts by the thousand.
+        _ if descriptor.id.starts_with("pmu.") => 100_000_000 + random.below(20_000_000),
+        _ if ["softirqs", "segments", "packets"].iter().any(|kind| descriptor.id.contains(kind)) => {
+            random.below(500)
+        }
+        (Unit::Microjoule, _) => 2_000_000 + random.below(200_000),
         _ if descriptor.id.contains("switches") || descriptor.id.contains("exits") => random.below(500),
         // Faults are rare, and each look at a thread finds it in one state.
         _ => u64::from(random.below(3) == 0),
