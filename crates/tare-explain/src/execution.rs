@@ -9,7 +9,7 @@ use crate::threads::Thread;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::pmu;
+use tare_record::metrics::{clock, pmu};
 use tare_record::observation::Role;
 use tare_record::outcome::{CyclesFrom, Execution};
 use tare_record::{Missing, Reading};
@@ -102,6 +102,26 @@ pub(crate) fn clocks_hz(readings: &Readings) -> Vec<f64> {
             if ran_ns >= CLOCK_STEP_NS_MIN {
                 clocks.push((to.0.value - from.0.value) / ran_ns * 1e9);
                 from = to;
+            }
+        }
+    }
+    clocks
+}
+
+/// Clock of CPUs by APERF and MPERF, step by step: the fixed clock × the ratio of the two.
+pub(crate) fn aperf_hz(readings: &Readings, cpus: &[u32]) -> Vec<f64> {
+    let mut clocks = Vec::new();
+    for cpu in cpus {
+        let of = |metric| readings.samples(metric, &Subject::Cpu(*cpu));
+        let (aperf, mperf, tsc) = (of(&clock::APERF), of(&clock::MPERF), of(&clock::TSC));
+        let all: Vec<_> = aperf.iter().zip(&mperf).zip(&tsc).collect();
+        for step in all.windows(2) {
+            let [((a0, m0), t0), ((a1, m1), t1)] = step else { continue };
+            let seconds = t1.at_ns.saturating_sub(t0.at_ns) as f64 / 1e9;
+            let (aperf, mperf, tsc) = (a1.value - a0.value, m1.value - m0.value, t1.value - t0.value);
+            // A CPU that hardly ran has no clock to speak of.
+            if seconds > 0.0 && aperf > 0.0 && tsc > 0.0 && mperf > 0.01 * tsc {
+                clocks.push(aperf / mperf * tsc / seconds);
             }
         }
     }

@@ -24,6 +24,7 @@ mod iron;
 mod ledger;
 mod limit;
 pub mod load;
+mod own_cost;
 mod placement;
 mod quota;
 mod readings;
@@ -32,6 +33,7 @@ mod requests;
 mod residual;
 mod rules;
 mod serial;
+mod spikes;
 mod summary;
 mod taken;
 mod threads;
@@ -47,7 +49,7 @@ use tare_record::outcome::{
     AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
 };
 use tare_record::plan::Transport;
-use tare_record::{Missing, Record};
+use tare_record::{Missing, Reading, Record};
 
 /// Explains a record: gross, tare, net, limit, findings, ledgers and warnings.
 ///
@@ -86,6 +88,11 @@ pub fn explain(record: &Record) -> Outcome {
             .command
             .map(|command| command::summaries(record, command, &books.windows))
             .unwrap_or_default(),
+        spikes: match http {
+            true => spikes::spikes(&books),
+            false => Reading::NotApplicable { not_applicable: "a command has no latency".to_owned() },
+        },
+        own_cost: Some(own_cost::own_cost(&books)),
         machine: record.machine.clone(),
         trials: requests::trials(&books),
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tare_record::latency::Latencies;
 use tare_record::observation::Role;
 use tare_record::outcome::Estimate;
-use tare_record::trial::{HttpSample, Measure};
+use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
@@ -101,14 +101,22 @@ pub(crate) fn own_wait(books: &Books, why: Asleep) -> f64 {
 }
 
 impl Books<'_> {
-    /// The generator's side of the asked level's trials.
-    pub fn samples(&self) -> impl Iterator<Item = &HttpSample> {
+    /// The asked level's trials.
+    pub fn asked_trials(&self) -> impl Iterator<Item = &Trial> {
         let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
         let asked =
             self.asked_level.and_then(|asked| levels.iter().position(|level| std::ptr::eq(level, asked)));
-        self.record.trials.iter().filter_map(move |trial| match &trial.sample {
-            Measure::Http(sample) if Some(trial.level as usize) == asked => Some(sample),
-            _ => None,
+        let is_asked = move |trial: &&Trial| {
+            matches!(trial.sample, Measure::Http(_)) && Some(trial.level as usize) == asked
+        };
+        self.record.trials.iter().filter(is_asked)
+    }
+
+    /// The generator's side of them.
+    pub fn samples(&self) -> impl Iterator<Item = &HttpSample> {
+        self.asked_trials().filter_map(|trial| match &trial.sample {
+            Measure::Http(sample) => Some(sample),
+            Measure::Command(_) => None,
         })
     }
 

@@ -15,6 +15,10 @@ const REQUESTS_MIN: f64 = 1000.0;
 /// A shorter window is read with the error of the kernel's ticks and quota periods.
 const WINDOW_S_MIN: f64 = 1.0;
 
+/// Observers that take more than this from the program's CPUs change what they look at. (The clock probe's short visits
+/// take less.)
+const OBSERVERS_CPUS_MAX: f64 = 0.01;
+
 /// What can be wrong.
 enum Caution<'a> {
     NoTrials,
@@ -35,6 +39,7 @@ enum Caution<'a> {
     FewRequests { count: f64 },
     ShortWindow { seconds: f64 },
     RunsUnchecked { seconds: f64 },
+    ObserversOnSutCpus { cpus: f64 },
     CouldNotJudge { causes: String, missing: &'a Missing },
 }
 
@@ -62,6 +67,7 @@ impl Caution<'_> {
             Caution::FewRequests { .. } => "low-requests",
             Caution::ShortWindow { .. } => "short-window",
             Caution::RunsUnchecked { .. } => "books-unchecked",
+            Caution::ObserversOnSutCpus { .. } => "observers-on-sut-cpus",
             Caution::CouldNotJudge { .. } => "could-not-judge",
         }
     }
@@ -115,6 +121,10 @@ impl Caution<'_> {
                 "a run lasts {:.1} ms: too short for the books of the CPUs to be checked against each other",
                 1e3 * seconds
             ),
+            Caution::ObserversOnSutCpus { cpus } => format!(
+                "tare's observers took {:.1} % of a CPU from the program's own CPUs",
+                100.0 * cpus
+            ),
             Caution::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
     }
@@ -148,6 +158,9 @@ impl Caution<'_> {
             Caution::RunsUnchecked { .. } => {
                 "gross is right; for net, weigh a longer run of it (more input, or a loop of runs: -- sh -c '...')"
             }
+            Caution::ObserversOnSutCpus { .. } => {
+                "leave tare a CPU of its own (--sut-cpus, --load-cpus); their share is in the ledger of the CPUs"
+            }
             Caution::SutUnseen(missing) | Caution::ClockMissing(missing) => &missing.remedy,
             Caution::NetMissing(missing) | Caution::CouldNotJudge { missing, .. } => &missing.remedy,
         };
@@ -179,6 +192,10 @@ pub(crate) fn warnings(books: &Books, limit: Limit, unjudged: &[(Missing, Vec<Ca
         }
     }
     common(books, &mut cautions);
+    let cpus = crate::own_cost::on_sut_cpus(books);
+    if cpus > OBSERVERS_CPUS_MAX {
+        cautions.push(Caution::ObserversOnSutCpus { cpus });
+    }
     for (missing, causes) in unjudged {
         let names: Vec<String> = causes.iter().map(|cause| cause_name(*cause)).collect();
         cautions.push(Caution::CouldNotJudge { causes: names.join(", "), missing });

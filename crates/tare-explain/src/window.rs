@@ -88,11 +88,11 @@ impl<'a> Context<'a> {
         let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
         let load_idle_exits = load.as_ref().and_then(|load| idle_exits(&readings, &load.usable));
         let balances = residual::balances(&readings, &threads, &cpus, &trial.sample);
+        // Counted is better than timed: by the PMU for the SUT's threads, by its CPUs for themselves.
         let counted_hz = execution::clocks_hz(&readings);
-        let clocks_hz = match counted_hz.is_empty() {
-            true => clocks(&readings, observation, &cpus),
-            false => counted_hz,
-        };
+        let of_cpus_hz = execution::aperf_hz(&readings, &self.record.plan.sut_cpus);
+        let clocks_hz = [counted_hz, of_cpus_hz].into_iter().find(|clocks| !clocks.is_empty());
+        let clocks_hz = clocks_hz.unwrap_or_else(|| clocks(&readings, observation, &cpus));
         let events = |role| Events::read(&readings, &threads, role);
         let (sut_events, load_events) = (events(Role::Sut), events(Role::Load));
         cpus::take_steal_out_of_run(&mut cpus);

@@ -7,7 +7,7 @@ mod support;
 use support::{Scene, asked};
 use tare_explain::execution::change;
 use tare_record::metric::Subject;
-use tare_record::metrics::pmu;
+use tare_record::metrics::{clock, pmu};
 use tare_record::observation::Absence;
 use tare_record::outcome::{CyclesFrom, Execution};
 use tare_record::{Missing, Reading, Record};
@@ -63,6 +63,20 @@ fn the_clock_is_the_counted_one() {
     let outcome = tare_explain::explain(&counted(20_000.0, 2.5e9, 1.0, 1.0));
     let clock_hz = outcome.trials[0].clock_hz.unwrap();
     assert!((clock_hz / 2.5e9 - 1.0).abs() < 1e-6, "{clock_hz}");
+}
+
+#[test]
+fn aperf_and_mperf_tell_the_clock() {
+    let scene = Scene::default();
+    let mut record = asked(&scene);
+    for trial in &mut record.trials {
+        // Half idle, at three quarters of the fixed clock.
+        let columns = [(&clock::TSC, 2.4e9), (&clock::MPERF, 1.2e9), (&clock::APERF, 0.9e9)];
+        let columns = columns.map(|(metric, hz)| scene.column(metric, Subject::Cpu(0), hz));
+        trial.observation.columns.extend(columns);
+    }
+    let clock_hz = tare_explain::explain(&record).trials[0].clock_hz.unwrap();
+    assert!((clock_hz / 1.8e9 - 1.0).abs() < 1e-6, "{clock_hz}");
 }
 
 #[test]

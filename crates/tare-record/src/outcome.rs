@@ -1,6 +1,12 @@
 //! The result: gross, tare, net, ledgers, limit and findings. Its JSON form is a contract that scripts use:
 //! keys may be added, none renamed.
 
+mod execution;
+mod spikes;
+
+pub use execution::{CyclesFrom, Execution};
+pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
+
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +48,12 @@ pub struct Outcome {
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
+    /// Moments of high latency, and what moved in them.
+    #[serde(default = "Spikes::not_looked_for")]
+    pub spikes: Reading<Spikes>,
+    /// What the measuring itself took; `None` in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_cost: Option<OwnCost>,
     /// The machine's facts.
     pub machine: crate::machine::MachineFacts,
     /// Every trial that ran, in order.
@@ -312,34 +324,6 @@ pub struct RoleLedger {
     pub threads: Vec<ThreadRow>,
 }
 
-/// What a role's threads executed, the kernel's part included, and what each request took of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Execution {
-    /// Instructions per cycle.
-    pub ipc: Reading<f64>,
-    /// I of the iron law.
-    pub instructions_per_request: Reading<f64>,
-    /// C of the iron law.
-    pub cycles_per_request: Reading<f64>,
-    /// How the cycles were come by.
-    pub cycles_from: CyclesFrom,
-    /// Smallest share of the run for which a group of events was on the PMU: 1 where they did not have to take turns.
-    /// `None` without a PMU.
-    pub on_pmu: Option<f64>,
-    /// Every other event per request, by name (`llc_misses`).
-    pub events_per_request: BTreeMap<String, f64>,
-}
-
-/// Where cycles come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CyclesFrom {
-    /// Counted.
-    Pmu,
-    /// CPU time × effective clock.
-    Clock,
-}
-
 /// Waiting by cause, seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitSplit {
@@ -527,4 +511,21 @@ pub struct TrialSummary {
     pub clock_hz: Option<f64>,
     /// Its own residual.
     pub residual_ratio: Option<f64>,
+}
+
+/// What tare's own threads took in the trials of the asked level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnCost {
+    /// CPU time of the observers per second.
+    pub observers_cpus: f64,
+    /// CPUs that they were seen on.
+    pub observers_ran_on: Vec<u32>,
+    /// Of that, CPU time on CPUs that were the server's.
+    pub observers_on_sut_cpus: f64,
+    /// CPU time of the load generator per second; `None` for commands.
+    pub generator_cpus: Option<f64>,
+    /// CPUs that it was seen on.
+    pub generator_ran_on: Vec<u32>,
+    /// What the observers wrote down, in bytes of the record per second.
+    pub recorded_bytes_hz: f64,
 }

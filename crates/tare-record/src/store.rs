@@ -25,7 +25,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use reader::read;
-pub use writer::Writer;
+pub use writer::{Writer, packed_bytes};
 
 /// Samples in one record at most: about two gigabytes in memory.
 ///

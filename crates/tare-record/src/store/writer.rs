@@ -5,13 +5,13 @@ use super::header::Header;
 use super::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of, pack, stacks};
 use crate::identity::Identity;
 use crate::machine::MachineFacts;
-use crate::observation::{Column, Observation};
+use crate::observation::{Column, Observation, Sample};
 use crate::outcome::Warning;
 use crate::plan::Plan;
 use crate::trial::Trial;
 use rusqlite::{Connection, OpenFlags, Transaction, params};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A record that is being written.
@@ -123,6 +123,28 @@ impl Writer {
     }
 }
 
+/// How many bytes the columns of an observation take in a record, names and the file's own order not counted.
+pub fn packed_bytes(observation: &Observation) -> u64 {
+    let mut axes: HashSet<Vec<u8>> = HashSet::new();
+    let mut bytes = 0;
+    for column in &observation.columns {
+        let (axis, values) = packed(&column.samples);
+        let axis_bytes = axis.len() as u64;
+        bytes += values.len() as u64;
+        if axes.insert(axis) {
+            bytes += axis_bytes;
+        }
+    }
+    bytes
+}
+
+/// Stamps and values.
+fn packed(samples: &[Sample]) -> (Vec<u8>, Vec<u8>) {
+    let stamps: Vec<i64> = samples.iter().map(|sample| sample.at_ns.cast_signed()).collect();
+    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    (pack::pack_whole(&stamps), pack::pack_values(&values))
+}
+
 /// Columns that were read together share their stamps: each distinct axis is stored once.
 fn append_columns(transaction: &Transaction, seq: u32, columns: &[Column]) -> rusqlite::Result<()> {
     let mut axes: HashMap<Vec<u8>, i64> = HashMap::new();
@@ -132,8 +154,8 @@ fn append_columns(transaction: &Transaction, seq: u32, columns: &[Column]) -> ru
         "INSERT INTO \"column\" (trial_seq, axis_id, metric, subject, samples, checksum) VALUES (?, ?, ?, ?, ?, ?)",
     )?;
     for Column { metric, subject, samples } in columns {
-        let stamps: Vec<i64> = samples.iter().map(|sample| sample.at_ns.cast_signed()).collect();
-        let axis_id = match axes.entry(pack::pack_whole(&stamps)) {
+        let (stamps, packed) = packed(samples);
+        let axis_id = match axes.entry(stamps) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 let sum = checksum(&[new.key(), &seq.to_le_bytes()]);
@@ -141,8 +163,6 @@ fn append_columns(transaction: &Transaction, seq: u32, columns: &[Column]) -> ru
                 *new.insert(id)
             }
         };
-        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-        let packed = pack::pack_values(&values);
         let subject = serde_json::to_string(subject)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         let numbers = [&seq.to_le_bytes()[..], &axis_id.to_le_bytes()].concat();

@@ -258,6 +258,15 @@ fn ascii(c: char) -> Result<char, &'static str> {
         '→' => Err("->"),
         '≥' => Err(">="),
         '≤' => Err("<="),
+        // Heights, lowest first.
+        '▁' => Ok('_'),
+        '▂' => Ok('.'),
+        '▃' => Ok(':'),
+        '▄' => Ok('-'),
+        '▅' => Ok('='),
+        '▆' => Ok('+'),
+        '▇' => Ok('*'),
+        '█' => Ok('#'),
         c if c.is_ascii() => Ok(c),
         _ => Ok('?'),
     }

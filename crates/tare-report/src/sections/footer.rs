@@ -1,5 +1,6 @@
-//! What the figures rest on, in two lines.
+//! What the figures rest on, and what taking them took.
 
+use super::threads::ranges;
 use super::{Medium, Section, Source, join};
 use crate::block::{Block, Text};
 use crate::format::{bytes, count, hertz, percent, seconds};
@@ -10,7 +11,7 @@ use tare_record::Reading;
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Terminal], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let lines = [books(source), machine(source)];
+    let lines = [books(source), own_cost(source), machine(source)];
     lines.into_iter().filter(|line| !line.is_empty()).map(|line| Block::Line(Text::dim(line))).collect()
 }
 
@@ -49,6 +50,28 @@ fn books(source: &Source) -> String {
         None => "clock not measured".into(),
     });
     join(told)
+}
+
+/// Which threads took it on which CPUs stands in the table of threads.
+fn own_cost(source: &Source) -> String {
+    let Some(cost) = &source.outcome.own_cost else { return String::new() };
+    let place = |cpus: &[u32]| match cpus {
+        [] => String::new(),
+        [one] => format!(" on CPU {one}"),
+        several => format!(" on CPUs {}", ranges(several)),
+    };
+    join([
+        format!("watching took {} of a CPU{}", percent(cost.observers_cpus), place(&cost.observers_ran_on)),
+        match cost.observers_on_sut_cpus {
+            share if share > 0.0 => format!("{} on the server's CPUs", percent(share)),
+            _ => String::new(),
+        },
+        match cost.generator_cpus {
+            Some(cpus) => format!("making load {} CPUs{}", count(cpus), place(&cost.generator_ran_on)),
+            None => String::new(),
+        },
+        format!("{} recorded per second", bytes(cost.recorded_bytes_hz)),
+    ])
 }
 
 fn machine(source: &Source) -> String {

@@ -11,6 +11,7 @@ mod limit;
 mod machine;
 mod origin;
 mod scale;
+mod spikes;
 mod threads;
 mod trials;
 pub(crate) mod warnings;
@@ -63,6 +64,7 @@ static SECTIONS: &[&Section] = &[
     &weigh::SECTION,
     &findings::SECTION,
     &latency::SECTION,
+    &spikes::SECTION,
     &course::SECTION,
     &threads::SECTION,
     &cpus::SECTION,

@@ -302,6 +302,8 @@ pub fn server_bound() -> Outcome {
             ..LatencySummary::default()
         }),
         commands: Vec::new(),
+        spikes: tare_record::Reading::missing("no slices"),
+        own_cost: None,
         machine: machine(),
         trials: vec![
             trial(0, "asked", 64, 178_100.0),
@@ -313,6 +315,40 @@ pub fn server_bound() -> Outcome {
 }
 
 /// The same nginx under a quota of 30 %.
+/// A quota that runs out now and then.
+fn spikes() -> Spikes {
+    let is_spike: Vec<bool> = (0..20).map(|at| at % 7 == 3).collect();
+    let of =
+        |high: f64, low: f64| is_spike.iter().map(|is| if *is { high } else { low }).collect::<Vec<f64>>();
+    Spikes {
+        slices: 60,
+        spikes: 9,
+        p99_median_ns: Some(1.1e6),
+        largest: vec![Spike { trial: 1, at_s: 0.3, length_s: 0.1, p99_ns: Some(71.3e6) }],
+        series: 83,
+        moved: Reading::Measured(vec![Moved {
+            series: "group /demo: held back by a quota".into(),
+            metric: "groups.throttled_ns".into(),
+            unit: "s/s".into(),
+            in_spikes: 0.7,
+            in_quiet: 0.0,
+            spikes_with: 1.0,
+            quiet_with: 0.04,
+            chance: 0.001,
+        }]),
+        throttle_bursts: Reading::Measured(ThrottleBursts { slices: 14, with_spike: 9 }),
+        course: Some(SpikeCourse {
+            trial: 1,
+            ends_s: (1..=20).map(|at| f64::from(at) / 10.0).collect(),
+            p99_ns: of(71.3e6, 1.1e6).into_iter().map(Some).collect(),
+            series: Some("group /demo: held back by a quota".into()),
+            unit: "s/s".into(),
+            values: of(0.7, 0.0),
+            is_spike,
+        }),
+    }
+}
+
 pub fn throttled() -> Outcome {
     let sut = role(
         vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)],
@@ -347,6 +383,15 @@ pub fn throttled() -> Outcome {
         confirm: String::new(),
     };
     Outcome {
+        spikes: Reading::Measured(spikes()),
+        own_cost: Some(OwnCost {
+            observers_cpus: 0.0061,
+            observers_ran_on: vec![1],
+            observers_on_sut_cpus: 0.0007,
+            generator_cpus: Some(0.25),
+            generator_ran_on: vec![1],
+            recorded_bytes_hz: 14_300.0,
+        }),
         limit: Cause::CpuQuotaThrottled,
         gross: Gross::Measured(rate(54_300.0)),
         net: net(54_300.0 * 1.183f64.exp()),
