@@ -33,6 +33,10 @@ struct Args {
     /// Where the result goes as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Adds these pairs to those that the file has already: many short runs are as good as a long one, each of its own
+    /// launch.
+    #[arg(long, requires = "out")]
+    append: bool,
 }
 
 /// The server ends with us, also when a measurement fails.
@@ -90,7 +94,34 @@ fn main() -> Result<()> {
     }
     observers.stop();
     generator.stop()?;
-    report(&args, &off, &on, cpu_ns / 1e9 / active_s)
+    let mut cpus = cpu_ns / 1e9 / active_s;
+    if let Some(earlier) = earlier(&args)? {
+        let share = earlier.off.len() as f64 / (earlier.off.len() + off.len()) as f64;
+        cpus = share * earlier.cpus + (1.0 - share) * cpus;
+        off.extend(earlier.off);
+        on.extend(earlier.on);
+    }
+    report(&args, &off, &on, cpus)
+}
+
+/// Pairs of earlier runs.
+struct Earlier {
+    off: Vec<f64>,
+    on: Vec<f64>,
+    cpus: f64,
+}
+
+/// What the file has, where it is to be added to.
+fn earlier(args: &Args) -> Result<Option<Earlier>> {
+    let Some(path) = args.out.as_ref().filter(|path| args.append && path.exists()) else { return Ok(None) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let value: serde_json::Value = serde_json::from_str(&text)?;
+    let rates = |key: &str| -> Vec<f64> {
+        value[key].as_array().into_iter().flatten().filter_map(serde_json::Value::as_f64).collect()
+    };
+    let (off, on) = (rates("off_hz"), rates("on_hz"));
+    ensure!(off.len() == on.len(), "{} does not hold pairs", path.display());
+    Ok(Some(Earlier { off, on, cpus: value["observers_cpus"].as_f64().unwrap_or(0.0) }))
 }
 
 /// The rate of one slice. With observers on, it is taken as `tare run` takes a trial: a whole window around it.
@@ -175,7 +206,7 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
     println!("observers' CPU time, edges of a window each second included: {:.2} % of one CPU", cpus * 100.0);
     if let Some(path) = &args.out {
         let result = serde_json::json!({
-            "pairs": args.pairs, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
+            "pairs": off.len(), "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
             "cost_percent": cost, "ci95_percent": ci, "mean_cost_percent": cost_mean, "mean_ci95_percent": ci_mean,
             "observers_cpus": cpus, "off_hz": off, "on_hz": on,
             "machine": facts::read(&Root::live()),

@@ -199,6 +199,14 @@ impl Busy {
     }
 }
 
+impl Busy {
+    /// Stops it, or lets it go on.
+    pub fn pause(&self, paused: bool) {
+        let signal = if paused { "-STOP" } else { "-CONT" };
+        Command::new("kill").args([signal, &self.0.id().to_string()]).status().ok();
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.kill().ok();
@@ -234,6 +242,19 @@ impl Quota {
         }
         std::fs::create_dir(&child).unwrap();
         Quota { parent, child }
+    }
+
+    /// Another quota on the parent: this share of a CPU, or none.
+    pub fn set(&self, share: Option<f64>) {
+        let quota_us = share.map(|share| (share * 1e5).round() as i64);
+        let (file, text) = match self.parent.join("cpu.cfs_quota_us") {
+            v1 if v1.exists() => (v1, quota_us.unwrap_or(-1).to_string()),
+            _ => {
+                let limit = quota_us.map_or("max".to_string(), |quota_us| quota_us.to_string());
+                (self.parent.join("cpu.max"), format!("{limit} 100000"))
+            }
+        };
+        std::fs::write(file, text).unwrap();
     }
 
     pub fn group(&self, child: bool) -> PathBuf {
