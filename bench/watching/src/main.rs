@@ -3,6 +3,9 @@
 //! fixed before the run: rates jump by a third when the host does, and a few such pairs rule a mean.
 //!
 //! `cargo run --release -p bench-watching -- --pairs 300 --out bench/results/watching.json`
+//!
+//! With `--stacks` (and `--stacks-off-cpu`) the pairs are windows with the default observers alone and windows with the
+//! same and call stacks: the figure is what stacks cost beside the rest.
 #![allow(clippy::print_stdout)] // a program of its own, not a room
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Target};
 use tare_machine::{Root, facts};
-use tare_observe::{LoadWatch, Observers, Watch};
+use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 
 /// What is measured, for how long, and where the result goes.
 #[derive(Debug, Parser)]
@@ -27,6 +30,12 @@ struct Args {
     /// Connections.
     #[arg(long, default_value_t = 64)]
     connections: u32,
+    /// Measure what call stacks at this rate (999 unless told otherwise) cost beside the default observers.
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999")]
+    stacks: Option<u32>,
+    /// Stacks off the CPU as well.
+    #[arg(long, requires = "stacks")]
+    stacks_off_cpu: bool,
     /// The server: a command that prints `listening on ADDR:PORT`, by default `tare serve` beside this program.
     #[arg(long)]
     server: Option<PathBuf>,
@@ -67,9 +76,19 @@ fn main() -> Result<()> {
         observer_cpus: vec![1],
         sample_hz: 20.0,
         clock: true,
+        stacks: args.stacks.map(|hz| StackWatch {
+            hz,
+            unwind: Unwind::default(),
+            off_cpu: args.stacks_off_cpu,
+        }),
+    };
+    // Without stacks, a slice is watched or it is not.
+    let base = match args.stacks {
+        Some(_) => Some(Observers::start(Watch { stacks: None, ..watch.clone() }, &Root::live())?),
+        None => None,
     };
     let observers = Observers::start(watch, &Root::live())?;
-    observers.set_active(false);
+    base.iter().chain([&observers]).for_each(|all| all.set_active(false));
     std::thread::sleep(Duration::from_secs(2));
     let (mut off, mut on) = (Vec::new(), Vec::new());
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64 ^ u64::from(std::process::id());
@@ -82,7 +101,8 @@ fn main() -> Result<()> {
         let mut rates = [0.0; 2];
         for active in if seed & 1 == 0 { [false, true] } else { [true, false] } {
             let before = observers_cpu_ns();
-            rates[usize::from(active)] = slice(&args, &mut generator, &observers, active);
+            let watching = if active { Some(&observers) } else { base.as_ref() };
+            rates[usize::from(active)] = slice(&args, &mut generator, watching);
             if active {
                 active_s += args.slice_ms as f64 / 1e3;
                 cpu_ns += observers_cpu_ns() - before;
@@ -93,6 +113,7 @@ fn main() -> Result<()> {
         on.push(rates[1]);
     }
     observers.stop();
+    drop(base);
     generator.stop()?;
     let mut cpus = cpu_ns / 1e9 / active_s;
     if let Some(earlier) = earlier(&args)? {
@@ -124,19 +145,19 @@ fn earlier(args: &Args) -> Result<Option<Earlier>> {
     Ok(Some(Earlier { off, on, cpus: value["observers_cpus"].as_f64().unwrap_or(0.0) }))
 }
 
-/// The rate of one slice. With observers on, it is taken as `tare run` takes a trial: a whole window around it.
-fn slice(args: &Args, generator: &mut Generator, observers: &Observers, active: bool) -> f64 {
-    observers.set_active(active);
-    if active {
+/// The rate of one slice. With observers, it is taken as `tare run` takes a trial: a whole window around it.
+fn slice(args: &Args, generator: &mut Generator, observers: Option<&Observers>) -> f64 {
+    if let Some(observers) = observers {
+        observers.set_active(true);
         observers.begin();
     }
     generator.cut();
     std::thread::sleep(Duration::from_millis(args.slice_ms));
     let sample = generator.cut();
-    if active {
+    if let Some(observers) = observers {
         drop(observers.end());
+        observers.set_active(false);
     }
-    observers.set_active(false);
     let count = sample.requests.value().copied().unwrap_or(0);
     count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64
 }
@@ -199,14 +220,19 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
     let (cost, ci) = (percent(median), [percent(high), percent(low)]);
     let (cost_mean, ci_mean) = (percent(mean.value), [percent(mean_ci.hi), percent(mean_ci.lo)]);
     println!(
-        "watching costs {cost:.2} % of throughput (median pair), 95 % interval {:.2} to {:.2} %",
-        ci[0], ci[1]
+        "{} {cost:.2} % of throughput (median pair), 95 % interval {:.2} to {:.2} %",
+        match args.stacks {
+            Some(_) => "stacks cost, beside the default observers,",
+            None => "watching costs",
+        },
+        ci[0],
+        ci[1]
     );
     println!("mean of the pairs: {cost_mean:.2} %, 95 % interval {:.2} to {:.2} %", ci_mean[0], ci_mean[1]);
     println!("observers' CPU time, edges of a window each second included: {:.2} % of one CPU", cpus * 100.0);
     if let Some(path) = &args.out {
         let result = serde_json::json!({
-            "pairs": off.len(), "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
+            "pairs": off.len(), "stacks_hz": args.stacks, "stacks_off_cpu": args.stacks_off_cpu, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
             "cost_percent": cost, "ci95_percent": ci, "mean_cost_percent": cost_mean, "mean_ci95_percent": ci_mean,
             "observers_cpus": cpus, "off_hz": off, "on_hz": on,
             "machine": facts::read(&Root::live()),

@@ -76,6 +76,7 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
             observer_cpus: place.observer_cpus,
             sample_hz: SAMPLE_HZ,
             clock: true,
+            stacks: None,
         },
         &Root::live(),
     )

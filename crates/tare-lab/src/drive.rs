@@ -119,6 +119,8 @@ impl Stand<'_> {
             observer_cpus: placement.observer_cpus.clone(),
             sample_hz: SAMPLE_HZ,
             clock: true,
+            // Everywhere alike: what sampling costs is then in no difference between levels.
+            stacks: self.drive.request.stacks,
         }
     }
 

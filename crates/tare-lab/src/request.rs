@@ -5,6 +5,8 @@ use std::time::Duration;
 use tare_load::LoadSpec;
 use tare_record::placement::Policy;
 
+pub use tare_observe::{StackWatch, Unwind};
+
 /// A request to weigh a server.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
@@ -36,6 +38,8 @@ pub struct HttpRequest {
     pub no_levels: bool,
     /// Do not weigh the reference server beside the SUT.
     pub no_reference: bool,
+    /// Which call stacks to sample in every trial.
+    pub stacks: Option<StackWatch>,
     /// Clock that net is stated at.
     pub ref_clock_hz: Option<f64>,
     /// How to start the embedded server: the program and its leading arguments.

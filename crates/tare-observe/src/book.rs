@@ -5,6 +5,7 @@ use std::path::Path;
 use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::observation::{Absence, Column, Observation, Sample, Task};
+use tare_record::stacks::Stacks;
 
 /// Takes columns and absences from the observers.
 pub(crate) struct Book {
@@ -46,6 +47,11 @@ impl Book {
         if !samples.is_empty() {
             self.observation.columns.push(Column { metric: metric.id.to_string(), subject, samples });
         }
+    }
+
+    /// Adds the call stacks of the window.
+    pub(crate) fn stacks(&mut self, stacks: Stacks) {
+        self.observation.stacks = Some(Box::new(stacks));
     }
 
     /// Says why a metric is not there, for one subject or for all.

@@ -21,6 +21,7 @@ mod pressure;
 mod rights;
 mod scene;
 mod softirqs;
+mod stacks;
 mod tape;
 mod tasks;
 mod thermal;
@@ -28,6 +29,7 @@ mod wakeups;
 
 pub use engine::{ObserveError, Observers};
 pub use scene::{LoadWatch, Watch};
+pub use stacks::{StackWatch, Unwind};
 
 use book::Book;
 use scene::Scene;
@@ -49,6 +51,7 @@ static REGISTRY: &[Open] = &[
     softirqs::open,
     thermal::open,
     energy::open,
+    stacks::open,
 ];
 
 /// How an observer is made; it opens what it can.

@@ -1,5 +1,6 @@
 //! Whom to watch.
 
+use crate::stacks::StackWatch;
 use tare_machine::Root;
 use tare_sys::process::boottime_ns;
 use tare_sys::time::monotonic_ns;
@@ -21,6 +22,8 @@ pub struct Watch {
     pub sample_hz: f64,
     /// Whether the effective clock is probed: twice a second, a thread of ours hops onto a CPU of the SUT.
     pub clock: bool,
+    /// Whether call stacks are sampled, and which.
+    pub stacks: Option<StackWatch>,
 }
 
 /// The load generator.

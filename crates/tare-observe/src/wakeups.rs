@@ -25,7 +25,7 @@ const RESCAN_HZ: f64 = 2.0;
 /// CPUs that are counted on, at most.
 const CPUS_MAX: usize = 512;
 /// What the kernel takes of a filter: a page less its end mark.
-const FILTER_BYTES_MAX: usize = 4095;
+pub(crate) const FILTER_BYTES_MAX: usize = 4095;
 /// Hard, soft and non-maskable interrupts in an event's `common_flags` (`enum trace_flag_type`, since 2.6).
 const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 /// The machine's own PID namespace has this number in every kernel (`PROC_PID_INIT_INO`).
@@ -67,14 +67,20 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 }
 
 fn find(root: &Root) -> Result<Tracepoint, Missing> {
+    in_first_pid_namespace(root)?;
+    Tracepoint::find("sched", "sched_waking").map_err(|error| rights::tracefs(&error))
+}
+
+/// Tracepoints tell threads by the machine's own numbers.
+pub(crate) fn in_first_pid_namespace(root: &Root) -> Result<(), Missing> {
     let namespace = std::fs::read_link(root.path("/proc/self/ns/pid"));
     if namespace.is_ok_and(|name| name.as_os_str() != FIRST_PID_NAMESPACE) {
         return Err(Missing::with_remedy(
-            "the kernel counts wake-ups by thread numbers that are others in this container",
+            "the kernel tells threads by numbers that are others in this container",
             "run tare in the machine's own PID namespace (docker run --pid=host)",
         ));
     }
-    Tracepoint::find("sched", "sched_waking").map_err(|error| rights::tracefs(&error))
+    Ok(())
 }
 
 impl Observer for Wakeups {
@@ -188,7 +194,7 @@ fn filter(threads: &BTreeSet<u32>) -> Result<String, Missing> {
 }
 
 /// Threads that were started together have numbers in a row, so there are few ranges of many threads.
-fn one_of(field: &str, threads: &BTreeSet<u32>) -> String {
+pub(crate) fn one_of(field: &str, threads: &BTreeSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &tid in threads {
         match ranges.last_mut() {

@@ -37,6 +37,7 @@ fn watch(sut: &[&Reaped]) -> Watch {
         observer_cpus: Vec::new(),
         sample_hz: 20.0,
         clock: false,
+        stacks: None,
     }
 }
 

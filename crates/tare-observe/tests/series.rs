@@ -19,6 +19,7 @@ fn watch(sut: u32) -> Watch {
         observer_cpus: vec![],
         sample_hz: 20.0,
         clock: false,
+        stacks: None,
     }
 }
 

@@ -59,6 +59,18 @@ pub(crate) enum Block {
     Bars(Bars),
     /// Lines over a common axis.
     Chart(Chart),
+    /// Call stacks.
+    Flame(Flame),
+}
+
+/// A flame graph that is drawn already.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Flame {
+    pub caption: String,
+    /// Markup that [`crate::flame`] made: nothing in it runs, links or is left open.
+    pub svg: String,
+    /// What it is of, and what is not in it.
+    pub facts: String,
 }
 
 /// Rows and columns.

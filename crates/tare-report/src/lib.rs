@@ -20,6 +20,7 @@
 
 mod block;
 pub mod doctor;
+pub mod flame;
 mod format;
 pub mod load;
 mod plot;

@@ -6,6 +6,9 @@
 mod support;
 
 use proptest::prelude::*;
+use tare_record::observation::Role;
+use tare_record::stacks::{Folded, Folder, Frame};
+use tare_record::{Missing, Reading};
 use tare_report::html;
 
 /// Every element is closed in order, every attribute quoted, and no text looks like a tag.
@@ -81,6 +84,30 @@ fn a_page_of_http_has_every_part() {
     for part in parts {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn call_stacks_are_drawn_where_there_are_any() {
+    let mut record = support::record();
+    let mut folder = Folder::default();
+    let mut on_cpu = Folded::new(Some(999.0));
+    let thread = folder.frame(Frame::mark("nginx"));
+    let hostile = "\"><script>alert('x')</script>url(x)";
+    let frames = ["main", hostile].map(|symbol| folder.frame(Frame::mark(symbol)));
+    on_cpu.add(Role::Sut, thread, frames.to_vec(), 70);
+    let unseen = vec![Missing::with_remedy("kernel names are hidden", "run as root")];
+    let stacks = folder.close(Reading::Measured(on_cpu), Reading::missing("not asked for"), unseen);
+    record.trials[0].observation.stacks = Some(Box::new(stacks));
+    let page = html(&record, &support::throttled());
+    check_well_formed(&page).unwrap();
+    for part in ["<h2>Call stacks</h2>", "70 samples at 999 Hz", "interrupts off", "hidden (run as root)"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(
+        page.contains("main (70 samples, 100.00%)")
+            && page.contains("waited: there are no stacks: not asked for")
+    );
+    assert!(!page.contains("<script"));
 }
 
 #[test]

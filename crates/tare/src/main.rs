@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Report(args) => commands::report::report(&args),
+        Command::Flame(args) => commands::flame::flame(&args),
         Command::Serve(args) => commands::serve::serve(*args),
         Command::Doctor(args) => commands::doctor::doctor(&args, style),
         Command::Tune(args) => commands::tune::tune(&args, style),

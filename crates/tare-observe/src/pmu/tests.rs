@@ -58,6 +58,7 @@ fn window(fake: Fake) -> (Observation, Pmu) {
         observer_cpus: vec![],
         sample_hz: 20.0,
         clock: false,
+        stacks: None,
     };
     let scene = Scene::new(watch, &Root::live());
     let mut pmu = Pmu::new(Box::new(fake), &scene.root);

@@ -11,14 +11,17 @@ pub(crate) fn render(parts: &[Part]) -> String {
             text.push_str(&format!("\n### {}\n", part.title));
         }
         for block in &part.blocks {
-            if matches!(block, Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_)) {
+            if matches!(
+                block,
+                Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_) | Block::Flame(_)
+            ) {
                 continue;
             }
             if !text.is_empty() {
                 text.push('\n');
             }
             match block {
-                Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_) => {}
+                Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_) | Block::Flame(_) => {}
                 Block::Headline(Text { text: line, .. }) => text.push_str(&format!("**{}**\n", escape(line))),
                 Block::Line(Text { text: line, .. }) => text.push_str(&format!("{}\n", escape(line))),
                 Block::Pairs(pairs) => {

@@ -58,7 +58,7 @@ impl Page {
             }
             Block::Table(table) => self.table(table, indent),
             Block::Notes(notes) => notes.iter().for_each(|note| self.note(note, indent)),
-            Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_) => {}
+            Block::Figures(_) | Block::Steps(_) | Block::Bars(_) | Block::Chart(_) | Block::Flame(_) => {}
         }
     }
 

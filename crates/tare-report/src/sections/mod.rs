@@ -5,6 +5,7 @@ mod course;
 mod cpus;
 mod figures;
 mod findings;
+mod flame;
 mod footer;
 mod latency;
 mod limit;
@@ -68,6 +69,7 @@ static SECTIONS: &[&Section] = &[
     &course::SECTION,
     &threads::SECTION,
     &cpus::SECTION,
+    &flame::SECTION,
     &warnings::SECTION,
     &trials::SECTION,
     &machine::SECTION,

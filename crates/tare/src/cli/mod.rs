@@ -1,6 +1,7 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
 pub mod doctor;
+pub mod flame;
 pub mod load;
 pub mod run;
 pub mod serve;
@@ -60,6 +61,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a record as one self-contained HTML page.
     Report(ReportArgs),
+    /// Draw which code ran, or where threads waited, from a record made with `tare run --stacks`.
+    Flame(flame::FlameArgs),
     /// Run the built-in HTTP server: the reference weight, and a server of files.
     ///
     /// Serves until SIGINT or SIGTERM, then answers every request that has arrived, says what each listener was

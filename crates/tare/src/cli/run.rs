@@ -40,6 +40,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub trials: TrialArgs,
     #[command(flatten)]
+    pub stacks: StackArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 
     /// Keep the record in this file, readable by `tare show` and `tare report`.
@@ -113,6 +115,34 @@ pub struct TrialArgs {
     /// State net at this clock [default: the fastest seen in this run].
     #[arg(long, value_name = "HZ", value_parser = values::clock_hz)]
     pub ref_clock: Option<f64>,
+}
+
+/// Samples of stacks per second unless told otherwise: not a divisor of any timer's rate, so that they do not march in step.
+pub const STACKS_HZ: u32 = 999;
+
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum UnwindChoice {
+    /// By the kernel, while it samples; code built without them hides its callers.
+    FramePointers,
+    /// From a copy of 8 KiB of each stack, after the trial: dearer, and 256 MB of copies a trial at most.
+    Dwarf,
+}
+
+/// Call stacks, for `tare flame` and `tare why`.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Call stacks")]
+pub struct StackArgs {
+    /// Keep which code ran, server's and generator's: sample call stacks so many times a second of CPU time [default: 999].
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999",
+          conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub stacks: Option<u32>,
+    /// How callers are found in the program's own code.
+    #[arg(long, value_name = "HOW", default_value = "frame-pointers", conflicts_with = "command")]
+    pub stacks_unwind: UnwindChoice,
+    /// Keep where threads waited as well, and for how long: a sample at each of their switches.
+    #[arg(long, conflicts_with = "command")]
+    pub stacks_off_cpu: bool,
 }
 
 /// How a program is run.

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod doctor;
+pub mod flame;
 pub mod load;
 pub mod recover;
 pub mod report;

@@ -1,7 +1,8 @@
 //! `tare run`: from arguments to a sitting to a result.
 
 use crate::Ended;
-use crate::cli::run::RunArgs;
+use crate::cli;
+use crate::cli::run::{RunArgs, StackArgs, UnwindChoice};
 use crate::cli::values;
 use crate::failure::{Failure, NOT_VALID};
 use crate::progress;
@@ -9,7 +10,9 @@ use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tare_lab::request::{CommandRequest, HttpRequest, LoadRequest, Parameter, SutRequest};
+use tare_lab::request::{
+    CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind,
+};
 use tare_lab::{Held, LabError, Sitting};
 use tare_load::Target;
 use tare_report::Style;
@@ -124,8 +127,23 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         fit_runtime: args.sut.fit_runtime,
         no_levels: args.generator.no_levels,
         no_reference: args.generator.no_reference,
+        stacks: stacks(args),
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+    })
+}
+
+/// What `--stacks` and `--stacks-off-cpu` ask for; the second alone means both.
+fn stacks(args: &RunArgs) -> Option<StackWatch> {
+    let StackArgs { stacks, stacks_unwind, stacks_off_cpu } = args.stacks;
+    let unwind = match stacks_unwind {
+        UnwindChoice::FramePointers => Unwind::FramePointers,
+        UnwindChoice::Dwarf => Unwind::Dwarf,
+    };
+    (stacks.is_some() || stacks_off_cpu).then(|| StackWatch {
+        hz: stacks.unwrap_or(cli::run::STACKS_HZ),
+        unwind,
+        off_cpu: stacks_off_cpu,
     })
 }
 

@@ -4,7 +4,7 @@
 
 mod drawing;
 
-use crate::block::{Align, Block, Figure, Note, Row, Table, Text, Tone};
+use crate::block::{Align, Block, Figure, Flame, Note, Row, Table, Text, Tone};
 use crate::sections::Part;
 use drawing::{bars, chart, steps};
 use std::fmt::{self, Display, Write};
@@ -65,7 +65,14 @@ fn block(page: &mut String, block: &Block) {
         Block::Steps(all) => steps(page, all),
         Block::Bars(all) => bars(page, all),
         Block::Chart(one) => chart(page, one),
+        Block::Flame(one) => flame(page, one),
     }
+}
+
+fn flame(page: &mut String, flame: &Flame) {
+    let (caption, facts) = (Escaped(&flame.caption), Escaped(&flame.facts));
+    put(page, format_args!("<figure><figcaption>{caption}</figcaption>\n{}\n", flame.svg));
+    put(page, format_args!("<p class=\"dim\">{facts}</p></figure>\n"));
 }
 
 fn figure(page: &mut String, figure: &Figure) {

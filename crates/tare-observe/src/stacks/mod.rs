@@ -1,0 +1,260 @@
+//! Which code ran, and where threads waited: call stacks of the SUT and of the generator.
+//!
+//! On a CPU a timer (`cpu-clock`) takes a sample of whoever runs; off it each `sched_switch` does. The kernel walks
+//! both its own frames and the program's by frame pointers. While a window is
+//! open, chains are only counted as numbers; they get names when it has closed and the processes still live
+//! ([`symbols`]).
+
+mod counts;
+mod maps;
+mod switches;
+mod symbols;
+#[cfg(target_arch = "x86_64")]
+mod unwind;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "no_unwind.rs"]
+mod unwind;
+mod who;
+
+use crate::book::{Book, refused};
+use crate::{Edge, Observer, Scene, rights};
+use counts::Counts;
+use std::io;
+use switches::Switches;
+use symbols::Symbols;
+use tare_record::stacks::{Folded, Folder, Frame, Stacks, TRUNCATED, UNKNOWN};
+use tare_record::{Missing, Reading};
+use tare_sys::perf::{Detail, Record, Ring, Trigger};
+use unwind::Copies;
+use who::Who;
+
+/// How often new processes are looked for.
+const RESCAN_HZ: f64 = 2.0;
+/// CPUs that are sampled, at most.
+const CPUS_MAX: usize = 512;
+/// Samples between two drains are some dozens, of a thousand bytes at most.
+const RING_BYTES: usize = 512 << 10;
+/// The same with copies of stacks of eight kilobytes.
+const RING_BYTES_COPIES: usize = 4 << 20;
+/// What the kernel walks at most, unless told otherwise (`kernel.perf_event_max_stack`).
+const CHAIN_MAX: u16 = 127;
+
+/// How callers are found in the program's own code, on a CPU; off it always by frame pointers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unwind {
+    /// By the kernel, while it samples: code without frame pointers hides its callers.
+    #[default]
+    FramePointers,
+    /// From a copy of each stack, after the window.
+    Dwarf,
+}
+
+/// Which stacks to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StackWatch {
+    /// Samples per second of CPU time, 1 to 10,000.
+    pub hz: u32,
+    /// How callers are found in the program's own code.
+    pub unwind: Unwind,
+    /// Also where threads waited, and for how long: a sample at each of their switches.
+    pub off_cpu: bool,
+}
+
+struct Sampler {
+    watch: StackWatch,
+    who: Who,
+    cpus: Vec<u32>,
+    rings: Vec<Ring>,
+    on_cpu: Result<Counts, Missing>,
+    copies: Copies,
+    off_cpu: Result<Switches, Missing>,
+    active: bool,
+    sampling: bool,
+}
+
+pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
+    let Some(watch) = scene.watch.stacks else { return Box::new(Nothing) };
+    let off_cpu = match watch.off_cpu {
+        true => Switches::find(&scene.root),
+        false => Err(Missing::with_remedy("waiting was not asked for", "measure with --stacks-off-cpu")),
+    };
+    Box::new(Sampler {
+        watch,
+        who: Who::default(),
+        cpus: Vec::new(),
+        rings: Vec::new(),
+        on_cpu: unwind::can(watch.unwind).map(|()| Counts::default()),
+        copies: Copies::default(),
+        off_cpu,
+        active: true,
+        sampling: false,
+    })
+}
+
+/// Nobody asked for stacks.
+struct Nothing;
+
+impl Observer for Nothing {
+    fn prepare(&mut self, _scene: &Scene) {}
+    fn edge(&mut self, _edge: &mut Edge) {}
+    fn report(&mut self, _scene: &Scene, _book: &mut Book) {}
+}
+
+impl Observer for Sampler {
+    fn prepare(&mut self, scene: &Scene) {
+        self.who.forget();
+        self.who.look(scene);
+        if let Err(reason) = self.open_clocks(scene) {
+            self.on_cpu = Err(reason);
+            self.rings.clear();
+        }
+        if let Ok(switches) = &mut self.off_cpu
+            && let Err(reason) = switches.open(&self.who.threads(scene), &self.cpus)
+        {
+            self.off_cpu = Err(reason);
+        }
+        // What was left over belongs to no window.
+        self.drain();
+        if let Ok(counts) = &mut self.on_cpu {
+            counts.clear();
+            self.copies.clear();
+        }
+        if let Ok(switches) = &mut self.off_cpu {
+            switches.clear();
+        }
+    }
+
+    fn edge(&mut self, edge: &mut Edge) {
+        self.sampling = !self.sampling && self.active;
+        let enabled = enable(&self.rings, self.sampling);
+        let switched = match &mut self.off_cpu {
+            Ok(switches) => switches.edge(edge.at_ns, self.sampling),
+            Err(_) => Ok(()),
+        };
+        if let Err(error) = enabled {
+            self.on_cpu = Err(refused("sampling stacks", &error));
+        }
+        if let Err(error) = switched {
+            self.off_cpu = Err(refused("sampling switches", &error));
+        }
+    }
+
+    fn sample(&mut self, scene: &Scene, tick: u64) {
+        self.drain();
+        if tick.is_multiple_of(scene.every(RESCAN_HZ)) {
+            self.who.look(scene);
+        }
+    }
+
+    fn report(&mut self, scene: &Scene, book: &mut Book) {
+        self.sampling = false;
+        self.who.look(scene);
+        self.drain();
+        let off_cpu = match &mut self.off_cpu {
+            Ok(switches) => Reading::Measured(switches.finish(book.end_ns())),
+            Err(reason) => Reading::Missing(reason.clone()),
+        };
+        let on_cpu = match &mut self.on_cpu {
+            Ok(counts) => {
+                self.copies.unwind(counts, &scene.root);
+                Reading::Measured(std::mem::take(counts))
+            }
+            Err(reason) => Reading::Missing(reason.clone()),
+        };
+        let rate_hz = Some(f64::from(self.watch.hz));
+        book.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], &mut self.who, scene));
+    }
+
+    fn set_active(&mut self, active: bool) {
+        self.active = active;
+    }
+}
+
+impl Sampler {
+    /// A ring on each CPU that somebody who is watched may use.
+    fn open_clocks(&mut self, scene: &Scene) -> Result<(), Missing> {
+        if let Err(reason) = &self.on_cpu {
+            return Err(reason.clone());
+        }
+        let cpus = self.who.cpus(scene);
+        if cpus == self.cpus && self.rings.len() == cpus.len() {
+            return Ok(());
+        }
+        if cpus.len() > CPUS_MAX {
+            return Err(Missing::new(format!("server and generator may use more than {CPUS_MAX} CPUs")));
+        }
+        let (stack_bytes, ring_bytes) = match self.watch.unwind {
+            Unwind::FramePointers => (0, RING_BYTES),
+            Unwind::Dwarf => (unwind::STACK_BYTES, RING_BYTES_COPIES),
+        };
+        let detail = Detail { chain_max: chain_max(scene), stack_bytes, ..Detail::default() };
+        let clock = Trigger::CpuClock { hz: self.watch.hz.clamp(1, 10_000) };
+        let rings = cpus.iter().map(|cpu| Ring::open(*cpu, &clock, detail, ring_bytes));
+        self.rings =
+            rings.collect::<io::Result<_>>().map_err(|error| rights::perf("sampling stacks", &error))?;
+        self.cpus = cpus;
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        if let Ok(counts) = &mut self.on_cpu {
+            for ring in &mut self.rings {
+                ring.drain(|record| match record {
+                    Record::Sample(sample) if self.who.role(sample.pid, sample.tid).is_none() => {}
+                    Record::Sample(sample) if self.watch.unwind == Unwind::Dwarf => {
+                        counts.lost += u64::from(!self.copies.keep(&sample));
+                    }
+                    Record::Sample(sample) => {
+                        counts.add(sample.pid, sample.tid, false, sample.chain.frames(), 1);
+                    }
+                    Record::Lost(lost) => counts.lost = counts.lost.saturating_add(lost),
+                    _ => {}
+                });
+            }
+        }
+        if let Ok(switches) = &mut self.off_cpu {
+            switches.drain();
+        }
+    }
+}
+
+/// The first failure, after all were tried.
+fn enable(rings: &[Ring], on: bool) -> io::Result<()> {
+    rings.iter().map(|ring| ring.enable(on)).fold(Ok(()), io::Result::and)
+}
+
+fn chain_max(scene: &Scene) -> u16 {
+    let set = std::fs::read_to_string(scene.root.path("/proc/sys/kernel/perf_event_max_stack"));
+    let set = set.ok().and_then(|text| text.trim().parse::<u16>().ok());
+    set.unwrap_or(CHAIN_MAX).clamp(1, CHAIN_MAX)
+}
+
+/// Chains of addresses become stacks of names.
+fn named(kinds: [(Reading<Counts>, Option<f64>); 2], who: &mut Who, scene: &Scene) -> Stacks {
+    let mut folder = Folder::default();
+    let all = kinds.iter().filter_map(|(counts, _)| counts.value());
+    let symbols = Symbols::resolve(all.flat_map(Counts::chains), &mut folder, scene);
+    let [on_cpu, off_cpu] = kinds.map(|(counts, rate_hz)| {
+        counts.map(|counts| {
+            let mut folded = Folded::new(rate_hz);
+            folded.lost = counts.lost;
+            for (chain, value) in counts.iter() {
+                let Some(role) = who.role(chain.pid(), chain.tid()) else { continue };
+                let thread = folder.frame(Frame::mark(who.name(chain.pid(), chain.tid(), scene)));
+                let mut frames: Vec<u32> = symbols.frames(chain);
+                frames.reverse();
+                if chain.is_cut() {
+                    frames = vec![folder.frame(Frame::mark(TRUNCATED))];
+                } else if chain.is_runnable() {
+                    frames.push(folder.frame(Frame::mark("[runnable]")));
+                } else if frames.is_empty() {
+                    let word = if rate_hz.is_none() { "[since before the window]" } else { UNKNOWN };
+                    frames.push(folder.frame(Frame::mark(word)));
+                }
+                folded.add(role, thread, frames, value);
+            }
+            folded
+        })
+    });
+    folder.close(on_cpu, off_cpu, symbols.unseen)
+}
