@@ -114,10 +114,10 @@ fn placed(runs: &[usize], windows: usize, random: &mut Random) -> Vec<bool> {
     is_spike
 }
 
-/// Whether a window is quiet: no spike, nor in the wake of one, where what made it may still be seen.
+/// Whether a window is quiet: no spike, nor beside one, where what made it may be seen as well.
 pub(super) fn is_quiet(is_spike: &[bool], at: usize) -> bool {
-    let spike = |at: usize| is_spike.get(at).copied().unwrap_or(false);
-    !spike(at) && !at.checked_sub(1).is_some_and(spike)
+    let beside = at.saturating_sub(1)..(at + 2).min(is_spike.len());
+    !is_spike.get(beside).unwrap_or_default().contains(&true)
 }
 
 fn shares(values: &[f64], is_spike: &[bool]) -> (f64, f64) {
