@@ -57,7 +57,7 @@ fn a_quota_in_bursts_is_named() {
 fn a_neighbour_in_bursts_is_named() {
     let _alone = alone();
     let server = Server::nginx();
-    let neighbour = Busy::on(0);
+    let neighbour = Busy::on(0).first_of_all();
     neighbour.pause(true);
     let result = weigh_with_bursts(&server, |on| neighbour.pause(!on));
     let (_, first) = moved(&result);
