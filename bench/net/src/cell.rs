@@ -36,6 +36,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Net of a CPU in requests per second at the clock as it was: no clock samples of half a second in it.
+    pub fn net_of_cpu_hz(&self) -> f64 {
+        self.net_over_reference * 1e9 / self.reference_ns
+    }
+
     /// The largest part of the tare.
     pub fn largest(&self) -> Option<(&str, f64)> {
         let largest = self.tare.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
