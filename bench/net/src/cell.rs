@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::{Command, Stdio};
+use tare_sys::process::{Confinement, spawn};
 
 /// What came of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -91,8 +92,11 @@ pub fn weigh(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
         Row::One => command.args(["-c", "1"]),
         _ => &mut command,
     };
-    command.arg(&server.url).env("TARE_STATE_DIR", folder.path()).stdin(Stdio::null());
-    let output = command.output().context("cannot start tare")?;
+    command.arg(&server.url).env("TARE_STATE_DIR", folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // It ends with us, and so does what it starts.
+    let child = spawn(&mut command, &Confinement::default()).context("cannot start tare")?;
+    let output = child.wait_with_output()?;
     let outcome: Value = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("tare said: {}", String::from_utf8_lossy(&output.stderr)))?;
     read(&outcome, round, kind, row)

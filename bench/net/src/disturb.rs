@@ -4,15 +4,17 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tare_sys::process::{Confinement, spawn};
 
 /// `yes` on a CPU: somebody who is never done.
 pub struct Busy(Child);
 
 impl Busy {
     pub fn on(cpu: u32) -> Result<Busy> {
-        let mut command = Command::new("taskset");
-        command.args(["-c", &cpu.to_string(), "yes"]).stdin(Stdio::null()).stdout(Stdio::null());
-        command.spawn().map(Busy).context("cannot start yes")
+        let mut command = Command::new("yes");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let there = Confinement { cpus: vec![cpu], cgroup_procs: Vec::new() };
+        spawn(&mut command, &there).map(Busy).context("cannot start yes")
     }
 }
 

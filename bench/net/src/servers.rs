@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use tare_sys::process::{Confinement, spawn};
 use tempfile::TempDir;
 
 /// Which server.
@@ -43,29 +44,23 @@ impl Server {
     pub fn start(kind: Kind, tare: &Path) -> Result<Server> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let folder = tempfile::tempdir()?;
-        let mut command = Command::new("taskset");
-        command.args(["-c", "0"]);
+        let mut command =
+            Command::new(if kind == Kind::Embedded { tare } else { Path::new("/usr/sbin/nginx") });
         let path = match kind {
             Kind::Embedded => {
-                command
-                    .arg(tare)
-                    .args(["serve", "--threads", "1", "--listen"])
-                    .arg(format!("127.0.0.1:{port}"));
+                command.args(["serve", "--threads", "1", "--listen"]).arg(format!("127.0.0.1:{port}"));
                 "/plaintext"
             }
             Kind::Nginx => {
                 let file = folder.path().join("nginx.conf");
                 std::fs::write(&file, nginx(folder.path(), port))?;
-                command.arg("/usr/sbin/nginx").arg("-c").arg(file);
+                command.arg("-c").arg(file);
                 "/"
             }
         };
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {}", kind.name()))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let there = Confinement { cpus: vec![0], cgroup_procs: Vec::new() };
+        let child = spawn(&mut command, &there).with_context(|| format!("cannot start {}", kind.name()))?;
         let server = Server { child, url: format!("http://127.0.0.1:{port}{path}"), _folder: folder };
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let deadline = Instant::now() + PATIENCE;
