@@ -55,6 +55,35 @@ fn the_embedded_default_gives_gross_tare_and_net() {
 }
 
 #[test]
+fn levels_take_turns_with_the_reference_server_on_the_same_cpu() {
+    let _alone = alone();
+    let (tare, server) = (Tare::new(), Server::nginx());
+    let url = server.url("/");
+    let short = ["run", "-q", "--json", "--trials", "3", "-d", "300ms", "-w", "200ms", "-c", "8"];
+    let (result, _) = tare.json(&[&short[..], &[&url]].concat());
+    let levels: Vec<&str> =
+        result["trials"].as_array().unwrap().iter().map(|trial| trial["level"].as_str().unwrap()).collect();
+    for block in levels.chunks(3) {
+        let mut block = block.to_vec();
+        block.sort_unstable();
+        assert_eq!(block, ["asked", "reference", "saturating"], "{levels:?}");
+    }
+    assert_eq!(levels.len(), 9);
+    // The same kind of server within an order of magnitude, whatever the machine does meanwhile.
+    let ratio = number(&result, "/net/against_reference/ratio");
+    assert!((0.1..10.0).contains(&ratio), "{ratio}");
+    let costs = result["trials"].as_array().unwrap().iter().map(|trial| trial["sut_cpu_ns"].as_f64());
+    assert!(costs.into_iter().all(|cost_ns| cost_ns.unwrap() > 0.0));
+    // It has ended with the sitting.
+    let own = descendants(std::process::id());
+    let mine = server.pids.iter().flat_map(|pid| descendants(*pid)).collect::<Vec<u32>>();
+    assert!(own.iter().all(|pid| *pid == std::process::id() || mine.contains(pid)), "{own:?} {mine:?}");
+    let (result, _) = tare.json(&[&short[..], &["--no-reference", &url]].concat());
+    assert_eq!(result["trials"].as_array().unwrap().len(), 6);
+    assert!(result["net"]["against_reference"].is_null());
+}
+
+#[test]
 fn a_server_is_started_weighed_and_stopped() {
     let _alone = alone();
     let port = free_port();
