@@ -39,6 +39,9 @@ struct Args {
     /// The server: a command that prints `listening on ADDR:PORT`, by default `tare serve` beside this program.
     #[arg(long)]
     server: Option<PathBuf>,
+    /// With scheduler tracepoints, as `tare run --trace`.
+    #[arg(long)]
+    trace: bool,
     /// Where the result goes as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -74,13 +77,14 @@ fn main() -> Result<()> {
         sut_cpus: vec![0],
         load_cpus: vec![1],
         observer_cpus: vec![1],
-        sample_hz: 20.0,
+        sample_hz: 100.0,
         clock: true,
         stacks: args.stacks.map(|hz| StackWatch {
             hz,
             unwind: Unwind::default(),
             off_cpu: args.stacks_off_cpu,
         }),
+        trace: args.trace,
     };
     // Without stacks, a slice is watched or it is not.
     let base = match args.stacks {

@@ -228,11 +228,9 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
             (Loss::Tare(TareCause::Steal), thread.steal_s),
             (Loss::Tare(TareCause::Irq), thread.irq_s),
             (Loss::Tare(TareCause::Starved), idle_s - shared_s),
-            (Loss::Program(Asleep::Lock), thread.asleep(Asleep::Lock)),
-            (Loss::Program(Asleep::Disk), thread.asleep(Asleep::Disk)),
-            (Loss::Program(Asleep::Timer), thread.asleep(Asleep::Timer)),
         ];
-        for (loss, lost) in parts.into_iter().filter(|(_, lost)| *lost > 0.0) {
+        let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
+        for (loss, lost) in parts.into_iter().chain(own).filter(|(_, lost)| *lost > 0.0) {
             *lost_s.entry(loss).or_default() += lost;
         }
     }
@@ -254,11 +252,10 @@ fn starved_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
 /// Divides sleep by the serving threads' own reasons.
 fn spread_sleep(lost_s: &mut BTreeMap<Loss, f64>, serving: &[&Thread], asleep_s: f64) {
     let of = |why: Asleep| -> f64 { serving.iter().map(|thread| thread.asleep(why)).sum() };
-    let program = [Asleep::Lock, Asleep::Disk, Asleep::Timer];
     let all: f64 = Asleep::SAMPLED.into_iter().chain([Asleep::Unsplit]).map(of).sum();
     let share = |why| if all > 0.0 { of(why) / all } else { 0.0 };
     let mut left = asleep_s;
-    for why in program.into_iter().filter(|why| share(*why) > 0.0) {
+    for why in Asleep::PROGRAM.into_iter().filter(|why| share(*why) > 0.0) {
         *lost_s.entry(Loss::Program(why)).or_default() += asleep_s * share(why);
         left -= asleep_s * share(why);
     }

@@ -9,6 +9,7 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::observation::Role;
 use tare_record::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ThreadRow, WaitSplit};
+use tare_record::schedule::SwitchBooks;
 
 /// The books of the asked level.
 pub(crate) fn ledger(books: &Books) -> Ledger {
@@ -22,7 +23,13 @@ pub(crate) fn ledger(books: &Books) -> Ledger {
         load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| books.http.is_some()),
         tare: role(pool, Role::Tare, None),
         cpus: cpus(books),
+        switches: switches(pool),
     }
+}
+
+fn switches(pool: &Window) -> Option<SwitchBooks> {
+    let sut = pool.sut.as_ref()?;
+    Some(pool.switches.books(pool.wall_s, sut.serving_s))
 }
 
 fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<RoleLedger> {

@@ -35,6 +35,7 @@ mod rules;
 mod serial;
 mod spikes;
 mod summary;
+mod switches;
 mod taken;
 mod threads;
 mod trend;

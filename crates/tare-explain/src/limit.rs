@@ -126,6 +126,8 @@ fn waits_itself(books: &Books) -> Option<Cause> {
     let named = [
         (Asleep::Lock, Cause::LockContended),
         (Asleep::Disk, Cause::BlockedOnDisk),
+        (Asleep::Downstream, Cause::BlockedOnDownstream),
+        (Asleep::Fault, Cause::Unknown),
         (Asleep::Timer, Cause::Unknown),
     ];
     let share = |why| sut.share(Loss::Program(why));

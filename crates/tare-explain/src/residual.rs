@@ -27,7 +27,7 @@ pub(crate) const CHECKED_S_MIN: f64 = 0.1;
 pub(crate) struct Balance {
     difference_s: f64,
     base_s: f64,
-    /// Only a surplus is a gap: a thread may sleep, but not do more than the window holds.
+    /// Only a surplus is a gap: a thread whose sleep is not measured may sleep, but not do more than the window holds.
     surplus_only: bool,
 }
 
@@ -67,11 +67,18 @@ pub(crate) fn balances(
     }
     let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
     for (place, thread) in ours.enumerate() {
-        if let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) {
-            let difference_s = thread.run_s + queue_s - thread.wall_s;
-            let balance = Balance { difference_s, base_s: thread.wall_s, surplus_only: true };
-            balances.insert(name_of(place, thread), balance);
-        }
+        let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) else { continue };
+        let done_s = thread.run_s + queue_s - thread.wall_s;
+        let balance = match thread.blocked_s.filter(|_| thread.wall_s >= CHECKED_S_MIN) {
+            // Sleeps are measured on their own, from the switches; run is the kernel's account.
+            Some(blocked_s) => Balance {
+                difference_s: done_s + blocked_s + thread.steal_s + thread.irq_s,
+                base_s: thread.wall_s,
+                surplus_only: false,
+            },
+            None => Balance { difference_s: done_s, base_s: thread.wall_s, surplus_only: true },
+        };
+        balances.insert(name_of(place, thread), balance);
     }
     if let Some(balance) = group_balance(readings, threads).filter(|_| readings.wall_s() >= CHECKED_S_MIN) {
         balances.insert("cgroup".to_owned(), balance);

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// leave open.
 pub(crate) fn attribute(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>) {
     for thread in threads {
-        let open_s = (thread.wall_s - thread.run_s - thread.queue_s.unwrap_or(0.0)).max(0.0);
+        let known_s = thread.run_s + thread.queue_s.unwrap_or(0.0) + thread.blocked_s.unwrap_or(0.0);
+        let open_s = (thread.wall_s - known_s).max(0.0);
         let (mut steal_s, mut irq_s) = (0.0, 0.0);
         for (cpu, run_s) in &thread.cpu_run_s {
             let Some(books) = cpus.get(cpu) else { continue };

@@ -3,6 +3,7 @@
 
 use crate::placement;
 use crate::readings::Readings;
+use crate::switches;
 use crate::wait::Wait;
 use std::collections::BTreeMap;
 use tare_record::metric::Subject;
@@ -21,22 +22,38 @@ pub(crate) enum Asleep {
     Event,
     Lock,
     Disk,
+    /// On another server.
+    Downstream,
     Timer,
+    /// For a page of memory.
+    Fault,
     Other,
     /// Nobody looked.
     Unsplit,
 }
 
 impl Asleep {
-    pub const SAMPLED: [Asleep; 5] =
-        [Asleep::Event, Asleep::Lock, Asleep::Disk, Asleep::Timer, Asleep::Other];
+    pub const SAMPLED: [Asleep; 7] = [
+        Asleep::Event,
+        Asleep::Lock,
+        Asleep::Disk,
+        Asleep::Downstream,
+        Asleep::Timer,
+        Asleep::Fault,
+        Asleep::Other,
+    ];
+    /// The program's own, which stay in net.
+    pub const PROGRAM: [Asleep; 5] =
+        [Asleep::Lock, Asleep::Disk, Asleep::Downstream, Asleep::Timer, Asleep::Fault];
 
     pub fn name(self) -> &'static str {
         match self {
             Asleep::Event => "event",
             Asleep::Lock => "lock",
             Asleep::Disk => "disk",
+            Asleep::Downstream => "downstream",
             Asleep::Timer => "timer",
+            Asleep::Fault => "fault",
             Asleep::Other => "other",
             Asleep::Unsplit => "unsplit",
         }
@@ -69,7 +86,12 @@ pub(crate) struct Thread {
     pub steal_s: f64,
     pub irq_s: f64,
     pub asleep_s: BTreeMap<Asleep, f64>,
-    looks: BTreeMap<Asleep, f64>,
+    /// Asleep by the switches' own account; `None` where only looks tell.
+    pub blocked_s: Option<f64>,
+    /// Ready on a CPU that nobody used, by the switches' own account: a quota's doing.
+    pub held_s: f64,
+    /// In what proportion it slept for each reason: seconds by the switches, or looks.
+    sleeps: BTreeMap<Asleep, f64>,
 }
 
 impl Thread {
@@ -120,7 +142,9 @@ impl Thread {
             steal_s: 0.0,
             irq_s: 0.0,
             asleep_s: BTreeMap::new(),
-            looks: BTreeMap::new(),
+            blocked_s: None,
+            held_s: 0.0,
+            sleeps: BTreeMap::new(),
         })
     }
 
@@ -140,11 +164,13 @@ impl Thread {
             (Asleep::Event, &tasks::SAMPLES_EVENT),
             (Asleep::Lock, &tasks::SAMPLES_LOCK),
             (Asleep::Disk, &tasks::SAMPLES_DISK),
+            (Asleep::Downstream, &tasks::SAMPLES_DOWNSTREAM),
             (Asleep::Timer, &tasks::SAMPLES_TIMER),
+            (Asleep::Fault, &tasks::SAMPLES_FAULT),
             (Asleep::Other, &tasks::SAMPLES_OTHER),
         ];
         let looks = looks.into_iter().filter_map(|(why, metric)| Some((why, grown(metric)?))).collect();
-        Some(Thread {
+        let mut thread = Thread {
             pid: task.pid,
             tid: task.tid,
             name: task.name.clone(),
@@ -162,8 +188,23 @@ impl Thread {
             steal_s: 0.0,
             irq_s: 0.0,
             asleep_s: BTreeMap::new(),
-            looks,
-        })
+            blocked_s: None,
+            held_s: 0.0,
+            sleeps: looks,
+        };
+        thread.follow(readings);
+        Some(thread)
+    }
+
+    /// Takes waits and sleeps from the switches, where those of all its life were seen.
+    fn follow(&mut self, readings: &Readings) {
+        let schedule = readings.observation.schedule.as_ref().filter(|_| self.role == Role::Sut);
+        let followed = schedule.and_then(|schedule| switches::of(schedule, self.tid, self.wall_s));
+        if let Some(followed) = followed {
+            self.queue_s = Some(followed.wait.sum() + followed.held_s);
+            self.blocked_s = Some(followed.sleeps.values().sum());
+            (self.wait, self.held_s, self.sleeps) = (followed.wait, followed.held_s, followed.sleeps);
+        }
     }
 
     /// Whether it does part of the work, and is not a master process or a helper that sleeps.
@@ -185,13 +226,14 @@ impl Thread {
         }
     }
 
-    /// Splits what is neither run, wait nor taken by the shares of looks that found it asleep for each reason.
+    /// Splits what is neither run, wait nor taken by how it was found asleep. Where sleep was measured this differs from
+    /// that by the residual.
     pub fn split_sleep(&mut self) {
         let known_s = self.run_s + self.queue_s.unwrap_or(0.0) + self.steal_s + self.irq_s;
         let asleep_s = (self.wall_s - known_s).max(0.0);
-        let looks: f64 = self.looks.values().sum();
-        self.asleep_s = if looks > 0.0 && self.queue_s.is_some() {
-            self.looks.iter().map(|(why, count)| (*why, asleep_s * count / looks)).collect()
+        let found: f64 = self.sleeps.values().sum();
+        self.asleep_s = if found > 0.0 && self.queue_s.is_some() {
+            self.sleeps.iter().map(|(why, part)| (*why, asleep_s * part / found)).collect()
         } else {
             BTreeMap::from([(Asleep::Unsplit, asleep_s)])
         };
@@ -211,6 +253,8 @@ impl Thread {
         self.voluntary = self.voluntary.zip(other.voluntary).map(|(a, b)| a + b);
         self.involuntary = self.involuntary.zip(other.involuntary).map(|(a, b)| a + b);
         self.wait.absorb(&other.wait);
+        self.blocked_s = self.blocked_s.zip(other.blocked_s).map(|(a, b)| a + b);
+        self.held_s += other.held_s;
         self.steal_s += other.steal_s;
         self.irq_s += other.irq_s;
         for (cpu, run_s) in &other.cpu_run_s {

@@ -1,5 +1,9 @@
 //! Why a thread that was ready had no CPU: a quota, somebody else on the CPU, one of its own kind, or nobody.
 //!
+//! With scheduler tracepoints it is measured: who ran while a thread waited, and how long it was ready on a CPU that
+//! nobody used, which is a quota's doing as far as the group was throttled at all. Throttled time beyond that is taken
+//! from what was waited behind others, who ran in its place.
+//!
 //! Without scheduler tracepoints this is a bound, not a measurement. A quota's time is known for a CPU's run
 //! queue, not for a thread: with one thread on a CPU it is exact, with several each thread's part is an upper
 //! bound. Who else ran is known as a sum over the window, not moment by moment: a wait is put down to others in
@@ -24,6 +28,10 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
+    pub fn sum(&self) -> f64 {
+        self.throttled_s + self.behind_s.sum() + self.scheduler_s
+    }
+
     /// The same parts of a share of it.
     pub fn scaled(&self, share: f64) -> Wait {
         let mut behind_s = self.behind_s;
@@ -73,6 +81,7 @@ pub(crate) fn split(
     threads: &mut [Thread],
     cpus: &mut BTreeMap<u32, Cpu>,
     throttled_s: Option<f64>,
+    held_cpus_s: &[f64],
     wall_s: f64,
 ) -> BTreeMap<u32, f64> {
     let throttled = throttled_by_cpu(threads, throttled_s.unwrap_or(0.0), wall_s);
@@ -81,10 +90,48 @@ pub(crate) fn split(
             books.throttled_s = held_s.min(books.idle_s.unwrap_or(*held_s));
         }
     }
+    let measured = Measured::of(threads, held_cpus_s, throttled_s.unwrap_or(0.0));
     for thread in threads {
-        thread.wait = split_one(thread, cpus, &throttled);
+        thread.wait = match thread.blocked_s {
+            Some(_) => measured.wait(thread),
+            None => split_one(thread, cpus, &throttled),
+        };
     }
     throttled
+}
+
+/// How a quota's time is set against what the switches tell.
+struct Measured {
+    /// Share of the time on an unused CPU that was the quota's.
+    held_share: f64,
+    /// Share of the waits behind others that was.
+    behind_share: f64,
+}
+
+/// Throttled time is counted when it ends: up to a period of it on each CPU may be in the next window.
+const OPEN_S: f64 = 0.1;
+
+impl Measured {
+    fn of(threads: &[Thread], held_cpus_s: &[f64], throttled_s: f64) -> Measured {
+        let held_s: f64 = held_cpus_s.iter().sum();
+        let most_s = if throttled_s > 0.0 { throttled_s + OPEN_S * held_cpus_s.len() as f64 } else { 0.0 };
+        let held_share = if held_s > 0.0 { (most_s / held_s).min(1.0) } else { 0.0 };
+        let followed = threads.iter().filter(|thread| thread.blocked_s.is_some());
+        let behind_s: f64 = followed.map(|thread| thread.wait.behind_s.sum()).sum();
+        let excess_s = (throttled_s - held_s).max(0.0);
+        let behind_share = if behind_s > 0.0 { (excess_s / behind_s).min(1.0) } else { 0.0 };
+        Measured { held_share, behind_share }
+    }
+
+    fn wait(&self, thread: &Thread) -> Wait {
+        let throttled_s = thread.held_s * self.held_share + thread.wait.behind_s.sum() * self.behind_share;
+        let mut wait = thread.wait;
+        for role in ROLES {
+            *wait.behind_s.of_mut(role) *= 1.0 - self.behind_share;
+        }
+        wait.scheduler_s += thread.held_s * (1.0 - self.held_share);
+        Wait { throttled_s, ..wait }
+    }
 }
 
 fn split_one(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, throttled: &BTreeMap<u32, f64>) -> Wait {

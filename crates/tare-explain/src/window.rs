@@ -7,6 +7,7 @@ use crate::execution::{self, Events};
 use crate::idle_periods::IdlePeriods;
 use crate::readings::Readings;
 use crate::residual::{self, Balance};
+use crate::switches::{self, Switches};
 use crate::threads::Thread;
 use crate::{placement, quota::Quota};
 use crate::{taken, wait};
@@ -40,6 +41,7 @@ pub(crate) struct Window {
     pub listen_overflows: Option<f64>,
     /// Wake-ups of a thread of the SUT by another; `None` where they were not counted.
     pub peer_wakeups: Option<f64>,
+    pub switches: Switches,
     /// Hardware events of the SUT's threads and of the generator's; `None` where they were not counted.
     pub sut_events: Option<Events>,
     pub load_events: Option<Events>,
@@ -80,7 +82,8 @@ impl<'a> Context<'a> {
         placement::reconcile(&mut threads, &cpus);
         cpus::fill_ran(&mut cpus, &threads, wall_s);
         let throttled_s = wait::throttled_s(&readings);
-        let throttled = wait::split(&mut threads, &mut cpus, throttled_s, wall_s);
+        let throttled =
+            wait::split(&mut threads, &mut cpus, throttled_s, &switches::held_cpus_s(observation), wall_s);
         taken::attribute(&mut threads, &cpus);
         threads.iter_mut().for_each(Thread::split_sleep);
         let allotment = |role, planned| Allotment::of(role, &threads, &cpus, &throttled, planned, wall_s);
@@ -110,6 +113,7 @@ impl<'a> Context<'a> {
             throttled_s,
             listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
             peer_wakeups: peer_wakeups(&readings),
+            switches: Switches::read(observation),
             sut_events,
             load_events,
             no_events: observation
@@ -172,6 +176,7 @@ impl Window {
         self.throttled_s = sum(self.throttled_s, other.throttled_s);
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
         self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
+        self.switches.absorb(&other.switches);
         absorb_events(&mut self.sut_events, &other.sut_events);
         absorb_events(&mut self.load_events, &other.load_events);
         self.load_idle_exits = sum(self.load_idle_exits, other.load_idle_exits);

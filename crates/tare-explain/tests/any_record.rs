@@ -10,6 +10,9 @@ use tare_record::metrics;
 use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
 use tare_record::outcome::{NetOrMissing, Outcome};
 use tare_record::plan::*;
+use tare_record::schedule::{
+    Behind, Blocked, Downstream, Held, KernelLock, Schedule, ScheduleSource, Sleep, ThreadSchedule,
+};
 use tare_record::trial::*;
 use tare_record::{Missing, Reading, Record};
 
@@ -77,6 +80,60 @@ fn any_task() -> impl Strategy<Value = Task> {
     )
 }
 
+/// Of the threads that there may be, with any times at all.
+fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
+    let ns = || prop_oneof![any::<u64>(), 0..3_000_000_000u64];
+    let sleep = prop::sample::select(Sleep::ALL.to_vec());
+    let blocked = (sleep, ns(), any::<u64>()).prop_map(|(why, ns, count)| Blocked { why, ns, count });
+    let behind =
+        (0..3u32, ns()).prop_map(|(tid, ns)| Behind { name: "x".into(), tid, role: Role::Other, ns });
+    let thread = (
+        0..4u32,
+        [ns(), ns(), ns(), ns()],
+        prop::collection::vec(blocked, 0..3),
+        prop::collection::vec(behind, 0..3),
+    );
+    let thread =
+        thread.prop_map(|(tid, [run_ns, unknown_ns, held_ns, delay_ns], blocked, behind)| ThreadSchedule {
+            tid,
+            run_ns,
+            unknown_ns,
+            blocked,
+            behind,
+            held_ns,
+            delay_ns,
+            waits: vec![1; 70],
+            ..ThreadSchedule::default()
+        });
+    let held = (0..3u32, ns()).prop_map(|(cpu, ns)| Held { cpu, ns });
+    let lock = (any::<bool>(), ns()).prop_map(|(spins, ns)| KernelLock {
+        at: "lock_sock_nested".into(),
+        spins,
+        in_interrupt: false,
+        locks: 1,
+        count: ns,
+        ns,
+    });
+    let parts = (
+        prop::collection::vec(thread, 0..4),
+        prop::collection::vec(held, 0..3),
+        prop::collection::vec(lock, 0..3),
+    );
+    let schedule = parts.prop_map(|(threads, held, kernel_locks)| {
+        Box::new(Schedule {
+            source: ScheduleSource::Tracepoints,
+            not_traced: None,
+            events_lost: 0,
+            events: 0,
+            threads,
+            held,
+            kernel_locks,
+            downstream: vec![Downstream { peer: "127.0.0.1:1".into(), ns: 0, count: 0 }],
+        })
+    });
+    prop::option::of(schedule)
+}
+
 fn any_observation() -> impl Strategy<Value = Observation> {
     let groups = prop::collection::vec(prop::sample::select(vec!["/a", "/", "/b"]), 0..3);
     let absence = (any_metric(), prop::option::of(any_subject())).prop_map(|(metric, subject)| Absence {
@@ -91,19 +148,23 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         any::<bool>(),
         prop::collection::vec(any_column(), 0..60),
         prop::collection::vec(absence, 0..3),
+        any_schedule(),
     )
-        .prop_map(|((begin_ns, end_ns), tasks, groups, sut_group_is_own, columns, absences)| {
-            Observation {
-                begin_ns,
-                end_ns,
-                tasks,
-                sut_groups: groups.into_iter().map(str::to_owned).collect(),
-                sut_group_is_own,
-                columns,
-                absences,
-                stacks: None,
-            }
-        })
+        .prop_map(
+            |((begin_ns, end_ns), tasks, groups, sut_group_is_own, columns, absences, schedule)| {
+                Observation {
+                    begin_ns,
+                    end_ns,
+                    tasks,
+                    sut_groups: groups.into_iter().map(str::to_owned).collect(),
+                    sut_group_is_own,
+                    columns,
+                    absences,
+                    stacks: None,
+                    schedule,
+                }
+            },
+        )
 }
 
 fn any_http_sample() -> impl Strategy<Value = Measure> {

@@ -29,7 +29,7 @@ const SITTING_MIN: Duration = Duration::from_secs(3);
 const RUNS_MAX: u32 = 1000;
 /// Commands that parameters may multiply to.
 const COMMANDS_MAX: usize = 10_000;
-const SAMPLE_HZ: f64 = 20.0;
+const SAMPLE_HZ: f64 = 100.0;
 /// How often a wait for the end of a run looks at the interrupt flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -77,6 +77,7 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
             sample_hz: SAMPLE_HZ,
             clock: true,
             stacks: None,
+            trace: request.trace,
         },
         &Root::live(),
     )

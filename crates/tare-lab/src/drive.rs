@@ -23,7 +23,7 @@ use tare_record::plan::{Level, Purpose};
 use tare_record::trial::{HttpSample, Measure, Trial};
 
 /// Samples per second of the series.
-const SAMPLE_HZ: f64 = 20.0;
+const SAMPLE_HZ: f64 = 100.0;
 /// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
 /// changes with the weather of a virtual machine, and only several seconds together tell it well enough.
 const CALIBRATION: Duration = Duration::from_millis(500);
@@ -121,6 +121,7 @@ impl Stand<'_> {
             clock: true,
             // Everywhere alike: what sampling costs is then in no difference between levels.
             stacks: self.drive.request.stacks,
+            trace: self.drive.request.trace,
         }
     }
 

@@ -34,6 +34,8 @@ pub struct HttpRequest {
     pub placement: Option<Policy>,
     /// Start the SUT with variables that fit its runtime to the CPUs and the memory that it may use.
     pub fit_runtime: bool,
+    /// Trace switches and wake-ups of the SUT's threads.
+    pub trace: bool,
     /// Drive only the level that was asked for.
     pub no_levels: bool,
     /// Do not weigh the reference server beside the SUT.
@@ -78,6 +80,8 @@ pub enum LoadRequest {
 pub struct CommandRequest {
     /// The command line, for the record.
     pub argv: Vec<String>,
+    /// Trace switches and wake-ups of the program's threads.
+    pub trace: bool,
     /// What to run: one string for a shell, or a program with its arguments.
     pub command: Vec<String>,
     /// The shell; `None`: the program itself is run.

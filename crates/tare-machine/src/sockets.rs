@@ -39,11 +39,29 @@ pub enum NotFound {
 
 /// One row of `/proc/net/tcp` or `tcp6`; v4-mapped addresses are turned into IPv4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
-    local: SocketAddr,
-    remote: SocketAddr,
+pub struct Row {
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end; port 0 of a listener.
+    pub remote: SocketAddr,
     state: u8,
-    inode: u64,
+    /// The socket; 0 while nobody has accepted the connection.
+    pub inode: u64,
+}
+
+impl Row {
+    /// Whether connections to it can be accepted.
+    pub fn listens(&self) -> bool {
+        self.state == LISTEN
+    }
+}
+
+/// Every TCP socket in the network namespace of a process.
+///
+/// # Errors
+/// The process has ended, or its files may not be read.
+pub fn tcp_of(root: &Root, pid: u32) -> Result<Vec<Row>, Missing> {
+    rows_in(root, &format!("/proc/{pid}/net"))
 }
 
 /// The processes of the server that a connection of ours leads to: who holds its end of the connection or the
@@ -142,13 +160,18 @@ fn holds(root: &Root, file: &str, inodes: &BTreeSet<u64>) -> bool {
     link.and_then(|link| socket_inode(link.to_str()?)).is_some_and(|inode| inodes.contains(&inode))
 }
 
-fn socket_inode(link: &str) -> Option<u64> {
+/// The socket that a link in `/proc/PID/fd` leads to (`socket:[4711]`).
+pub fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 fn rows(root: &Root) -> Result<Vec<Row>, Missing> {
-    let v4 = root.text("/proc/net/tcp");
-    let v6 = root.text("/proc/net/tcp6");
+    rows_in(root, "/proc/net")
+}
+
+fn rows_in(root: &Root, dir: &str) -> Result<Vec<Row>, Missing> {
+    let v4 = root.text(format!("{dir}/tcp"));
+    let v6 = root.text(format!("{dir}/tcp6"));
     if let (Err(missing), Err(_)) = (&v4, &v6) {
         return Err(missing.clone());
     }

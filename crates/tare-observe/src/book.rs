@@ -5,6 +5,7 @@ use std::path::Path;
 use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::observation::{Absence, Column, Observation, Sample, Task};
+use tare_record::schedule::{Downstream, Schedule, ScheduleSource};
 use tare_record::stacks::Stacks;
 
 /// Takes columns and absences from the observers.
@@ -57,6 +58,32 @@ impl Book {
     /// Says why a metric is not there, for one subject or for all.
     pub(crate) fn absent(&mut self, metric: &Descriptor, subject: Option<Subject>, reason: Missing) {
         self.observation.absences.push(Absence { metric: metric.id.to_string(), subject, reason });
+    }
+
+    /// Where the SUT's threads were, switch by switch.
+    pub(crate) fn schedule(&mut self, schedule: Schedule) {
+        self.observation.schedule = Some(Box::new(schedule));
+    }
+
+    /// What looks at the SUT's threads told beside the columns.
+    pub(crate) fn looked(&mut self, downstream: Vec<Downstream>) {
+        self.observation.schedule = Some(Box::new(Schedule {
+            source: ScheduleSource::Looks,
+            not_traced: None,
+            events_lost: 0,
+            events: 0,
+            threads: Vec::new(),
+            held: Vec::new(),
+            kernel_locks: Vec::new(),
+            downstream,
+        }));
+    }
+
+    /// Why looks are all there is.
+    pub(crate) fn not_traced(&mut self, reason: Missing) {
+        if let Some(schedule) = &mut self.observation.schedule {
+            schedule.not_traced = Some(reason);
+        }
     }
 
     pub(crate) fn close(self) -> Observation {

@@ -2,7 +2,8 @@
 //! did in a window of time, as raw counters with monotonic stamps.
 //!
 //! On the sampling path nothing is parsed: open files are read into a [`tape`] with a stamp, and the text is
-//! made into numbers when the window has closed. An observer is one file here, one file of descriptors in
+//! made into numbers when the window has closed. Two things cannot wait so long: what a descriptor leads to while a
+//! thread sleeps on it, and the rings of [`switches`], which would run over. An observer is one file here, one file of descriptors in
 //! `tare-record`, and one line in [`REGISTRY`].
 
 mod aperf;
@@ -22,6 +23,7 @@ mod rights;
 mod scene;
 mod softirqs;
 mod stacks;
+mod switches;
 mod tape;
 mod tasks;
 mod thermal;
@@ -52,6 +54,7 @@ static REGISTRY: &[Open] = &[
     thermal::open,
     energy::open,
     stacks::open,
+    switches::open,
 ];
 
 /// How an observer is made; it opens what it can.

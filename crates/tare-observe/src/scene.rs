@@ -24,6 +24,9 @@ pub struct Watch {
     pub clock: bool,
     /// Whether call stacks are sampled, and which.
     pub stacks: Option<StackWatch>,
+    /// Whether switches and wake-ups of the SUT's threads are traced: exact, but each sleep then costs it some
+    /// microseconds.
+    pub trace: bool,
 }
 
 /// The load generator.

@@ -27,7 +27,7 @@ const CPUS_MAX: usize = 512;
 /// What the kernel takes of a filter: a page less its end mark.
 pub(crate) const FILTER_BYTES_MAX: usize = 4095;
 /// Hard, soft and non-maskable interrupts in an event's `common_flags` (`enum trace_flag_type`, since 2.6).
-const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
+pub(crate) const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 /// The machine's own PID namespace has this number in every kernel (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 

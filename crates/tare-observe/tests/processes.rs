@@ -10,6 +10,7 @@ use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::{clock, cpus, tasks, wakeups};
 use tare_record::observation::{Observation, Role, Task};
+use tare_record::schedule::{ScheduleSource, Sleep, ThreadSchedule};
 use tare_sys::process::Signal;
 
 struct Reaped(Child);
@@ -38,6 +39,7 @@ fn watch(sut: &[&Reaped]) -> Watch {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        trace: false,
     }
 }
 
@@ -224,4 +226,43 @@ fn wake_ups_by_strangers_are_nobodys_hand_over() {
         std::thread::yield_now();
     }
     assert!(peer_wakeups(&observers.end()).is_none_or(|count| count == 0.0));
+}
+
+/// Where a thread was, by the switches; `None` where this machine does not let us trace.
+fn traced(observation: &Observation, child: &Reaped) -> Option<ThreadSchedule> {
+    let schedule = observation.schedule.as_ref().expect("neither traced nor looked at");
+    if schedule.source == ScheduleSource::Looks {
+        let why = &schedule.not_traced.as_ref().expect("no reason").why;
+        assert!(why.contains("not permitted") || why.contains("tracefs") || why.contains("kernel"), "{why}");
+        return None;
+    }
+    assert_eq!(schedule.events_lost, 0);
+    schedule.threads.iter().find(|thread| thread.tid == child.0.id()).cloned()
+}
+
+#[test]
+fn a_traced_thread_is_somewhere_all_the_time() {
+    let busy = shell("while :; do :; done");
+    let sleeper = shell("while :; do read -t 0.01 line; done");
+    let reader = shell("read line");
+    let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
+    let observers = Observers::start(watch, &Root::live()).unwrap();
+    let begun = Instant::now();
+    let observation = window(&observers, || begun.elapsed() > Duration::from_millis(500));
+    let wall_ns = observation.wall_ns();
+    for child in [&busy, &sleeper, &reader] {
+        let Some(thread) = traced(&observation, child) else { return };
+        let blocked: u64 = thread.blocked.iter().map(|blocked| blocked.ns).sum();
+        let waited: u64 =
+            thread.behind.iter().map(|behind| behind.ns).sum::<u64>() + thread.held_ns + thread.delay_ns;
+        assert_eq!(thread.run_ns + waited + blocked + thread.unknown_ns, wall_ns, "{thread:?}");
+        assert_eq!(thread.unknown_ns, 0, "{thread:?}");
+        // The kernel's own account says the same: it steps at ticks.
+        let run_ns = grown(&observation, &tasks::RUN_NS, &task(&observation, child));
+        assert!((run_ns - thread.run_ns as f64).abs() < 30e6, "{run_ns} {thread:?}");
+    }
+    let of = |child| traced(&observation, child).unwrap();
+    assert!(of(&busy).run_ns + of(&busy).behind.iter().map(|behind| behind.ns).sum::<u64>() > wall_ns / 2);
+    let reading = of(&reader).blocked;
+    assert_eq!(reading.iter().map(|blocked| blocked.why).collect::<Vec<_>>(), [Sleep::Event]);
 }

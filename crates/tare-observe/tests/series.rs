@@ -20,6 +20,7 @@ fn watch(sut: u32) -> Watch {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        trace: false,
     }
 }
 

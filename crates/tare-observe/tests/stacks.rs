@@ -84,6 +84,7 @@ fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
         sample_hz: 20.0,
         clock: false,
         stacks: Some(StackWatch { hz: 999, unwind, off_cpu }),
+        trace: false,
     };
     let observers = Observers::start(watch, &Root::live()).unwrap();
     observers.begin();

@@ -19,6 +19,7 @@ pub mod placement;
 pub mod plan;
 pub mod probes;
 pub mod reading;
+pub mod schedule;
 pub mod stacks;
 pub mod store;
 pub mod survey;

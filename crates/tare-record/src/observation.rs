@@ -2,6 +2,7 @@
 //! them by `tare-explain`, so an old record can be explained again.
 
 use crate::metric::{Descriptor, Subject};
+use crate::schedule::Schedule;
 use crate::stacks::Stacks;
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub struct Observation {
     /// Which code ran and waited, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacks: Option<Box<Stacks>>,
+    /// Where the SUT's threads were when they did not run; `None` in old records and where the SUT is unseen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Box<Schedule>>,
 }
 
 impl Observation {

@@ -224,7 +224,9 @@ pub enum Cause {
     CrossCpuWakeups,
     ListenOverflow,
     BlockedOnDisk,
+    BlockedOnDownstream,
     LockContended,
+    KernelLockContended,
     TooLittleConcurrency,
     NotSteady,
     Errors,
@@ -294,6 +296,9 @@ pub struct Ledger {
     pub tare: Option<RoleLedger>,
     /// Every CPU that the SUT or the generator used.
     pub cpus: Vec<CpuLedger>,
+    /// Sleeps and waits in detail; `None` where the SUT cannot be seen.
+    #[serde(default)]
+    pub switches: Option<crate::schedule::SwitchBooks>,
 }
 
 /// Books of one role.
@@ -305,7 +310,8 @@ pub struct RoleLedger {
     pub run_s: f64,
     /// Runnable without one, by why.
     pub wait_s: WaitSplit,
-    /// Asleep, by reason; keys `event`, `lock`, `disk`, `timer`, `other`, or `unsplit` where no reason could be sampled.
+    /// Asleep, by reason; keys `event`, `lock`, `disk`,
+    /// `downstream`, `timer`, `fault`, `other`, or `unsplit` where no reason is known.
     pub blocked_s: BTreeMap<String, f64>,
     /// Busy CPUs on average (run / window).
     pub busy_cpus: f64,

@@ -53,6 +53,8 @@ pub(crate) fn limit(cause: Cause) -> &'static str {
         Cause::ListenOverflow => "The accept queue is the limit",
         Cause::BlockedOnDisk => "The disk is the limit",
         Cause::LockContended => "A lock is the limit",
+        Cause::BlockedOnDownstream => "Another server is the limit: the program waits for its answers",
+        Cause::KernelLockContended => "Locks of the kernel are the limit",
         Cause::TooLittleConcurrency => "Too few connections are the limit",
         Cause::NotSteady => "There is no steady state yet",
         Cause::Errors => "Errors are being measured, not the server",

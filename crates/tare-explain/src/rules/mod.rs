@@ -2,12 +2,14 @@
 //! describe what it sees, so that the limit has its finding even when it cost nothing.
 
 mod blocked_on_disk;
+mod blocked_on_downstream;
 mod clock_dropped;
 mod cpu_contended;
 mod cpu_quota_throttled;
 mod cross_cpu_wakeups;
 mod errors;
 mod input;
+mod kernel_lock_contended;
 mod listen_overflow;
 mod load_generator_bound;
 mod lock_contended;
@@ -85,7 +87,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &clock_dropped::RULE,
     &cross_cpu_wakeups::RULE,
     &lock_contended::RULE,
+    &kernel_lock_contended::RULE,
     &blocked_on_disk::RULE,
+    &blocked_on_downstream::RULE,
     &too_little_concurrency::RULE,
     &listen_overflow::RULE,
     &not_steady::RULE,

@@ -209,6 +209,7 @@ impl Scene {
             sut_group_is_own: true,
             columns,
             absences: Vec::new(),
+            schedule: None,
             stacks: None,
         }
     }

@@ -59,6 +59,7 @@ fn window(fake: Fake) -> (Observation, Pmu) {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        trace: false,
     };
     let scene = Scene::new(watch, &Root::live());
     let mut pmu = Pmu::new(Box::new(fake), &scene.root);

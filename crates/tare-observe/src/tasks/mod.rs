@@ -6,24 +6,31 @@ mod watched;
 
 use crate::book::{Book, changes, ends, refused, thinned};
 use crate::scene::USER_TICK_NS;
+use crate::switches::{Peers, Why};
 use crate::tape::{Reading, Tape};
 use crate::{Edge, LoadWatch, Observer, Scene, rights};
 use others::Others;
-use parse::{Doing, TaskStat, parse_schedstat, parse_status_switches, parse_syscall};
+use parse::{TaskStat, parse_schedstat, parse_status_switches};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject, Unit};
 use tare_record::metrics::tasks;
 use tare_record::observation::{Role, Sample};
+use tare_record::schedule::{Downstream, Sleep};
+use tare_sys::time::monotonic_ns;
+pub(crate) use watched::look;
 use watched::{Source, Watched};
 
 /// Threads that are watched one by one, at most.
 const WATCHED_MAX: usize = 4096;
 /// Threads whose samples between the edges are kept, at most: those that ran most.
 const SERIES_MAX: usize = 64;
-/// Readings a second between the edges, at most: with more threads each is read less often.
-const READINGS_HZ_MAX: f64 = 4000.0;
+/// Readings and looks a second between the edges, at most: with more threads each is read less often.
+const READINGS_HZ_MAX: f64 = 2000.0;
+const LOOKS_HZ_MAX: f64 = 4000.0;
+/// How often run and wait are read.
+const RUN_HZ: f64 = 20.0;
 /// How often the slower `stat` is read, and how often new threads are looked for.
 const STAT_HZ: f64 = 5.0;
 const RESCAN_HZ: f64 = 2.0;
@@ -43,6 +50,7 @@ struct Tasks {
     unopened: Option<Missing>,
     /// Why what threads are doing could not be read.
     unseen: Option<Missing>,
+    peers: Peers,
     tape: Tape,
 }
 
@@ -54,6 +62,7 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
         others: Others::default(),
         unopened: None,
         unseen: None,
+        peers: Peers::default(),
         tape: Tape::default(),
     })
 }
@@ -63,6 +72,7 @@ impl Observer for Tasks {
         self.tape.clear();
         (self.unopened, self.unseen) = (None, None);
         self.forget_strangers(scene);
+        self.watched.iter_mut().for_each(|watched| watched.looks.clear());
         for (pid, role) in processes(scene) {
             self.discover(scene, pid, role);
         }
@@ -79,10 +89,13 @@ impl Observer for Tasks {
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
         let sut = self.alive(Role::Sut);
-        let readings_hz = (2 * sut + self.alive(Role::Load)) as f64 * scene.sample_hz();
-        let stride = (readings_hz / READINGS_HZ_MAX).ceil().max(1.0) as u64;
-        if tick.is_multiple_of(stride) {
-            self.read(Role::Sut, &[Source::Schedstat, Source::Syscall]);
+        let over = |hz: f64, max_hz: f64| (hz / max_hz).ceil().max(1.0) as u64;
+        if tick.is_multiple_of(over(sut as f64 * scene.sample_hz(), LOOKS_HZ_MAX)) {
+            self.look(scene);
+        }
+        let stride = over((sut + self.alive(Role::Load)) as f64 * RUN_HZ, READINGS_HZ_MAX);
+        if tick.is_multiple_of(scene.every(RUN_HZ) * stride) {
+            self.read(Role::Sut, &[Source::Schedstat]);
             self.read(Role::Load, &[Source::Schedstat]);
         }
         if tick.is_multiple_of(scene.every(STAT_HZ) * stride) {
@@ -115,6 +128,9 @@ impl Observer for Tasks {
                 let origin_ns = is_new.then(|| started_ns.clamp(book.begin_ns(), book.end_ns()));
                 report_watched(watched, origin_ns, &of, series.contains(&at), book);
             }
+        }
+        if self.watched.iter().any(|watched| !watched.looks.is_empty()) {
+            book.looked(self.downstream());
         }
         self.others.report(scene, &self.known, book);
         self.report_absences(scene, book);
@@ -185,6 +201,34 @@ impl Tasks {
         }
     }
 
+    /// Looks what each thread of the SUT is doing.
+    fn look(&mut self, scene: &Scene) {
+        let Tasks { watched, peers, unseen, .. } = self;
+        let now_ns = monotonic_ns();
+        peers.forget();
+        for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
+            match watched.look(scene, peers, now_ns) {
+                Err(error) if is_forbidden(&error) => {
+                    *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
+                    watched.forbid_syscall();
+                }
+                // Ended; the next reading tells as well.
+                Err(_) | Ok(()) => {}
+            }
+        }
+    }
+
+    /// The servers that threads were found waiting for.
+    fn downstream(&self) -> Vec<Downstream> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (why, count) in self.watched.iter().flat_map(|watched| &watched.looks) {
+            if let Some(peer) = why.and_then(|why| self.peers.name(why.peer?)) {
+                *counts.entry(peer).or_default() += count;
+            }
+        }
+        counts.into_iter().map(|(peer, count)| Downstream { peer, ns: 0, count }).collect()
+    }
+
     fn alive(&self, role: Role) -> usize {
         self.watched.iter().filter(|watched| watched.role == role && !watched.gone).count()
     }
@@ -198,16 +242,12 @@ impl Tasks {
     }
 
     fn read_one(&mut self, at: usize, sources: &[Source]) {
-        let Tasks { watched, tape, unseen, .. } = self;
+        let Tasks { watched, tape, .. } = self;
         let Some(watched) = watched.get_mut(at) else { return };
         for &source in sources {
             let Some(file) = watched.file(source) else { continue };
             match tape.record(source.number(at as u32), file, source.bytes_max()) {
                 Ok(()) => {}
-                Err(error) if source == Source::Syscall && is_forbidden(&error) => {
-                    *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
-                    watched.forbid_syscall();
-                }
                 // ESRCH: it has ended, and its files with it.
                 Err(_) => {
                     watched.gone = true;
@@ -312,32 +352,37 @@ fn report_watched<'t>(
     let kept = |switches: Vec<Sample>| if series { switches } else { ends(switches) };
     book.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), kept(voluntary));
     book.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), kept(involuntary));
-    report_doing(watched, of(Source::Syscall), subject, book);
+    report_looks(watched, subject, book);
 }
 
-/// Counts what each look found the thread doing.
-fn report_doing(watched: &Watched, looks: &[Reading], subject: Subject, book: &mut Book) {
-    let (Some(first), Some(last)) = (looks.first(), looks.last()) else { return };
-    let mut counts: BTreeMap<Doing, u64> = BTreeMap::new();
-    for look in looks {
-        *counts.entry(parse_syscall(look.text(), |fd| watched.is_on_disk(fd))).or_default() += 1;
+/// What the looks found the thread doing.
+fn report_looks(watched: &Watched, subject: Subject, book: &mut Book) {
+    if watched.looks.is_empty() {
+        return;
     }
-    let all: [(&Descriptor, Option<Doing>); 7] = [
-        (&tasks::SAMPLES, None),
-        (&tasks::SAMPLES_RUNNABLE, Some(Doing::Runnable)),
-        (&tasks::SAMPLES_EVENT, Some(Doing::Event)),
-        (&tasks::SAMPLES_LOCK, Some(Doing::Lock)),
-        (&tasks::SAMPLES_DISK, Some(Doing::Disk)),
-        (&tasks::SAMPLES_TIMER, Some(Doing::Timer)),
-        (&tasks::SAMPLES_OTHER, Some(Doing::Other)),
-    ];
-    for (metric, doing) in all {
-        let count = doing.map_or(looks.len() as u64, |doing| counts.get(&doing).copied().unwrap_or(0));
-        let begin = Sample { at_ns: book.begin_ns().min(first.at_ns), value: 0.0 };
-        let end = Sample { at_ns: last.at_ns, value: count as f64 };
+    let mut report = |metric: &Descriptor, counted: &dyn Fn(Option<Why>) -> bool| {
+        let counts = watched.looks.iter().filter(|(why, _)| counted(**why));
+        let count: u64 = counts.map(|(_, count)| count).sum();
+        let begin = Sample { at_ns: book.begin_ns(), value: 0.0 };
+        let end = Sample { at_ns: book.end_ns(), value: count as f64 };
         book.column(metric, subject.clone(), vec![begin, end]);
+    };
+    report(&tasks::SAMPLES, &|_| true);
+    report(&tasks::SAMPLES_RUNNABLE, &|why| why.is_none());
+    for (metric, sleep) in SLEEPS {
+        report(metric, &|why| why.is_some_and(|why| why.sleep == sleep));
     }
 }
+
+static SLEEPS: [(&Descriptor, Sleep); 7] = [
+    (&tasks::SAMPLES_EVENT, Sleep::Event),
+    (&tasks::SAMPLES_LOCK, Sleep::Lock),
+    (&tasks::SAMPLES_DISK, Sleep::Disk),
+    (&tasks::SAMPLES_DOWNSTREAM, Sleep::Downstream),
+    (&tasks::SAMPLES_TIMER, Sleep::Timer),
+    (&tasks::SAMPLES_FAULT, Sleep::Fault),
+    (&tasks::SAMPLES_OTHER, Sleep::Other),
+];
 
 fn parsed<T>(readings: &[Reading], parse: impl Fn(&str) -> Option<T>) -> Vec<(u64, T)> {
     readings.iter().filter_map(|reading| Some((reading.at_ns, parse(reading.text())?))).collect()

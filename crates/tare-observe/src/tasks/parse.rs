@@ -1,6 +1,7 @@
 //! The files of a thread, from text to numbers.
 
 use crate::scene::USER_TICK_NS;
+use tare_record::schedule::Sleep;
 
 /// What of `/proc/PID/task/TID/stat` is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,37 +51,38 @@ pub(super) fn parse_status_switches(text: &str) -> Option<(u64, u64)> {
 }
 
 /// What a look found a thread doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Runnable,
-    Event,
-    Lock,
-    Disk,
-    Timer,
-    Other,
+    Asleep(Sleep),
+    /// In a call that is for sockets, with this descriptor.
+    Socket(u64),
+    /// In a read or write of this descriptor, whatever that is.
+    ReadOrWrite(u64),
 }
 
 /// Reads `/proc/PID/task/TID/syscall`: `running`, or the number of the system call that it sleeps in with its
-/// arguments, or -1 when it sleeps outside of one (a page fault). `is_on_disk` is asked about the file that a
-/// plain read or write is on.
-pub(super) fn parse_syscall(text: &str, is_on_disk: impl Fn(u64) -> bool) -> Doing {
+/// arguments, or -1 when it sleeps outside of one (a page fault).
+pub(super) fn parse_syscall(text: &str) -> Doing {
     if text.starts_with("running") {
         return Doing::Runnable;
     }
     let mut fields = text.split_ascii_whitespace();
-    let Some(number) = fields.next().and_then(|field| field.parse::<i64>().ok()) else { return Doing::Other };
+    let Some(number) = fields.next().and_then(|field| field.parse::<i64>().ok()) else {
+        return Doing::Asleep(Sleep::Other);
+    };
     let is_in = |calls: &[i64]| calls.contains(&number);
-    let first_argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
-    match number {
-        _ if is_in(EVENT) => Doing::Event,
-        _ if is_in(LOCK) => Doing::Lock,
-        _ if is_in(DISK) => Doing::Disk,
-        _ if is_in(TIMER) => Doing::Timer,
-        _ if is_in(READ_OR_WRITE) => {
-            let mut first_argument = first_argument;
-            if first_argument().is_some_and(is_on_disk) { Doing::Disk } else { Doing::Event }
-        }
-        _ => Doing::Other,
+    let first_argument =
+        fields.next().and_then(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok());
+    match (number, first_argument) {
+        (-1, _) => Doing::Asleep(Sleep::Fault),
+        (_, Some(fd)) if is_in(SOCKET) => Doing::Socket(fd),
+        (_, Some(fd)) if is_in(READ_OR_WRITE) => Doing::ReadOrWrite(fd),
+        _ if is_in(EVENT) || is_in(SOCKET) || is_in(READ_OR_WRITE) => Doing::Asleep(Sleep::Event),
+        _ if is_in(LOCK) => Doing::Asleep(Sleep::Lock),
+        _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
+        _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
+        _ => Doing::Asleep(Sleep::Other),
     }
 }
 
@@ -92,13 +94,6 @@ const EVENT: &[i64] = &[
     libc::SYS_pselect6,
     libc::SYS_accept,
     libc::SYS_accept4,
-    libc::SYS_connect,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_recvmmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
     libc::SYS_sendfile,
     libc::SYS_splice,
     libc::SYS_io_uring_enter,
@@ -109,6 +104,16 @@ const EVENT: &[i64] = &[
     libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_select,
+];
+
+const SOCKET: &[i64] = &[
+    libc::SYS_connect,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
 ];
 
 /// The last is `futex_wait` (Linux 6.7), the same number everywhere.
@@ -166,16 +171,17 @@ mod tests {
 
     #[test]
     fn looks_are_sorted_by_what_they_found() {
-        let doing = |text: &str| parse_syscall(text, |fd| fd == 0x11);
-        assert_eq!(doing("running\n"), Doing::Runnable);
-        assert_eq!(doing(&format!("{} 0x5 0x7ffe\n", libc::SYS_epoll_pwait)), Doing::Event);
-        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_futex)), Doing::Lock);
-        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_read)), Doing::Event);
-        assert_eq!(doing(&format!("{} 0x11\n", libc::SYS_read)), Doing::Disk);
-        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_fsync)), Doing::Disk);
-        assert_eq!(doing(&format!("{} 0x5\n", libc::SYS_clock_nanosleep)), Doing::Timer);
-        for text in ["-1 0x7ffd 0x55\n", "", "x", "99999 0x0\n"] {
-            assert_eq!(doing(text), Doing::Other, "{text:?}");
+        let call = |number: i64| parse_syscall(&format!("{number} 0x11 0x7ffe\n"));
+        assert_eq!(parse_syscall("running\n"), Doing::Runnable);
+        assert_eq!(call(libc::SYS_epoll_pwait), Doing::Asleep(Sleep::Event));
+        assert_eq!(call(libc::SYS_futex), Doing::Asleep(Sleep::Lock));
+        assert_eq!(call(libc::SYS_read), Doing::ReadOrWrite(0x11));
+        assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
+        assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));
+        assert_eq!(call(libc::SYS_clock_nanosleep), Doing::Asleep(Sleep::Timer));
+        assert_eq!(parse_syscall("-1 0x7ffd 0x55\n"), Doing::Asleep(Sleep::Fault));
+        for text in ["", "x", "99999 0x0\n"] {
+            assert_eq!(parse_syscall(text), Doing::Asleep(Sleep::Other), "{text:?}");
         }
     }
 
@@ -185,7 +191,7 @@ mod tests {
             parse_stat(&text);
             parse_schedstat(&text);
             parse_status_switches(&text);
-            parse_syscall(&text, |_| false);
+            parse_syscall(&text);
             if let Some(stat) = parse_stat(&STAT[..cut]) {
                 prop_assert_eq!(stat.user_ns, 140_000_000);
             }

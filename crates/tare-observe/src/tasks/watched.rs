@@ -1,12 +1,17 @@
 //! A thread that is watched: who it is, and its open files.
 
+use super::parse::{Doing, parse_syscall};
 use crate::Scene;
 use crate::book::refused;
+use crate::switches::{Peers, Why};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use tare_machine::procs;
 use tare_record::observation::{Role, Task};
+use tare_record::schedule::Sleep;
 use tare_sys::affinity;
 
 /// The files of a thread.
@@ -34,7 +39,8 @@ impl Source {
             Source::Schedstat => 128,
             Source::Stat | Source::Process => 1024,
             Source::Status => 8192,
-            Source::Syscall => 256,
+            // Read where it is looked at.
+            Source::Syscall => 0,
         }
     }
 }
@@ -49,6 +55,8 @@ pub(super) struct Watched {
     name: String,
     /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
+    /// What each look found it doing; `None`: running or ready.
+    pub(super) looks: BTreeMap<Option<Why>, u64>,
     files: [Option<File>; Source::COUNT as usize],
 }
 
@@ -80,6 +88,7 @@ impl Watched {
             gone: false,
             name: stat.name,
             files_dir: dir.join("fd"),
+            looks: BTreeMap::new(),
             files,
         })
     }
@@ -95,15 +104,20 @@ impl Watched {
 
     /// Whether it still exists: the files of an ended thread cannot be read any more.
     pub(super) fn is_there(&self) -> bool {
-        use std::os::unix::fs::FileExt;
         let read = |file: &File| file.read_at(&mut [0u8; 64], 0).is_ok_and(|bytes| bytes > 0);
         !self.gone && self.file(Source::Schedstat).is_some_and(read)
     }
 
-    /// Whether a file descriptor is an ordinary file rather than a socket, pipe or device.
-    pub(super) fn is_on_disk(&self, fd: u64) -> bool {
-        let link = std::fs::read_link(self.files_dir.join(fd.to_string()));
-        link.is_ok_and(|target| target.is_absolute() && !target.starts_with("/dev"))
+    /// Looks what it is doing.
+    pub(super) fn look(&mut self, scene: &Scene, peers: &mut Peers, now_ns: u64) -> io::Result<()> {
+        let Some(file) = self.file(Source::Syscall) else { return Ok(()) };
+        let mut text = [0; 256];
+        let bytes = file.read_at(&mut text, 0)?;
+        let doing =
+            parse_syscall(std::str::from_utf8(text.get(..bytes).unwrap_or_default()).unwrap_or_default());
+        let fds = Descriptors { scene, peers, pid: self.pid, tid: self.tid, dir: &self.files_dir };
+        *self.looks.entry(fds.why(doing, now_ns)).or_default() += 1;
+        Ok(())
     }
 
     /// For the record; `name` is what it was called last.
@@ -118,5 +132,40 @@ impl Watched {
             present_at_begin,
             present_at_end: !self.gone,
         }
+    }
+}
+
+/// Why a thread sleeps, at one look; `None` where it runs or is ready to.
+pub(crate) fn look(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
+    let dir = scene.root.path(format!("/proc/{pid}/task/{tid}"));
+    let text = std::fs::read_to_string(dir.join("syscall")).ok()?;
+    Descriptors { scene, peers, pid, tid, dir: &dir.join("fd") }.why(parse_syscall(&text), now_ns)
+}
+
+/// A thread's table of descriptors.
+struct Descriptors<'a> {
+    scene: &'a Scene,
+    peers: &'a mut Peers,
+    pid: u32,
+    tid: u32,
+    dir: &'a Path,
+}
+
+impl Descriptors<'_> {
+    fn why(self, doing: Doing, now_ns: u64) -> Option<Why> {
+        match doing {
+            Doing::Runnable => None,
+            Doing::Asleep(sleep) => Some(sleep.into()),
+            Doing::ReadOrWrite(fd) if self.is_on_disk(fd) => Some(Sleep::Disk.into()),
+            Doing::Socket(fd) | Doing::ReadOrWrite(fd) => {
+                Some(self.peers.why(&self.scene.root, self.pid, self.tid, fd, now_ns))
+            }
+        }
+    }
+
+    /// Whether a descriptor is an ordinary file rather than a socket, pipe or device.
+    fn is_on_disk(&self, fd: u64) -> bool {
+        let link = std::fs::read_link(self.dir.join(fd.to_string()));
+        link.is_ok_and(|target| target.is_absolute() && !target.starts_with("/dev"))
     }
 }

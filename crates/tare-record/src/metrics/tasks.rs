@@ -26,7 +26,7 @@ super::descriptors! {
     MINOR_FAULTS = "tasks.minor_faults", Count, Counter,
         "Page faults served from memory.", "/proc/PID/task/TID/stat minflt";
     SAMPLES = "tasks.samples", Count, Counter,
-        "Looks at what the thread was doing.", "the observer's own count of the next six";
+        "Looks at what the thread was doing.", "the observer's own count of the next eight";
     SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
         "Looks that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
     SAMPLES_EVENT = "tasks.samples_event", Count, Counter,
@@ -37,6 +37,10 @@ super::descriptors! {
         "Looks that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
     SAMPLES_TIMER = "tasks.samples_timer", Count, Counter,
         "Looks that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep …)";
+    SAMPLES_DOWNSTREAM = "tasks.samples_downstream", Count, Counter,
+        "Looks that found it waiting for a socket that it had connected.", "/proc/PID/task/TID/syscall (recv, read, send …), /proc/PID/task/TID/fd, /proc/PID/net/tcp";
+    SAMPLES_FAULT = "tasks.samples_fault", Count, Counter,
+        "Looks that found it asleep outside of a system call: for a page of its memory.", "/proc/PID/task/TID/syscall '-1'";
     SAMPLES_OTHER = "tasks.samples_other", Count, Counter,
         "Looks that found it blocked in anything else.", "/proc/PID/task/TID/syscall";
 }

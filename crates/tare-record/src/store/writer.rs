@@ -189,6 +189,7 @@ fn row(trial: &Trial) -> Trial {
             columns: Vec::new(),
             absences: seen.absences.clone(),
             stacks: seen.stacks.as_ref().map(|_| Box::new(stacks::elsewhere())),
+            schedule: seen.schedule.clone(),
         },
     }
 }

@@ -210,6 +210,7 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
             reason: Missing::new("no quota"),
         }],
         stacks: None,
+        schedule: None,
     }
 }
 

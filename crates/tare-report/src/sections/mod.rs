@@ -15,6 +15,7 @@ mod scale;
 mod spikes;
 mod threads;
 mod trials;
+mod waits;
 pub(crate) mod warnings;
 mod weigh;
 
@@ -68,6 +69,7 @@ static SECTIONS: &[&Section] = &[
     &spikes::SECTION,
     &course::SECTION,
     &threads::SECTION,
+    &waits::SECTION,
     &cpus::SECTION,
     &flame::SECTION,
     &warnings::SECTION,

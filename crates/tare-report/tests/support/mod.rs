@@ -144,6 +144,7 @@ fn trial(seq: u32) -> Trial {
             column(&metrics::cpus::TASK_RUN_NS, Subject::Cpu(1), 82_000_000),
         ],
         absences: Vec::new(),
+        schedule: None,
         stacks: None,
     };
     Trial { seq, level: 0, sample: Measure::Http(sample), observation }
@@ -283,6 +284,7 @@ pub fn server_bound() -> Outcome {
             load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
             tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
             cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
+            switches: None,
         },
         requests: Some(Requests {
             count: Some(1_070_472),

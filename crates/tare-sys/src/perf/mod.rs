@@ -41,6 +41,13 @@ pub const USER_REGISTERS: u64 = 0xff_0fff;
 #[cfg(not(target_arch = "x86_64"))]
 pub const USER_REGISTERS: u64 = (1 << 33) - 1;
 
+/// The number, among the registers, of the one that holds a system call's first argument: `rdi`.
+#[cfg(target_arch = "x86_64")]
+pub const FIRST_ARGUMENT: u32 = 5;
+/// As above: `x0`.
+#[cfg(not(target_arch = "x86_64"))]
+pub const FIRST_ARGUMENT: u32 = 0;
+
 /// `struct perf_event_attr` as of Linux 4.8 (`PERF_ATTR_SIZE_VER5`), `include/uapi/linux/perf_event.h`.
 #[repr(C)]
 #[derive(Default)]

@@ -113,7 +113,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// User registers that were sampled: those of [`super::USER_REGISTERS`].
+/// User registers that were sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers<'a> {
     mask: u64,
@@ -174,11 +174,11 @@ fn parse_sample<'a>(mut bytes: Bytes<'a>, detail: &Detail) -> Option<Sample<'a>>
         let count = bytes.half()?;
         sample.raw = bytes.take(count as usize)?;
     }
+    let mask = detail.registers();
+    if mask != 0 && bytes.word()? != 0 {
+        sample.registers = Some(Registers { mask, words: bytes.take(mask.count_ones() as usize * 8)? });
+    }
     if detail.stack_bytes > 0 {
-        if bytes.word()? != 0 {
-            let mask = super::USER_REGISTERS;
-            sample.registers = Some(Registers { mask, words: bytes.take(mask.count_ones() as usize * 8)? });
-        }
         let copied = usize::try_from(bytes.word()?).ok()?;
         if copied > 0 {
             let stack = bytes.take(copied)?;
@@ -314,10 +314,10 @@ mod tests {
         fn no_bytes_make_it_panic(
             kind in 0u32..16,
             body in prop::collection::vec(any::<u8>(), 0..400),
-            (chain_max, raw, stack_bytes) in (0u16..4, any::<bool>(), 0u32..64),
+            (chain_max, raw, stack_bytes, registers) in (0u16..4, any::<bool>(), 0u32..64, any::<u64>()),
             number in any::<u32>(),
         ) {
-            let detail = Detail { chain_max, raw, stack_bytes, ..Detail::default() };
+            let detail = Detail { chain_max, raw, stack_bytes, registers, ..Detail::default() };
             if let Record::Sample(sample) = parse(kind, &body, &detail) {
                 sample.chain.frames().count();
                 sample.registers.map(|registers| registers.get(number));

@@ -12,6 +12,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const COUNT_SW_CPU_CLOCK: u64 = 0;
+const COUNT_SW_DUMMY: u64 = 9;
 const SAMPLE_IP: u64 = 1 << 0;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
@@ -26,6 +27,7 @@ const COMM: u64 = 1 << 9;
 const FREQUENCY: u64 = 1 << 10;
 const TASK: u64 = 1 << 13;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
 const MMAP2: u64 = 1 << 23;
 const USE_CLOCKID: u64 = 1 << 25;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
@@ -45,10 +47,21 @@ pub struct Detail {
     pub raw: bool,
     /// Bytes of the user stack that are copied, with the user registers: a multiple of 8 below 64 KiB; 0: none.
     pub stack_bytes: u32,
+    /// User registers that are wanted without the stack: a set of bits as in [`super::USER_REGISTERS`].
+    pub registers: u64,
     /// Only the program's side: no samples while in the kernel, none of its addresses in chains.
     pub user_only: bool,
+    /// Only the kernel's addresses in chains.
+    pub kernel_chain: bool,
     /// Records of executable mappings, names, births and deaths of threads as well.
     pub lives: bool,
+}
+
+impl Detail {
+    /// The user registers that a sample holds.
+    pub(super) fn registers(&self) -> u64 {
+        if self.stack_bytes > 0 { super::USER_REGISTERS } else { self.registers & super::USER_REGISTERS }
+    }
 }
 
 /// When a sample is taken.
@@ -70,6 +83,8 @@ pub struct Ring {
     detail: Detail,
     /// Unmapped before the events are closed.
     pages: Pages,
+    /// Whose ring it is: an event that never happens. It tells of lives where asked to.
+    owner: File,
     events: Vec<File>,
     /// A record that stands at the end of the ring and at its beginning is put together here.
     whole: Vec<u8>,
@@ -84,25 +99,40 @@ impl Ring {
     /// (`kernel.perf_event_mlock_kb`); `ENOENT`/`ENODEV` for a CPU that is not online; `EINVAL` for a filter,
     /// rate or stack size that the kernel does not take.
     pub fn open(cpu: u32, trigger: &Trigger, detail: Detail, bytes: usize) -> io::Result<Ring> {
-        let event = open_event(cpu, trigger, &detail, detail.lives)?;
-        let pages = Pages::new(&event, bytes.clamp(1, RING_BYTES_MAX))?;
-        Ok(Ring { cpu, detail, pages, events: vec![event], whole: Vec::new() })
+        let lives = if detail.lives { MMAP | MMAP2 | COMM | TASK } else { 0 };
+        let attr = Attr { kind: TYPE_SOFTWARE, config: COUNT_SW_DUMMY, ..attr_of(&detail, lives) };
+        let owner = open(attr, cpu)?;
+        let pages = Pages::new(&owner, bytes.clamp(1, RING_BYTES_MAX))?;
+        let mut ring = Ring { cpu, detail, pages, owner, events: Vec::new(), whole: Vec::new() };
+        ring.add(trigger)?;
+        Ok(ring)
     }
 
-    /// Lets another event of the same CPU write into this ring.
+    /// Lets another event of the same CPU write into this ring, once enabled.
     ///
     /// # Errors
     /// As [`Ring::open`].
     pub fn add(&mut self, trigger: &Trigger) -> io::Result<()> {
-        let event = open_event(self.cpu, trigger, &self.detail, false)?;
-        let Some(first) = self.events.first() else { return Err(io::ErrorKind::NotFound.into()) };
-        // SAFETY: both fds are open; the request takes a plain fd.
-        let rc = unsafe { libc::ioctl(event.as_raw_fd(), IOC_SET_OUTPUT as _, first.as_raw_fd()) };
-        if rc < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let event = self.attach(trigger)?;
         self.events.push(event);
         Ok(())
+    }
+
+    /// Other events take the place of all that there were; what is in the ring stays. They are not enabled.
+    ///
+    /// # Errors
+    /// As [`Ring::open`]; then the old ones stay.
+    pub fn replace(&mut self, triggers: &[Trigger]) -> io::Result<()> {
+        let events: io::Result<Vec<File>> = triggers.iter().map(|trigger| self.attach(trigger)).collect();
+        self.events = events?;
+        Ok(())
+    }
+
+    fn attach(&self, trigger: &Trigger) -> io::Result<File> {
+        let event = open_event(self.cpu, trigger, &self.detail)?;
+        // SAFETY: both fds are open; the request takes a plain fd.
+        let rc = unsafe { libc::ioctl(event.as_raw_fd(), IOC_SET_OUTPUT as _, self.owner.as_raw_fd()) };
+        if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(event) }
     }
 
     /// The CPU that is watched.
@@ -115,7 +145,7 @@ impl Ring {
     /// # Errors
     /// None that the kernel documents.
     pub fn enable(&self, on: bool) -> io::Result<()> {
-        self.events.iter().try_for_each(|event| enable(event, on))
+        std::iter::once(&self.owner).chain(&self.events).try_for_each(|event| enable(event, on))
     }
 
     /// Hands over the records that are there, oldest first, and makes room for new ones. Never more than were
@@ -150,26 +180,32 @@ impl Ring {
     }
 }
 
-fn open_event(cpu: u32, trigger: &Trigger, detail: &Detail, lives: bool) -> io::Result<File> {
+fn attr_of(detail: &Detail, flags: u64) -> Attr {
     let flag = |on: bool, flags: u64| if on { flags } else { 0 };
-    let mut attr = Attr {
+    Attr {
         sample_type: SAMPLE_IP
             | SAMPLE_TID
             | SAMPLE_TIME
             | flag(detail.chain_max > 0, SAMPLE_CALLCHAIN)
             | flag(detail.raw, SAMPLE_RAW)
-            | flag(detail.stack_bytes > 0, SAMPLE_REGS_USER | SAMPLE_STACK_USER),
+            | flag(detail.registers() != 0, SAMPLE_REGS_USER)
+            | flag(detail.stack_bytes > 0, SAMPLE_STACK_USER),
         flags: DISABLED
             | SAMPLE_ID_ALL
             | USE_CLOCKID
             | flag(detail.user_only, EXCLUDE_KERNEL)
-            | flag(lives, MMAP | MMAP2 | COMM | TASK),
+            | flag(detail.kernel_chain, EXCLUDE_CALLCHAIN_USER)
+            | flags,
         clockid: libc::CLOCK_MONOTONIC,
         sample_max_stack: detail.chain_max,
-        sample_regs_user: flag(detail.stack_bytes > 0, super::USER_REGISTERS),
+        sample_regs_user: detail.registers(),
         sample_stack_user: detail.stack_bytes,
         ..Attr::default()
-    };
+    }
+}
+
+fn open_event(cpu: u32, trigger: &Trigger, detail: &Detail) -> io::Result<File> {
+    let mut attr = attr_of(detail, 0);
     let filter = match trigger {
         Trigger::Tracepoint(tracepoint, filter) => {
             (attr.kind, attr.config, attr.sample_period) = (TYPE_TRACEPOINT, tracepoint.id, 1);

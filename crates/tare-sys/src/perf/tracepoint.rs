@@ -23,6 +23,11 @@ impl Tracepoint {
     pub fn find(category: &str, name: &str) -> io::Result<Tracepoint> {
         Format::find(category, name).map(|format| format.tracepoint())
     }
+
+    /// Its number: what the field `common_type` of its records holds.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 impl Format {

@@ -44,6 +44,10 @@ pub struct RunArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 
+    /// Trace switches and wake-ups of the SUT (root): why each thread slept and behind whom it waited, exactly, for some
+    /// microseconds of each sleep. Without it, a hundred looks a second tell.
+    #[arg(long, help_heading = "Books")]
+    pub trace: bool,
     /// Keep the record in this file, readable by `tare show` and `tare report`.
     #[arg(short = 'o', long = "output", value_name = "FILE.tare", help_heading = "Output")]
     pub record: Option<PathBuf>,

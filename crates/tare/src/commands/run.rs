@@ -115,6 +115,7 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest {
         url: args.url.clone(),
         argv: argv(),
+        trace: args.trace,
         sut,
         load,
         traffic,
@@ -170,6 +171,7 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
     };
     Ok(CommandRequest {
         argv: argv(),
+        trace: args.trace,
         command: args.command.clone(),
         shell,
         runs: args.trials.trials,

@@ -124,10 +124,35 @@ impl Server {
 
     /// The embedded server on CPU 0, started by the test so that it can be disturbed.
     pub fn embedded() -> Self {
-        let port = free_port();
+        Self::embedded_with(1)
+    }
+
+    /// The same with so many threads.
+    pub fn embedded_with(threads: u32) -> Self {
+        let (port, threads) = (free_port(), threads.to_string());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
-        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--threads", "1", "--cpus", "0"]);
+        command.args([
+            "serve",
+            "--listen",
+            &format!("127.0.0.1:{port}"),
+            "--threads",
+            &threads,
+            "--cpus",
+            "0",
+        ]);
         Self::start(command, port, "/plaintext", None)
+    }
+
+    /// A script that serves on a port, held on CPU 0.
+    pub fn python(script: &str, port: u16, arguments: &[&str]) -> Self {
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0", "python3", "-c", script]).args(arguments);
+        Self::start(command, port, "/", None)
+    }
+
+    /// Somebody's program that serves on a port.
+    pub fn of(command: Command, port: u16) -> Self {
+        Self::start(command, port, "/", None)
     }
 
     fn start(

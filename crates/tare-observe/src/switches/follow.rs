@@ -1,0 +1,505 @@
+//! From events to sums: which thread ran, waited or slept, and when. Pure; knows no ring and no file.
+//!
+//! Every thread of the SUT is in one state at a time, and what closes a state adds its time to one sum, so the
+//! sums of a thread are its life in the window, however odd the events. A CPU knows who runs and who waits there.
+
+use std::collections::{BTreeMap, HashMap};
+use tare_record::schedule::{Blocked, Held, Sleep, Wakers};
+
+/// Nobody runs on a CPU though a thread waits there: this long and longer is a quota's doing, shorter is what
+/// waking a CPU takes.
+const HELD_NS_MIN: u64 = 1_000_000;
+/// Those a thread waited behind that are told apart, at most.
+const BEHIND_MAX: usize = 256;
+/// All that are not told apart.
+pub(super) const THE_REST: u32 = u32::MAX;
+/// The idle task.
+const IDLE: u32 = 0;
+
+/// What happened, when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) at_ns: u64,
+    pub(super) cpu: u32,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// `prev` made place for `next`; it went to sleep if there is a reason.
+    Switch { prev: u32, asleep: Option<Why>, next: u32 },
+    /// Somebody calls a thread; it is not in a run queue yet.
+    Waking { tid: u32, by: Waker, to_cpu: u32 },
+    /// A thread has entered a run queue.
+    Woken { tid: u32, to_cpu: u32 },
+    /// Something was lost: from here on nothing is known.
+    Lost,
+}
+
+/// Why a thread sleeps, and where to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Why {
+    pub(crate) sleep: Sleep,
+    /// The other server, by its place in [`super::Peers`].
+    pub(crate) peer: Option<u16>,
+}
+
+impl From<Sleep> for Why {
+    fn from(sleep: Sleep) -> Why {
+        Why { sleep, peer: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waker {
+    Interrupt,
+    Thread(u32),
+}
+
+/// What is known of a thread at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No event has told yet. Whoever sleeps all the time is told by none: then what a look found holds.
+    Unseen(Option<Why>),
+    Lost,
+    Running,
+    Waiting(u32),
+    Asleep(Why),
+}
+
+/// A thread and its sums.
+#[derive(Debug)]
+pub(super) struct Followed {
+    state: State,
+    since_ns: u64,
+    last_cpu: Option<u32>,
+    called_ns: Option<u64>,
+    pub(super) run_ns: u64,
+    pub(super) unknown_ns: u64,
+    pub(super) blocked: BTreeMap<Why, (u64, u64)>,
+    pub(super) behind: HashMap<u32, u64>,
+    pub(super) held_ns: u64,
+    pub(super) delay_ns: u64,
+    pub(super) waits: Lengths,
+    pub(super) wakes: Lengths,
+    pub(super) migrations: u32,
+    pub(super) woken_by: HashMap<Option<u32>, u64>,
+    pub(super) woken_cross_cpu: u64,
+}
+
+/// Lengths of time by powers of two, nanoseconds.
+#[derive(Debug, Default)]
+pub(super) struct Lengths(Vec<u32>);
+
+impl Lengths {
+    fn add(&mut self, ns: u64) {
+        let at = ns.max(1).ilog2() as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] = self.0[at].saturating_add(1);
+    }
+
+    pub(super) fn counts(&self) -> Vec<u32> {
+        self.0.clone()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    /// Who runs, as far as the last event told.
+    current: Option<u32>,
+    since_ns: u64,
+    waiting: Vec<u32>,
+    held_ns: u64,
+}
+
+/// All threads of the SUT in one window.
+#[derive(Debug)]
+pub(super) struct Follower {
+    /// What lies before or behind these is in no sum.
+    begin_ns: u64,
+    end_ns: u64,
+    pub(super) threads: HashMap<u32, Followed>,
+    cpus: HashMap<u32, Cpu>,
+}
+
+impl Follower {
+    pub(super) fn new() -> Follower {
+        Follower { begin_ns: 0, end_ns: u64::MAX, threads: HashMap::new(), cpus: HashMap::new() }
+    }
+
+    /// The window begins here; only what lies behind counts.
+    pub(super) fn begin(&mut self, begin_ns: u64) {
+        self.begin_ns = begin_ns;
+    }
+
+    /// A thread is followed from `at_ns` on; `asleep` is what a look found, if it found it asleep.
+    pub(super) fn follow(&mut self, tid: u32, at_ns: u64, asleep: Option<Why>) {
+        self.threads.entry(tid).or_insert_with(|| Followed {
+            state: State::Unseen(asleep),
+            since_ns: at_ns,
+            last_cpu: None,
+            called_ns: None,
+            run_ns: 0,
+            unknown_ns: 0,
+            blocked: BTreeMap::new(),
+            behind: HashMap::new(),
+            held_ns: 0,
+            delay_ns: 0,
+            waits: Lengths::default(),
+            wakes: Lengths::default(),
+            migrations: 0,
+            woken_by: HashMap::new(),
+            woken_cross_cpu: 0,
+        });
+    }
+
+    /// Takes the next event; they come in the order of time.
+    pub(super) fn take(&mut self, event: &Event) {
+        let at_ns = event.at_ns;
+        match event.what {
+            What::Switch { prev, asleep, next } => self.switch(at_ns, event.cpu, prev, asleep, next),
+            What::Waking { tid, by, to_cpu } => self.waking(at_ns, tid, by, event.cpu != to_cpu),
+            What::Woken { tid, to_cpu } => self.woken(at_ns, tid, to_cpu),
+            What::Lost => self.lost(at_ns),
+        }
+    }
+
+    /// The window ends: closes what is open.
+    pub(super) fn end(&mut self, end_ns: u64) {
+        let cpus: Vec<u32> = self.cpus.keys().copied().collect();
+        for cpu in cpus {
+            self.settle(cpu, end_ns, None);
+        }
+        let window = (self.begin_ns, end_ns);
+        for thread in self.threads.values_mut() {
+            match thread.state {
+                // It ran or slept throughout, and no switch told of it.
+                State::Unseen(asleep) => {
+                    thread.state = asleep.map_or(State::Running, State::Asleep);
+                }
+                // Settled with its CPU.
+                State::Waiting(_) => thread.since_ns = end_ns,
+                _ => {}
+            }
+            thread.close(window, end_ns);
+        }
+        self.end_ns = end_ns;
+    }
+
+    /// Time that threads were held on CPUs that nobody used.
+    pub(super) fn held(&self) -> Vec<Held> {
+        let mut held: Vec<Held> =
+            self.cpus.iter().map(|(cpu, books)| Held { cpu: *cpu, ns: books.held_ns }).collect();
+        held.retain(|held| held.ns > 0);
+        held.sort_unstable_by_key(|held| held.cpu);
+        held
+    }
+
+    fn window(&self) -> (u64, u64) {
+        (self.begin_ns, self.end_ns)
+    }
+
+    fn switch(&mut self, at_ns: u64, cpu: u32, prev: u32, asleep: Option<Why>, next: u32) {
+        self.settle(cpu, at_ns, Some(prev));
+        self.leave_queue(at_ns, prev);
+        let window = self.window();
+        if let Some(thread) = self.threads.get_mut(&prev) {
+            // Whoever leaves a CPU has run, unless events in between were lost.
+            match thread.state {
+                State::Unseen(_) => thread.state = State::Running,
+                State::Running => {}
+                _ => thread.state = State::Lost,
+            }
+            thread.close(window, at_ns);
+            thread.last_cpu = Some(cpu);
+            thread.state = asleep.map_or(State::Waiting(cpu), State::Asleep);
+            match asleep {
+                Some(why) => {
+                    let counts = at_ns >= window.0 && at_ns < window.1;
+                    thread.blocked.entry(why).or_default().1 += u64::from(counts);
+                }
+                None => self.cpus.entry(cpu).or_default().waiting.push(prev),
+            }
+        }
+        self.switch_in(at_ns, cpu, prev, next);
+        let books = self.cpus.entry(cpu).or_default();
+        (books.current, books.since_ns) = (Some(next), at_ns);
+    }
+
+    fn switch_in(&mut self, at_ns: u64, cpu: u32, prev: u32, next: u32) {
+        let waiting_since_ns = self.leave_queue(at_ns, next);
+        let window = self.window();
+        let Some(thread) = self.threads.get_mut(&next) else { return };
+        match thread.state {
+            State::Waiting(_) => {
+                if let Some(since_ns) = waiting_since_ns.filter(|_| at_ns >= window.0 && at_ns < window.1) {
+                    thread.waits.add(at_ns.saturating_sub(since_ns));
+                    if let Some(called_ns) = thread.called_ns {
+                        thread.wakes.add(at_ns.saturating_sub(called_ns));
+                    }
+                }
+            }
+            // Never called, so it was ready all the time.
+            State::Unseen(_) => {
+                let ns = overlap(window, thread.since_ns, at_ns);
+                thread.waited(prev, ns, ns >= HELD_NS_MIN);
+                thread.state = State::Waiting(cpu);
+            }
+            State::Running => thread.state = State::Lost,
+            State::Lost | State::Asleep(_) => {}
+        }
+        thread.close(window, at_ns);
+        let moved = thread.last_cpu.is_some_and(|last| last != cpu);
+        thread.migrations += u32::from(moved && at_ns >= window.0 && at_ns < window.1);
+        (thread.state, thread.last_cpu, thread.called_ns) = (State::Running, Some(cpu), None);
+    }
+
+    fn waking(&mut self, at_ns: u64, tid: u32, by: Waker, crosses: bool) {
+        let counts = at_ns >= self.begin_ns && at_ns < self.end_ns;
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if matches!(thread.state, State::Asleep(_) | State::Unseen(_)) {
+            thread.called_ns = Some(at_ns);
+            let waker = match by {
+                Waker::Interrupt => None,
+                Waker::Thread(waker) => Some(waker),
+            };
+            let known = thread.woken_by.len() < BEHIND_MAX || thread.woken_by.contains_key(&waker);
+            let waker = if known { waker } else { Some(THE_REST) };
+            *thread.woken_by.entry(waker).or_default() += u64::from(counts);
+            thread.woken_cross_cpu += u64::from(counts && crosses);
+        }
+    }
+
+    fn woken(&mut self, at_ns: u64, tid: u32, cpu: u32) {
+        let window = self.window();
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        match thread.state {
+            State::Unseen(asleep) => thread.state = State::Asleep(asleep.unwrap_or(Sleep::Other.into())),
+            State::Asleep(_) | State::Lost => {}
+            // It had not got round to sleeping.
+            State::Running | State::Waiting(_) => return,
+        }
+        thread.close(window, at_ns);
+        thread.state = State::Waiting(cpu);
+        self.cpus.entry(cpu).or_default().waiting.push(tid);
+    }
+
+    /// If a thread waits for a CPU (another than the one that it is given at last, it may be), its wait is told up to
+    /// here. Returns since when it waited.
+    fn leave_queue(&mut self, at_ns: u64, tid: u32) -> Option<u64> {
+        let State::Waiting(cpu) = self.threads.get(&tid)?.state else { return None };
+        self.settle(cpu, at_ns, None);
+        self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != tid);
+        let thread = self.threads.get_mut(&tid)?;
+        Some(std::mem::replace(&mut thread.since_ns, at_ns))
+    }
+
+    fn lost(&mut self, at_ns: u64) {
+        let window = self.window();
+        let waiting: Vec<u32> = self.threads.keys().copied().collect();
+        for tid in waiting {
+            self.leave_queue(at_ns, tid);
+        }
+        self.cpus.values_mut().for_each(|books| books.current = None);
+        for thread in self.threads.values_mut() {
+            if !matches!(thread.state, State::Unseen(_)) {
+                // What it did last goes on to here at most.
+                thread.state = State::Lost;
+                thread.close(window, at_ns);
+            }
+        }
+    }
+
+    /// Tells those who wait on a CPU who ran there since the last event: `runner`, or whoever was put there last.
+    fn settle(&mut self, cpu: u32, at_ns: u64, runner: Option<u32>) {
+        let window = (self.begin_ns, self.end_ns.min(at_ns));
+        let Some(books) = self.cpus.get_mut(&cpu) else { return };
+        let mut held_ns = 0;
+        for tid in &books.waiting {
+            let Some(thread) = self.threads.get_mut(tid) else { continue };
+            // Who came to a CPU between two events was not seen: whoever joined the queue after the last one waits
+            // behind it, whoever was in the queue before saw the CPU idle.
+            let seen = books.current.filter(|_| thread.since_ns <= books.since_ns);
+            let ran = seen.or(runner).or(books.current).unwrap_or(IDLE);
+            let ns = overlap(window, thread.since_ns.max(books.since_ns), at_ns);
+            let is_held = ns >= HELD_NS_MIN;
+            thread.waited(ran, ns, is_held);
+            if ran == IDLE && is_held {
+                held_ns = held_ns.max(ns);
+            }
+        }
+        books.held_ns += held_ns;
+        books.since_ns = books.since_ns.max(at_ns);
+    }
+}
+
+impl Followed {
+    /// Ends the state at `at_ns`. A wait's time is told by its CPU, not here.
+    fn close(&mut self, window: (u64, u64), at_ns: u64) {
+        let ns = overlap(window, self.since_ns, at_ns);
+        match self.state {
+            State::Unseen(_) | State::Lost => self.unknown_ns += ns,
+            State::Running => self.run_ns += ns,
+            State::Asleep(why) => self.blocked.entry(why).or_default().0 += ns,
+            State::Waiting(_) => {}
+        }
+        self.since_ns = self.since_ns.max(at_ns);
+    }
+
+    fn waited(&mut self, behind: u32, ns: u64, is_held: bool) {
+        if ns == 0 {
+            return;
+        }
+        if behind == IDLE {
+            *(if is_held { &mut self.held_ns } else { &mut self.delay_ns }) += ns;
+        } else {
+            let known = self.behind.len() < BEHIND_MAX || self.behind.contains_key(&behind);
+            *self.behind.entry(if known { behind } else { THE_REST }).or_default() += ns;
+        }
+    }
+
+    /// Sleep by reason.
+    pub(super) fn sleeps(&self) -> Vec<Blocked> {
+        let mut sums: BTreeMap<Sleep, (u64, u64)> = BTreeMap::new();
+        for (why, (ns, count)) in &self.blocked {
+            let sum = sums.entry(why.sleep).or_default();
+            *sum = (sum.0 + ns, sum.1 + count);
+        }
+        sums.into_iter().map(|(why, (ns, count))| Blocked { why, ns, count }).collect()
+    }
+
+    /// Wake-ups by role.
+    pub(super) fn wakers(&self, is_sut: impl Fn(u32) -> bool, is_load: impl Fn(u32) -> bool) -> Wakers {
+        let mut wakers = Wakers { cross_cpu: self.woken_cross_cpu, ..Wakers::default() };
+        for (waker, count) in &self.woken_by {
+            match waker {
+                None => wakers.interrupt += count,
+                Some(tid) if is_sut(*tid) => wakers.sut += count,
+                Some(tid) if is_load(*tid) => wakers.load += count,
+                Some(_) => wakers.other += count,
+            }
+        }
+        wakers
+    }
+}
+
+fn overlap(window: (u64, u64), from_ns: u64, to_ns: u64) -> u64 {
+    to_ns.min(window.1).saturating_sub(from_ns.max(window.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn switch(at_ms: u64, cpu: u32, prev: u32, asleep: Option<Sleep>, next: u32) -> Event {
+        let what = What::Switch { prev, asleep: asleep.map(Why::from), next };
+        Event { at_ns: at_ms * MS, cpu, what }
+    }
+
+    fn followed(tids: &[u32], events: &[Event], end_ms: u64) -> Follower {
+        let mut follower = Follower::new();
+        tids.iter().for_each(|tid| follower.follow(*tid, 0, None));
+        events.iter().for_each(|event| follower.take(event));
+        follower.end(end_ms * MS);
+        follower
+    }
+
+    fn slept_ms(thread: &Followed) -> Vec<(Sleep, u64)> {
+        thread.sleeps().into_iter().map(|sleep| (sleep.why, sleep.ns / MS)).collect()
+    }
+
+    #[test]
+    fn a_thread_runs_sleeps_and_waits() {
+        let called =
+            Event { at_ns: 30 * MS, cpu: 1, what: What::Waking { tid: 7, by: Waker::Thread(9), to_cpu: 0 } };
+        let woken = Event { at_ns: 31 * MS, cpu: 0, what: What::Woken { tid: 7, to_cpu: 0 } };
+        let events = [
+            // It ran from the start, is pushed off by 5, comes back, sleeps, and waits behind 6, whose coming was hidden.
+            switch(10, 0, 7, None, 5),
+            switch(15, 0, 5, Some(Sleep::Other), 7),
+            switch(20, 0, 7, Some(Sleep::Disk), 0),
+            called,
+            woken,
+            switch(33, 0, 6, None, 7),
+        ];
+        let follower = followed(&[7], &events, 40);
+        let thread = &follower.threads[&7];
+        assert_eq!(thread.run_ns, (10 + 5 + 7) * MS);
+        assert_eq!(thread.behind, HashMap::from([(5, 5 * MS), (6, 2 * MS)]));
+        assert_eq!(slept_ms(thread), [(Sleep::Disk, 11)]);
+        assert_eq!((thread.held_ns, thread.delay_ns, thread.unknown_ns), (0, 0, 0));
+        assert_eq!(thread.woken_by, HashMap::from([(Some(9), 1)]));
+        assert_eq!(thread.waits.counts().iter().sum::<u32>(), 2);
+        assert_eq!(thread.wakes.counts().iter().sum::<u32>(), 1);
+        assert_eq!(thread.woken_cross_cpu, 1);
+    }
+
+    #[test]
+    fn a_ready_thread_on_an_idle_cpu_is_held_back() {
+        // Two threads of one CPU under a quota: both are held while the CPU idles, and once for the CPU.
+        let events = [
+            switch(1, 0, 7, None, 8),
+            switch(30, 0, 8, None, 0),
+            switch(100, 0, 0, None, 7),
+            switch(110, 0, 7, None, 8),
+        ];
+        let follower = followed(&[7, 8], &events, 120);
+        let of = |tid| &follower.threads[&tid];
+        assert_eq!((of(7).held_ns, of(8).held_ns), (70 * MS, 70 * MS));
+        assert_eq!(of(7).behind, HashMap::from([(8, (29 + 10) * MS)]));
+        assert_eq!(follower.held(), [Held { cpu: 0, ns: 70 * MS }]);
+    }
+
+    #[test]
+    fn who_is_never_seen_is_as_a_look_found_it() {
+        let mut follower = Follower::new();
+        follower.follow(1, 0, Some(Sleep::Event.into()));
+        follower.follow(2, 0, None);
+        follower.begin(5 * MS);
+        follower.end(10 * MS);
+        assert_eq!(slept_ms(&follower.threads[&1]), [(Sleep::Event, 5)]);
+        assert_eq!(follower.threads[&2].run_ns, 5 * MS);
+    }
+
+    fn any_event() -> impl Strategy<Value = (u64, u32, u8, u32, u32)> {
+        (0u64..50, 0u32..3, 0u8..12, 0u32..6, 0u32..6)
+    }
+
+    proptest! {
+        #[test]
+        fn the_sums_of_a_thread_are_its_life(
+            events in prop::collection::vec(any_event(), 0..200),
+            (begin_ms, length_ms) in (0u64..500, 0u64..5000),
+        ) {
+            let (begin_ns, end_ns) = (begin_ms * MS, (begin_ms + length_ms) * MS);
+            let mut follower = Follower::new();
+            (1..5).for_each(|tid| follower.follow(tid, 0, (tid == 1).then_some(Sleep::Lock.into())));
+            follower.begin(begin_ns);
+            let mut at_ns = 0;
+            for (after_ms, cpu, kind, a, b) in events {
+                at_ns += after_ms * MS / 2;
+                let what = match kind {
+                    0..=3 => What::Switch { prev: a, asleep: None, next: b },
+                    4..=6 => What::Switch { prev: a, asleep: Some(Sleep::Timer.into()), next: b },
+                    7..=8 => What::Waking { tid: a, by: Waker::Interrupt, to_cpu: b },
+                    9..=10 => What::Woken { tid: a, to_cpu: b },
+                    _ => What::Lost,
+                };
+                follower.take(&Event { at_ns, cpu, what });
+            }
+            let end_ns = end_ns.max(at_ns);
+            follower.end(end_ns);
+            for thread in follower.threads.values() {
+                let blocked: u64 = thread.blocked.values().map(|(ns, _)| ns).sum();
+                let behind: u64 = thread.behind.values().sum();
+                let sum = thread.run_ns + blocked + behind + thread.held_ns + thread.delay_ns + thread.unknown_ns;
+                prop_assert_eq!(sum, end_ns - begin_ns);
+            }
+        }
+    }
+}

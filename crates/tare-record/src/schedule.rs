@@ -1,0 +1,292 @@
+//! Where threads of the SUT were when they did not run: asleep, and why; waiting for a CPU, and behind whom.
+//!
+//! Measured from scheduler tracepoints, switch by switch, or estimated from looks at what each thread was doing. All
+//! times are nanoseconds within the window; a thread's parts (run, wait, blocked, unknown) sum to its life in it.
+
+use crate::Missing;
+use crate::observation::Role;
+use serde::{Deserialize, Serialize};
+
+/// What was learned of the SUT's threads in one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// How.
+    pub source: ScheduleSource,
+    /// Why it is not from tracepoints, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_traced: Option<Missing>,
+    /// Events that had no room in a ring: what they told is missing in the sums.
+    #[serde(default)]
+    pub events_lost: u64,
+    /// Events that were read.
+    #[serde(default)]
+    pub events: u64,
+    /// Threads of the SUT; none where the source is looks, whose counts are columns.
+    #[serde(default)]
+    pub threads: Vec<ThreadSchedule>,
+    /// For each CPU, how long a thread of the SUT was held back on it though nobody ran there.
+    #[serde(default)]
+    pub held: Vec<Held>,
+    /// Contended locks of the kernel, those that took most time first; at most 32.
+    #[serde(default)]
+    pub kernel_locks: Vec<KernelLock>,
+    /// Sockets to other servers that threads slept on, by peer; at most 64.
+    #[serde(default)]
+    pub downstream: Vec<Downstream>,
+}
+
+/// Where a schedule comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleSource {
+    /// `sched_switch`, `sched_waking`, `sched_wakeup` and `lock:contention_*` through perf_event rings; a sleep's
+    /// reason from the kernel's call chain at the switch. Needs root or `CAP_PERFMON` with readable kallsyms.
+    Tracepoints,
+    /// Looks at `/proc/PID/task/TID/syscall` (needs ptrace rights), at least a hundred a second.
+    Looks,
+}
+
+/// Why a thread slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sleep {
+    /// For events, or for a socket that it accepted.
+    Event,
+    /// For a lock: a futex, or one of the kernel's own that sleep.
+    Lock,
+    /// For a disk.
+    Disk,
+    /// For a socket that it connected: another server.
+    Downstream,
+    /// For a time to pass.
+    Timer,
+    /// For a page of its memory to be brought in.
+    Fault,
+    /// For anything else.
+    Other,
+}
+
+impl Sleep {
+    /// All of them.
+    pub const ALL: [Sleep; 7] =
+        [Sleep::Event, Sleep::Lock, Sleep::Disk, Sleep::Downstream, Sleep::Timer, Sleep::Fault, Sleep::Other];
+
+    /// Its name in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sleep::Event => "event",
+            Sleep::Lock => "lock",
+            Sleep::Disk => "disk",
+            Sleep::Downstream => "downstream",
+            Sleep::Timer => "timer",
+            Sleep::Fault => "fault",
+            Sleep::Other => "other",
+        }
+    }
+}
+
+/// One thread of the SUT.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadSchedule {
+    /// Thread.
+    pub tid: u32,
+    /// On a CPU, by the switches.
+    pub run_ns: u64,
+    /// Not told by any event.
+    #[serde(default)]
+    pub unknown_ns: u64,
+    /// Asleep, by reason.
+    #[serde(default)]
+    pub blocked: Vec<Blocked>,
+    /// Runnable without a CPU, by who ran there meanwhile; at most 8, the rest as one of each role.
+    #[serde(default)]
+    pub behind: Vec<Behind>,
+    /// Runnable while nobody ran on its CPU, for so long that only a quota explains it.
+    #[serde(default)]
+    pub held_ns: u64,
+    /// Runnable while nobody ran on its CPU, as long as waking a CPU takes.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Waits for a CPU by length: entry i counts those of 2^i to 2^(i+1) ns.
+    #[serde(default)]
+    pub waits: Vec<u32>,
+    /// From the wake-up call to running, by length, as `waits`.
+    #[serde(default)]
+    pub wakes: Vec<u32>,
+    /// How often it ran on another CPU than before.
+    #[serde(default)]
+    pub migrations: u32,
+    /// Who woke it.
+    #[serde(default)]
+    pub woken_by: Wakers,
+}
+
+/// Sleep for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Why.
+    pub why: Sleep,
+    /// How long.
+    pub ns: u64,
+    /// How often it went to sleep.
+    pub count: u64,
+}
+
+/// Somebody who ran while a thread waited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Behind {
+    /// Its name; empty for all the rest of a role.
+    pub name: String,
+    /// The thread; 0 for all the rest of a role.
+    pub tid: u32,
+    /// Whose it is.
+    pub role: Role,
+    /// How long the thread waited meanwhile.
+    pub ns: u64,
+}
+
+/// Wake-ups by who made them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wakers {
+    /// Another thread of the SUT, no interrupt being served.
+    pub sut: u64,
+    /// The generator.
+    pub load: u64,
+    /// An interrupt: packets, timers, disks.
+    pub interrupt: u64,
+    /// Anybody else.
+    pub other: u64,
+    /// Of all these, those from another CPU than the one it is then put on.
+    pub cross_cpu: u64,
+}
+
+/// Time that threads of the SUT were held on a CPU that nobody used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The CPU.
+    pub cpu: u32,
+    /// How long at least one was.
+    pub ns: u64,
+}
+
+/// A lock of the kernel that threads of the SUT contended for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelLock {
+    /// The function that asked for it (`lock_sock_nested`), or its address.
+    pub at: String,
+    /// Waiting was spinning: run time, not sleep.
+    pub spins: bool,
+    /// While an interrupt was served on top of the thread.
+    pub in_interrupt: bool,
+    /// Different locks that were contended for there, at most 64 told apart.
+    pub locks: u32,
+    /// How often.
+    pub count: u64,
+    /// How long in sum.
+    pub ns: u64,
+}
+
+/// A server that threads of the SUT slept on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Downstream {
+    /// `address:port`.
+    pub peer: String,
+    /// How long threads slept on it in sum; 0 where the source is looks.
+    pub ns: u64,
+    /// How often; where the source is looks, looks that found a thread so.
+    pub count: u64,
+}
+
+/// What the books say of sleeps and waits, over all windows of the asked level: part of the outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwitchBooks {
+    /// Where sleeps come from; `null` where nobody looked.
+    pub blocked_source: Option<ScheduleSource>,
+    /// Why it is not tracepoints, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_traced: Option<Missing>,
+    /// Events that had no room in a ring.
+    pub events_lost: u64,
+    /// Who ran while threads of the SUT were ready, longest first; the SUT's own threads and the generator among them.
+    /// Empty unless traced.
+    pub preempted_by: Vec<Preemptor>,
+    /// How long threads of the SUT waited for a CPU, each time; `null` unless traced.
+    pub run_queue_ns: Option<Quantiles>,
+    /// From the call that wakes a thread of the SUT to when it runs; `null` unless traced.
+    pub wake_up_ns: Option<Quantiles>,
+    /// How often the SUT's threads changed CPUs, per second; `null` unless traced.
+    pub migrations_hz: Option<f64>,
+    /// Who woke the SUT's threads, per second; `null` unless traced.
+    pub woken_hz: Option<WakerRates>,
+    /// Locks of the kernel that the SUT contended for, those that took most time first; empty unless traced.
+    pub kernel_locks: Vec<LockShare>,
+    /// Servers that the SUT slept on.
+    pub downstream: Vec<PeerShare>,
+}
+
+/// Somebody who ran while the SUT was ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Preemptor {
+    /// Its name; "(others)" for all that are not told apart.
+    pub name: String,
+    /// The thread; 0 for all that are not told apart.
+    pub pid: u32,
+    /// Whose it is.
+    pub role: Role,
+    /// Share of all that the SUT's threads waited behind others, 0..=1.
+    pub share: f64,
+    /// How long they waited behind it, seconds.
+    pub wait_s: f64,
+}
+
+/// Quantiles from counts by powers of two: each is the upper end of its power, so exact to a factor of two.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names are the quantiles
+pub struct Quantiles {
+    pub count: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Wake-ups per second by who made them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct WakerRates {
+    /// Another thread of the SUT.
+    pub sut: f64,
+    /// The generator.
+    pub load: f64,
+    /// An interrupt: packets, timers, disks.
+    pub interrupt: f64,
+    /// Anybody else.
+    pub other: f64,
+    /// Of all these, from another CPU.
+    pub cross_cpu: f64,
+}
+
+/// A place in the kernel where the SUT contended for locks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LockShare {
+    /// The function that asked.
+    pub at: String,
+    /// By spinning, which is run time.
+    pub spins: bool,
+    /// While an interrupt was served.
+    pub in_interrupt: bool,
+    /// Different locks.
+    pub locks: u32,
+    /// How often per second.
+    pub contended_hz: f64,
+    /// Share of the SUT's serving threads' time.
+    pub share: f64,
+}
+
+/// Another server that the SUT slept on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PeerShare {
+    /// `address:port`.
+    pub peer: String,
+    /// Of all sleep on other servers.
+    pub share: f64,
+}
