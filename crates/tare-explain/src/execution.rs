@@ -75,6 +75,14 @@ impl Events {
         if self.run_s > 0.0 { (enabled_s / self.run_s).min(1.0) } else { 0.0 }
     }
 
+    /// Instructions and cycles, where enough of the run was counted to stand for it.
+    pub fn core(&self) -> Option<(f64, f64)> {
+        let core = self.count(&pmu::INSTRUCTIONS).zip(self.count(&pmu::CYCLES));
+        core.filter(|(instructions, cycles)| {
+            self.counted() >= COUNTED_SHARE_MIN && *instructions > 0.0 && *cycles > 0.0
+        })
+    }
+
     /// Instructions per cycle.
     fn ipc(&self) -> Option<f64> {
         let (instructions, cycles) = (self.count(&pmu::INSTRUCTIONS)?, self.count(&pmu::CYCLES)?);

@@ -42,6 +42,7 @@ mod trend;
 mod wait;
 mod warnings;
 mod weigh;
+pub mod why;
 mod window;
 
 use books::Books;

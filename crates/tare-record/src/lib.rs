@@ -25,6 +25,7 @@ pub mod store;
 pub mod survey;
 pub mod topology;
 pub mod trial;
+pub mod why;
 
 pub use cpuset::CpuSet;
 pub use reading::{Missing, Reading};

@@ -28,6 +28,7 @@ mod render;
 mod sections;
 mod series;
 pub mod topology;
+pub mod why;
 mod words;
 
 use sections::{Medium, Source};

@@ -7,10 +7,12 @@ mod describe;
 mod divisia;
 mod interval;
 mod jackknife;
+mod simultaneous;
 mod student;
 
 pub use describe::{mean, median, quantile, stdev, trimmed_mean};
 pub use divisia::log_mean;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
+pub use simultaneous::simultaneous_intervals;
 pub use student::t_quantile;

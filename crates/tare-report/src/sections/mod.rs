@@ -78,6 +78,20 @@ static SECTIONS: &[&Section] = &[
     &footer::SECTION,
 ];
 
+/// The limit in its words.
+pub(crate) fn limit_of(source: &Source) -> Vec<Block> {
+    (limit::SECTION.build)(source)
+}
+
+/// What was found, and what to know before quoting it.
+pub(crate) fn findings_and_warnings(source: &Source) -> Vec<Part> {
+    [&findings::SECTION, &warnings::SECTION]
+        .map(|section| Part { title: section.title, blocks: (section.build)(source) })
+        .into_iter()
+        .filter(|part| !part.blocks.is_empty())
+        .collect()
+}
+
 /// All parts for a medium.
 pub(crate) fn build(source: &Source, medium: Medium) -> Vec<Part> {
     SECTIONS

@@ -8,6 +8,7 @@ pub mod serve;
 pub mod traffic;
 pub mod tune;
 pub mod values;
+pub mod why;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
   tare run -- ./program --its --arguments    weigh a program that runs and ends
   tare doctor                                what this machine will do to a measurement
   tare show last.tare                        print a result again
+  tare why before.tare after.tare            which part of the difference between two runs is what
   tare report last.tare -o last.html         the same as a page
 
 Exit codes: 0 done; 1 a check that was asked for failed; 2 bad usage or input, nothing started;
@@ -59,6 +61,8 @@ pub enum Command {
     Load(Box<load::LoadArgs>),
     /// Print the result of a record again.
     Show(ShowArgs),
+    /// Explain one run, or which part of the difference between two is what.
+    Why(why::WhyArgs),
     /// Write a record as one self-contained HTML page.
     Report(ReportArgs),
     /// Draw which code ran, or where threads waited, from a record made with `tare run --stacks`.

@@ -11,6 +11,7 @@ pub mod serve;
 pub mod show;
 mod traffic;
 pub mod tune;
+pub mod why;
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;

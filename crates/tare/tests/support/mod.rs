@@ -34,6 +34,15 @@ impl Tare {
         self.command().args(arguments).output().unwrap()
     }
 
+    /// A command that runs in a control group from its first moment on.
+    pub fn command_in(&self, group: &Path) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+        command.arg(group.join("cgroup.procs")).arg(env!("CARGO_BIN_EXE_tare"));
+        command.env("TARE_STATE_DIR", self.state.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        command
+    }
+
     /// Runs and reads the JSON object; the exit code comes with it.
     pub fn json(&self, arguments: &[&str]) -> (serde_json::Value, i32) {
         let output = self.run(arguments);
@@ -254,6 +263,12 @@ pub struct Quota {
 impl Quota {
     /// 30 % of a CPU on the parent group.
     pub fn of_30_percent() -> Self {
+        Self::of(30)
+    }
+
+    /// So many per cent of a CPU on the parent group.
+    pub fn of(percent: u32) -> Self {
+        let quota_us = (percent * 1000).to_string();
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("tare-test-{}-{number}", std::process::id());
@@ -266,10 +281,10 @@ impl Quota {
         std::fs::create_dir(&parent).expect("the tests need root and a writable cpu controller");
         if root == v1 {
             std::fs::write(parent.join("cpu.cfs_period_us"), "100000").unwrap();
-            std::fs::write(parent.join("cpu.cfs_quota_us"), "30000").unwrap();
+            std::fs::write(parent.join("cpu.cfs_quota_us"), &quota_us).unwrap();
         } else {
             std::fs::write(root.join("cgroup.subtree_control"), "+cpu").unwrap();
-            std::fs::write(parent.join("cpu.max"), "30000 100000").unwrap();
+            std::fs::write(parent.join("cpu.max"), format!("{quota_us} 100000")).unwrap();
         }
         std::fs::create_dir(&child).unwrap();
         Quota { parent, child }

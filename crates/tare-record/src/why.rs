@@ -1,0 +1,160 @@
+//! Why two runs differ: what the comparison of two records says. The keys of its JSON form are a contract.
+
+use crate::outcome::{Cause, Gross, NetOrMissing, TareCause, Warning};
+use crate::{Missing, Reading};
+use serde::{Deserialize, Serialize};
+
+/// Value of [`Why::schema`].
+pub const SCHEMA: &str = "tare-why/1";
+
+/// An account of the difference between a run A and a run B.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Why {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// `http` or `command`.
+    pub workload: String,
+    /// The run that is compared with.
+    pub a: Run,
+    /// The run that is compared.
+    pub b: Run,
+    /// Rate of requests, or of runs of a program (so that more is better in both).
+    pub rate: Reading<Change>,
+    /// What the programs would do with nothing in the way; intervals out of each run's own.
+    pub net: Reading<Change>,
+    /// The difference of the rates, in parts that sum to [`Change::ln`], largest first.
+    pub parts: Reading<Vec<Part>>,
+    /// How the intervals of rate and parts were made.
+    pub method: String,
+    /// How what was taken from the program changed, largest first.
+    pub tare: Vec<TareChange>,
+    /// Functions whose share of the program's CPU time changed beyond noise, largest change first; missing where a run has
+    /// no stacks.
+    pub frames: Reading<Vec<FrameChange>>,
+    /// Why B's server waited for work, where that is the largest part of a loss; `None` where it is not.
+    pub generator: Option<String>,
+    /// What else differed between the two.
+    pub differences: Vec<Difference>,
+    /// What could not be compared, and why.
+    pub uncompared: Vec<Missing>,
+    /// What to know before quoting any of it.
+    pub warnings: Vec<Warning>,
+}
+
+/// One of the two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What the user calls it.
+    pub name: String,
+    /// Wall clock at its start, seconds since 1970.
+    pub started_unix_s: u64,
+    /// Trials of the load that was asked for.
+    pub trials: u32,
+    /// As measured.
+    pub gross: Gross,
+    /// With nothing in the way.
+    pub net: NetOrMissing,
+    /// What held it where it was.
+    pub limit: Cause,
+    /// Whether its figures can be trusted.
+    pub valid: bool,
+}
+
+/// A figure in A and in B.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// In A.
+    pub from: f64,
+    /// In B.
+    pub to: f64,
+    /// Of both.
+    pub unit: String,
+    /// ln(to / from).
+    pub ln: f64,
+    /// 95 % interval of `ln`.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A part of ln(rate of B / rate of A).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// `cost`, `clock`, `instructions`, `ipc`, `allotment`, `busy`, `unexplained`, or the name of a loss (`throttled` …).
+    pub id: String,
+    /// Positive where it made B faster.
+    pub ln: f64,
+    /// 95 % interval that holds together with those of all other parts and of the rate; `null` when a run has one trial.
+    pub ci95: Option<[f64; 2]>,
+    /// The figure behind it in A, in `unit`.
+    pub from: f64,
+    /// In B.
+    pub to: f64,
+    /// `CPUs`, `Hz`, `cycles`, `s`, `instructions`, `instructions per cycle`.
+    pub unit: String,
+}
+
+/// A function that ran for another share of the time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FrameChange {
+    /// Its name.
+    pub function: String,
+    /// Whether it ran itself, or it or what it called did.
+    pub own: bool,
+    /// Share of the samples in A, 0..=1.
+    pub before: f64,
+    /// Share in B.
+    pub after: f64,
+    /// 95 % interval of the difference, which holds together with those of all functions; 0 is not in it.
+    pub ci95: [f64; 2],
+}
+
+/// How one part of the tare changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TareChange {
+    /// What took it.
+    pub cause: TareCause,
+    /// Share of ln(net / gross) in A; 0 where nothing was lost to it.
+    pub from_ln: f64,
+    /// In B.
+    pub to_ln: f64,
+}
+
+/// What kind of thing differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // the names say it; `Difference::matters` says more
+pub enum Kind {
+    Binary,
+    CommandLine,
+    Environment,
+    Request,
+    Load,
+    Transport,
+    Quota,
+    Placement,
+    Threads,
+    Machine,
+    Processor,
+    Microcode,
+    Mitigations,
+    Frequency,
+    Kernel,
+    Scheduler,
+    Memory,
+    Boot,
+    Tare,
+}
+
+/// Something that is not the same in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Which one.
+    pub name: String,
+    /// In A; `null` where A has none.
+    pub a: Option<String>,
+    /// In B.
+    pub b: Option<String>,
+    /// What it can do to the figures.
+    pub matters: String,
+}

@@ -1,0 +1,41 @@
+//! Which code ran for another share of the time.
+
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::format::{hundredths, joined};
+use tare_record::Reading;
+use tare_record::why::{FrameChange, Why};
+
+pub(super) fn changed(why: &Why) -> Vec<Block> {
+    let frames = match &why.frames {
+        // Stacks are sampled only where that was asked for.
+        Reading::Missing(_) | Reading::NotApplicable { .. } => return Vec::new(),
+        Reading::Measured(frames) if frames.is_empty() => {
+            return vec![Block::Line(Text::plain(
+                "No function's, beyond what samples and trials differ by.",
+            ))];
+        }
+        Reading::Measured(frames) => frames,
+    };
+    let columns = vec![
+        Column::words("function", 0),
+        Column::words("", 3),
+        Column::figures("A %", 2),
+        Column::figures("B %", 2),
+        Column::figures("change", 0),
+        Column::words("95 % together", 1),
+    ];
+    vec![Block::Table(Table { columns, rows: frames.iter().map(row).collect() })]
+}
+
+fn row(frame: &FrameChange) -> Row {
+    let change = frame.after - frame.before;
+    let [low, high] = frame.ci95;
+    Row::Cells(vec![
+        Text::new(joined(&frame.function), if change > 0.0 { Tone::Warn } else { Tone::Good }),
+        Text::dim(if frame.own { "itself" } else { "with what it calls" }),
+        Text::plain(hundredths(frame.before)),
+        Text::plain(hundredths(frame.after)),
+        Text::plain(hundredths(change)),
+        Text::dim(format!("{}…{}", hundredths(low), hundredths(high))),
+    ])
+}

@@ -1,0 +1,166 @@
+//! Why two runs differ, and why one is what it is.
+
+mod difference;
+mod frames;
+mod story;
+mod table;
+
+use crate::block::{Block, Note, Text, Tone};
+use crate::format::{joined, logarithm, percent, with_unit};
+use crate::sections::{Part, Source, warnings::note};
+use crate::{Style, render, words};
+use tare_record::outcome::{Gross, Outcome};
+use tare_record::why::{Change, Run, Why};
+use tare_record::{Reading, Record};
+
+/// Why two runs differ, for a terminal: how much, which part of it is what, and what else was not the same.
+pub fn terminal(why: &Why, style: Style) -> String {
+    render::terminal::render(&parts(why), style)
+}
+
+/// The same as one HTML page that needs nothing but itself.
+pub fn html(why: &Why) -> String {
+    render::html::render(&parts(why))
+}
+
+/// The account as the JSON object that scripts rely on, indented.
+///
+/// # Errors
+/// None that is known: every key is a string, and a number that is not finite becomes `null`.
+pub fn json(why: &Why) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(why).map(|text| text + "\n")
+}
+
+/// Why one run is what it is, for a terminal: the limit first, then where its time went.
+pub fn story(record: &Record, outcome: &Outcome, style: Style) -> String {
+    render::terminal::render(&story::parts(&Source { record, outcome }), style)
+}
+
+/// The same as one HTML page.
+pub fn story_html(record: &Record, outcome: &Outcome) -> String {
+    render::html::render(&story::parts(&Source { record, outcome }))
+}
+
+fn parts(why: &Why) -> Vec<Part> {
+    let mut parts = vec![Part { title: "", blocks: lead(why) }];
+    let mut part = |title, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            parts.push(Part { title, blocks });
+        }
+    };
+    part("Where the difference is", table::split(why));
+    part("Code whose share of its CPU time changed", frames::changed(why));
+    part("What was taken, as shares of ln(net/gross)", table::tare(why));
+    part("What else differed", difference::list(why));
+    part("Not compared", difference::uncompared(why));
+    let warnings = (!why.warnings.is_empty()).then(|| Block::Notes(why.warnings.iter().map(note).collect()));
+    part("Warnings", warnings.into_iter().collect());
+    parts
+}
+
+/// The sentences that a reader takes away.
+fn lead(why: &Why) -> Vec<Block> {
+    let mut blocks = vec![Block::Headline(headline(why))];
+    let line = |text: String| Block::Line(Text::plain(joined(&text)));
+    blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
+    blocks.push(line(net(&why.net, &why.a, &why.b)));
+    let run = |name: &str, run: &Run| {
+        let limit = words::limit(run.limit);
+        let gross = match &run.gross {
+            Gross::Measured(gross) => with_unit(gross.value, &gross.unit),
+            Gross::Missing { .. } => "not measured".to_owned(),
+        };
+        let trials = words::things(run.trials as usize, "trial");
+        (name.to_owned(), format!("{} · {gross} · {trials} · {limit}", run.name))
+    };
+    blocks.push(Block::Pairs(vec![run("A", &why.a), run("B", &why.b)]));
+    blocks
+}
+
+fn headline(why: &Why) -> Text {
+    let rate = match &why.rate {
+        Reading::Measured(rate) => rate,
+        Reading::Missing(missing) => {
+            return Text::new(format!("The two cannot be compared: {}.", missing.why), Tone::Warn);
+        }
+        Reading::NotApplicable { not_applicable } => {
+            return Text::new(format!("The two cannot be compared: {not_applicable}."), Tone::Warn);
+        }
+    };
+    let change = changed(rate.ln);
+    let figures = format!("{} after {}", with_unit(rate.to, &rate.unit), with_unit(rate.from, &rate.unit));
+    let certain = |ci: Option<[f64; 2]>| ci.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
+    let largest = why.parts.value().and_then(|parts| parts.first());
+    match (rate.ci95, largest) {
+        (Some(_), _) if !certain(rate.ci95) => {
+            let some = why.parts.value().into_iter().flatten().any(|part| certain(part.ci95));
+            let but = match some {
+                true => "parts of it that pull either way do, see below",
+                false => "nor does any part of it",
+            };
+            Text::new(
+                format!("No difference beyond what trials differ by: B is {change} ({figures}); {but}."),
+                Tone::Good,
+            )
+        }
+        (_, Some(part)) if rate.ln != 0.0 => {
+            let share = percent(part.ln / rate.ln);
+            let what = table::meaning(&part.id);
+            let tone = if rate.ln < 0.0 { Tone::Warn } else { Tone::Good };
+            Text::new(format!("B is {change} ({figures}): {share} of it is {} ({what}).", part.id), tone)
+        }
+        _ => Text::new(format!("B is {change} ({figures})."), Tone::Strong),
+    }
+}
+
+/// `49 % slower`, `3.1 % faster`.
+fn changed(ln: f64) -> String {
+    let share = ln.exp_m1();
+    match share {
+        share if share < 0.0 => format!("{} slower", percent(-share)),
+        share if share > 0.0 => format!("{} faster", percent(share)),
+        _ => "as fast".to_owned(),
+    }
+}
+
+fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
+    let change = match net {
+        Reading::Measured(change) => change,
+        Reading::Missing(missing) => {
+            return format!("No net figure to compare: {}.", missing.why.trim_end_matches('.'));
+        }
+        Reading::NotApplicable { not_applicable } => return format!("No net figure: {not_applicable}."),
+    };
+    let figures =
+        format!("{} after {}", with_unit(change.to, &change.unit), with_unit(change.from, &change.unit));
+    let clock = |run: &Run| match &run.net {
+        tare_record::outcome::NetOrMissing::Net(net) => net.ref_clock_hz,
+        tare_record::outcome::NetOrMissing::Missing(_) => None,
+    };
+    let clocks = match (clock(a), clock(b)) {
+        (Some(one), Some(other)) if (one / other - 1.0).abs() > 0.005 => format!(
+            "; stated at {} and {}: give both --ref-clock to compare the programs",
+            with_unit(one, "Hz"),
+            with_unit(other, "Hz")
+        ),
+        _ => String::new(),
+    };
+    let said = match change.ci95 {
+        Some([low, high]) if low <= 0.0 && high >= 0.0 => {
+            format!("the program itself did not change beyond what trials differ by ({figures})")
+        }
+        Some([low, high]) => format!(
+            "the program itself changed by {} ln ({}…{}; {figures})",
+            logarithm(change.ln),
+            logarithm(low),
+            logarithm(high)
+        ),
+        None => format!("{} ln ({figures})", logarithm(change.ln)),
+    };
+    format!("Net: {said}{clocks}.")
+}
+
+/// A note of one line.
+fn remark(title: &str, body: String) -> Note {
+    Note { title: Text::strong(title), aside: String::new(), body, lines: Vec::new() }
+}

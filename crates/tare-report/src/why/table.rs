@@ -1,0 +1,226 @@
+//! The parts of the difference: a table, and a waterfall from A to B.
+
+use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
+use crate::format::{NONE, logarithm, percent, with_unit};
+use crate::words;
+use tare_record::Reading;
+use tare_record::why::{Change, Part, Why};
+
+/// Parts below this, in ln, are one line together unless their interval lies clear of 0.
+const SMALL_LN: f64 = 0.001;
+/// Characters of a whole bar in text.
+const BAR_CHARS: f64 = 24.0;
+
+/// What a part is.
+pub(super) fn meaning(id: &str) -> &'static str {
+    match id {
+        "cost" => "what a request takes of a CPU",
+        "clock" => "how fast its CPUs ran",
+        "instructions" => "instructions of a request",
+        "ipc" => "instructions in a cycle",
+        "allotment" => "CPUs it could use",
+        "busy" => "CPUs it kept busy",
+        "unexplained" => "in no book",
+        "starved" => "waited for work",
+        "throttled" => "held back by a quota",
+        "preempted" => "others ran while it was ready",
+        "placement" => "the generator ran on its CPUs",
+        "steal" => "the hypervisor ran somebody else",
+        "irq" => "interrupts",
+        "scheduler" => "ready, yet the CPU idled",
+        "own" => "its threads queued for one CPU",
+        "lock" => "waited for a lock",
+        "disk" => "waited for a disk",
+        "downstream" => "waited for another server",
+        "timer" => "slept by itself",
+        "fault" => "waited for a page",
+        _ => "lost",
+    }
+}
+
+/// Table and waterfall.
+pub(super) fn split(why: &Why) -> Vec<Block> {
+    let (Some(parts), Some(rate)) = (why.parts.value(), why.rate.value()) else {
+        return match &why.parts {
+            Reading::Missing(missing) => {
+                vec![Block::Line(Text::new(format!("{}.", missing.why), Tone::Warn))]
+            }
+            _ => Vec::new(),
+        };
+    };
+    let (shown, small): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| {
+        let clear = part.ci95.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
+        part.ln.abs() >= SMALL_LN || clear && part.ln.abs() >= SMALL_LN / 10.0
+    });
+    let mut at = 0.0;
+    let ends: Vec<[f64; 2]> = shown
+        .iter()
+        .map(|part| {
+            let begin = at;
+            at += part.ln;
+            [begin, at]
+        })
+        .collect();
+    let low = ends.iter().flatten().copied().fold(0.0, f64::min);
+    let high = ends.iter().flatten().copied().fold(0.0, f64::max);
+    let mut rows: Vec<Row> =
+        shown.iter().zip(&ends).map(|(part, ends)| row(part, rate, bar(*ends, low, high))).collect();
+    if !small.is_empty() {
+        rows.push(rest(&small, rate));
+    }
+    rows.push(total(rate));
+    let waterfall = steps(&shown, &ends, rate);
+    let columns = vec![
+        Column::words("part", 0),
+        Column::figures("A", 2),
+        Column::figures("B", 2),
+        Column::figures("ln", 0),
+        Column::words("95 % together", 1),
+        Column::figures("share", 1),
+        Column::words("", 3),
+        Column::words("", 4),
+    ];
+    let mut blocks: Vec<Block> =
+        (!waterfall.is_empty()).then_some(Block::Steps(waterfall)).into_iter().collect();
+    blocks.push(Block::Table(Table { columns, rows }));
+    blocks.push(Block::Line(Text::dim(format!("{}.", capital(&why.method)))));
+    blocks
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn row(part: &Part, rate: &Change, bar: String) -> Row {
+    let clear = part.ci95.is_none_or(|[low, high]| low > 0.0 || high < 0.0);
+    let tone = match (clear, part.ln) {
+        (false, _) => Tone::Dim,
+        (true, ln) if ln < 0.0 => Tone::Warn,
+        (true, _) => Tone::Good,
+    };
+    Row::Cells(vec![
+        Text::new(&part.id, tone),
+        Text::plain(figure(part.from, &part.unit)),
+        Text::plain(figure(part.to, &part.unit)),
+        Text::plain(signed(part.ln)),
+        Text::dim(interval(part.ci95)),
+        Text::plain(share(part.ln, rate.ln)),
+        Text::new(bar, tone),
+        Text::dim(meaning(&part.id)),
+    ])
+}
+
+fn rest(small: &[&Part], rate: &Change) -> Row {
+    let sum: f64 = small.iter().map(|part| part.ln).sum();
+    let names: Vec<&str> = small.iter().map(|part| part.id.as_str()).collect();
+    Row::Cells(vec![
+        Text::dim(if small.len() == 1 { names.concat() } else { format!("{} others", small.len()) }),
+        Text::plain(""),
+        Text::plain(""),
+        Text::dim(signed(sum)),
+        Text::plain(""),
+        Text::dim(share(sum, rate.ln)),
+        Text::plain(""),
+        Text::dim(if small.len() == 1 { String::new() } else { names.join(", ") }),
+    ])
+}
+
+fn total(rate: &Change) -> Row {
+    Row::Total(vec![
+        Text::strong("B against A"),
+        Text::strong(with_unit(rate.from, &rate.unit)),
+        Text::strong(with_unit(rate.to, &rate.unit)),
+        Text::strong(signed(rate.ln)),
+        Text::dim(interval(rate.ci95)),
+        Text::strong(share(rate.ln, rate.ln)),
+        Text::plain(""),
+        Text::plain(""),
+    ])
+}
+
+fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        "CPUs" => format!("{} CPUs", crate::format::ratio(value)),
+        _ => with_unit(value, unit),
+    }
+}
+
+fn signed(ln: f64) -> String {
+    let text = logarithm(ln);
+    if ln > 0.0 && text.chars().any(|c| ('1'..='9').contains(&c)) { format!("+{text}") } else { text }
+}
+
+fn interval(ci95: Option<[f64; 2]>) -> String {
+    ci95.map(|[low, high]| format!("{}…{}", signed(low), signed(high))).unwrap_or_default()
+}
+
+fn share(part: f64, whole: f64) -> String {
+    // Shares of next to nothing say nothing.
+    if whole.abs() < SMALL_LN { NONE.into() } else { percent(part / whole) }
+}
+
+/// One step of the waterfall, in characters between the lowest and the highest point of all.
+fn bar(ends: [f64; 2], low: f64, high: f64) -> String {
+    let span = high - low;
+    if span <= 0.0 || !span.is_finite() {
+        return String::new();
+    }
+    let place = |at: f64| ((at - low) / span * BAR_CHARS).round().clamp(0.0, BAR_CHARS) as usize;
+    let (begin, end) = (place(ends[0].min(ends[1])), place(ends[0].max(ends[1])));
+    format!("{}{}", "\u{a0}".repeat(begin), "█".repeat((end - begin).max(1)))
+}
+
+/// From A's rate to B's; a step's length is what it does at its place.
+fn steps(parts: &[&Part], ends: &[[f64; 2]], rate: &Change) -> Vec<Step> {
+    let at = |ln: f64| rate.from * ln.exp();
+    let longest = ends.iter().flatten().map(|ln| at(*ln)).chain([rate.from, rate.to]).fold(0.0, f64::max);
+    if longest <= 0.0 || !longest.is_finite() {
+        return Vec::new();
+    }
+    let whole = |label: &str, value: f64, hue| Step {
+        label: label.into(),
+        span: [0.0, value / longest],
+        figure: with_unit(value, &rate.unit),
+        meaning: "as measured".into(),
+        hue,
+    };
+    let mut steps = vec![whole("A", rate.from, Hue::Server)];
+    steps.extend(parts.iter().zip(ends).map(|(part, ends)| Step {
+        label: part.id.clone(),
+        span: [at(ends[0]) / longest, at(ends[1]) / longest],
+        figure: signed(part.ln),
+        meaning: format!("{}: {}", meaning(&part.id), share(part.ln, rate.ln)),
+        hue: if part.ln < 0.0 { Hue::Throttled } else { Hue::Net },
+    }));
+    steps.push(whole("B", rate.to, Hue::Server));
+    steps
+}
+
+/// How each part of the tare changed.
+pub(super) fn tare(why: &Why) -> Vec<Block> {
+    let told = why.tare.iter().filter(|change| change.from_ln.abs().max(change.to_ln.abs()) >= SMALL_LN);
+    let rows: Vec<Row> = told
+        .map(|change| {
+            let moved = change.to_ln - change.from_ln;
+            Row::Cells(vec![
+                Text::plain(words::id(change.cause)),
+                Text::plain(logarithm(change.from_ln)),
+                Text::plain(logarithm(change.to_ln)),
+                Text::plain(signed(moved)),
+                Text::dim(words::meaning(change.cause)),
+            ])
+        })
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = vec![
+        Column::words("", 0),
+        Column::figures("A", 1),
+        Column::figures("B", 1),
+        Column::figures("change", 0),
+        Column::words("", 3),
+    ];
+    vec![Block::Table(Table { columns, rows })]
+}
