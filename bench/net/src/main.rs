@@ -57,6 +57,9 @@ struct Results {
     /// Trial length and seeds, slice by slice.
     slices: Vec<Slice>,
     cells: Vec<Cell>,
+    /// What follows from the cells, made anew each time.
+    #[serde(default)]
+    summary: serde_json::Value,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,10 +79,16 @@ fn main() -> Result<()> {
         rounds(&args, &mut results)?;
     }
     let summary = report::summary(&results.cells);
-    std::fs::write(&args.markdown, report::markdown(&results, &summary))
-        .with_context(|| format!("cannot write {}", args.markdown.display()))?;
-    println!("{}", report::markdown(&results, &summary));
+    results.summary = serde_json::to_value(&summary)?;
+    write(&args.json, &serde_json::to_string(&results)?)?;
+    let text = report::markdown(&results, &summary);
+    write(&args.markdown, &text)?;
+    println!("{text}");
     Ok(())
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn read(path: &PathBuf) -> Result<Results> {
@@ -114,8 +123,7 @@ fn rounds(args: &Args, results: &mut Results) -> Result<()> {
             }
         }
         // After each round: a slice that is cut short loses one at most.
-        std::fs::write(&args.json, serde_json::to_string(results)?)
-            .with_context(|| format!("cannot write {}", args.json.display()))?;
+        write(&args.json, &serde_json::to_string(results)?)?;
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ fn row_summary(
     let mut right = 0;
     for cell in cells.values() {
         let (cause, ln) = cell.largest().unwrap_or(("none", 0.0));
-        let nothing = row == Row::Fast && ln < NOTHING_LN;
+        let nothing = row.limit().is_none() && ln < NOTHING_LN;
         let cause = if nothing { "below 5 %" } else { cause };
         right += usize::from(nothing || row.causes().contains(&cause));
         *largest.entry(cause.to_owned()).or_default() += 1;
@@ -170,72 +170,98 @@ fn pair(
 
 /// The tables.
 pub fn markdown(results: &Results, summary: &Summary) -> String {
-    let mut text = String::from("# Net holds still\n\n");
-    let mut line = |words: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{words}");
-    };
     let rounds: u32 = results.slices.iter().map(|slice| slice.rounds).sum();
-    line(format!(
-        "Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
+    let mut text = format!(
+        "# Net holds still\n\n\
+         Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
          cell, one trial of each level. Gross: medians. Net: geometric means of what a CPU does, where the reference server does {:.0}k req/s (its mean over\n\
-         each round takes that round's weather out); 95 % intervals by Student's t over rounds, pairs by round. Made by `bench/net`.\n",
-        summary.reference_hz / 1e3
-    ));
-    line(format!(
-        "Machine: {}, kernel {}.\n",
+         each round takes that round's weather out); 95 % intervals by Student's t over rounds, pairs by round. Made by `bench/net`.\n\n\
+         Machine: {}, kernel {}.\n\n",
+        summary.reference_hz / 1e3,
         results.machine["cpu_model"].as_str().unwrap_or("?"),
         results.machine["kernel"].as_str().unwrap_or("?")
-    ));
+    );
+    // Writing to a String cannot fail, here and below.
+    let _ = overview(&mut text, summary);
     for server in Kind::ALL {
-        line(format!(
-            "## {}\n\nGross spreads {:.1}-fold over the first six rows.\n",
-            server.name(),
-            summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN)
-        ));
-        line("| what was done to it | gross req/s | net req/s | 95 % | largest part (rounds) | limit (rounds) |".into());
-        line("|---|---|---|---|---|---|".into());
-        for row in summary.rows.iter().filter(|row| row.server == server) {
-            line(format!(
-                "| {} | {:.1}k | {:.1}k | {:.1}–{:.1}k | {} | {} |",
-                row.row.words(),
-                row.gross_hz / 1e3,
-                row.net.value / 1e3,
-                row.net.low / 1e3,
-                row.net.high / 1e3,
-                counts(&row.largest),
-                counts(&row.limits)
-            ));
-        }
-        line(String::new());
-        line(
-            "| pair of rows | net of the second over the first | 95 % | within | each over its own reference |"
-                .into(),
+        let spread = summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN);
+        let _ = writeln!(
+            text,
+            "\n## {}\n\nGross spreads {spread:.1}-fold over the first six rows.\n",
+            server.name()
         );
-        line("|---|---|---|---|---|".into());
-        for pair in summary.pairs.iter().filter(|pair| pair.server == server) {
-            let [one, other] = pair.rows;
-            let within = match (one.holds_still() && other.holds_still(), pair.within) {
-                (true, true) => "3 %",
-                (false, true) => "yes",
-                (true, false) => "not shown",
-                (false, false) => "no, or not shown",
-            };
-            line(format!(
-                "| {} → {} | {:.3} | {:.3}–{:.3} | {within} | {:.3} ({:.3}–{:.3}) |",
-                one.words(),
-                other.words(),
-                pair.ratio.value,
-                pair.ratio.low,
-                pair.ratio.high,
-                pair.over_reference.value,
-                pair.over_reference.low,
-                pair.over_reference.high
-            ));
-        }
-        line(String::new());
+        let _ = parts(&mut text, summary, server);
+        let _ = pairs(&mut text, summary, server);
     }
     text
+}
+
+fn overview(text: &mut String, summary: &Summary) -> std::fmt::Result {
+    writeln!(text, "| what was done to it | gross, embedded | gross, nginx | net, embedded | net, nginx |")?;
+    writeln!(text, "|---|---|---|---|---|")?;
+    for row in Row::ALL {
+        let found = |server| summary.rows.iter().find(|found| found.server == server && found.row == row);
+        let gross =
+            |server| found(server).map_or("–".into(), |found| format!("{:.0}k", found.gross_hz / 1e3));
+        let net = |server| {
+            found(server).map_or("–".into(), |RowSummary { net, .. }| {
+                format!("{:.0}k ({:.0}–{:.0})", net.value / 1e3, net.low / 1e3, net.high / 1e3)
+            })
+        };
+        let [one, other] = Kind::ALL;
+        let cells = [gross(one), gross(other), net(one), net(other)].join(" | ");
+        writeln!(text, "| {} | {cells} |", row.words())?;
+    }
+    Ok(())
+}
+
+fn parts(text: &mut String, summary: &Summary, server: Kind) -> std::fmt::Result {
+    writeln!(
+        text,
+        "| what was done to it | rounds | largest part (rounds) | limit (rounds) | as it should be |"
+    )?;
+    writeln!(text, "|---|---|---|---|---|")?;
+    for row in summary.rows.iter().filter(|row| row.server == server) {
+        writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            row.row.words(),
+            row.rounds,
+            counts(&row.largest),
+            counts(&row.limits),
+            if row.right { "yes" } else { "no" }
+        )?;
+    }
+    Ok(())
+}
+
+fn pairs(text: &mut String, summary: &Summary, server: Kind) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n| pair of rows | net of the second over the first | 95 % | within | each over its own reference |\n|---|---|---|---|---|"
+    )?;
+    for pair in summary.pairs.iter().filter(|pair| pair.server == server) {
+        let [one, other] = pair.rows;
+        let within = match (one.holds_still() && other.holds_still(), pair.within) {
+            (true, true) => "3 %",
+            (false, true) => "yes",
+            (true, false) => "not shown",
+            (false, false) => "no, or not shown",
+        };
+        writeln!(
+            text,
+            "| {} → {} | {:.3} | {:.3}–{:.3} | {within} | {:.3} ({:.3}–{:.3}) |",
+            one.words(),
+            other.words(),
+            pair.ratio.value,
+            pair.ratio.low,
+            pair.ratio.high,
+            pair.over_reference.value,
+            pair.over_reference.low,
+            pair.over_reference.high
+        )?;
+    }
+    Ok(())
 }
 
 fn counts(of: &BTreeMap<String, usize>) -> String {

@@ -47,10 +47,12 @@ impl Row {
         }
     }
 
-    /// The causes of which the largest part must be one, or, where nothing is done to it, less than a twentieth.
+    /// The causes of which the largest part must be one, where it is a twentieth or more.
     pub fn causes(self) -> &'static [&'static str] {
         match self {
-            Row::Fast | Row::Weak | Row::WeakThreads | Row::Eight => &["starved"],
+            Row::Fast => &["starved"],
+            // Part of what a weak generator does is cost: it sleeps more, and is woken.
+            Row::Weak | Row::WeakThreads | Row::Eight => &["starved", "cost"],
             Row::Quota => &["throttled"],
             Row::Busy => &["preempted"],
             Row::Shared => &["placement"],

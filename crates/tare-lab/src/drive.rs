@@ -30,7 +30,7 @@ const CALIBRATION: Duration = Duration::from_millis(500);
 /// One look at that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
 /// Load on new connections before a trial, where there was a warm-up before.
-const SETTLE: Duration = Duration::from_millis(150);
+const SETTLE: Duration = Duration::from_millis(100);
 /// Before a course of rates: the observers start and idle periods are found out meanwhile.
 const LEAD_IN: Duration = Duration::from_secs(1);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.

@@ -12,12 +12,12 @@ pub const SATURATING_CONNECTIONS: u32 = 64;
 const TRIAL_NS: u64 = 2_000_000_000;
 /// The other levels are short: only the cost per request is taken from them, and pooled over their trials. Of schedstat's tick-wise
 /// steps half a per cent is left in one, and less in all.
-const SATURATING_TRIAL_NS: u64 = 800_000_000;
-const REFERENCE_TRIAL_NS: u64 = 600_000_000;
+const SATURATING_TRIAL_NS: u64 = 600_000_000;
+const REFERENCE_TRIAL_NS: u64 = 500_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
 const OTHER_TRIALS_MAX: u32 = 10;
-const OTHER_WARMUP_NS: u64 = 200_000_000;
+const OTHER_WARMUP_NS: u64 = 150_000_000;
 /// With more connections than these, opening them for every trial takes longer than the trial.
 const BLOCK_CONNECTIONS_MAX: u32 = 1024;
 

@@ -97,7 +97,7 @@ pub struct GeneratorArgs {
     #[arg(long, conflicts_with = "command")]
     pub no_levels: bool,
     /// Do not weigh tare's own server on the SUT's CPUs between the trials (the machine's weather is taken out of net by it;
-    /// it takes 4 seconds of 18, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
+    /// it takes 4 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
 }
