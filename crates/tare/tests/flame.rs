@@ -12,7 +12,7 @@ use support::{Server, Tare, alone, free_port};
 /// shares of 20 % has a standard error of 0.6 points.
 const WINDOW_S: u32 = 8;
 /// Samples below which the machine was too busy with others to compare shares.
-const SAMPLES_MIN: u64 = 3000;
+const SAMPLES_MIN: u64 = 2000;
 /// How far two shares of a symbol may be apart.
 const APART_MAX: f64 = 0.03;
 
@@ -31,19 +31,27 @@ fn folded(tare: &Tare, arguments: &[&str]) -> Vec<(Vec<String>, Vec<u64>)> {
     String::from_utf8(output.stdout).unwrap().lines().map(line).collect()
 }
 
+/// A symbol, or one word for code without a name: we tell its module, perf its address. Of names for the same place
+/// (`writev`, `__writev`, `__GI___writev`) each may take another.
+fn known(symbol: &str) -> String {
+    let unnamed = symbol.starts_with("0x") || (symbol.starts_with('[') && symbol.ends_with(']'));
+    let plain = symbol.trim_start_matches("__GI_").trim_start_matches('_');
+    if unnamed { "(no name)".into() } else { plain.into() }
+}
+
 /// Share of each symbol's own samples.
 fn own_shares(stacks: &[(Vec<String>, Vec<u64>)]) -> (BTreeMap<String, f64>, u64) {
     let total: u64 = stacks.iter().map(|(_, values)| values[0]).sum();
     let mut shares = BTreeMap::new();
     for (path, values) in stacks {
-        *shares.entry(path.last().unwrap().clone()).or_default() += values[0] as f64 / total as f64;
+        *shares.entry(known(path.last().unwrap())).or_default() += values[0] as f64 / total as f64;
     }
     (shares, total)
 }
 
-/// What `perf report` says of these processes: share of each symbol's own samples. Processes are columns and not a filter,
+/// What `perf report` says of these threads: share of each symbol's own samples. Threads are columns and not a filter,
 /// which would drop symbols that another process was seen in first.
-fn perf_shares(data: &Path, pids: &[u32]) -> BTreeMap<String, f64> {
+fn perf_shares(data: &Path, tids: &[u32]) -> BTreeMap<String, f64> {
     let output = Command::new("perf")
         .args(["report", "--stdio", "--no-children", "-g", "none", "-F", "overhead,pid,sym", "-i"])
         .arg(data)
@@ -57,9 +65,10 @@ fn perf_shares(data: &Path, pids: &[u32]) -> BTreeMap<String, f64> {
         let (Ok(share), Some((who, symbol))) = (share.parse::<f64>(), rest.split_once("] ")) else {
             continue;
         };
-        let pid = who.trim().split(':').next().and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| pids.contains(&pid)) {
-            *shares.entry(symbol.trim().to_owned()).or_default() += share;
+        // The column is called pid and holds threads.
+        let tid = who.trim().split(':').next().and_then(|tid| tid.parse::<u32>().ok());
+        if tid.is_some_and(|tid| tids.contains(&tid)) {
+            *shares.entry(known(symbol.trim())).or_default() += share;
         }
     }
     let all: f64 = shares.values().sum();
@@ -71,6 +80,9 @@ fn perf_shares(data: &Path, pids: &[u32]) -> BTreeMap<String, f64> {
 /// Samples a server under a steady load with tare and with perf, at the same time and rate.
 fn compare(name: &str, server: &Server) {
     let folder = tempfile::tempdir().unwrap();
+    let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let tids = server.pids.iter().flat_map(threads).map(|task| task.file_name().to_str().unwrap().parse());
+    let tids: Vec<u32> = tids.map(Result::unwrap).collect();
     let (record, data) = (folder.path().join("a.tare"), folder.path().join("perf.data"));
     let url = server.url(server.good_path);
     let mut wrk = Command::new("taskset")
@@ -94,7 +106,7 @@ fn compare(name: &str, server: &Server) {
     support::terminate(&mut wrk);
     assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
     let (ours, samples) = own_shares(&folded(&tare, &[record.to_str().unwrap()]));
-    let theirs = perf_shares(&data, &server.pids);
+    let theirs = perf_shares(&data, &tids);
     let top = |shares: &BTreeMap<String, f64>| {
         let mut all: Vec<(&String, &f64)> = shares.iter().collect();
         all.sort_by(|one, other| other.1.total_cmp(one.1));
