@@ -57,6 +57,14 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     finite(low * (1.0 - fraction) + high * fraction)
 }
 
+/// The smallest difference above zero between two values: how finely they were read, at best. `None` where all are equal.
+pub(crate) fn smallest_step(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    steps.filter(|step| *step > 0.0).min_by(f64::total_cmp)
+}
+
 /// The value, if it is a number.
 pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)

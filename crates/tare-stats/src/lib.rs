@@ -3,16 +3,22 @@
 //! One contract holds everywhere: a result that the data cannot give (too few values, a value that is not finite,
 //! a logarithm of nothing) is `None`, never NaN and never a made-up zero.
 
+mod changes;
 mod describe;
 mod divisia;
 mod interval;
 mod jackknife;
+#[cfg(test)]
+mod noise;
 mod simultaneous;
+mod steady;
 mod student;
 
+pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev, trimmed_mean};
 pub use divisia::log_mean;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
 pub use simultaneous::simultaneous_intervals;
+pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness};
 pub use student::t_quantile;

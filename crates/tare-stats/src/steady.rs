@@ -1,0 +1,199 @@
+//! Steady state: from where on a series of times or rates stays at one level.
+//!
+//! The way of Barrett et al. (2017) and Traini et al. (2022): wild single values are left out, change points of mean and
+//! variance cut the rest into segments, and the last segment reaches back as far as segments have its mean. A series
+//! that reaches its last level only near its end was never seen to be steady.
+
+use crate::changes::{VALUES_MAX, change_points};
+use crate::describe::mean;
+
+/// Length of the windows in which a value may be wild, or the series' own where that is shorter.
+const WINDOW: usize = 200;
+/// The first values are never wild: a warm-up looks like that.
+const WARM_UP: usize = 30;
+/// A value is wild in a window if it is farther from the median than this many times P99 − P1.
+const WILD_SPREADS: f64 = 3.0;
+/// Means this much apart, as a share, are told apart by nobody.
+const ALIKE_SHARE: f64 = 0.05;
+/// Standard errors in half of a 95 % interval.
+const ERRORS_95: f64 = 1.959_964;
+/// The share at the end that must be at one level.
+const END_SHARE: f64 = 1.0 / 6.0;
+
+/// Fewest values of which anything can be said.
+pub const VALUES_MIN: usize = 20;
+
+/// What became of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steadiness {
+    /// Index of the first value of the last level; `None` where that level was reached too near to the end.
+    pub from: Option<usize>,
+    /// The stretches between change points, in order.
+    pub segments: Vec<Segment>,
+    /// Values so far from those around them that they moved no change point.
+    pub wild: usize,
+}
+
+/// A stretch without a change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Segment {
+    /// Index of its first value.
+    pub from: usize,
+    /// Index after its last.
+    pub to: usize,
+    /// Mean of its values, wild ones included.
+    pub mean: f64,
+}
+
+/// Where a series becomes steady. All values must be above zero.
+///
+/// `None` for fewer than [`VALUES_MIN`] values, more than [`VALUES_MAX`], or one that is not above zero and finite.
+pub fn steadiness(values: &[f64]) -> Option<Steadiness> {
+    let usable = (VALUES_MIN..=VALUES_MAX).contains(&values.len())
+        && values.iter().all(|value| value.is_finite() && *value > 0.0);
+    if !usable {
+        return None;
+    }
+    let tame = tame(values);
+    let kept: Vec<f64> = tame.iter().map(|at| values[*at]).collect();
+    // A segment ends with a value that was kept; wild ones after it belong to the next.
+    let ends = change_points(&kept)?.into_iter().map(|change| tame[change - 1] + 1);
+    let edges: Vec<usize> = std::iter::once(0).chain(ends).chain([values.len()]).collect();
+    let segments: Option<Vec<Segment>> = edges
+        .windows(2)
+        .map(|edge| Some(Segment { from: edge[0], to: edge[1], mean: mean(&values[edge[0]..edge[1]])? }))
+        .collect();
+    let segments = segments?;
+    let last = segments.last()?;
+    let level = segments
+        .iter()
+        .rev()
+        .take_while(|segment| alike(&values[last.from..last.to], &values[segment.from..segment.to]))
+        .last()?;
+    let latest = values.len() as f64 * (1.0 - END_SHARE);
+    let from = Some(level.from).filter(|from| *from as f64 <= latest);
+    Some(Steadiness { from, wild: values.len() - tame.len(), segments })
+}
+
+/// Indices of the values that are wild in no window.
+fn tame(values: &[f64]) -> Vec<usize> {
+    let length = WINDOW.min(values.len());
+    let first = WARM_UP.min(values.len() - length);
+    let mut wild = vec![false; values.len()];
+    let mut sorted: Vec<f64> = values[..length].to_vec();
+    sorted.sort_by(f64::total_cmp);
+    for from in 0..=values.len() - length {
+        if from > 0 {
+            let place = |sorted: &[f64], value: f64| sorted.partition_point(|other| *other < value);
+            sorted.remove(place(&sorted, values[from - 1]));
+            let entering = values[from + length - 1];
+            sorted.insert(place(&sorted, entering), entering);
+        }
+        let (middle, low, high) = (at(&sorted, 0.5), at(&sorted, 0.01), at(&sorted, 0.99));
+        let far = WILD_SPREADS * (high - low);
+        if from < first {
+            continue;
+        }
+        for (value, wild) in values[from..].iter().zip(&mut wild[from..]).take(length) {
+            *wild |= (value - middle).abs() > far;
+        }
+    }
+    (0..values.len()).filter(|at| !wild[*at]).collect()
+}
+
+/// Quantile of sorted values, between neighbours by their distance.
+fn at(sorted: &[f64], q: f64) -> f64 {
+    let position = q * (sorted.len() - 1) as f64;
+    let below = sorted[position as usize];
+    let above = sorted[(position as usize + 1).min(sorted.len() - 1)];
+    below + position.fract() * (above - below)
+}
+
+/// Whether the ratio of two means may be within [`ALIKE_SHARE`] of 1: its 95 % interval (Kalibera and Jones 2013, here by
+/// the delta method) reaches that far.
+fn alike(one: &[f64], other: &[f64]) -> bool {
+    let (Some(one), Some(other)) = (Level::of(one), Level::of(other)) else { return false };
+    let ratio = one.mean / other.mean;
+    let half = ERRORS_95 * ratio * one.relative_error.hypot(other.relative_error);
+    ratio + half >= 1.0 - ALIKE_SHARE && ratio - half <= 1.0 + ALIKE_SHARE
+}
+
+/// A mean with its standard error as a share of it.
+struct Level {
+    mean: f64,
+    relative_error: f64,
+}
+
+impl Level {
+    fn of(values: &[f64]) -> Option<Level> {
+        let mean = mean(values)?;
+        let error = crate::describe::stdev(values).unwrap_or(0.0) / (values.len() as f64).sqrt();
+        Some(Level { mean, relative_error: error / mean })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::Noise;
+    use proptest::prelude::*;
+
+    fn series(noise: f64, levels: &[(f64, usize)]) -> Vec<f64> {
+        let mut random = Noise::new(11);
+        let values = levels.iter().flat_map(|(level, count)| std::iter::repeat_n(*level, *count));
+        values.map(|level| level * (1.0 + noise * random.normal())).collect()
+    }
+
+    fn from(values: &[f64]) -> Option<usize> {
+        steadiness(values).unwrap().from
+    }
+
+    #[test]
+    fn a_warm_up_is_left_behind() {
+        let start = from(&series(0.01, &[(3.0, 50), (1.5, 100), (1.0, 850)])).unwrap();
+        assert!(start.abs_diff(150) <= 3, "{start}");
+        assert_eq!(from(&series(0.01, &[(1.0, 500)])), Some(0));
+        assert_eq!(from(&[2.0; 100]), Some(0));
+    }
+
+    #[test]
+    fn levels_that_nobody_tells_apart_are_one() {
+        let start = from(&series(0.005, &[(2.0, 100), (1.03, 300), (1.0, 600)])).unwrap();
+        assert!(start.abs_diff(100) <= 3, "{start}");
+    }
+
+    #[test]
+    fn what_changes_near_its_end_was_never_steady() {
+        assert_eq!(from(&series(0.01, &[(1.0, 900), (1.5, 100)])), None);
+    }
+
+    #[test]
+    fn single_wild_values_change_nothing() {
+        let mut values = series(0.01, &[(1.0, 600)]);
+        for at in [50, 250, 251, 599] {
+            values[at] = 40.0;
+        }
+        let found = steadiness(&values).unwrap();
+        assert_eq!((found.from, found.wild), (Some(0), 4));
+    }
+
+    #[test]
+    fn what_has_no_level_is_none() {
+        assert_eq!(steadiness(&[1.0; VALUES_MIN - 1]), None);
+        assert_eq!(steadiness(&[0.0; 100]), None);
+        assert_eq!(steadiness(&vec![1.0; VALUES_MAX + 1]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn segments_cover_the_series(values in prop::collection::vec(0.001..1e3f64, VALUES_MIN..300)) {
+            let found = steadiness(&values).unwrap();
+            prop_assert_eq!(found.segments[0].from, 0);
+            prop_assert_eq!(found.segments.last().unwrap().to, values.len());
+            prop_assert!(found.segments.windows(2).all(|pair| pair[0].to == pair[1].from));
+            if let Some(from) = found.from {
+                prop_assert!(found.segments.iter().any(|segment| segment.from == from));
+            }
+        }
+    }
+}
