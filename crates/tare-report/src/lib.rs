@@ -27,6 +27,7 @@ mod plot;
 mod render;
 mod sections;
 mod series;
+pub mod steady;
 pub mod topology;
 pub mod why;
 mod words;

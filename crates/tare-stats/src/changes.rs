@@ -121,7 +121,8 @@ impl Sums {
 
     /// Every segmentation that is best for some penalty from the least on, by ascending penalty; the last has no change.
     fn segmentations(&self) -> Vec<Segmentation> {
-        let none = Segmentation { penalty: f64::INFINITY, changes: Vec::new(), cost: self.cost(0, self.len()) };
+        let none =
+            Segmentation { penalty: f64::INFINITY, changes: Vec::new(), cost: self.cost(0, self.len()) };
         let mut found = vec![self.segment(PENALTY_LN_MIN * self.ln_n())];
         // Upper neighbours of the last found; between the two there may be others.
         let mut open = vec![none];

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Flame(args) => commands::flame::flame(&args),
         Command::Serve(args) => commands::serve::serve(*args),
         Command::Doctor(args) => commands::doctor::doctor(&args, style),
+        Command::Steady(args) => commands::steady::steady(&args, style),
         Command::Tune(args) => commands::tune::tune(&args, style),
         Command::Recover => commands::recover::recover(),
         Command::Completions { shell } => commands::completions::completions(shell),

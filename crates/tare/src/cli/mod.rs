@@ -5,6 +5,7 @@ pub mod flame;
 pub mod load;
 pub mod run;
 pub mod serve;
+pub mod steady;
 pub mod traffic;
 pub mod tune;
 pub mod values;
@@ -78,6 +79,10 @@ pub enum Command {
     /// the hypervisor), watches for a second who else uses CPU, and probes for three more what no file tells: the
     /// effective clock, wake-ups, lost time, the clocks against each other. No setting is changed.
     Doctor(doctor::DoctorArgs),
+    /// Find from where on a series of times or rates is steady.
+    ///
+    /// For anybody's series, not only tare's own: iterations of a benchmark, seconds of a load test.
+    Steady(steady::SteadyArgs),
     /// Hold the machine still while something is measured, and always put it back.
     Tune(Box<tune::TuneArgs>),
     /// Stop and restore what killed runs of tare left behind.

@@ -9,6 +9,7 @@ pub mod report;
 pub mod run;
 pub mod serve;
 pub mod show;
+pub mod steady;
 mod traffic;
 pub mod tune;
 pub mod why;

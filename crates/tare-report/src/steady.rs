@@ -1,0 +1,90 @@
+//! From where on series are steady: a row for each.
+
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::format::{self, count, percent};
+use crate::sections::Part;
+use crate::{Style, render};
+use serde_json::json;
+use tare_stats::{Segment, Steadiness};
+
+/// Longer names are cut in tables: the figures beside them say more.
+const NAME_CHARS_MAX: usize = 32;
+
+/// A series and what became of it.
+#[derive(Debug)]
+pub struct Examined {
+    /// What it is called.
+    pub name: String,
+    /// How many values it has.
+    pub values: usize,
+    /// Whether they are seconds.
+    pub seconds: bool,
+    /// From where on it is steady.
+    pub found: Steadiness,
+}
+
+/// The table for a terminal.
+pub fn terminal(all: &[Examined], style: Style) -> String {
+    let columns = vec![
+        Column::words("series", 1),
+        Column::words("", 0),
+        Column::figures("from", 0),
+        Column::figures("of", 2),
+        Column::figures("last level", 0),
+        Column::figures("before it", 1),
+        Column::figures("changes", 3),
+        Column::figures("wild", 4),
+    ];
+    let rows = all.iter().map(row).collect();
+    let part = Part { title: "", blocks: vec![Block::Table(Table { columns, rows })] };
+    render::terminal::render(&[part], style)
+}
+
+fn row(one: &Examined) -> Row {
+    let found = &one.found;
+    let (label, from) = match found.from {
+        Some(from) => (Text::new("steady", Tone::Good), from.to_string()),
+        None => (Text::new("not steady", Tone::Warn), format::NONE.to_owned()),
+    };
+    let figure = |value: f64| if one.seconds { format::seconds(value) } else { count(value) };
+    let last = found.segments.last();
+    let level = last.map_or(format::NONE.to_owned(), |segment| figure(segment.mean));
+    let apart = before(found).zip(last).map(|(before, last)| before / last.mean - 1.0);
+    let apart = apart.map_or(format::NONE.to_owned(), |apart| {
+        format!("{}{}", if apart < 0.0 { '−' } else { '+' }, percent(apart.abs()))
+    });
+    let words = [from, one.values.to_string(), level, apart];
+    let tail = [found.segments.len().saturating_sub(1).to_string(), found.wild.to_string()];
+    let cells =
+        [Text::plain(&one.name), label].into_iter().chain(words.into_iter().chain(tail).map(Text::plain));
+    Row::Cells(cells.collect())
+}
+
+/// Mean of all that came before the last level.
+fn before(found: &Steadiness) -> Option<f64> {
+    let until = found.from.or_else(|| found.segments.last().map(|last| last.from))?;
+    let earlier: Vec<&Segment> = found.segments.iter().filter(|segment| segment.to <= until).collect();
+    let weight = |segment: &Segment| (segment.to - segment.from) as f64;
+    let values: f64 = earlier.iter().map(|segment| weight(segment)).sum();
+    (values > 0.0).then(|| earlier.iter().map(|segment| segment.mean * weight(segment)).sum::<f64>() / values)
+}
+
+/// One JSON object for each series, a line each.
+pub fn json(all: &[Examined]) -> String {
+    let line = |one: &Examined| {
+        let segments = one.found.segments.iter();
+        let segments: Vec<_> = segments
+            .map(|segment| json!({"from": segment.from, "to": segment.to, "mean": segment.mean}))
+            .collect();
+        let object = json!({
+            "name": one.name,
+            "label": if one.found.from.is_some() { "steady" } else { "not-steady" },
+            "steady_from": one.found.from.map_or(-1, |from| from as i64),
+            "values": one.values,
+            "wild": one.found.wild,
+            "segments": segments,
+        });
+        format!("{object}\n")
+    };
+    all.iter().map(line).collect()
+}

@@ -1,0 +1,24 @@
+//! `tare steady`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Where the series is.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare steady times.txt                  one series: a number a line
+  tare steady --json forks.jsonl.gz      several: JSON lines with \"seconds\": [...], compressed or not
+  some-benchmark | tare steady -         from standard input
+
+A value may be anything above zero: times, rates, sizes. Blank lines and lines that begin with # are left out.
+
+How it is decided: values far from all those around them are left out; change points of mean and variance (PELT, the
+penalty at the knee) cut the rest; the last segment reaches back over all segments whose mean may be within 5 % of its
+own (95 % interval). A series that reaches that level in its last sixth is not steady.")]
+pub struct SteadyArgs {
+    /// The series; `-` is standard input.
+    pub file: PathBuf,
+    /// Print one JSON object for each series, a line each.
+    #[arg(long)]
+    pub json: bool,
+}
