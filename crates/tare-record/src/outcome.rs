@@ -503,7 +503,7 @@ pub struct CommandSummary {
 pub struct TrialSummary {
     /// Position in the sitting.
     pub seq: u32,
-    /// `asked` or `saturating`; `run` for commands.
+    /// `asked`, `saturating` or `reference` (tare's own server instead of the SUT); `run` for commands.
     pub level: String,
     /// Open connections of its level (http).
     pub connections: Option<u32>,
