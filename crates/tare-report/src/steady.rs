@@ -55,9 +55,17 @@ fn row(one: &Examined) -> Row {
     });
     let words = [from, one.values.to_string(), level, apart];
     let tail = [found.segments.len().saturating_sub(1).to_string(), found.wild.to_string()];
-    let cells =
-        [Text::plain(&one.name), label].into_iter().chain(words.into_iter().chain(tail).map(Text::plain));
+    let cells = [Text::plain(cut(&one.name)), label]
+        .into_iter()
+        .chain(words.into_iter().chain(tail).map(Text::plain));
     Row::Cells(cells.collect())
+}
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
 }
 
 /// Mean of all that came before the last level.
