@@ -33,12 +33,12 @@ impl Serial {
         let requests = rate_hz * window.wall_s;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
         let alone = serving.len() == 1;
-        let held_s =
-            asleep(Asleep::Disk) + asleep(Asleep::Timer) + if alone { asleep(Asleep::Lock) } else { 0.0 };
+        let held: f64 =
+            Asleep::PROGRAM.into_iter().filter(|why| alone || *why != Asleep::Lock).map(asleep).sum();
         let threads = window.sut.as_ref().map_or(0.0, |sut| sut.serving());
         Serial {
             threads,
-            held_s: ratio(held_s, requests),
+            held_s: ratio(held, requests),
             locked_s: if alone {
                 0.0
             } else {

@@ -103,15 +103,21 @@ pub(crate) fn spikes(books: &Books) -> Reading<Spikes> {
 fn see(books: &Books, trial: &Trial) -> Option<Seen> {
     let Measure::Http(sample) = &trial.sample else { return None };
     let readings = Readings::new(&trial.observation);
-    let slices = windows::slices(&sample.detail.as_ref()?.series, &trial.observation);
-    let is_spike = stand_out(&slices)?;
+    let series = &sample.detail.as_ref()?.series;
+    let slices = windows::slices(series, &trial.observation);
+    let answers: Vec<f64> = series.iter().map(|slice| slice.requests as f64).collect();
+    let is_busy = tare_stats::median(&answers).is_some_and(|usual| usual >= ANSWERS_MIN);
+    let is_spike = stand_out(&slices, is_busy)?;
     let movements = windows::movements(&readings, &books.record.plan, &slices);
     let bursts = throttled(&readings, &slices);
     Some(Seen { seq: trial.seq, slices, is_spike, movements, bursts })
 }
 
+/// A slice without an answer stands out where slices have this many: by chance 0.7 % of them would have none.
+const ANSWERS_MIN: f64 = 5.0;
+
 /// Which slices stand out of their trial; `None` for a trial that is too short to say.
-fn stand_out(slices: &[Slice]) -> Option<Vec<bool>> {
+fn stand_out(slices: &[Slice], is_busy: bool) -> Option<Vec<bool>> {
     let logs: Vec<f64> =
         slices.iter().filter_map(|slice| slice.p99_ns).filter(|ns| *ns > 0.0).map(f64::ln).collect();
     if logs.len() < SLICES_MIN {
@@ -121,7 +127,7 @@ fn stand_out(slices: &[Slice]) -> Option<Vec<bool>> {
     let distances: Vec<f64> = logs.iter().map(|log| (log - median).abs()).collect();
     let deviation = tare_stats::median(&distances)? / MAD_OF_DEVIATION;
     let threshold = median + (DEVIATIONS * deviation).max(LN_MIN);
-    Some(slices.iter().map(|slice| slice.p99_ns.is_none_or(|ns| ns.ln() > threshold)).collect())
+    Some(slices.iter().map(|slice| slice.p99_ns.map_or(is_busy, |ns| ns.ln() > threshold)).collect())
 }
 
 /// Every series over all trials: in each slice the most of this one and the one before, as what delays a request is

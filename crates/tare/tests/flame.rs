@@ -12,9 +12,13 @@ use support::{Server, Tare, alone, free_port};
 /// shares of 20 % has a standard error of 0.6 points.
 const WINDOW_S: u32 = 8;
 /// Samples below which the machine was too busy with others to compare shares.
-const SAMPLES_MIN: u64 = 2000;
-/// How far two shares of a symbol may be apart.
+const SAMPLES_MIN: u64 = 500;
+/// How far two shares of a symbol may be apart, beside what chance makes of so many samples.
 const APART_MAX: f64 = 0.03;
+/// Standard errors that are left to chance.
+const CHANCE: f64 = 2.0;
+/// The two windows overlap and are not the same: what happens in one alone is measured again.
+const TRIES: u32 = 3;
 
 /// Stacks as `tare flame --folded` prints them: frames, outermost first, and values.
 fn folded(tare: &Tare, arguments: &[&str]) -> Vec<(Vec<String>, Vec<u64>)> {
@@ -77,8 +81,15 @@ fn perf_shares(data: &Path, tids: &[u32]) -> BTreeMap<String, f64> {
     shares
 }
 
-/// Samples a server under a steady load with tare and with perf, at the same time and rate.
+/// Compares until the shares agree.
 fn compare(name: &str, server: &Server) {
+    let tries: Vec<String> = (0..TRIES).map_while(|_| far_apart(name, server)).collect();
+    assert!(tries.len() < TRIES as usize, "{name}: {tries:?}");
+}
+
+/// Samples a server under a steady load with tare and with perf, at the same time and rate, and says which symbols are too far
+/// apart, if any are.
+fn far_apart(name: &str, server: &Server) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let tids = server.pids.iter().flat_map(threads).map(|task| task.file_name().to_str().unwrap().parse());
@@ -118,14 +129,15 @@ fn compare(name: &str, server: &Server) {
         let share = |shares: &BTreeMap<String, f64>| shares.get(&symbol).copied().unwrap_or(0.0);
         let (our, their) = (share(&ours), share(&theirs));
         println!("{symbol:48} {:6.2} % {:6.2} %", our * 100.0, their * 100.0);
-        if (our - their).abs() > APART_MAX {
+        let chance = (2.0 * their * (1.0 - their) / samples.max(1) as f64).sqrt();
+        if (our - their).abs() > APART_MAX + CHANCE * chance {
             apart.push(symbol);
         }
     }
     if samples < SAMPLES_MIN {
-        return println!("too few samples to compare: others had the CPU");
+        return Some(format!("{samples} samples: others had the CPU"));
     }
-    assert!(apart.is_empty(), "{name}: more than 3 points apart: {apart:?}");
+    (!apart.is_empty()).then(|| format!("of {samples} samples: {apart:?}"))
 }
 
 #[test]

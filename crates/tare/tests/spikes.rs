@@ -29,37 +29,44 @@ fn weigh_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> Va
     })
 }
 
-/// The metrics that moved with the spikes, best first, and the first one's name.
-fn moved(result: &Value) -> (Vec<String>, String) {
+/// Who else uses the machine makes spikes too: a round whose own are drowned is made again, three at most.
+fn undisturbed(round: impl Fn() -> Result<(), String>) {
+    let _alone = alone();
+    let said: Vec<String> = (0..3).map_while(|_| round().err()).collect();
+    assert!(said.len() < 3, "{}", said.join("\n"));
+}
+
+/// The series that moved most with the spikes, as `key` has it.
+fn first(result: &Value, key: &str) -> Result<String, String> {
     let spikes = &result["spikes"];
-    assert!(number(spikes, "/spikes") >= 3.0, "{spikes:#}");
-    let moved = spikes["moved"].as_array().unwrap_or_else(|| panic!("{spikes:#}"));
-    let metrics = moved.iter().map(|one| one["metric"].as_str().unwrap().to_owned()).collect();
-    let first = moved.first().unwrap_or_else(|| panic!("nothing moved: {spikes:#}"));
-    (metrics, first["series"].as_str().unwrap().to_owned())
+    let first = spikes["moved"].as_array().and_then(|moved| moved.first());
+    let name = first.filter(|_| number(spikes, "/spikes") >= 3.0).and_then(|first| first[key].as_str());
+    name.map(str::to_owned).ok_or_else(|| format!("{spikes:#}"))
 }
 
 #[test]
 fn a_quota_in_bursts_is_named() {
-    let _alone = alone();
-    let server = Server::nginx();
-    let quota = Quota::of_30_percent();
-    quota.set(None);
-    quota.hold(&server.pids, false);
-    let result = weigh_with_bursts(&server, |on| quota.set(on.then_some(0.05)));
-    let (metrics, _) = moved(&result);
-    assert!(metrics[0].starts_with("groups.throttled"), "{metrics:?}");
-    let bursts = &result["spikes"]["throttle_bursts"];
-    assert!(number(bursts, "/with_spike") >= 3.0, "{bursts:#}");
+    undisturbed(|| {
+        let server = Server::nginx();
+        let quota = Quota::of_30_percent();
+        quota.set(None);
+        quota.hold(&server.pids, false);
+        let result = weigh_with_bursts(&server, |on| quota.set(on.then_some(0.05)));
+        let metric = first(&result, "metric")?;
+        let bursts = &result["spikes"]["throttle_bursts"];
+        let named = metric.starts_with("groups.throttled") && number(bursts, "/with_spike") >= 3.0;
+        if named { Ok(()) } else { Err(format!("{metric}, {bursts:#}")) }
+    });
 }
 
 #[test]
 fn a_neighbour_in_bursts_is_named() {
-    let _alone = alone();
-    let server = Server::nginx();
-    let neighbour = Busy::on(0).first_of_all();
-    neighbour.pause(true);
-    let result = weigh_with_bursts(&server, |on| neighbour.pause(!on));
-    let (_, first) = moved(&result);
-    assert_eq!(first, "others on the server's CPUs: on a CPU");
+    undisturbed(|| {
+        let server = Server::nginx();
+        let neighbour = Busy::on(0).first_of_all();
+        neighbour.pause(true);
+        let result = weigh_with_bursts(&server, |on| neighbour.pause(!on));
+        let series = first(&result, "series")?;
+        if series == "others on the server's CPUs: on a CPU" { Ok(()) } else { Err(series) }
+    });
 }

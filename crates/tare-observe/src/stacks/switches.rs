@@ -2,6 +2,7 @@
 //! back.
 
 use super::counts::{Counts, write};
+use crate::switches::SETTLED_NS;
 use crate::{rights, wakeups};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -121,7 +122,7 @@ impl Switches {
                 _ => {}
             });
         }
-        self.settle(whole_ns);
+        self.settle(whole_ns.saturating_sub(SETTLED_NS));
     }
 
     /// Pairs the events up to a time.

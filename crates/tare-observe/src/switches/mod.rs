@@ -36,7 +36,7 @@ const RESCAN_HZ: f64 = 4.0;
 /// Those a thread waited behind that are reported by name, at most.
 const NAMED_MAX: usize = 8;
 /// Events older than this are all in their rings.
-const SETTLED_NS: u64 = 20_000_000;
+pub(crate) const SETTLED_NS: u64 = 20_000_000;
 /// Threads that are followed, at most.
 const THREADS_MAX: usize = 1024;
 

@@ -277,6 +277,8 @@ impl Read {
 pub(super) struct Rings {
     layout: Layout,
     rings: Vec<(Kind, Ring)>,
+    /// Stamp of the latest event that was read.
+    known_ns: u64,
     /// CPUs of the SUT.
     cpus: BTreeSet<u32>,
 }
@@ -284,7 +286,7 @@ pub(super) struct Rings {
 impl Rings {
     /// Opens rings on `cpus` for `threads`; they are silent until enabled.
     pub(super) fn new(layout: Layout) -> Rings {
-        Rings { layout, rings: Vec::new(), cpus: BTreeSet::new() }
+        Rings { layout, rings: Vec::new(), known_ns: 0, cpus: BTreeSet::new() }
     }
 
     /// Watches these threads, on these CPUs as well as those before, and who wakes them, on all of `online`; silent until
@@ -334,9 +336,11 @@ impl Rings {
     /// for a socket.
     pub(super) fn drain(&mut self, kernel: &Kernel, read: &mut Read, why: &mut WhySocket) {
         let layout = &self.layout;
+        let known_ns = self.known_ns;
         for (_, ring) in &mut self.rings {
             let cpu = ring.cpu();
-            let mut last_ns = 0;
+            // What was lost is told first of what came since: it was lost after all that is known.
+            let mut last_ns = known_ns;
             ring.drain(|record| match record {
                 Record::Sample(sample) => {
                     last_ns = sample.time_ns;
@@ -348,6 +352,7 @@ impl Rings {
                 }
                 _ => {}
             });
+            self.known_ns = self.known_ns.max(last_ns);
         }
     }
 }

@@ -381,7 +381,12 @@ mod tests {
                 while time::thread_cpu_ns() < end_ns {}
             }
         };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while ticks == 0 || switches == 0 || forks == 0 {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{ticks} ticks, {switches} switches, {forks} forks"
+            );
             std::thread::spawn(busy(cpu)).join().unwrap();
             ring.drain(|record| match record {
                 Record::Sample(sample) if kind.unsigned(sample.raw) == Some(format.id) => switches += 1,
