@@ -8,7 +8,7 @@ use crate::threads::{Asleep, Thread};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::observation::Role;
-use tare_record::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ThreadRow, WaitSplit};
+use tare_record::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
 use tare_record::schedule::SwitchBooks;
 
 /// The books of the asked level.
@@ -50,6 +50,7 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
             scheduler: sum(&|thread| thread.wait.scheduler_s),
         },
         blocked_s: blocked(&threads),
+        serving: serving(&threads),
         busy_cpus: ratio(sum(&|thread| thread.run_s), pool.wall_s),
         peer_wakeups_hz: pool
             .peer_wakeups
@@ -60,6 +61,16 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
         execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
         threads: rows,
     })
+}
+
+/// Those that do the work, alone: a master process that waits for its workers all day tells nothing of them.
+fn serving(threads: &[&Thread]) -> ServingLedger {
+    let serving: Vec<&Thread> = threads.iter().copied().filter(|thread| thread.serves()).collect();
+    ServingLedger {
+        threads: serving.len(),
+        wall_s: serving.iter().map(|thread| thread.wall_s).sum(),
+        blocked_s: blocked(&serving),
+    }
 }
 
 /// Sleep by reason: all reasons where anybody looked, `unsplit` for threads at which nobody did.

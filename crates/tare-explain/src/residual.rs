@@ -68,15 +68,14 @@ pub(crate) fn balances(
     let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
     for (place, thread) in ours.enumerate() {
         let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) else { continue };
-        let done_s = thread.run_s + queue_s - thread.wall_s;
         let balance = match thread.blocked_s.filter(|_| thread.wall_s >= CHECKED_S_MIN) {
             // Sleeps are measured on their own, from the switches; run is the kernel's account.
-            Some(blocked_s) => Balance {
-                difference_s: done_s + blocked_s + thread.steal_s + thread.irq_s,
+            Some(_) => Balance { difference_s: thread.gap_s(), base_s: thread.wall_s, surplus_only: false },
+            None => Balance {
+                difference_s: thread.run_s + queue_s - thread.wall_s,
                 base_s: thread.wall_s,
-                surplus_only: false,
+                surplus_only: true,
             },
-            None => Balance { difference_s: done_s, base_s: thread.wall_s, surplus_only: true },
         };
         balances.insert(name_of(place, thread), balance);
     }

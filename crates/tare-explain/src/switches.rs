@@ -1,7 +1,10 @@
 //! What the switches of the SUT's threads tell: sleeps and waits of each thread, and, pooled over windows, who ran
 //! meanwhile, how long it took to get a CPU, who woke whom, and which locks of the kernel were contended for.
 
-use crate::threads::Asleep;
+use crate::cpus::Cpu;
+use crate::residual::NO_VERDICT;
+use crate::taken;
+use crate::threads::{Asleep, Thread};
 use crate::wait::Wait;
 use std::collections::BTreeMap;
 use tare_record::Missing;
@@ -11,22 +14,49 @@ use tare_record::schedule::{
     ThreadSchedule, WakerRates,
 };
 
-/// A thread whose switches tell of less of its life than this is not taken from them.
-const COVERED_MIN: f64 = 0.95;
 /// Rows of each list in the outcome, at most.
 const ROWS_MAX: usize = 16;
 /// No wait is longer than 2^63 ns; counts beyond are nonsense.
 const POWERS_MAX: usize = 63;
 
 /// One thread's waits and sleeps by its switches, seconds.
+#[derive(Default)]
 pub(crate) struct Followed {
     pub wait: Wait,
     pub held_s: f64,
     pub sleeps: BTreeMap<Asleep, f64>,
 }
 
-/// The switches of a thread that lived for `wall_s`; `None` where they tell of only a part of it.
-pub(crate) fn of(schedule: &Schedule, tid: u32, wall_s: f64) -> Option<Followed> {
+/// How much of the serving threads' lives is told by switches, and how much by looks, seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told {
+    switches_s: f64,
+    looks_s: f64,
+}
+
+/// Takes waits and sleeps of the SUT's threads from their switches, one by one where the books of that thread then
+/// close. Where they do not (events were lost, it came and went, another namespace has other numbers) the looks stand:
+/// a thread is never worse off for having been traced.
+pub(crate) fn follow(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>, observation: &Observation) -> Told {
+    let mut told = Told::default();
+    let traced = observation.schedule.as_ref().filter(|one| one.source == ScheduleSource::Tracepoints);
+    let Some(schedule) = traced else { return told };
+    for thread in threads.iter_mut().filter(|thread| thread.role == Role::Sut) {
+        let mut followed = thread.clone();
+        let is_there = of(schedule, thread.tid).is_some_and(|found| followed.follow(found));
+        taken::attribute(std::slice::from_mut(&mut followed), cpus);
+        let closes = is_there && followed.gap_s().abs() <= NO_VERDICT * thread.wall_s;
+        if thread.serves() {
+            *(if closes { &mut told.switches_s } else { &mut told.looks_s }) += thread.wall_s;
+        }
+        if closes {
+            *thread = followed;
+        }
+    }
+    told
+}
+
+fn of(schedule: &Schedule, tid: u32) -> Option<Followed> {
     let thread = schedule.threads.iter().find(|thread| thread.tid == tid)?;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let mut wait = Wait { scheduler_s: seconds(thread.delay_ns), ..Wait::default() };
@@ -37,14 +67,7 @@ pub(crate) fn of(schedule: &Schedule, tid: u32, wall_s: f64) -> Option<Followed>
     for blocked in &thread.blocked {
         *sleeps.entry(asleep(blocked.why)).or_default() += seconds(blocked.ns);
     }
-    let held_s = seconds(thread.held_ns);
-    let told_s = seconds(thread.run_ns) + wait.sum() + held_s + sleeps.values().sum::<f64>();
-    let covered = told_s >= COVERED_MIN * wall_s && told_s.is_finite();
-    (covered && seconds(thread.unknown_ns) <= (1.0 - COVERED_MIN) * wall_s).then_some(Followed {
-        wait,
-        held_s,
-        sleeps,
-    })
+    Some(Followed { wait, held_s: seconds(thread.held_ns), sleeps })
 }
 
 fn asleep(why: Sleep) -> Asleep {
@@ -70,6 +93,7 @@ pub(crate) fn held_cpus_s(observation: &Observation) -> Vec<f64> {
 pub(crate) struct Switches {
     source: Option<ScheduleSource>,
     not_traced: Option<Missing>,
+    told: Told,
     events_lost: u64,
     /// By role, name and thread.
     behind_s: BTreeMap<(u8, String, u32), (Option<Role>, f64)>,
@@ -89,11 +113,12 @@ struct LockSum {
 }
 
 impl Switches {
-    pub fn read(observation: &Observation) -> Switches {
+    pub fn read(observation: &Observation, told: Told) -> Switches {
         let Some(schedule) = &observation.schedule else { return Switches::default() };
         let mut switches = Switches {
             source: Some(schedule.source),
             not_traced: schedule.not_traced.clone(),
+            told,
             events_lost: schedule.events_lost,
             ..Switches::default()
         };
@@ -151,6 +176,8 @@ impl Switches {
         if other.source == Some(ScheduleSource::Looks) || self.source.is_none() {
             (self.source, self.not_traced) = (other.source.or(self.source), other.not_traced.clone());
         }
+        self.told.switches_s += other.told.switches_s;
+        self.told.looks_s += other.told.looks_s;
         self.events_lost += other.events_lost;
         for (key, (role, seconds)) in &other.behind_s {
             self.add_behind(key.clone(), *role, *seconds);
@@ -173,6 +200,12 @@ impl Switches {
     /// Whether every window was traced.
     pub fn is_traced(&self) -> bool {
         self.source == Some(ScheduleSource::Tracepoints)
+    }
+
+    /// The share of the serving threads' lives that looks tell although they were traced: their switches left too much
+    /// open.
+    pub fn looked_share(&self) -> f64 {
+        crate::allotment::ratio(self.told.looks_s, self.told.looks_s + self.told.switches_s)
     }
 
     /// Seconds of contention where `of` (function, spinning, in an interrupt) holds.
@@ -228,6 +261,7 @@ impl Switches {
         SwitchBooks {
             blocked_source: self.source,
             not_traced: self.not_traced.clone(),
+            looked_share: self.looked_share(),
             events_lost: self.events_lost,
             preempted_by: largest(self.behind_s.iter().map(preemptor), |one| one.wait_s),
             run_queue_ns: quantiles(&self.waits),

@@ -3,7 +3,7 @@
 
 use crate::placement;
 use crate::readings::Readings;
-use crate::switches;
+use crate::switches::Followed;
 use crate::wait::Wait;
 use std::collections::BTreeMap;
 use tare_record::metric::Subject;
@@ -170,7 +170,7 @@ impl Thread {
             (Asleep::Other, &tasks::SAMPLES_OTHER),
         ];
         let looks = looks.into_iter().filter_map(|(why, metric)| Some((why, grown(metric)?))).collect();
-        let mut thread = Thread {
+        Some(Thread {
             pid: task.pid,
             tid: task.tid,
             name: task.name.clone(),
@@ -191,20 +191,23 @@ impl Thread {
             blocked_s: None,
             held_s: 0.0,
             sleeps: looks,
-        };
-        thread.follow(readings);
-        Some(thread)
+        })
     }
 
-    /// Takes waits and sleeps from the switches, where those of all its life were seen.
-    fn follow(&mut self, readings: &Readings) {
-        let schedule = readings.observation.schedule.as_ref().filter(|_| self.role == Role::Sut);
-        let followed = schedule.and_then(|schedule| switches::of(schedule, self.tid, self.wall_s));
-        if let Some(followed) = followed {
-            self.queue_s = Some(followed.wait.sum() + followed.held_s);
-            self.blocked_s = Some(followed.sleeps.values().sum());
-            (self.wait, self.held_s, self.sleeps) = (followed.wait, followed.held_s, followed.sleeps);
-        }
+    /// Takes waits and sleeps as the switches tell them; whether they are of this world.
+    pub fn follow(&mut self, followed: Followed) -> bool {
+        let (queue_s, blocked_s) =
+            (followed.wait.sum() + followed.held_s, followed.sleeps.values().sum::<f64>());
+        (self.queue_s, self.blocked_s) = (Some(queue_s), Some(blocked_s));
+        (self.wait, self.held_s, self.sleeps) = (followed.wait, followed.held_s, followed.sleeps);
+        (queue_s + blocked_s).is_finite()
+    }
+
+    /// Run, wait, sleep and what was taken from it, minus its life: the gap of its books where sleep was measured.
+    /// Negative where too little is told.
+    pub fn gap_s(&self) -> f64 {
+        let known_s = self.run_s + self.queue_s.unwrap_or(0.0) + self.blocked_s.unwrap_or(0.0);
+        known_s + self.steal_s + self.irq_s - self.wall_s
     }
 
     /// Whether it does part of the work, and is not a master process or a helper that sleeps.

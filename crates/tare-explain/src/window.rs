@@ -81,6 +81,7 @@ impl<'a> Context<'a> {
         let mut cpus = Cpu::read_all(&readings, regime, &self.idle_periods.costs_ns(trial));
         placement::reconcile(&mut threads, &cpus);
         cpus::fill_ran(&mut cpus, &threads, wall_s);
+        let told = switches::follow(&mut threads, &cpus, observation);
         let throttled_s = wait::throttled_s(&readings);
         let throttled =
             wait::split(&mut threads, &mut cpus, throttled_s, &switches::held_cpus_s(observation), wall_s);
@@ -113,7 +114,7 @@ impl<'a> Context<'a> {
             throttled_s,
             listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
             peer_wakeups: peer_wakeups(&readings),
-            switches: Switches::read(observation),
+            switches: Switches::read(observation, told),
             sut_events,
             load_events,
             no_events: observation

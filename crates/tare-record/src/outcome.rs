@@ -313,6 +313,9 @@ pub struct RoleLedger {
     /// Asleep, by reason; keys `event`, `lock`, `disk`,
     /// `downstream`, `timer`, `fault`, `other`, or `unsplit` where no reason is known.
     pub blocked_s: BTreeMap<String, f64>,
+    /// Sleep of its serving threads alone, from which causes are told.
+    #[serde(default)]
+    pub serving: ServingLedger,
     /// Busy CPUs on average (run / window).
     pub busy_cpus: f64,
     /// Wake-ups of one of its threads by another, per second; `None` where they were not counted.
@@ -328,6 +331,18 @@ pub struct RoleLedger {
     pub execution: Option<Execution>,
     /// Its threads, busiest first.
     pub threads: Vec<ThreadRow>,
+}
+
+/// The threads of a role that do the work: those that ran for more than a thousandth of the window. The others (a main
+/// thread that waits for its workers) sleep for reasons that hold nothing back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServingLedger {
+    /// How many.
+    pub threads: usize,
+    /// Threads × window.
+    pub wall_s: f64,
+    /// Asleep, by reason; keys as in [`RoleLedger`].
+    pub blocked_s: BTreeMap<String, f64>,
 }
 
 /// Waiting by cause, seconds.

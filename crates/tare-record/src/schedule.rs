@@ -205,6 +205,10 @@ pub struct SwitchBooks {
     /// Why it is not tracepoints, where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_traced: Option<Missing>,
+    /// Share of the serving threads' time, 0..=1, that was traced but is told by looks, because the switches left more
+    /// than a twentieth of the thread's window open.
+    #[serde(default)]
+    pub looked_share: f64,
     /// Events that had no room in a ring.
     pub events_lost: u64,
     /// Who ran while threads of the SUT were ready, longest first; the SUT's own threads and the generator among them.

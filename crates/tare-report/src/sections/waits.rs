@@ -4,7 +4,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{count, percent, seconds};
 use tare_record::observation::Role;
-use tare_record::outcome::RoleLedger;
+use tare_record::outcome::{RoleLedger, ServingLedger};
 use tare_record::schedule::{Quantiles, ScheduleSource, SwitchBooks};
 
 pub(crate) static SECTION: Section =
@@ -26,13 +26,7 @@ fn build(source: &Source) -> Vec<Block> {
         return Vec::new();
     }
     let mut blocks = vec![
-        Block::Line(Text::dim(match how {
-            ScheduleSource::Tracepoints => "By every switch of its threads (tracepoints).".to_owned(),
-            ScheduleSource::Looks => {
-                "By a hundred looks a second at what its threads were doing; --trace tells every switch."
-                    .to_owned()
-            }
-        })),
+        Block::Line(Text::dim(method(how, switches.looked_share))),
         Block::Table(Table {
             columns: vec![Column::words("", 0), Column::figures("", 0), Column::words("", 1)],
             rows,
@@ -45,13 +39,29 @@ fn build(source: &Source) -> Vec<Block> {
     blocks
 }
 
+fn method(how: ScheduleSource, looked_share: f64) -> String {
+    let looks = "a hundred looks a second at what they were doing";
+    match how {
+        ScheduleSource::Looks => {
+            format!("Of its serving threads, by {looks}; --trace tells every switch.")
+        }
+        ScheduleSource::Tracepoints if looked_share > 0.0 => format!(
+            "Of its serving threads, by every switch (tracepoints); {} of their time by {looks}, since the switches left the books of those threads open.",
+            percent(looked_share)
+        ),
+        ScheduleSource::Tracepoints => "Of its serving threads, by every switch (tracepoints).".to_owned(),
+    }
+}
+
 fn cells(what: impl Into<String>, figure: String, detail: impl Into<String>) -> Row {
     Row::Cells(vec![Text::plain(what.into()), Text::plain(figure), Text::dim(detail.into())])
 }
 
 fn sleeps(sut: &RoleLedger, switches: &SwitchBooks) -> Vec<Row> {
+    // A main thread that waits for its workers all day would hide what they wait for.
+    let ServingLedger { wall_s, blocked_s, .. } = &sut.serving;
     let mut parts: Vec<(&String, &f64)> =
-        sut.blocked_s.iter().filter(|(_, slept_s)| **slept_s >= SHARE_SHOWN * sut.wall_s).collect();
+        blocked_s.iter().filter(|(_, slept_s)| **slept_s >= SHARE_SHOWN * wall_s).collect();
     parts.sort_by(|a, b| b.1.total_cmp(a.1));
     let row = |(why, slept_s): (&String, &f64)| {
         let peers = switches.downstream.iter().map(|peer| format!("{} {}", peer.peer, percent(peer.share)));
@@ -64,7 +74,7 @@ fn sleeps(sut: &RoleLedger, switches: &SwitchBooks) -> Vec<Row> {
             "fault" => "for a page of memory".to_owned(),
             _ => seconds(*slept_s),
         };
-        cells(format!("asleep: {why}"), percent(slept_s / sut.wall_s), detail)
+        cells(format!("asleep: {why}"), percent(slept_s / wall_s), detail)
     };
     parts.into_iter().map(row).collect()
 }

@@ -171,12 +171,14 @@ fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleLedger {
     let wait_s: f64 = threads.iter().map(|thread| thread.wait * 6.0).sum();
     let throttled =
         losses.iter().find(|(cause, _)| *cause == "throttled").map_or(0.0, |(_, cpus)| cpus * 6.0);
+    let blocked_s = BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]);
     RoleLedger {
         wall_s,
         run_s: busy_cpus * 6.0,
         peer_wakeups_hz: None,
         wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
-        blocked_s: BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]),
+        serving: ServingLedger { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
+        blocked_s,
         busy_cpus,
         allotment_cpus: 1.0,
         losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),

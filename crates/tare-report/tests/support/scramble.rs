@@ -35,6 +35,8 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
         (role.wall_s, role.run_s, role.busy_cpus, role.allotment_cpus) = (next(), next(), next(), next());
         role.wait_s = WaitSplit { throttled: next(), preempted: next(), own: next(), scheduler: next() };
         role.blocked_s = BTreeMap::from([("event".into(), next()), (text.into(), next())]);
+        role.serving.wall_s = next();
+        role.serving.blocked_s = BTreeMap::from([("downstream".into(), next()), (text.into(), next())]);
         role.losses_cpus = BTreeMap::from([("throttled".into(), next()), (text.into(), next())]);
         for thread in &mut role.threads {
             thread.name = text.into();

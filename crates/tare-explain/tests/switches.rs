@@ -1,0 +1,74 @@
+//! What the switches tell is taken where it closes a thread's books; where it does not, looks stand.
+
+mod support;
+
+use support::*;
+use tare_explain::explain;
+use tare_record::Record;
+use tare_record::observation::Role;
+use tare_record::outcome::{Cause, Outcome, ServingLedger};
+use tare_record::schedule::{Blocked, Schedule, ScheduleSource, Sleep, ThreadSchedule};
+
+/// A server that runs for a fifth of its time and sleeps on another for the rest; its switches tell of `told` of that.
+/// Looks found it waiting for a disk. Its main thread waits for it in a futex.
+fn traced(told: f64) -> Record {
+    let mut worker = server(0.2, 0.0);
+    worker.looks = Some([0.0, 0.0, 1.0, 0.0]);
+    let mut main = Thread::new(Role::Sut, "nginx", SUT_PID, 0, 0.0, 0.0);
+    main.looks = Some([0.0, 1.0, 0.0, 0.0]);
+    let threads = vec![worker, main, generator(0.1, 0.0)];
+    let mut record = asked(&Scene { threads, rate_hz: 1000.0, ..Scene::default() });
+    let thread = |tid, why, ns| ThreadSchedule {
+        tid,
+        blocked: vec![Blocked { why, ns, count: 1 }],
+        ..ThreadSchedule::default()
+    };
+    let slept_ns = (1.6e9 * told) as u64;
+    for trial in &mut record.trials {
+        trial.observation.schedule = Some(Box::new(Schedule {
+            source: ScheduleSource::Tracepoints,
+            not_traced: None,
+            events_lost: 0,
+            events: 0,
+            threads: vec![
+                thread(4712, Sleep::Downstream, slept_ns),
+                thread(SUT_PID, Sleep::Lock, 2_000_000_000),
+            ],
+            held: Vec::new(),
+            kernel_locks: Vec::new(),
+            downstream: Vec::new(),
+        }));
+    }
+    record
+}
+
+fn serving(outcome: &Outcome) -> (&ServingLedger, f64) {
+    let ledger = &outcome.ledger;
+    (&ledger.sut.as_ref().expect("seen").serving, ledger.switches.as_ref().expect("told").looked_share)
+}
+
+#[test]
+fn the_main_thread_that_only_waits_is_in_the_books_but_serves_nobody() {
+    let outcome = explain(&traced(1.0));
+    let (serving, looked_share) = serving(&outcome);
+    assert_eq!((serving.threads, looked_share), (1, 0.0));
+    assert!(serving.blocked_s["lock"] == 0.0 && (serving.blocked_s["downstream"] - 4.8).abs() < 1e-6);
+    assert!((outcome.ledger.sut.as_ref().expect("seen").blocked_s["lock"] - 6.0).abs() < 1e-6);
+    assert_eq!(outcome.limit, Cause::BlockedOnDownstream);
+}
+
+#[test]
+fn switches_that_tell_too_little_leave_the_looks_and_a_verdict() {
+    let outcome = explain(&traced(0.97));
+    let (_, looked_share) = serving(&outcome);
+    assert_eq!((outcome.limit, looked_share), (Cause::BlockedOnDownstream, 0.0));
+    assert!((outcome.ledger.residual_ratio.expect("checked") - 0.024).abs() < 1e-3, "{:#?}", outcome.ledger);
+
+    for told in [0.5, 0.0, 2.0] {
+        let outcome = explain(&traced(told));
+        let (serving, looked_share) = serving(&outcome);
+        assert_eq!((outcome.limit, looked_share), (Cause::BlockedOnDisk, 1.0), "{told}");
+        assert!((serving.blocked_s["disk"] - 4.8).abs() < 1e-6);
+        assert!(outcome.ledger.residual_ratio.expect("checked") < 0.01);
+    }
+}
