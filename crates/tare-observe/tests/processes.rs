@@ -257,9 +257,10 @@ fn a_traced_thread_is_somewhere_all_the_time() {
             thread.behind.iter().map(|behind| behind.ns).sum::<u64>() + thread.held_ns + thread.delay_ns;
         assert_eq!(thread.run_ns + waited + blocked + thread.unknown_ns, wall_ns, "{thread:?}");
         assert_eq!(thread.unknown_ns, 0, "{thread:?}");
-        // The kernel's own account says the same: it steps at ticks.
+        // The kernel's own account says the same: it steps at ticks, and counts some of the way to each run in.
         let run_ns = grown(&observation, &tasks::RUN_NS, &task(&observation, child));
-        assert!((run_ns - thread.run_ns as f64).abs() < 30e6, "{run_ns} {thread:?}");
+        let apart_ns = 30e6 + 0.2 * run_ns;
+        assert!((run_ns - thread.run_ns as f64).abs() < apart_ns, "{run_ns} {thread:?}");
     }
     let of = |child| traced(&observation, child).unwrap();
     assert!(of(&busy).run_ns + of(&busy).behind.iter().map(|behind| behind.ns).sum::<u64>() > wall_ns / 2);

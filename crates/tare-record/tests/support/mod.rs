@@ -221,6 +221,16 @@ fn step(descriptor: &Descriptor) -> usize {
         "pmu" if !is_core.contains(&descriptor.id) => 1000,
         "pmu" | "pressure" | "softirqs" | "network" | "energy" | "memory" => 2,
         "thermal" => 20,
+        "cpus" if descriptor.source.contains("/proc/stat") => 5,
+        "cpus" => 2,
+        "tasks" => match descriptor.id {
+            "tasks.run_ns" => 1,
+            "tasks.voluntary_switches" | "tasks.involuntary_switches" => 2,
+            "tasks.last_cpu" | "tasks.minor_faults" | "tasks.major_faults" => 4,
+            "tasks.wait_ns" => 20,
+            // Of looks and ticks the ends are kept.
+            _ => 1000,
+        },
         _ => 1,
     }
 }
