@@ -1,14 +1,13 @@
 //! Where the threads of real programs were when they did not run: what arithmetic says, what the switches say and what
-//! looks say must agree; and the books of threads and CPUs close, with quotas too.
+//! looks say must agree; and the books of threads and CPUs close.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
 
 use serde_json::Value;
-use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
-use support::{Quota, Server, Tare, alone, free_port, number};
+use support::{Server, Tare, alone, free_port, number};
 
 /// Five points of a hundred.
 const AGREES: f64 = 0.05;
@@ -139,17 +138,6 @@ fn handlers_that_share_a_lock() {
     });
 }
 
-#[test]
-fn a_handler_that_waits_for_the_disk() {
-    both(|trace| {
-        let server = Server::embedded();
-        let result = weigh(&server, "/fsync", 4, trace);
-        let rest = 1.0 - share(&result, "run_s") - waiting(&result);
-        agree("fsync: disk", slept(&result, "disk"), rest, &result);
-        closes(&result);
-    });
-}
-
 /// Answers every request with what another server answers to one of its own.
 const ASKS: &str = r#"
 import socket, sys
@@ -180,27 +168,6 @@ fn a_handler_that_asks_another_server() {
         assert_eq!(result["limit"], "blocked-on-downstream", "{:#}", result["findings"]);
         closes(&result);
     });
-}
-
-#[test]
-fn books_close_under_quotas() {
-    let _alone = alone();
-    for threads in [1, 4] {
-        for by_parent in [false, true] {
-            settled(|| {
-                let server = Server::embedded_with(threads);
-                let quota = Quota::of_30_percent();
-                quota.hold(&server.pids, by_parent);
-                let result = weigh(&server, "/plaintext", 32, true);
-                closes(&result);
-                // The quota allows 0.3; what is left of the window was held back, for each thread that was ready.
-                agree("quota: run", share(&result, "run_s"), 0.3, &result);
-                let throttled = share(&result, "wait_s/throttled") / f64::from(threads);
-                println!("{:28} {throttled:.3}", format!("throttled, of {threads} threads"));
-                assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["ledger"]["sut"]);
-            });
-        }
-    }
 }
 
 #[test]
@@ -255,65 +222,6 @@ fn a_go_server_with_a_garbage_collector() {
         let left = 1.0 - of("others") - of("load") - of("tare") - of("steal") - of("irq");
         agree("go: run, of what is left", share(&result, "run_s") / left, 1.0, &result);
     });
-}
-
-/// A page of a mapped file, out of the page cache, is read in for every request; how long that took beyond its CPU time
-/// is told to whoever asks for `/told`, by the program's own clocks.
-const FAULTS: &str = r#"
-import mmap, os, random, socket, sys, time
-path, size = sys.argv[2], 64 << 20
-with open(path, "wb") as file:
-    for _ in range(size >> 20):
-        file.write(os.urandom(1 << 20))
-    file.flush()
-    os.fsync(file.fileno())
-file = open(path, "rb")
-memory = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
-memory.madvise(mmap.MADV_RANDOM)
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-slept, requests = 0.0, 0
-while True:
-    client, _ = listener.accept()
-    try:
-        while request := client.recv(4096):
-            if b"/told" in request:
-                body = b"%.9f" % (slept / max(requests, 1))
-                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-                continue
-            wall, cpu = time.monotonic(), time.thread_time()
-            memory.madvise(mmap.MADV_DONTNEED)
-            os.posix_fadvise(file.fileno(), 0, size, os.POSIX_FADV_DONTNEED)
-            for _ in range(16):
-                memory[random.randrange(size)]
-            slept += time.monotonic() - wall - (time.thread_time() - cpu)
-            requests += 1
-            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-    except ConnectionError:
-        pass
-"#;
-
-#[test]
-fn a_program_that_waits_for_pages() {
-    both(|trace| {
-        let dir = tempfile::tempdir().unwrap();
-        let (port, path) = (free_port(), dir.path().join("pages"));
-        let server = Server::python(FAULTS, port, &[&port.to_string(), path.to_str().unwrap()]);
-        let result = weigh(&server, "/", 1, trace);
-        // The program cannot tell a sleep from a wait for the CPU.
-        let found = slept(&result, "fault") + waiting(&result);
-        agree("fault: fault and wait", found, spent(&result, told_s(port)), &result);
-        closes(&result);
-    });
-}
-
-/// Seconds for each request, by the program's own account.
-fn told_s(port: u16) -> f64 {
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.write_all(b"GET /told HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut answer = [0; 1024];
-    let bytes = stream.read(&mut answer).unwrap();
-    let text = String::from_utf8_lossy(&answer[..bytes]).into_owned();
-    text.rsplit("\r\n").next().unwrap().parse().unwrap_or_else(|_| panic!("told {text:?}"))
 }
 
 /// Pages that are taken away and touched again are no sleep: making them is run time.

@@ -1,4 +1,4 @@
-//! Spikes of a real server's latency, made by bursts of a quota and of a neighbour: what made them is named.
+//! Spikes of a real server's latency, made by bursts of a quota: what made them is named.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::{Busy, Quota, Server, Tare, alone, number};
+use support::{Quota, Server, Tare, alone, number};
 
 /// Weighs a server while something is switched on for a quarter of a second in every one and a half.
 fn weigh_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> Value {
@@ -56,17 +56,5 @@ fn a_quota_in_bursts_is_named() {
         let bursts = &result["spikes"]["throttle_bursts"];
         let named = metric.starts_with("groups.throttled") && number(bursts, "/with_spike") >= 3.0;
         if named { Ok(()) } else { Err(format!("{metric}, {bursts:#}")) }
-    });
-}
-
-#[test]
-fn a_neighbour_in_bursts_is_named() {
-    undisturbed(|| {
-        let server = Server::nginx();
-        let neighbour = Busy::on(0).first_of_all();
-        neighbour.pause(true);
-        let result = weigh_with_bursts(&server, |on| neighbour.pause(!on));
-        let series = first(&result, "series")?;
-        if series == "others on the server's CPUs: on a CPU" { Ok(()) } else { Err(series) }
     });
 }
