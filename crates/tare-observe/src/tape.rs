@@ -56,6 +56,7 @@ impl Tape {
 
     /// Puts all readings of another tape behind those here, as far as there is room.
     pub(crate) fn append(&mut self, other: &Tape) {
+        self.make_room(other.bytes.len());
         let shift = self.bytes.len();
         if shift + other.bytes.len() <= BYTES_MAX {
             self.bytes.extend_from_slice(&other.bytes);
@@ -133,18 +134,24 @@ impl Tape {
         outcome.map(drop)
     }
 
-    /// Where nothing more fits, gives up every second reading of each source; never its first.
+    /// Where nothing more fits, gives up every second reading of each source; never its first nor its last, which may be
+    /// the edges of the window.
     fn make_room(&mut self, bytes: usize) {
         if self.bytes.len() + bytes <= BYTES_MAX - ROOM_BYTES {
             return;
         }
+        let Tape { bytes, entries } = self;
+        let mut to_come: BTreeMap<u32, u64> = BTreeMap::new();
+        for entry in entries.iter() {
+            *to_come.entry(entry.source).or_default() += 1;
+        }
         let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
         let mut end = 0;
-        let Tape { bytes, entries } = self;
         entries.retain_mut(|entry| {
             let place = seen.entry(entry.source).or_default();
             *place += 1;
-            if place.is_multiple_of(2) {
+            let is_last = to_come.get(&entry.source) == Some(&*place);
+            if place.is_multiple_of(2) && !is_last {
                 return false;
             }
             bytes.copy_within(entry.start..entry.end, end);
@@ -205,5 +212,31 @@ mod tests {
         let own = |reading: &&Reading| reading.bytes == reading.at_ns.to_ne_bytes();
         assert_eq!(numbers.iter().filter(own).count(), numbers.len(), "bytes stay with their stamps");
         assert!(tape.readings().filter(|reading| reading.source == 1).count() >= 4);
+    }
+
+    #[test]
+    fn a_tape_that_fills_up_while_an_edge_is_read_keeps_all_of_the_edge() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![b'x'; 3 << 20]).unwrap();
+        let mut tape = Tape::default();
+        // However many readings there were, the last of a source is its closing edge.
+        for source in 1..=4 {
+            (0..=u64::from(source)).for_each(|at_ns| tape.put(source, at_ns, 0));
+        }
+        (0..64).for_each(|_| tape.record_all(9, &file).unwrap());
+        assert!(tape.readings().filter(|reading| reading.source == 9).count() < 64, "it was full");
+        let mut edge = Tape::default();
+        edge.record_all(8, &file).unwrap();
+        edge.record_all(8, &file).unwrap();
+        edge.put(5, 77, 1);
+        while tape.bytes.len() + edge.bytes.len() <= BYTES_MAX {
+            tape.record_all(9, &file).unwrap();
+        }
+        tape.append(&edge);
+        for source in 1..=4 {
+            let last = tape.readings().filter(|reading| reading.source == source).last().unwrap();
+            assert_eq!(last.at_ns, u64::from(source));
+        }
+        assert!(tape.readings().any(|reading| (reading.source, reading.at_ns) == (5, 77)));
     }
 }
