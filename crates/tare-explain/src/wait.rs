@@ -108,13 +108,14 @@ struct Measured {
     behind_share: f64,
 }
 
-/// Throttled time is counted when it ends: up to a period of it on each CPU may be in the next window.
+/// Throttled time is counted when it ends: up to a period of it on each CPU may be in the next window, and no more than was
+/// counted in this one, so that a moment of throttling does not take what a scheduler's delay was.
 const OPEN_S: f64 = 0.1;
 
 impl Measured {
     fn of(threads: &[Thread], held_cpus_s: &[f64], throttled_s: f64) -> Measured {
         let held_s: f64 = held_cpus_s.iter().sum();
-        let most_s = if throttled_s > 0.0 { throttled_s + OPEN_S * held_cpus_s.len() as f64 } else { 0.0 };
+        let most_s = throttled_s + throttled_s.min(OPEN_S * held_cpus_s.len() as f64);
         let held_share = if held_s > 0.0 { (most_s / held_s).min(1.0) } else { 0.0 };
         let followed = threads.iter().filter(|thread| thread.blocked_s.is_some());
         let behind_s: f64 = followed.map(|thread| thread.wait.behind_s.sum()).sum();
@@ -160,4 +161,19 @@ fn split_one(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, throttled: &BTreeMap<u3
     }
     let scheduler_s = (rest_s - ran_s.sum()).max(0.0);
     Wait { throttled_s, behind_s: ran_s, scheduler_s }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_of_throttling_takes_no_more_than_twice_that_of_what_a_scheduler_did() {
+        let share = |held_cpus_s: &[f64], throttled_s| Measured::of(&[], held_cpus_s, throttled_s).held_share;
+        assert!((share(&[0.5, 0.5], 0.001) - 0.002).abs() < 1e-12);
+        assert_eq!(share(&[0.5, 0.5], 0.0), 0.0);
+        // A period's worth on each CPU may be counted in the next window.
+        assert!((share(&[1.0, 0.6], 1.4) - 1.0).abs() < 1e-12);
+        assert!((share(&[1.0, 1.0], 1.4) - 0.8).abs() < 1e-12);
+    }
 }
