@@ -30,6 +30,15 @@ pub(crate) struct Events {
     run_s: f64,
 }
 
+/// What a role's threads did in the time for which they were counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Core {
+    pub instructions: f64,
+    pub cycles: f64,
+    /// Run that was counted.
+    pub counted_s: f64,
+}
+
 impl Events {
     /// `None` where nothing of the role was counted.
     pub fn read(readings: &Readings, threads: &[Thread], role: Role) -> Option<Events> {
@@ -76,11 +85,11 @@ impl Events {
     }
 
     /// Instructions and cycles, where enough of the run was counted to stand for it.
-    pub fn core(&self) -> Option<(f64, f64)> {
-        let core = self.count(&pmu::INSTRUCTIONS).zip(self.count(&pmu::CYCLES));
-        core.filter(|(instructions, cycles)| {
-            self.counted() >= COUNTED_SHARE_MIN && *instructions > 0.0 && *cycles > 0.0
-        })
+    pub fn core(&self) -> Option<Core> {
+        let (counted_s, _) = self.times_s.get(pmu::CORE_ENABLED_NS.id).copied()?;
+        let (instructions, cycles) = (self.count(&pmu::INSTRUCTIONS)?, self.count(&pmu::CYCLES)?);
+        let core = Core { instructions, cycles, counted_s };
+        (self.counted() >= COUNTED_SHARE_MIN && instructions > 0.0 && cycles > 0.0).then_some(core)
     }
 
     /// Instructions per cycle.

@@ -6,7 +6,7 @@
 //! explain of A − b is a loss by the name of `unexplained`.
 
 use crate::allotment::ratio;
-use crate::execution::Events;
+use crate::execution::{Core, Events};
 use crate::window::Window;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_record::Missing;
@@ -28,7 +28,7 @@ pub(super) struct Sums {
     books: Option<(f64, BTreeMap<&'static str, f64>)>,
     clocks_hz: Vec<f64>,
     /// Instructions and cycles, where a PMU counted them.
-    core: Option<(f64, f64)>,
+    core: Option<Core>,
 }
 
 impl Sums {
@@ -83,7 +83,11 @@ impl Sums {
         self.wall_s += other.wall_s;
         self.run_s += other.run_s;
         self.clocks_hz.extend(&other.clocks_hz);
-        self.core = self.core.zip(other.core).map(|(one, more)| (one.0 + more.0, one.1 + more.1));
+        self.core = self.core.zip(other.core).map(|(one, more)| Core {
+            instructions: one.instructions + more.instructions,
+            cycles: one.cycles + more.cycles,
+            counted_s: one.counted_s + more.counted_s,
+        });
         self.books = match (self.books.take(), &other.books) {
             (Some((allotted_s, mut lost_s)), Some((more_s, more))) => {
                 for (name, lost) in more {
@@ -111,8 +115,16 @@ struct Terms {
     allotted: Option<f64>,
     lost: BTreeMap<&'static str, f64>,
     clock_hz: Option<f64>,
+    counted: Option<Counted>,
+}
+
+/// What a PMU counted of the program's own time. All of its cycles over all of that time is the one clock by which
+/// cost and IPC give the instructions that were counted; a median of steps is another's.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    clock_hz: f64,
     /// Instructions per cycle.
-    ipc: Option<f64>,
+    ipc: f64,
 }
 
 impl Terms {
@@ -125,7 +137,10 @@ impl Terms {
             allotted: sums.books.as_ref().map(|(allotted_s, _)| per_wall(*allotted_s)),
             lost: lost.map(|(name, lost_s)| (*name, per_wall(*lost_s))).collect(),
             clock_hz: tare_stats::median(&sums.clocks_hz).filter(|hz| *hz > 0.0),
-            ipc: sums.core.map(|(instructions, cycles)| ratio(instructions, cycles)).filter(|ipc| *ipc > 0.0),
+            counted: sums.core.filter(|core| core.counted_s > 0.0 && core.cycles > 0.0).map(|core| Counted {
+                clock_hz: core.cycles / core.counted_s,
+                ipc: core.instructions / core.cycles,
+            }),
         }
     }
 
@@ -157,7 +172,10 @@ enum Term {
     Allotment,
     Lost(&'static str),
     Unexplained,
-    Clock,
+    /// Counted in both runs, or measured beside them.
+    Clock {
+        counted: bool,
+    },
     Ipc,
     Instructions,
     /// In cycles, or in seconds where a clock is missing.
@@ -173,7 +191,7 @@ impl Term {
             Term::Allotment => "allotment",
             Term::Lost(name) => name,
             Term::Unexplained => "unexplained",
-            Term::Clock => "clock",
+            Term::Clock { .. } => "clock",
             Term::Ipc => "ipc",
             Term::Instructions => "instructions",
             Term::Cost { .. } => "cost",
@@ -182,7 +200,7 @@ impl Term {
 
     fn unit(self) -> &'static str {
         match self {
-            Term::Clock => "Hz",
+            Term::Clock { .. } => "Hz",
             Term::Ipc => "instructions per cycle",
             Term::Instructions => "instructions",
             Term::Cost { in_cycles: true } => "cycles",
@@ -197,9 +215,12 @@ impl Term {
             Term::Allotment => of.allotted.unwrap_or(0.0),
             Term::Lost(name) => of.lost(name),
             Term::Unexplained => of.unexplained(),
-            Term::Clock => of.clock_hz.unwrap_or(0.0),
-            Term::Ipc => of.ipc.unwrap_or(0.0),
-            Term::Instructions => of.cost_s() * of.clock_hz.unwrap_or(0.0) * of.ipc.unwrap_or(0.0),
+            Term::Clock { counted: true } => of.counted.map_or(0.0, |counted| counted.clock_hz),
+            Term::Clock { counted: false } => of.clock_hz.unwrap_or(0.0),
+            Term::Ipc => of.counted.map_or(0.0, |counted| counted.ipc),
+            Term::Instructions => {
+                of.counted.map_or(0.0, |counted| of.cost_s() * counted.clock_hz * counted.ipc)
+            }
             Term::Cost { in_cycles } => {
                 of.cost_s() * if in_cycles { of.clock_hz.unwrap_or(0.0) } else { 1.0 }
             }
@@ -210,7 +231,7 @@ impl Term {
     fn ln(self, from: &Terms, to: &Terms) -> Option<f64> {
         let (before, after) = (self.figure(from), self.figure(to));
         let ln = match self {
-            Term::Busy | Term::Clock | Term::Ipc => (after / before).ln(),
+            Term::Busy | Term::Clock { .. } | Term::Ipc => (after / before).ln(),
             Term::Allotment => (after - before) / log_mean(to.busy, from.busy)?,
             Term::Lost(_) | Term::Unexplained => -(after - before) / log_mean(to.busy, from.busy)?,
             Term::Cost { .. } | Term::Instructions => -(after / before).ln(),
@@ -286,7 +307,7 @@ pub(super) fn split(a: &[Sums], b: &[Sums]) -> Result<Split, Missing> {
         from_hz: from.rate_hz,
         to_hz: to.rate_hz,
         parts: terms.iter().zip(all.iter().skip(1)).enumerate().map(part).collect(),
-        clockless: !terms.contains(&Term::Clock),
+        clockless: !terms.iter().any(|term| matches!(term, Term::Clock { .. })),
     })
 }
 
@@ -302,10 +323,10 @@ fn terms(from: &Terms, to: &Terms) -> Vec<Term> {
         terms.push(Term::Busy);
     }
     let in_cycles = from.clock_hz.is_some() && to.clock_hz.is_some();
-    terms.extend(in_cycles.then_some(Term::Clock));
-    if in_cycles && from.ipc.is_some() && to.ipc.is_some() {
-        terms.extend([Term::Ipc, Term::Instructions]);
+    if from.counted.is_some() && to.counted.is_some() {
+        terms.extend([Term::Clock { counted: true }, Term::Ipc, Term::Instructions]);
     } else {
+        terms.extend(in_cycles.then_some(Term::Clock { counted: false }));
         terms.push(Term::Cost { in_cycles });
     }
     terms
@@ -324,7 +345,11 @@ mod tests {
         );
         let books = proptest::option::weighted(0.9, (0.01..8.0f64, lost));
         let clocks = proptest::collection::vec(1e8..6e9f64, 0..3);
-        let core = proptest::option::of((1e6..1e12f64, 1e6..1e12f64));
+        let core =
+            proptest::option::of(
+                (1e6..1e12f64, 1e6..1e12f64, 0.01..8.0f64)
+                    .prop_map(|(instructions, cycles, counted_s)| Core { instructions, cycles, counted_s }),
+            );
         (1.0..1e7f64, 0.1..10.0f64, 0.1..10.0f64, 1e-6..8.0f64, books, clocks, core).prop_map(
             |(work, elapsed_s, wall_s, run_s, books, clocks_hz, core)| Sums {
                 work,
@@ -366,19 +391,23 @@ mod tests {
 
     #[test]
     fn with_a_pmu_in_both_cost_falls_apart_into_instructions_and_their_pace() {
-        let run = |core| Sums {
+        // The median of the clock's steps is another one than that of all the cycles.
+        let run = |core: Option<(f64, f64)>| Sums {
             work: 1000.0,
             elapsed_s: 1.0,
             wall_s: 1.0,
             run_s: 0.5,
-            clocks_hz: vec![2e9],
-            core,
+            clocks_hz: vec![1e9, 3e9, 3e9],
+            core: core.map(|(instructions, cycles)| Core { instructions, cycles, counted_s: 0.5 }),
             ..Sums::default()
         };
         let ids = |split: &Split| split.parts.iter().map(|part| part.id).collect::<Vec<_>>();
         let both = split(&[run(Some((1e9, 1e9)))], &[run(Some((2e9, 1e9)))]).unwrap();
         assert_eq!(ids(&both), ["busy", "clock", "ipc", "instructions"]);
         assert!((both.parts[2].ln - 2f64.ln()).abs() < 1e-12 && (both.parts[3].ln + 2f64.ln()).abs() < 1e-12);
+        let figures = |at: usize| (both.parts[at].from, both.parts[at].to);
+        assert_eq!(figures(1), (2e9, 2e9), "all cycles over all of the run");
+        assert_eq!(figures(3), (1e6, 2e6), "the instructions that were counted, of each request");
         let one = split(&[run(None)], &[run(Some((2e9, 1e9)))]).unwrap();
         assert_eq!(ids(&one), ["busy", "clock", "cost"]);
     }
