@@ -50,6 +50,8 @@ const BEGINNINGS: &[&str] = &[
     "eyJ",
     "-----BEGIN",
 ];
+/// Options of which the value is a name and a password.
+const LOGIN_OPTIONS: &[&str] = &["-u", "-U", "--user", "--proxy-user"];
 /// A run of letters and digits of this length that has both is a key, or a hash that is not worth reading.
 const RANDOM_CHARS_MIN: usize = 24;
 
@@ -61,15 +63,45 @@ pub(super) fn is_a_name(name: &str) -> bool {
 
 /// Whether a variable looks like one that holds a secret.
 pub(super) fn in_variable(name: &str, value: &str) -> bool {
-    (is_secret_name(name) && !value.is_empty()) || in_value(value)
+    // Options for a program that another starts: `JAVA_TOOL_OPTIONS`.
+    let is_options = value.trim_start().starts_with('-');
+    (is_secret_name(name) && !value.is_empty()) || in_value(value) || (is_options && in_line(value))
 }
 
-/// Whether a word of a command line looks like a secret, by itself or by the option before it.
+/// Whether a word of a command line looks like a secret, by itself or by the option before it. What stands for a line
+/// of its own (`sh -c '…'`) is looked at word by word.
 pub(super) fn in_word(before: &str, word: &str) -> bool {
     let option = |text: &str| text.starts_with('-') && is_secret_name(text);
     let own = word.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
     let header = word.split_once(':').is_some_and(|(name, _)| is_secret_name(name));
-    own || header || (option(before) && !before.contains('=') && !word.starts_with('-')) || in_value(word)
+    let named = option(before) && !before.contains('=') && !word.starts_with('-');
+    let is_line = word.contains(char::is_whitespace);
+    own || header || named || in_short_option(before, word) || in_value(word) || (is_line && in_line(word))
+}
+
+/// `-u name:password` as curl has it, and `-ppassword` as MySQL has it; numbers are users, groups and ports.
+fn in_short_option(before: &str, word: &str) -> bool {
+    let login = |text: &str| {
+        let parts = text.split_once(':').filter(|(name, password)| !name.is_empty() && !password.is_empty());
+        parts.is_some_and(|(name, _)| !name.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let (option, value) = word.split_once('=').unwrap_or((before, word));
+    let attached = word.strip_prefix("-u").is_some_and(login);
+    let password = word.strip_prefix("-p").filter(|rest| !rest.is_empty() && !rest.contains('='));
+    let is_port = |rest: &str| rest.len() <= 5 && rest.bytes().all(|byte| byte.is_ascii_digit());
+    attached
+        || (LOGIN_OPTIONS.contains(&option) && login(value))
+        || password.is_some_and(|rest| !is_port(rest))
+}
+
+/// Whether any word of a line looks like a secret.
+fn in_line(line: &str) -> bool {
+    let mut before = "";
+    line.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).any(|word| {
+        let found = in_word(before, word);
+        before = word;
+        found
+    })
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -78,15 +110,31 @@ fn is_secret_name(name: &str) -> bool {
 }
 
 fn in_value(value: &str) -> bool {
-    BEGINNINGS.iter().any(|beginning| value.contains(beginning)) || has_login(value) || has_random(value)
+    BEGINNINGS.iter().any(|beginning| value.contains(beginning))
+        || has_login(value)
+        || has_parameter(value)
+        || has_random(value)
 }
 
-/// `scheme://user:password@host`.
+/// `scheme://user:password@host`, `scheme://token@host`, `user:password@host`.
 fn has_login(value: &str) -> bool {
-    value.split("://").skip(1).any(|rest| {
-        let host = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
-        host.split_once('@').is_some_and(|(login, _)| login.contains(':'))
-    })
+    let login = |text: &str| {
+        let host = text.split(['/', '?', '#', ' ']).next().unwrap_or_default().to_owned();
+        host.rsplit_once('@').map(|(login, _)| login.to_owned())
+    };
+    let bare = value.split([' ', ',', '\'', '"']).filter(|word| !word.contains("://"));
+    let password = |login: String| {
+        login.split_once(':').is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
+    };
+    value.split("://").skip(1).any(|rest| login(rest).is_some_and(|login| !login.is_empty()))
+        || bare.filter_map(login).any(password)
+}
+
+/// `…?key=value&…`
+fn has_parameter(value: &str) -> bool {
+    let query = value.split_once('?').map_or("", |(_, query)| query);
+    let mut parameters = query.split(['&', ';', ' ', '#']).filter_map(|parameter| parameter.split_once('='));
+    parameters.any(|(name, value)| is_secret_name(name) && !value.is_empty())
 }
 
 fn has_random(value: &str) -> bool {
@@ -109,6 +157,10 @@ mod tests {
             ("PGPASSWORD", "a"),
             ("DATABASE_URL", "postgres://me:hunter2@db/x"),
             ("HTTP_PROXY", "http://u:p@proxy:3128"),
+            ("HTTP_PROXY", "u:p@proxy:3128"),
+            ("REMOTE", "https://hunter2@git.example.org/x.git"),
+            ("HOOK", "https://example.org/x?room=1&key=hunter2"),
+            ("JAVA_TOOL_OPTIONS", "-Xmx1g -Djavax.net.ssl.keyStorePassword=hunter2"),
             ("THING", "ghp_0123456789"),
             ("THING", "d41d8cd98f00b204e9800998ecf8427e"),
             ("PEM", "-----BEGIN RSA PRIVATE KEY-----"),
@@ -123,6 +175,10 @@ mod tests {
             ("LD_PRELOAD", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"),
             ("RUST_LOG", "info"),
             ("URL", "http://127.0.0.1:8080/a@b"),
+            ("URL", "http://127.0.0.1:8080/?monkeys=&page=2"),
+            ("MAIL", "me@example.org"),
+            ("LISTEN", "127.0.0.1:80,[::1]:80"),
+            ("JAVA_TOOL_OPTIONS", "-Xmx1g -XX:+UseZGC"),
             ("API_TOKEN", ""),
         ] {
             assert!(!in_variable(name, value), "{name}={value}");
@@ -139,6 +195,36 @@ mod tests {
         assert!(in_word("", "--db=mysql://u:p@h/d"));
         assert!(!in_word("--listen", "127.0.0.1:80") && !in_word("--password", "--verbose"));
         assert!(!in_word("--token=x", "next") && !in_word("", "--threads=4"));
+    }
+
+    #[test]
+    fn secrets_are_known_in_lines_logins_and_addresses() {
+        for (before, word) in [
+            ("-c", "./srv --threads 4 --token hunter2"),
+            ("-c", "API_KEY='hunter2' exec ./srv"),
+            ("-c", "curl -u me:hunter2 http://127.0.0.1/"),
+            ("-u", "me:hunter2"),
+            ("", "--user=me:hunter2"),
+            ("", "-ume:hunter2"),
+            ("", "-phunter2"),
+            ("", "--url=http://127.0.0.1/?key=hunter2"),
+            ("--remote", "https://hunter2@example.org"),
+            ("--proxy", "me:hunter2@127.0.0.1:3128"),
+            ("", "--proxy=me:hunter2@127.0.0.1:3128"),
+        ] {
+            assert!(in_word(before, word), "{before} {word}");
+        }
+        for (before, word) in [
+            ("-c", "exec ./srv --threads 4 --listen 127.0.0.1:80"),
+            ("-u", "1000:1000"),
+            ("-u", "www-data"),
+            ("", "-p8080"),
+            ("", "-p"),
+            ("--url", "http://127.0.0.1:80/?page=2"),
+            ("--mail", "me@example.org"),
+        ] {
+            assert!(!in_word(before, word), "{before} {word}");
+        }
     }
 
     #[test]
