@@ -28,7 +28,7 @@ const LN_MIN: f64 = 0.405;
 const SLICES_MIN: usize = 10;
 /// Of fewer spikes it cannot be told what goes with them.
 const SPIKES_MIN: usize = 3;
-/// Slices and series that are compared, at most.
+/// Slices and series that are compared, at most; of more series those that are nearest to a cause.
 const SLICES_MAX: usize = 20_000;
 const SERIES_MAX: usize = 256;
 /// A chance above this is no match.
@@ -64,7 +64,7 @@ pub(crate) fn spikes(books: &Books) -> Reading<Spikes> {
     }
     let is_spike: Vec<bool> = seen.iter().flat_map(|trial| trial.is_spike.iter().copied()).collect();
     let count = is_spike.iter().filter(|is_spike| **is_spike).count();
-    let (names, series) = lagged(&seen);
+    let Compared { names, series, left_out } = lagged(&seen);
     let matches = match count >= SPIKES_MIN && slices <= SLICES_MAX {
         true => Ok(matching::matches(&series, &is_spike)),
         false if count >= SPIKES_MIN => Err(Missing::new("too many slices to compare")),
@@ -94,6 +94,7 @@ pub(crate) fn spikes(books: &Books) -> Reading<Spikes> {
         p99_median_ns: tare_stats::median(&all_p99),
         largest: largest(&seen),
         series: names.len() as u32,
+        series_left_out: left_out,
         moved: moved.into(),
         throttle_bursts: bursts(&seen),
         course: course(&seen, best.map(|at| (&names[at], &series[at]))),
@@ -130,31 +131,51 @@ fn stand_out(slices: &[Slice], is_busy: bool) -> Option<Vec<bool>> {
     Some(slices.iter().map(|slice| slice.p99_ns.map_or(is_busy, |ns| ns.ln() > threshold)).collect())
 }
 
-/// Every series over all trials: in each slice the most of this one and the one before, as what delays a request is
-/// over before it is answered. Larger is worse. A series that a trial lacks was as usual in it.
-fn lagged(seen: &[Seen]) -> (Vec<Name>, Vec<Vec<f64>>) {
+/// The series that are compared with the spikes: a name and a value in each slice.
+#[derive(Default)]
+struct Compared {
+    names: Vec<Name>,
+    series: Vec<Vec<f64>>,
+    /// Others that moved.
+    left_out: u32,
+}
+
+/// Every series over all trials that is not the same all along. A series that a trial lacks was as usual in it.
+fn lagged(seen: &[Seen]) -> Compared {
     let names: BTreeSet<&Name> = seen.iter().flat_map(|trial| trial.movements.keys()).collect();
-    let mut kept = Vec::new();
-    let mut series = Vec::new();
-    for name in names.into_iter().take(SERIES_MAX) {
-        let sign = metrics::by_id(name.metric).map_or(1.0, worse);
-        let mut values: Vec<Option<f64>> = Vec::new();
-        for trial in seen {
-            let movement = trial.movements.get(name);
-            let of = |at: usize| movement?.get(at).copied().flatten().map(|value| sign * value);
-            values.extend((0..trial.slices.len()).map(|at| {
-                let before = at.checked_sub(1).and_then(of);
-                of(at).into_iter().chain(before).max_by(f64::total_cmp)
-            }));
-        }
+    let mut names: Vec<&Name> = names.into_iter().collect();
+    names.sort_by_key(|name| standing(name));
+    let mut compared = Compared::default();
+    for name in names {
+        let values = lagged_one(seen, name);
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         let moves = known.first().is_some_and(|first| known.iter().any(|value| value != first));
-        if let Some(usual) = tare_stats::median(&known).filter(|_| moves && 2 * known.len() >= values.len()) {
-            kept.push(name.clone());
-            series.push(values.into_iter().map(|value| value.unwrap_or(usual)).collect());
+        match tare_stats::median(&known).filter(|_| moves && 2 * known.len() >= values.len()) {
+            Some(_) if compared.names.len() >= SERIES_MAX => compared.left_out += 1,
+            Some(usual) => {
+                compared.names.push(name.clone());
+                compared.series.push(values.into_iter().map(|value| value.unwrap_or(usual)).collect());
+            }
+            None => {}
         }
     }
-    (kept, series)
+    compared
+}
+
+/// In each slice the most of this one and the one before, as what delays a request is over before it is answered.
+/// Larger is worse.
+fn lagged_one(seen: &[Seen], name: &Name) -> Vec<Option<f64>> {
+    let sign = metrics::by_id(name.metric).map_or(1.0, worse);
+    let mut values = Vec::new();
+    for trial in seen {
+        let movement = trial.movements.get(name);
+        let of = |at: usize| movement?.get(at).copied().flatten().map(|value| sign * value);
+        values.extend((0..trial.slices.len()).map(|at| {
+            let before = at.checked_sub(1).and_then(of);
+            of(at).into_iter().chain(before).max_by(f64::total_cmp)
+        }));
+    }
+    values
 }
 
 /// How near to a cause a series is.

@@ -6,7 +6,7 @@ mod support;
 
 use support::{Scene, asked};
 use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, groups, network, pressure, tasks};
+use tare_record::metrics::{clock, cpus, energy, groups, network, pressure, tasks};
 use tare_record::observation::{Column, Sample};
 use tare_record::outcome::{Outcome, Spikes};
 use tare_record::trial::{HttpDetail, Measure, SeriesSlice};
@@ -78,6 +78,21 @@ fn weather(record: &mut Record) {
 }
 
 const SPIKES: [usize; 6] = [12, 27, 41, 58, 76, 90];
+
+#[test]
+fn of_more_series_than_are_compared_those_near_a_cause_stay() {
+    let mut record = record(&SPIKES);
+    weather(&mut record);
+    grow(&mut record, &groups::THROTTLED_NS, own_group(), &SPIKES, 0.0, 8e7);
+    for disk in 0..300 {
+        let device = Subject::Device(format!("a{disk:03}"));
+        grow(&mut record, &energy::ENERGY_UJ, device, &[disk as usize % SLICES], 1.0, 5.0);
+    }
+    let found = spikes(&record);
+    assert_eq!(found.series, 256);
+    assert!(found.series_left_out >= 44, "{}", found.series_left_out);
+    assert_eq!(found.moved.ok().unwrap()[0].series, "group /sut: held back by a quota");
+}
 
 #[test]
 fn throttling_in_bursts_is_named() {

@@ -16,6 +16,9 @@ pub struct Spikes {
     pub largest: Vec<Spike>,
     /// Series that were compared with the spikes.
     pub series: u32,
+    /// Further series that moved and were not compared, being the furthest from a cause.
+    #[serde(default)]
+    pub series_left_out: u32,
     /// Those that moved with them beyond chance, best match first; empty: nothing did.
     pub moved: Reading<Vec<Moved>>,
     /// Moments in which a quota held the server's groups back: 50 ms more, or 3 periods more, within 200 ms.

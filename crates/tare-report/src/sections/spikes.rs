@@ -24,6 +24,10 @@ fn build(source: &Source) -> Vec<Block> {
         true => Block::Line(Text::plain(format!("None of {} series moved with them.", spikes.series))),
         false => Block::Table(table(moved)),
     });
+    if spikes.series_left_out > 0 {
+        let words = format!("{} more series were not compared with them.", spikes.series_left_out);
+        blocks.push(Block::Line(Text::dim(words)));
+    }
     if let Some(course) = &spikes.course {
         blocks.extend(sparks(course));
         blocks.push(Block::Chart(chart(course)));

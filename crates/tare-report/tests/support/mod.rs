@@ -330,6 +330,7 @@ fn spikes() -> Spikes {
         p99_median_ns: Some(1.1e6),
         largest: vec![Spike { trial: 1, at_s: 0.3, length_s: 0.1, p99_ns: Some(71.3e6) }],
         series: 83,
+        series_left_out: 0,
         moved: Reading::Measured(vec![Moved {
             series: "group /demo: held back by a quota".into(),
             metric: "groups.throttled_ns".into(),
