@@ -1,5 +1,7 @@
 //! A machine in a file: what readers read of it, packed, so that it can be examined elsewhere.
 
+mod unpacked;
+
 use crate::facts::{Reach, survey};
 use crate::root::{Found, Root};
 use crate::topology;
@@ -14,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::PoisonError;
 use tar::{Archive, Builder, EntryType, Header};
-use tempfile::TempDir;
+use unpacked::Unpacked;
 
 /// Longest file that is packed; the longest that readers want is the kernel's configuration.
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -197,7 +199,7 @@ fn of_a_process(path: &str) -> bool {
 #[derive(Debug)]
 pub struct Captured {
     root: Root,
-    _unpacked: Option<TempDir>,
+    _unpacked: Option<Unpacked>,
 }
 
 impl Captured {
@@ -219,7 +221,7 @@ impl Captured {
         if !kind.is_file() {
             return Err(CaptureError::no_tree(path, "is neither a folder nor a file"));
         }
-        let unpacked = TempDir::with_prefix("tare-root-").map_err(CaptureError::io(path))?;
+        let unpacked = Unpacked::new().map_err(CaptureError::io(path))?;
         unpack(path, unpacked.path())?;
         let root = Root::at(top(unpacked.path(), path)?);
         Ok(Captured { root, _unpacked: Some(unpacked) })
