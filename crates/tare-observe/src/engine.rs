@@ -2,7 +2,7 @@
 
 use crate::book::Book;
 use crate::scene::{LoadWatch, Scene, Watch};
-use crate::{Edge, Observer, REGISTRY};
+use crate::{Edge, Observer, Part, REGISTRY};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_record::observation::Observation;
 use tare_sys::{affinity, process};
+
+/// One stretch of a calibration: long beside the visits, short beside what disturbs some of them.
+const STRETCH: Duration = Duration::from_millis(250);
 
 /// Why observing could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -123,13 +126,28 @@ impl Observers {
     }
 
     /// Measures, under the load that runs now, what an idle period takes that is in no book: visits the SUT's
-    /// and the generator's CPUs every quarter of a second for `duration`. Each quarter is a reading of its own, kept
-    /// with the next window; those from which time was stolen are left out. Not to be done in a window.
+    /// and the generator's CPUs every quarter of a second for `duration`, at least once, while the observers do what
+    /// they do in a window. Each quarter is a reading of its own, kept with the next window; those from which time was
+    /// stolen are left out. Drops a window that is open.
     pub fn calibrate_idle(&self, duration: Duration) {
+        self.begin();
+        self.calibrate(Part::Begin);
+        for _ in 0..(duration.as_nanos() / STRETCH.as_nanos()).max(1) {
+            std::thread::sleep(STRETCH);
+            self.calibrate(Part::Stretch);
+        }
+        self.calibrate(Part::End);
+        let mut state = self.shared.lock();
+        if state.window.take().is_some() {
+            edge(&mut state.observers);
+        }
+    }
+
+    fn calibrate(&self, part: Part) {
         let mut state = self.shared.lock();
         let State { scene, observers, .. } = &mut *state;
         for observer in observers {
-            observer.calibrate(scene, duration);
+            observer.calibrate(scene, part);
         }
     }
 

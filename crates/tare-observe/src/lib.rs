@@ -35,7 +35,6 @@ pub use stacks::{StackWatch, Unwind};
 
 use book::Book;
 use scene::Scene;
-use std::time::Duration;
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
 /// as can be. Threads are put into the book by `tasks`, so what is told of them comes after it.
@@ -77,8 +76,17 @@ trait Observer: Send {
     /// Stops whatever costs something while nobody watches, or starts it again.
     fn set_active(&mut self, _active: bool) {}
 
-    /// Measures under the load that runs now, between windows, what a window needs to know.
-    fn calibrate(&mut self, _scene: &Scene, _duration: Duration) {}
+    /// Measures what a window needs to know, in one that is opened for that and dropped.
+    fn calibrate(&mut self, _scene: &Scene, _part: Part) {}
+}
+
+/// The course of a calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Begin,
+    /// A stretch of it is over.
+    Stretch,
+    End,
 }
 
 /// One end of a window.

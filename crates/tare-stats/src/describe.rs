@@ -25,20 +25,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Mean of what is left when the lowest and the highest `share` of the values (each rounded down to whole values) are
-/// left out: nearly as steady as the mean where values are many, and deaf to the wildest of them.
-///
-/// `share` in 0..0.5; `None` outside of it, for no values, or for one that is not finite.
-pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
-    if !(0.0..0.5).contains(&share) || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let cut = (share * sorted.len() as f64) as usize;
-    mean(&sorted[cut..sorted.len() - cut])
-}
-
 /// Quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7, the default of R).
 ///
 /// `q` in 0..=1; `None` outside of it, for no values, or for one that is not finite.

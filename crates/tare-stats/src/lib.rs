@@ -15,7 +15,7 @@ mod steady;
 mod student;
 
 pub use changes::{VALUES_MAX, change_points};
-pub use describe::{mean, median, quantile, stdev, trimmed_mean};
+pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};

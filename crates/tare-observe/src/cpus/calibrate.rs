@@ -6,8 +6,8 @@
 //! is in two books. The difference depends on the machine and the load, and is a few microseconds on a virtual
 //! machine: with ten thousand idle periods a second, some percent of a CPU.
 //!
-//! It is found between windows, under the load that runs then, and what it explains in a window is a prediction
-//! that can fail.
+//! It is found between windows, under the load that runs then and with the observers at work as in a window (whose timers
+//! keep a CPU's tick going, and whose turns lengthen queues), and what it explains in a window is a prediction that can fail.
 
 use super::{CpuTimes, STAT, Sources, TIMERS, parse_stat, read, run_ns};
 use crate::book::refused;
@@ -15,14 +15,10 @@ use crate::idle::parse_timer_list;
 use crate::scene::USER_TICK_NS;
 use crate::tape::Tape;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tare_record::Missing;
 use tare_sys::affinity;
-use tare_sys::process::thread_cpu_ns;
-use tare_sys::time::monotonic_ns;
+use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 
-/// One stretch: long beside the visits, short beside what disturbs some of them.
-const STRETCH: Duration = Duration::from_millis(250);
 /// What may have been stolen where none of them is free of it: one step that it is told in.
 const STEAL_NS_MAX: u64 = USER_TICK_NS;
 /// Idle periods below which a CPU's own figure would be noise (the edges are good to a millisecond or two):
@@ -49,75 +45,89 @@ struct Found {
     idle_exits: u64,
 }
 
-/// What the idle periods of each CPU cost, at an instant of CLOCK_MONOTONIC.
-pub(super) type Cost = (u64, BTreeMap<u32, f64>);
+/// What the idle periods of a CPU cost in one stretch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cost {
+    /// Nanoseconds beside the books per idle period.
+    pub(super) each_ns: f64,
+    /// Its idle periods in the stretch.
+    pub(super) idle_exits: u64,
+}
+
+/// The costs of each CPU in one stretch, at the instant of its end (CLOCK_MONOTONIC, nanoseconds).
+pub(super) type Costs = (u64, BTreeMap<u32, Cost>);
 
 /// What a stretch showed of each CPU, at the instant of its end.
 type Stretch = (u64, BTreeMap<u32, Found>);
 
-/// Visits each CPU at both ends of every stretch that `duration` holds, at least one; nanoseconds beside the books per
-/// idle period in each, of those CPUs that had enough of them. The stretches differ by a quarter, and some by
-/// far more, so that one says little and many of them together are needed.
-pub(super) fn idle_exit_costs(
-    sources: &mut Sources,
-    cpus: &[u32],
-    duration: Duration,
-) -> Result<Vec<Cost>, Missing> {
-    let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
-    let outcome = visit_for(sources, cpus, duration);
-    affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
-    Ok(outcome?.into_iter().map(|(at_ns, found)| (at_ns, costs(&found))).collect())
+/// The stretches that lie between visits to each CPU.
+pub(super) struct Calibration {
+    last: BTreeMap<u32, Visit>,
+    all: Vec<Stretch>,
+    /// The last stretch of each CPU, time stolen from it or not.
+    second_best: BTreeMap<u32, Found>,
 }
 
-fn costs(found: &BTreeMap<u32, Found>) -> BTreeMap<u32, f64> {
+impl Calibration {
+    /// The first visit.
+    pub(super) fn begin(sources: &mut Sources, cpus: &[u32]) -> Result<Calibration, Missing> {
+        Ok(Calibration { last: visit_all(sources, cpus)?, all: Vec::new(), second_best: BTreeMap::new() })
+    }
+
+    /// The next visit, at the end of a stretch.
+    pub(super) fn visit(&mut self, sources: &mut Sources, cpus: &[u32]) -> Result<(), Missing> {
+        let visits = visit_all(sources, cpus)?;
+        let mut found = BTreeMap::new();
+        for (&cpu, end) in &visits {
+            let Some(begin) = self.last.get(&cpu) else { continue };
+            found.extend(compare(begin, end, 0).map(|stretch| (cpu, stretch)));
+            self.second_best.extend(compare(begin, end, STEAL_NS_MAX).map(|stretch| (cpu, stretch)));
+        }
+        self.all.push((monotonic_ns(), found));
+        self.last = visits;
+        Ok(())
+    }
+
+    /// Nanoseconds beside the books per idle period in each stretch, of those CPUs that had enough of them. The
+    /// stretches differ by a quarter, and some by far more, so that one says little and many of them together are needed.
+    pub(super) fn costs(mut self) -> Vec<Costs> {
+        for (cpu, stretch) in self.second_best {
+            let seen = self.all.iter().any(|(_, found)| found.contains_key(&cpu));
+            if let (false, Some((_, last))) = (seen, self.all.last_mut()) {
+                last.insert(cpu, stretch);
+            }
+        }
+        self.all.into_iter().map(|(at_ns, found)| (at_ns, costs(&found))).collect()
+    }
+}
+
+fn costs(found: &BTreeMap<u32, Found>) -> BTreeMap<u32, Cost> {
     let together = found.values().fold(Found::default(), |sum, cpu| Found {
         beside_ns: sum.beside_ns.saturating_add(cpu.beside_ns),
         idle_exits: sum.idle_exits.saturating_add(cpu.idle_exits),
     });
-    let cost = |found: &Found, least: u64| {
-        let cost_ns = found.beside_ns as f64 / found.idle_exits as f64;
-        (found.idle_exits >= least && cost_ns.abs() <= COST_NS_MAX).then_some(cost_ns)
+    let each_ns = |found: &Found, least: u64| {
+        let each_ns = found.beside_ns as f64 / found.idle_exits as f64;
+        (found.idle_exits >= least && each_ns.abs() <= COST_NS_MAX).then_some(each_ns)
     };
     let of_cpu = |(&cpu, found): (&u32, &Found)| {
-        let own = cost(found, IDLE_EXITS_MIN);
-        Some((cpu, own.or_else(|| cost(&together, IDLE_EXITS_MIN_TOGETHER))?))
+        let own = each_ns(found, IDLE_EXITS_MIN);
+        let each_ns = own.or_else(|| each_ns(&together, IDLE_EXITS_MIN_TOGETHER))?;
+        Some((cpu, Cost { each_ns, idle_exits: found.idle_exits }))
     };
     found.iter().filter_map(of_cpu).collect()
 }
 
-fn visit_for(sources: &mut Sources, cpus: &[u32], duration: Duration) -> Result<Vec<Stretch>, Missing> {
-    let stretches = (duration.as_nanos() / STRETCH.as_nanos()).max(1);
-    let (mut all, mut second_best) = (Vec::new(), BTreeMap::new());
-    let mut before = visit_all(sources, cpus)?;
-    for _ in 0..stretches {
-        std::thread::sleep(STRETCH);
-        let after = visit_all(sources, cpus)?;
-        let mut found = BTreeMap::new();
-        for (&cpu, end) in &after {
-            let Some(begin) = before.get(&cpu) else { continue };
-            found.extend(compare(begin, end, 0).map(|stretch| (cpu, stretch)));
-            second_best.extend(compare(begin, end, STEAL_NS_MAX).map(|stretch| (cpu, stretch)));
-        }
-        all.push((monotonic_ns(), found));
-        before = after;
-    }
-    for (cpu, stretch) in second_best {
-        let seen = all.iter().any(|(_, found)| found.contains_key(&cpu));
-        if let (false, Some((_, last))) = (seen, all.last_mut()) {
-            last.insert(cpu, stretch);
-        }
-    }
-    Ok(all)
-}
-
 fn visit_all(sources: &mut Sources, cpus: &[u32]) -> Result<BTreeMap<u32, Visit>, Missing> {
+    let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
     let mut tape = Tape::default();
-    let mut visits = BTreeMap::new();
-    for &cpu in cpus {
+    let mut visit_one = |&cpu: &u32| {
         affinity::set(0, &[cpu]).map_err(|error| refused(&format!("visiting CPU {cpu}"), &error))?;
-        visits.insert(cpu, visit(sources, &mut tape, cpu)?);
-    }
-    Ok(visits)
+        Ok((cpu, visit(sources, &mut tape, cpu)?))
+    };
+    let visits = cpus.iter().map(&mut visit_one).collect();
+    affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
+    visits
 }
 
 /// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two books: with more of it than
@@ -172,8 +182,9 @@ mod tests {
     #[test]
     fn a_cpu_that_was_hardly_idle_takes_the_figure_of_all() {
         let found = |beside_ns, idle_exits| Found { beside_ns, idle_exits };
+        let cost = |each_ns, idle_exits| Cost { each_ns, idle_exits };
         let two = BTreeMap::from([(0, found(4_000_000, 1000)), (1, found(500_000, 500))]);
-        assert_eq!(costs(&two), BTreeMap::from([(0, 4000.0), (1, 3000.0)]));
+        assert_eq!(costs(&two), BTreeMap::from([(0, cost(4000.0, 1000)), (1, cost(3000.0, 500))]));
         assert_eq!(costs(&BTreeMap::from([(0, found(1_000_000, 400))])), BTreeMap::new());
         assert_eq!(costs(&BTreeMap::from([(0, found(0, 0))])), BTreeMap::new());
         assert_eq!(costs(&BTreeMap::from([(0, found(90_000_000, 2000))])), BTreeMap::new());

@@ -6,19 +6,18 @@ use crate::book::{Book, refused};
 use crate::idle::{IdleState, parse_timer_list};
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
-use crate::{Edge, Observer, Scene, rights};
+use crate::{Edge, Observer, Part, Scene, rights};
+use calibrate::{Calibration, Cost};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
 use tare_machine::cgroup;
 use tare_record::Missing;
 use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::cpus;
 use tare_record::observation::Sample;
 use tare_sys::perf::{Counter, Tracepoint};
-use tare_sys::process::thread_cpu_ns;
-use tare_sys::time::monotonic_ns;
+use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 
 /// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
 /// interrupts.
@@ -41,7 +40,9 @@ const COUNTERS: u32 = 16;
 struct Cpus {
     sources: Sources,
     /// What an idle period was found to cost since the last window; or why that is not known.
-    costs: Result<Vec<calibrate::Cost>, Missing>,
+    costs: Result<Vec<calibrate::Costs>, Missing>,
+    /// The calibration that is going on, or why it failed.
+    calibration: Option<Result<Calibration, Missing>>,
     tape: Tape,
 }
 
@@ -95,7 +96,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         counters: open_counters(&scene.busy_cpus()),
     };
     let costs = Err(Missing::new("the cost of an idle period was not calibrated"));
-    Box::new(Cpus { sources, costs, tape: Tape::default() })
+    Box::new(Cpus { sources, costs, calibration: None, tape: Tape::default() })
 }
 
 fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
@@ -161,8 +162,23 @@ impl Observer for Cpus {
         }
     }
 
-    fn calibrate(&mut self, scene: &Scene, duration: Duration) {
-        let outcome = calibrate::idle_exit_costs(&mut self.sources, &scene.busy_cpus(), duration);
+    fn calibrate(&mut self, scene: &Scene, part: Part) {
+        let cpus = scene.busy_cpus();
+        let outcome = match (part, self.calibration.take()) {
+            (Part::Begin, _) => Calibration::begin(&mut self.sources, &cpus).map(Some),
+            (Part::Stretch, Some(Ok(mut calibration))) => {
+                calibration.visit(&mut self.sources, &cpus).map(|()| Some(calibration))
+            }
+            (Part::End, Some(Ok(calibration))) => return self.keep(Ok(calibration.costs())),
+            (Part::End, Some(Err(reason))) => return self.keep(Err(reason)),
+            (Part::Stretch | Part::End, unfinished) => return self.calibration = unfinished,
+        };
+        self.calibration = outcome.transpose();
+    }
+}
+
+impl Cpus {
+    fn keep(&mut self, outcome: Result<Vec<calibrate::Costs>, Missing>) {
         match (outcome, &mut self.costs) {
             (Ok(new), Ok(costs)) => {
                 costs.extend(new);
@@ -173,9 +189,7 @@ impl Observer for Cpus {
             (Err(reason), costs) => *costs = Err(reason),
         }
     }
-}
 
-impl Cpus {
     fn readings(&self, source: u32) -> impl Iterator<Item = Reading<'_>> {
         self.tape.readings().filter(move |reading| reading.source == source)
     }
@@ -245,19 +259,27 @@ impl Cpus {
     fn report_idle_exit_cost(&mut self, busy: &[u32], book: &mut Book) {
         let costs = match &mut self.costs {
             Ok(costs) => std::mem::take(costs),
-            Err(reason) => return book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone()),
+            Err(reason) => {
+                book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone());
+                return book.absent(&cpus::IDLE_EXITS_LOOKED_AT, None, reason.clone());
+            }
         };
-        for &cpu in busy {
-            let sample = |(at_ns, costs): &calibrate::Cost| {
-                costs.get(&cpu).map(|&value| Sample { at_ns: *at_ns, value })
+        type Value = fn(&Cost) -> f64;
+        let metrics: [(_, Value); 2] = [
+            (&cpus::IDLE_EXIT_COST_NS, |cost| cost.each_ns),
+            (&cpus::IDLE_EXITS_LOOKED_AT, |cost| cost.idle_exits as f64),
+        ];
+        for (&cpu, (metric, value)) in busy.iter().flat_map(|cpu| metrics.map(|metric| (cpu, metric))) {
+            let sample = |(at_ns, costs): &calibrate::Costs| {
+                costs.get(&cpu).map(|cost| Sample { at_ns: *at_ns, value: value(cost) })
             };
             let samples: Vec<Sample> = costs.iter().filter_map(sample).collect();
             if samples.is_empty() {
                 let reason =
                     "it was hardly ever idle while that was calibrated, or that was not done for this window";
-                book.absent(&cpus::IDLE_EXIT_COST_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
+                book.absent(metric, Some(Subject::Cpu(cpu)), Missing::new(reason));
             }
-            book.column(&cpus::IDLE_EXIT_COST_NS, Subject::Cpu(cpu), samples);
+            book.column(metric, Subject::Cpu(cpu), samples);
         }
     }
 }
