@@ -2,8 +2,7 @@
 
 use crate::stacks::StackWatch;
 use tare_machine::Root;
-use tare_sys::process::boottime_ns;
-use tare_sys::time::monotonic_ns;
+use tare_sys::time::{boottime_ns, monotonic_ns};
 
 /// Whom to watch, and from where; by default nobody, once a second.
 #[derive(Debug, Clone, Default)]

@@ -249,23 +249,6 @@ pub fn page_bytes() -> u64 {
     u64::try_from(bytes).unwrap_or(4096)
 }
 
-/// CPU time that the calling thread used, nanoseconds, exact at the time of the call.
-pub fn thread_cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// `CLOCK_BOOTTIME`, nanoseconds: counts suspended time too, as the start times in `/proc` do.
-pub fn boottime_ns() -> u64 {
-    clock_ns(libc::CLOCK_BOOTTIME)
-}
-
-fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a live local; these clocks exist on every Linux that this is built for.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
-}
-
 /// Lifts the soft limit of open files to the hard one; observers keep files open for every thread they watch.
 /// Returns the limit that holds afterwards.
 ///

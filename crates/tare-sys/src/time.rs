@@ -37,6 +37,11 @@ pub fn sleep_until_ns(deadline_ns: u64) {
     };
 }
 
+/// `CLOCK_BOOTTIME`, nanoseconds: counts suspended time too, as the start times in `/proc` do.
+pub fn boottime_ns() -> u64 {
+    read_ns(libc::CLOCK_BOOTTIME)
+}
+
 /// CPU time of the calling thread so far, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -157,7 +157,7 @@ impl Found {
     }
 
     fn is_of_this_boot(&self) -> bool {
-        super::now_ns().saturating_sub(self.written_unix_ns) < tare_sys::process::boottime_ns()
+        super::now_ns().saturating_sub(self.written_unix_ns) < tare_sys::time::boottime_ns()
     }
 
     fn name(&self) -> &str {

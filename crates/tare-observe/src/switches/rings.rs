@@ -358,15 +358,8 @@ impl Rings {
 }
 
 /// Without call chains, and with.
-const PLAIN: Detail = Detail {
-    chain_max: 0,
-    raw: true,
-    stack_bytes: 0,
-    registers: 0,
-    user_only: false,
-    kernel_chain: false,
-    lives: false,
-};
+const PLAIN: Detail =
+    Detail { chain_max: 0, raw: true, stack_bytes: 0, registers: 0, user_only: false, kernel_chain: false };
 const DEEP: Detail =
     Detail { chain_max: CHAIN_MAX, registers: 1 << FIRST_ARGUMENT, kernel_chain: true, ..PLAIN };
 

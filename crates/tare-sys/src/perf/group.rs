@@ -178,8 +178,8 @@ mod tests {
     fn a_group_counts_while_its_thread_runs() {
         let Ok(group) = Group::open(Whom::Thread(0), &[Event::TASK_CLOCK, Event::TASK_CLOCK]) else { return };
         let before = read(&group);
-        let end = crate::process::thread_cpu_ns() + 20_000_000;
-        while crate::process::thread_cpu_ns() < end {}
+        let end = crate::time::thread_cpu_ns() + 20_000_000;
+        while crate::time::thread_cpu_ns() < end {}
         let after = read(&group);
         assert_eq!(after.values.len(), 2);
         assert!(after.values[0] - before.values[0] >= 15_000_000, "{before:?} {after:?}");

@@ -13,7 +13,7 @@ mod tracepoint;
 
 pub use format::{Field, Format};
 pub use group::{Cache, Event, Group, GroupCount, Whom};
-pub use record::{Chain, Frame, Map, Record, Registers, Sample};
+pub use record::{Chain, Frame, Record, Registers, Sample};
 pub use ring::{Detail, Ring, Trigger};
 pub use tracepoint::Tracepoint;
 

@@ -3,13 +3,7 @@
 use super::ring::Detail;
 
 const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
-const MMAP2: u32 = 10;
-/// Bytes that the kernel puts behind records other than samples (`sample_id_all`): pid, tid, time.
-const SAMPLE_ID_BYTES: usize = 16;
 /// From here on up a number in a call chain is no address but says whose addresses follow (`PERF_CONTEXT_MAX`).
 const CONTEXT_FIRST: u64 = -4095i64 as u64;
 const CONTEXT_KERNEL: u64 = -128i64 as u64;
@@ -22,39 +16,6 @@ pub enum Record<'a> {
     Sample(Sample<'a>),
     /// So many records did not fit into the ring.
     Lost(u64),
-    /// A file (or other memory) was mapped executable.
-    Map(Map<'a>),
-    /// A thread has a new name; `exec` where by running another program.
-    Comm {
-        /// Process.
-        pid: u32,
-        /// Thread.
-        tid: u32,
-        /// Its new name.
-        name: &'a [u8],
-        /// CLOCK_MONOTONIC, nanoseconds.
-        time_ns: u64,
-    },
-    /// A thread began.
-    Fork {
-        /// Process of the new thread.
-        pid: u32,
-        /// The new thread.
-        tid: u32,
-        /// The thread's creator.
-        parent_tid: u32,
-        /// CLOCK_MONOTONIC, nanoseconds.
-        time_ns: u64,
-    },
-    /// A thread ended.
-    Exit {
-        /// Process.
-        pid: u32,
-        /// Thread.
-        tid: u32,
-        /// CLOCK_MONOTONIC, nanoseconds.
-        time_ns: u64,
-    },
     /// A kind that is not read, or a record that contradicts itself.
     Other,
 }
@@ -129,29 +90,11 @@ impl Registers<'_> {
     }
 }
 
-/// Executable memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Map<'a> {
-    /// Process.
-    pub pid: u32,
-    /// First address.
-    pub start: u64,
-    /// Bytes.
-    pub length: u64,
-    /// Where in the file it begins, bytes.
-    pub offset: u64,
-    /// Path, or `//anon`, `[vdso]`.
-    pub path: &'a [u8],
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub time_ns: u64,
-}
-
 /// Reads the body of a record (what stands behind its header of 8 bytes).
 pub(super) fn parse<'a>(kind: u32, body: &'a [u8], detail: &Detail) -> Record<'a> {
     let parsed = match kind {
         SAMPLE => parse_sample(Bytes(body), detail).map(Record::Sample),
         LOST => parse_lost(Bytes(body)),
-        COMM | EXIT | FORK | MMAP2 => parse_task(kind, body),
         _ => None,
     };
     parsed.unwrap_or(Record::Other)
@@ -192,37 +135,6 @@ fn parse_sample<'a>(mut bytes: Bytes<'a>, detail: &Detail) -> Option<Sample<'a>>
 fn parse_lost<'a>(mut bytes: Bytes) -> Option<Record<'a>> {
     bytes.word()?;
     bytes.word().map(Record::Lost)
-}
-
-fn parse_task(kind: u32, body: &[u8]) -> Option<Record<'_>> {
-    let (body, id) = body.split_at_checked(body.len().checked_sub(SAMPLE_ID_BYTES)?)?;
-    let time_ns = Bytes(id.get(8..)?).word()?;
-    let mut bytes = Bytes(body);
-    let pid = bytes.half()?;
-    Some(match kind {
-        COMM => Record::Comm { pid, tid: bytes.half()?, name: text(bytes.0), time_ns },
-        MMAP2 => {
-            bytes.half()?;
-            let (start, length, offset) = (bytes.word()?, bytes.word()?, bytes.word()?);
-            // Device, inode and protection: the path is what is looked for.
-            bytes.take(32)?;
-            Record::Map(Map { pid, start, length, offset, path: text(bytes.0), time_ns })
-        }
-        _ => {
-            bytes.half()?;
-            let (tid, parent_tid) = (bytes.half()?, bytes.half()?);
-            if kind == FORK {
-                Record::Fork { pid, tid, parent_tid, time_ns }
-            } else {
-                Record::Exit { pid, tid, time_ns }
-            }
-        }
-    })
-}
-
-/// Up to the first NUL.
-fn text(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
@@ -285,28 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn other_records_are_read() {
-        let detail = Detail::default();
-        let record = |kind, head: &[u64], path: &[u8]| {
-            let mut body = Vec::new();
-            put(&mut body, head);
-            body.extend(path);
-            put(&mut body, &[WHO, 99]);
-            format!("{:?}", parse(kind, &body, &detail))
-        };
-        assert_eq!(record(LOST, &[1, 23], b""), "Lost(23)");
-        assert_eq!(
-            record(EXIT, &[7 | 1 << 32, 8 | 2 << 32, 55], b""),
-            "Exit { pid: 7, tid: 8, time_ns: 99 }"
-        );
-        assert_eq!(
-            record(FORK, &[7 | 1 << 32, 8 | 2 << 32, 55], b""),
-            "Fork { pid: 7, tid: 8, parent_tid: 2, time_ns: 99 }"
-        );
-        assert!(record(COMM, &[WHO], b"ab\0\0\0\0\0\0").contains("name: [97, 98]"));
-        let map = record(MMAP2, &[WHO, 0x1000, 0x2000, 0x3000, 0, 0, 0, 0], b"/a\0\0\0\0\0\0");
-        assert!(map.contains("start: 4096, length: 8192, offset: 12288, path: [47, 97]"), "{map}");
-        assert_eq!(record(77, &[1], b""), "Other");
+    fn what_was_lost_is_told_and_other_kinds_are_not_read() {
+        let mut body = Vec::new();
+        put(&mut body, &[1, 23, WHO, 99]);
+        assert_eq!(parse(LOST, &body, &Detail::default()), Record::Lost(23));
+        assert_eq!(parse(77, &body, &Detail::default()), Record::Other);
     }
 
     proptest! {

@@ -22,13 +22,8 @@ const SAMPLE_REGS_USER: u64 = 1 << 12;
 const SAMPLE_STACK_USER: u64 = 1 << 13;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_IDLE: u64 = 1 << 7;
-const MMAP: u64 = 1 << 8;
-const COMM: u64 = 1 << 9;
 const FREQUENCY: u64 = 1 << 10;
-const TASK: u64 = 1 << 13;
-const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
-const MMAP2: u64 = 1 << 23;
 const USE_CLOCKID: u64 = 1 << 25;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 /// Where head, tail and size stand in `struct perf_event_mmap_page`.
@@ -53,8 +48,6 @@ pub struct Detail {
     pub user_only: bool,
     /// Only the kernel's addresses in chains.
     pub kernel_chain: bool,
-    /// Records of executable mappings, names, births and deaths of threads as well.
-    pub lives: bool,
 }
 
 impl Detail {
@@ -83,7 +76,7 @@ pub struct Ring {
     detail: Detail,
     /// Unmapped before the events are closed.
     pages: Pages,
-    /// Whose ring it is: an event that never happens. It tells of lives where asked to.
+    /// Whose ring it is: an event that never happens.
     owner: File,
     events: Vec<File>,
     /// A record that stands at the end of the ring and at its beginning is put together here.
@@ -99,8 +92,7 @@ impl Ring {
     /// (`kernel.perf_event_mlock_kb`); `ENOENT`/`ENODEV` for a CPU that is not online; `EINVAL` for a filter,
     /// rate or stack size that the kernel does not take.
     pub fn open(cpu: u32, trigger: &Trigger, detail: Detail, bytes: usize) -> io::Result<Ring> {
-        let lives = if detail.lives { MMAP | MMAP2 | COMM | TASK } else { 0 };
-        let attr = Attr { kind: TYPE_SOFTWARE, config: COUNT_SW_DUMMY, ..attr_of(&detail, lives) };
+        let attr = Attr { kind: TYPE_SOFTWARE, config: COUNT_SW_DUMMY, ..attr_of(&detail) };
         let owner = open(attr, cpu)?;
         let pages = Pages::new(&owner, bytes.clamp(1, RING_BYTES_MAX))?;
         let mut ring = Ring { cpu, detail, pages, owner, events: Vec::new(), whole: Vec::new() };
@@ -180,7 +172,7 @@ impl Ring {
     }
 }
 
-fn attr_of(detail: &Detail, flags: u64) -> Attr {
+fn attr_of(detail: &Detail) -> Attr {
     let flag = |on: bool, flags: u64| if on { flags } else { 0 };
     Attr {
         sample_type: SAMPLE_IP
@@ -191,11 +183,9 @@ fn attr_of(detail: &Detail, flags: u64) -> Attr {
             | flag(detail.registers() != 0, SAMPLE_REGS_USER)
             | flag(detail.stack_bytes > 0, SAMPLE_STACK_USER),
         flags: DISABLED
-            | SAMPLE_ID_ALL
             | USE_CLOCKID
             | flag(detail.user_only, EXCLUDE_KERNEL)
-            | flag(detail.kernel_chain, EXCLUDE_CALLCHAIN_USER)
-            | flags,
+            | flag(detail.kernel_chain, EXCLUDE_CALLCHAIN_USER),
         clockid: libc::CLOCK_MONOTONIC,
         sample_max_stack: detail.chain_max,
         sample_regs_user: detail.registers(),
@@ -205,7 +195,7 @@ fn attr_of(detail: &Detail, flags: u64) -> Attr {
 }
 
 fn open_event(cpu: u32, trigger: &Trigger, detail: &Detail) -> io::Result<File> {
-    let mut attr = attr_of(detail, 0);
+    let mut attr = attr_of(detail);
     let filter = match trigger {
         Trigger::Tracepoint(tracepoint, filter) => {
             (attr.kind, attr.config, attr.sample_period) = (TYPE_TRACEPOINT, tracepoint.id, 1);
@@ -364,7 +354,7 @@ mod tests {
     fn a_clock_and_a_tracepoint_share_a_ring() {
         let cpu = first_cpu();
         let Some(format) = permitted(Format::find("sched", "sched_switch")) else { return };
-        let detail = Detail { raw: true, chain_max: 16, stack_bytes: 64, lives: true, ..Detail::default() };
+        let detail = Detail { raw: true, chain_max: 16, stack_bytes: 64, ..Detail::default() };
         let Some(mut ring) = permitted(Ring::open(cpu, &Trigger::CpuClock { hz: 999 }, detail, 1 << 20))
         else {
             return;
@@ -373,7 +363,7 @@ mod tests {
         assert!(ring.add(&Trigger::Tracepoint(&format.tracepoint(), "no such field")).is_err());
         ring.enable(true).unwrap();
         let kind = format.field("common_type").unwrap();
-        let (mut ticks, mut switches, mut forks) = (0, 0, 0);
+        let (mut ticks, mut switches) = (0, 0);
         let busy = |cpu| {
             move || {
                 affinity::set(0, &[cpu]).unwrap();
@@ -382,11 +372,8 @@ mod tests {
             }
         };
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while ticks == 0 || switches == 0 || forks == 0 {
-            assert!(
-                std::time::Instant::now() < deadline,
-                "{ticks} ticks, {switches} switches, {forks} forks"
-            );
+        while ticks == 0 || switches == 0 {
+            assert!(std::time::Instant::now() < deadline, "{ticks} ticks, {switches} switches");
             std::thread::spawn(busy(cpu)).join().unwrap();
             ring.drain(|record| match record {
                 Record::Sample(sample) if kind.unsigned(sample.raw) == Some(format.id) => switches += 1,
@@ -394,7 +381,6 @@ mod tests {
                     let user = sample.chain.frames().any(|frame| matches!(frame, Frame::User(_)));
                     ticks += u32::from(user && sample.registers.is_some() && !sample.stack.is_empty());
                 }
-                Record::Fork { .. } => forks += 1,
                 _ => {}
             });
         }
