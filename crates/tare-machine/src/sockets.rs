@@ -4,7 +4,7 @@ use crate::procs;
 use crate::root::Root;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tare_record::Missing;
+use tare_record::{Missing, hexadecimal};
 
 const ESTABLISHED: u8 = 1;
 const LISTEN: u8 = 10;
@@ -220,7 +220,7 @@ fn is_local(root: &Root, ip: IpAddr) -> bool {
         IpAddr::V4(v4) => v4.is_loopback() || local_v4(root).contains(&v4),
         IpAddr::V6(v6) => {
             let table = root.text("/proc/net/if_inet6").unwrap_or_default();
-            let digits: String = v6.octets().iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits = hexadecimal(&v6.octets());
             v6.is_loopback() || table.lines().any(|line| line.starts_with(&digits))
         }
     }

@@ -109,16 +109,9 @@ impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&self.0, &mut bytes).map_err(S::Error::custom)?;
-        let mut text = String::with_capacity(bytes.len() * 2);
-        for byte in bytes {
-            text.push(char::from(HEX[usize::from(byte >> 4)]));
-            text.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&crate::hexadecimal(&bytes))
     }
 }
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl<'de> Deserialize<'de> for Latencies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

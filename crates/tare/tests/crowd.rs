@@ -5,7 +5,7 @@
 mod serving;
 mod support;
 
-use serving::{Serve, ask, metric};
+use serving::{Serve, ask, memory_bytes, metric};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::Range;
@@ -25,12 +25,6 @@ const IDLE: usize = 50_000;
 /// As on a machine that lets a process have no more: the test is one of tables of descriptors too.
 const OPEN_FILES_MAX: u64 = 20_000;
 const HOLD: &str = "TARE_TEST_HOLD_CONNECTIONS";
-
-fn resident_bytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
-}
 
 /// CPU time of a process, in ticks of 10 ms.
 fn cpu_ticks(pid: u32) -> u64 {
@@ -122,7 +116,7 @@ fn idle_connections(backend: &str) -> u64 {
     let metrics = server.metrics_address();
     // Warm: the buffers of a loop are there before anybody is idle.
     (0..20).for_each(|_| assert!(server.get("/plaintext").ends_with("Hello, World!")));
-    let before = resident_bytes(server.child.id());
+    let before = memory_bytes(server.child.id(), "VmRSS");
     let mut holder = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hold_connections_when_asked", "--nocapture"])
         .env(HOLD, server.address.to_string())
@@ -135,7 +129,7 @@ fn idle_connections(backend: &str) -> u64 {
     assert!(open, "a client ended before it had its connections");
     support::eventually("nobody else is there", || metric(metrics, "open") == IDLE as u64);
     assert_eq!(metric(metrics, "accept_pauses_total") + metric(metrics, "turned_away_total"), 0);
-    let each = resident_bytes(server.child.id()).saturating_sub(before) / IDLE as u64;
+    let each = memory_bytes(server.child.id(), "VmRSS").saturating_sub(before) / IDLE as u64;
     assert!(each <= IDLE_BYTES_MAX, "{each} bytes for each of {IDLE} idle connections");
     let before = cpu_ticks(server.child.id());
     for _ in 0..20 {
@@ -156,7 +150,7 @@ fn idle_connections(backend: &str) -> u64 {
 fn who_asks_and_never_reads_holds_a_bounded_amount() {
     let server = Serve::start(&["--threads", "1", "--write-timeout", "10m"]);
     assert!(server.get("/plaintext").ends_with("Hello, World!"));
-    let before = resident_bytes(server.child.id());
+    let before = memory_bytes(server.child.id(), "VmRSS");
     let asks = b"GET /bytes/4000 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000);
     let count = 50;
     let deaf: Vec<TcpStream> = (0..count)
@@ -168,7 +162,7 @@ fn who_asks_and_never_reads_holds_a_bounded_amount() {
             stream
         })
         .collect();
-    let each = resident_bytes(server.child.id()).saturating_sub(before) / count;
+    let each = memory_bytes(server.child.id(), "VmRSS").saturating_sub(before) / count;
     println!("a deaf client holds {each} bytes");
     // What may wait: answers of 128 KiB and one more, a received piece of 64 KiB, each in a buffer that has grown.
     assert!(each <= 640 * 1024, "{each} bytes for each of {count} deaf clients");

@@ -5,7 +5,7 @@
 mod serving;
 mod support;
 
-use serving::{Serve, metric};
+use serving::{Serve, memory_bytes, metric};
 use std::process::{Command, Stdio};
 use support::{alone, number};
 
@@ -24,12 +24,6 @@ fn load(threads: &str, url: &str) -> Command {
     command
 }
 
-fn resident_bytes_max(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
-}
-
 #[test]
 fn fifty_thousand_connections_are_open_at_once() {
     let _alone = alone();
@@ -44,7 +38,7 @@ fn fifty_thousand_connections_are_open_at_once() {
 
     let generator = load("3", &url).spawn().unwrap();
     support::eventually("all are open", || metric(metrics, "open") == CONNECTIONS as u64);
-    let bytes = resident_bytes_max(generator.id()) + resident_bytes_max(server.child.id());
+    let bytes = memory_bytes(generator.id(), "VmHWM") + memory_bytes(server.child.id(), "VmHWM");
     let output = generator.wait_with_output().unwrap();
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(number(&result, "/requests/count") > 1000.0, "{result:#}");

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tare_record::identity::{Program, Setting};
 use tare_record::observation::Role;
-use tare_record::{Missing, Reading};
+use tare_record::{Missing, Reading, hexadecimal};
 
 /// Programs that are told apart, at most: a server of many is known by its first.
 const PROGRAMS_MAX: usize = 16;
@@ -214,10 +214,6 @@ fn hide_if(secret: bool, value: &str) -> Setting {
     }
     let sum = digest(&SHA256, value.as_bytes());
     Setting::Hidden { hidden: hexadecimal(sum.as_ref().get(..2).unwrap_or_default()) }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use blazesym::symbolize::source::{Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tare_machine::Root;
-use tare_record::Missing;
 use tare_record::stacks::{Folder, Frame, FrameKind, Module, UNKNOWN};
+use tare_record::{Missing, hexadecimal};
 
 /// Distinct addresses that are given names, at most.
 const ADDRESSES_MAX: usize = 1 << 20;
@@ -172,7 +172,7 @@ impl Modules<'_> {
         let build_id = self.known.entry(path.to_owned()).or_insert_with(|| {
             let file = path.starts_with('/').then(|| maps::file(self.root, pid, path))?;
             let id = read_elf_build_id(&file).ok()??;
-            Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+            Some(hexadecimal(&id))
         });
         Module { path: path.into(), build_id: build_id.clone() }
     }

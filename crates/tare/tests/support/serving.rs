@@ -98,3 +98,10 @@ pub fn metric(address: SocketAddr, name: &str) -> u64 {
     let values = text.lines().filter(|l| l.starts_with(&line)).map(|l| l.rsplit(' ').next().unwrap());
     values.map(|value| value.parse::<u64>().unwrap()).sum()
 }
+
+/// What a process holds of memory now (`VmRSS`), or held at most (`VmHWM`).
+pub fn memory_bytes(pid: u32, which: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':')).unwrap();
+    value.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
