@@ -1,0 +1,145 @@
+//! The books: of a role, of its threads, of each CPU.
+
+use super::Execution;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The books, pooled over the trials of the asked level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The largest of the design's residuals; `None` when nothing could be checked.
+    pub residual_ratio: Option<f64>,
+    /// Each residual that could be computed, by name (`cpu 0`, `nginx/4711`, `cgroup`).
+    pub residuals: BTreeMap<String, f64>,
+    /// The kernel's accounting regime.
+    pub regime: crate::machine::Regime,
+    /// The SUT's threads together; `None` when it cannot be seen.
+    pub sut: Option<RoleLedger>,
+    /// The generator's threads together; `None` for commands.
+    pub load: Option<RoleLedger>,
+    /// Tare's own threads other than the generator's.
+    pub tare: Option<RoleLedger>,
+    /// Every CPU that the SUT or the generator used.
+    pub cpus: Vec<CpuLedger>,
+    /// Sleeps and waits in detail; `None` where the SUT cannot be seen.
+    #[serde(default)]
+    pub switches: Option<crate::schedule::SwitchBooks>,
+}
+
+/// Books of one role.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleLedger {
+    /// Threads × window.
+    pub wall_s: f64,
+    /// On a CPU.
+    pub run_s: f64,
+    /// Runnable without one, by why.
+    pub wait_s: WaitSplit,
+    /// Asleep, by reason; keys `event`, `lock`, `disk`,
+    /// `downstream`, `timer`, `fault`, `other`, or `unsplit` where no reason is known.
+    pub blocked_s: BTreeMap<String, f64>,
+    /// Sleep of its serving threads alone, from which causes are told.
+    #[serde(default)]
+    pub serving: ServingLedger,
+    /// Busy CPUs on average (run / window).
+    pub busy_cpus: f64,
+    /// Wake-ups of one of its threads by another, per second; `None` where they were not counted.
+    #[serde(default)]
+    pub peer_wakeups_hz: Option<f64>,
+    /// Allotment A: CPUs it may use, at most its serving threads.
+    pub allotment_cpus: f64,
+    /// By cause, CPUs lost out of the allotment: A = busy + sum of these (http SUT only).
+    #[serde(default)]
+    pub losses_cpus: BTreeMap<String, f64>,
+    /// What it executed; `None` for tare's own threads, for commands and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// Its threads, busiest first.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// The threads of a role that do the work: those that ran for more than a thousandth of the window. The others (a main
+/// thread that waits for its workers) sleep for reasons that hold nothing back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServingLedger {
+    /// How many.
+    pub threads: usize,
+    /// Threads × window.
+    pub wall_s: f64,
+    /// Asleep, by reason; keys as in [`RoleLedger`].
+    pub blocked_s: BTreeMap<String, f64>,
+}
+
+/// Waiting by cause, seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitSplit {
+    /// Held back by a quota.
+    pub throttled: f64,
+    /// Somebody else ran (the generator included).
+    pub preempted: f64,
+    /// Another thread of the same role ran.
+    pub own: f64,
+    /// The CPU was free: the scheduler's delay.
+    pub scheduler: f64,
+}
+
+/// One thread, as pidstat shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRow {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Name.
+    pub name: String,
+    /// Share of one CPU in user mode, 0..1.
+    pub user: f64,
+    /// Share of one CPU in the kernel, 0..1.
+    pub system: f64,
+    /// Share of the window on a CPU, 0..1.
+    pub run: f64,
+    /// Share of the window runnable without a CPU.
+    pub wait: f64,
+    /// Voluntary switches per second.
+    pub voluntary_hz: f64,
+    /// Involuntary switches per second.
+    pub involuntary_hz: f64,
+    /// CPUs it was seen on.
+    pub cpus: Vec<u32>,
+}
+
+/// One CPU over the window; the parts are shares of it and sum to 1 up to the residual.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuLedger {
+    /// Number.
+    pub cpu: u32,
+    /// The SUT ran.
+    pub sut: f64,
+    /// The generator ran.
+    pub load: f64,
+    /// Tare's observers ran.
+    pub tare: f64,
+    /// Anybody else ran.
+    pub others: f64,
+    /// Held back by a quota though the SUT was ready.
+    pub throttled: f64,
+    /// Stolen by the hypervisor.
+    pub steal: f64,
+    /// Interrupts and idle-loop work that are in nobody's run.
+    pub irq: f64,
+    /// Idle, throttled time excluded.
+    pub idle: f64,
+    /// Busy time by mode, from tick samples.
+    pub share: ModeShare,
+}
+
+/// Busy time by mode, shares of the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModeShare {
+    /// User.
+    pub user: f64,
+    /// Kernel, soft interrupts excluded.
+    pub system: f64,
+    /// Soft interrupts.
+    pub softirq: f64,
+}
