@@ -203,39 +203,3 @@ fn without_pmu(window: &Window, role: Role) -> Execution {
 fn no_requests() -> Missing {
     Missing::new("the requests could not be counted")
 }
-
-/// How one execution differs from another: alone against together, one program against its successor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Δln IPC: below zero where the same instructions took more cycles (cold caches, an SMT sibling at work).
-    pub ln_ipc: Reading<f64>,
-    /// Δln I: above zero where a request took more instructions.
-    pub ln_instructions: Reading<f64>,
-    /// Δln C: cycles per request; Δln I − Δln IPC where both were counted.
-    pub ln_cycles: Reading<f64>,
-}
-
-/// The change from `before` to `after`. What is missing on one side is missing, for its reason; cycles that one side
-/// counted and the other computed from a clock are not compared.
-pub fn change(before: &Execution, after: &Execution) -> Change {
-    let ln = |of: fn(&Execution) -> &Reading<f64>| -> Reading<f64> {
-        match (of(before), of(after)) {
-            (Reading::Measured(before), Reading::Measured(after)) if *before > 0.0 && *after > 0.0 => {
-                Reading::Measured((after / before).ln())
-            }
-            (Reading::Measured(_), Reading::Measured(_)) => {
-                Reading::NotApplicable { not_applicable: "a figure is not above zero".into() }
-            }
-            (Reading::Measured(_), other) | (other, _) => other.clone(),
-        }
-    };
-    let same_source = before.cycles_from == after.cycles_from;
-    Change {
-        ln_ipc: ln(|execution| &execution.ipc),
-        ln_instructions: ln(|execution| &execution.instructions_per_request),
-        ln_cycles: match same_source {
-            true => ln(|execution| &execution.cycles_per_request),
-            false => Reading::missing("one side's cycles come from the PMU, the other's from the clock"),
-        },
-    }
-}

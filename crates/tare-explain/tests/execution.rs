@@ -5,7 +5,6 @@
 mod support;
 
 use support::{Scene, asked};
-use tare_explain::execution::change;
 use tare_record::metric::Subject;
 use tare_record::metrics::{clock, pmu};
 use tare_record::observation::Absence;
@@ -107,16 +106,16 @@ fn without_a_pmu_cycles_are_run_at_the_clock_and_the_rest_is_missing() {
 /// A neighbour on the sibling halves IPC at the same instructions: half the work for the same busy time.
 #[test]
 fn alone_against_together() {
-    let alone = execution(&counted(20_000.0, 3e9, 1.0, 1.0));
-    let together = execution(&counted(20_000.0, 6e9, 1.0, 1.0));
-    let difference = change(&alone, &together);
-    let ln = |reading: &Reading<f64>| *reading.value().unwrap();
-    assert!((ln(&difference.ln_ipc) + 2f64.ln()).abs() < 1e-6, "{difference:?}");
-    assert!(ln(&difference.ln_instructions).abs() < 1e-6);
-    assert!(
-        (ln(&difference.ln_cycles) - (ln(&difference.ln_instructions) - ln(&difference.ln_ipc))).abs() < 1e-9
-    );
-    let blind = execution(&asked(&Scene::default()));
-    let against = change(&alone, &blind);
-    assert!(against.ln_ipc.value().is_none() && against.ln_cycles.value().is_none());
+    let account = |together: &Record| {
+        let alone = counted(20_000.0, 3e9, 1.0, 1.0);
+        let why = tare_explain::why::why(("alone.tare", &alone), ("together.tare", together)).unwrap();
+        let parts = why.parts.ok().unwrap().into_iter().map(|part| (part.id.clone(), part));
+        parts.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let parts = account(&counted(20_000.0, 6e9, 1.0, 1.0));
+    assert!((parts["ipc"].ln + 2f64.ln()).abs() < 1e-6 && (parts["clock"].ln - 2f64.ln()).abs() < 1e-6);
+    assert!(parts["instructions"].ln.abs() < 1e-6, "{parts:?}");
+    assert!((parts["instructions"].from / 20_000.0 - 1.0).abs() < 1e-3, "{parts:?}");
+    let blind = account(&asked(&Scene::default()));
+    assert!(blind.contains_key("cost") && !blind.contains_key("ipc"), "{blind:?}");
 }
