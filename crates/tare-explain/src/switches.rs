@@ -24,6 +24,8 @@ const POWERS_MAX: usize = 63;
 pub(crate) struct Followed {
     pub wait: Wait,
     pub held_s: f64,
+    /// What is missing in the kernel's own count of waits, which counts them when they are over.
+    pub wait_edges_s: Option<f64>,
     pub sleeps: BTreeMap<Asleep, f64>,
 }
 
@@ -67,7 +69,8 @@ fn of(schedule: &Schedule, tid: u32) -> Option<Followed> {
     for blocked in &thread.blocked {
         *sleeps.entry(asleep(blocked.why)).or_default() += seconds(blocked.ns);
     }
-    Some(Followed { wait, held_s: seconds(thread.held_ns), sleeps })
+    let wait_edges_s = thread.wait_edges_ns.map(|ns| ns as f64 / 1e9);
+    Some(Followed { wait, held_s: seconds(thread.held_ns), wait_edges_s, sleeps })
 }
 
 fn asleep(why: Sleep) -> Asleep {

@@ -194,12 +194,18 @@ impl Thread {
         })
     }
 
-    /// Takes waits and sleeps as the switches tell them; whether they are of this world.
+    /// Takes sleeps as the switches tell them, and how waits are split; whether they are of this world.
+    ///
+    /// How long it waited in all is the kernel's own count where the edges of the window are known, which ends where its
+    /// run begins. The switches are stamped up to an interrupt's way later, which would be in both.
     pub fn follow(&mut self, followed: Followed) -> bool {
-        let (queue_s, blocked_s) =
-            (followed.wait.sum() + followed.held_s, followed.sleeps.values().sum::<f64>());
+        let Followed { wait, held_s, wait_edges_s, sleeps } = followed;
+        let (told_s, blocked_s) = (wait.sum() + held_s, sleeps.values().sum::<f64>());
+        let counted_s = self.queue_s.zip(wait_edges_s).map(|(counted_s, edges_s)| counted_s + edges_s);
+        let queue_s = counted_s.filter(|_| told_s > 0.0).unwrap_or(told_s).max(0.0);
+        let share = if told_s > 0.0 { queue_s / told_s } else { 0.0 };
         (self.queue_s, self.blocked_s) = (Some(queue_s), Some(blocked_s));
-        (self.wait, self.held_s, self.sleeps) = (followed.wait, followed.held_s, followed.sleeps);
+        (self.wait, self.held_s, self.sleeps) = (wait.scaled(share), held_s * share, sleeps);
         (queue_s + blocked_s).is_finite()
     }
 

@@ -102,6 +102,7 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
             behind,
             held_ns,
             delay_ns,
+            wait_edges_ns: i64::try_from(held_ns).ok().map(|ns| ns - 5_000_000),
             waits: vec![1; 70],
             ..ThreadSchedule::default()
         });

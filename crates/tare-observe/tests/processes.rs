@@ -240,30 +240,44 @@ fn traced(observation: &Observation, child: &Reaped) -> Option<ThreadSchedule> {
     schedule.threads.iter().find(|thread| thread.tid == child.0.id()).cloned()
 }
 
-#[test]
-fn a_traced_thread_is_somewhere_all_the_time() {
-    let busy = shell("while :; do :; done");
-    let sleeper = shell("while :; do read -t 0.01 line; done");
-    let reader = shell("read line");
-    let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
-    let observers = Observers::start(watch, &Root::live()).unwrap();
-    let begun = Instant::now();
-    let observation = window(&observers, || begun.elapsed() > Duration::from_millis(500));
+/// What of a window's books of these is not as it must be.
+fn open_books(observation: &Observation, children: [&Reaped; 3]) -> Option<String> {
     let wall_ns = observation.wall_ns();
-    for child in [&busy, &sleeper, &reader] {
-        let Some(thread) = traced(&observation, child) else { return };
+    let [busy, _, reader] = children;
+    for child in children {
+        let thread = traced(observation, child)?;
         let blocked: u64 = thread.blocked.iter().map(|blocked| blocked.ns).sum();
         let waited: u64 =
             thread.behind.iter().map(|behind| behind.ns).sum::<u64>() + thread.held_ns + thread.delay_ns;
         assert_eq!(thread.run_ns + waited + blocked + thread.unknown_ns, wall_ns, "{thread:?}");
-        assert_eq!(thread.unknown_ns, 0, "{thread:?}");
-        // The kernel's own account says the same: it steps at ticks, and counts some of the way to each run in.
-        let run_ns = grown(&observation, &tasks::RUN_NS, &task(&observation, child));
-        let apart_ns = 30e6 + 0.2 * run_ns;
-        assert!((run_ns - thread.run_ns as f64).abs() < apart_ns, "{run_ns} {thread:?}");
+        // The kernel's own account says the same: it steps at ticks.
+        let run_ns = grown(observation, &tasks::RUN_NS, &task(observation, child));
+        let apart_ns = run_ns - thread.run_ns as f64;
+        if thread.unknown_ns > 0 || apart_ns.abs() >= 30e6 {
+            return Some(format!("{run_ns} in {wall_ns}: {thread:?}"));
+        }
     }
-    let of = |child| traced(&observation, child).unwrap();
-    assert!(of(&busy).run_ns + of(&busy).behind.iter().map(|behind| behind.ns).sum::<u64>() > wall_ns / 2);
-    let reading = of(&reader).blocked;
+    let of = |child| traced(observation, child).unwrap();
+    assert!(of(busy).run_ns + of(busy).behind.iter().map(|behind| behind.ns).sum::<u64>() > wall_ns / 2);
+    let reading = of(reader).blocked;
     assert_eq!(reading.iter().map(|blocked| blocked.why).collect::<Vec<_>>(), [Sleep::Event]);
+    None
+}
+
+#[test]
+fn a_traced_thread_is_somewhere_all_the_time() {
+    let busy = shell("while :; do :; done");
+    // Many short runs, each of which pushes somebody off; dash knows no `read -t`.
+    let sleeper = shell("exec bash -c 'while :; do read -t 0.001 line; done'");
+    let reader = shell("read line");
+    let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
+    let observers = Observers::start(watch, &Root::live()).unwrap();
+    // A host that stops a CPU stops its ticks too: then the kernel's account lags by as much at one edge.
+    let open = (0..5).map_while(|_| {
+        let begun = Instant::now();
+        let observation = window(&observers, || begun.elapsed() > Duration::from_millis(500));
+        open_books(&observation, [&busy, &sleeper, &reader])
+    });
+    let open: Vec<String> = open.collect();
+    assert!(open.len() < 5, "{open:#?}");
 }

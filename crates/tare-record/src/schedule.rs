@@ -90,7 +90,8 @@ impl Sleep {
 pub struct ThreadSchedule {
     /// Thread.
     pub tid: u32,
-    /// On a CPU, by the switches.
+    /// On a CPU, by the switches; for one that was woken and pushed another (or the idle task) off, from the wake-up on,
+    /// as the kernel counts it.
     pub run_ns: u64,
     /// Not told by any event.
     #[serde(default)]
@@ -107,6 +108,10 @@ pub struct ThreadSchedule {
     /// Runnable while nobody ran on its CPU, as long as waking a CPU takes.
     #[serde(default)]
     pub delay_ns: u64,
+    /// The kernel counts a wait for a CPU when it is over. To be added to what its count grew by in the window: waits
+    /// that went on at the end, less what of those at the beginning was before it. `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_edges_ns: Option<i64>,
     /// Waits for a CPU by length: entry i counts those of 2^i to 2^(i+1) ns.
     #[serde(default)]
     pub waits: Vec<u32>,

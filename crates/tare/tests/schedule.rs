@@ -1,5 +1,5 @@
 //! Where the threads of real programs were when they did not run: what arithmetic says, what the switches say and what
-//! looks say must agree; and the books of threads and CPUs close.
+//! looks say must agree; and the books of threads and CPUs close, with quotas too.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -7,7 +7,7 @@ mod support;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
-use support::{Server, Tare, alone, free_port, number};
+use support::{Quota, Server, Tare, alone, free_port, number};
 
 /// Five points of a hundred.
 const AGREES: f64 = 0.05;
@@ -168,6 +168,27 @@ fn a_handler_that_asks_another_server() {
         assert_eq!(result["limit"], "blocked-on-downstream", "{:#}", result["findings"]);
         closes(&result);
     });
+}
+
+#[test]
+fn books_close_under_quotas() {
+    let _alone = alone();
+    for threads in [1, 4] {
+        for by_parent in [false, true] {
+            settled(|| {
+                let server = Server::embedded_with(threads);
+                let quota = Quota::of_30_percent();
+                quota.hold(&server.pids, by_parent);
+                let result = weigh(&server, "/plaintext", 32, true);
+                closes(&result);
+                // The quota allows 0.3; what is left of the window was held back, for each thread that was ready.
+                agree("quota: run", share(&result, "run_s"), 0.3, &result);
+                let throttled = share(&result, "wait_s/throttled") / f64::from(threads);
+                println!("{:28} {throttled:.3}", format!("throttled, of {threads} threads"));
+                assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["ledger"]["sut"]);
+            });
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,10 @@ use tare_record::schedule::{Blocked, Held, Sleep, Wakers};
 /// Nobody runs on a CPU though a thread waits there: this long and longer is a quota's doing, shorter is what
 /// waking a CPU takes.
 const HELD_NS_MIN: u64 = 1_000_000;
+/// A switch follows the wake-up that brings it about within this.
+const WAY_NS_MAX: u64 = HELD_NS_MIN;
+/// Threads that are woken on a CPU between two switches and remembered, at most.
+const WOKEN_MAX: usize = 64;
 /// Those a thread waited behind that are told apart, at most.
 const BEHIND_MAX: usize = 256;
 /// All that are not told apart.
@@ -72,6 +76,8 @@ enum State {
 pub(super) struct Followed {
     state: State,
     since_ns: u64,
+    /// The rings are told of it one after another: what some of them saw before this is half of the truth.
+    from_ns: u64,
     last_cpu: Option<u32>,
     called_ns: Option<u64>,
     pub(super) run_ns: u64,
@@ -80,6 +86,8 @@ pub(super) struct Followed {
     pub(super) behind: HashMap<u32, u64>,
     pub(super) held_ns: u64,
     pub(super) delay_ns: u64,
+    /// See [`tare_record::schedule::ThreadSchedule::wait_edges_ns`].
+    pub(super) wait_edges_ns: Option<i64>,
     pub(super) waits: Lengths,
     pub(super) wakes: Lengths,
     pub(super) migrations: u32,
@@ -109,7 +117,11 @@ impl Lengths {
 struct Cpu {
     /// Who runs, as far as the last event told.
     current: Option<u32>,
+    /// Who waits here has been told of who ran until then.
     since_ns: u64,
+    /// Who was put in this queue since the last switch, and when last.
+    woken: Vec<u32>,
+    woken_ns: u64,
     waiting: Vec<u32>,
     held_ns: u64,
 }
@@ -134,11 +146,17 @@ impl Follower {
         self.begin_ns = begin_ns;
     }
 
+    /// The window ends here; what comes is what happened since, and counts no more.
+    pub(super) fn until(&mut self, end_ns: u64) {
+        self.end_ns = end_ns;
+    }
+
     /// A thread is followed from `at_ns` on; `asleep` is what a look found, if it found it asleep.
     pub(super) fn follow(&mut self, tid: u32, at_ns: u64, asleep: Option<Why>) {
         self.threads.entry(tid).or_insert_with(|| Followed {
             state: State::Unseen(asleep),
             since_ns: at_ns,
+            from_ns: at_ns,
             last_cpu: None,
             called_ns: None,
             run_ns: 0,
@@ -147,6 +165,7 @@ impl Follower {
             behind: HashMap::new(),
             held_ns: 0,
             delay_ns: 0,
+            wait_edges_ns: Some(0),
             waits: Lengths::default(),
             wakes: Lengths::default(),
             migrations: 0,
@@ -179,8 +198,11 @@ impl Follower {
                 State::Unseen(asleep) => {
                     thread.state = asleep.map_or(State::Running, State::Asleep);
                 }
-                // Settled with its CPU.
-                State::Waiting(_) => thread.since_ns = end_ns,
+                // Settled with its CPU; the kernel counts a wait when it is over.
+                State::Waiting(_) => {
+                    thread.correct_wait(overlap(window, thread.since_ns, end_ns) as i64);
+                    thread.since_ns = end_ns;
+                }
                 _ => {}
             }
             thread.close(window, end_ns);
@@ -201,11 +223,12 @@ impl Follower {
         (self.begin_ns, self.end_ns)
     }
 
-    fn switch(&mut self, at_ns: u64, cpu: u32, prev: u32, asleep: Option<Why>, next: u32) {
+    fn switch(&mut self, event_ns: u64, cpu: u32, prev: u32, asleep: Option<Why>, next: u32) {
+        let at_ns = if asleep.is_none() { self.pushed_at_ns(event_ns, cpu, next) } else { event_ns };
         self.settle(cpu, at_ns, Some(prev));
         self.leave_queue(at_ns, prev);
         let window = self.window();
-        if let Some(thread) = self.threads.get_mut(&prev) {
+        if let Some(thread) = self.threads.get_mut(&prev).filter(|thread| event_ns >= thread.from_ns) {
             // Whoever leaves a CPU has run, unless events in between were lost.
             match thread.state {
                 State::Unseen(_) => thread.state = State::Running,
@@ -217,32 +240,50 @@ impl Follower {
             thread.state = asleep.map_or(State::Waiting(cpu), State::Asleep);
             match asleep {
                 Some(why) => {
-                    let counts = at_ns >= window.0 && at_ns < window.1;
+                    let counts = event_ns >= window.0 && event_ns < window.1;
                     thread.blocked.entry(why).or_default().1 += u64::from(counts);
                 }
                 None => self.cpus.entry(cpu).or_default().waiting.push(prev),
             }
         }
-        self.switch_in(at_ns, cpu, prev, next);
+        self.switch_in((at_ns, event_ns), cpu, prev, next);
         let books = self.cpus.entry(cpu).or_default();
         (books.current, books.since_ns) = (Some(next), at_ns);
+        books.woken.clear();
     }
 
-    fn switch_in(&mut self, at_ns: u64, cpu: u32, prev: u32, next: u32) {
+    /// When `next` began to run and whoever it pushed off (the idle task, it may be) ceased to, by the kernel's accounts.
+    ///
+    /// A wake-up that pushes somebody off sets the clock of its run queue, and the switch that follows does not set it
+    /// again (`rq_clock_skip_update`, since Linux 2.6.33): the way of the interrupt to that CPU, and out of its idle
+    /// state, is run already. The event of the switch is stamped behind it, here some 20 µs. A way of a millisecond and
+    /// more was none: then it waited for its turn, or for a quota.
+    fn pushed_at_ns(&self, event_ns: u64, cpu: u32, next: u32) -> u64 {
+        let Some(books) = self.cpus.get(&cpu) else { return event_ns };
+        let is_way = books.woken.contains(&next) && event_ns.saturating_sub(books.woken_ns) < WAY_NS_MAX;
+        if is_way { books.woken_ns.max(books.since_ns).min(event_ns) } else { event_ns }
+    }
+
+    fn switch_in(&mut self, (at_ns, event_ns): (u64, u64), cpu: u32, prev: u32, next: u32) {
         let waiting_since_ns = self.leave_queue(at_ns, next);
         let window = self.window();
         let Some(thread) = self.threads.get_mut(&next) else { return };
+        if event_ns < thread.from_ns {
+            return;
+        }
         match thread.state {
             State::Waiting(_) => {
-                if let Some(since_ns) = waiting_since_ns.filter(|_| at_ns >= window.0 && at_ns < window.1) {
-                    thread.waits.add(at_ns.saturating_sub(since_ns));
+                let counts = event_ns >= window.0 && event_ns < window.1;
+                if let Some(since_ns) = waiting_since_ns.filter(|_| counts) {
+                    thread.waits.add(event_ns.saturating_sub(since_ns));
                     if let Some(called_ns) = thread.called_ns {
-                        thread.wakes.add(at_ns.saturating_sub(called_ns));
+                        thread.wakes.add(event_ns.saturating_sub(called_ns));
                     }
                 }
             }
-            // Never called, so it was ready all the time.
+            // Never called, so it was ready all the time, and since when nobody knows.
             State::Unseen(_) => {
+                thread.wait_edges_ns = None;
                 let ns = overlap(window, thread.since_ns, at_ns);
                 thread.waited(prev, ns, ns >= HELD_NS_MIN);
                 thread.state = State::Waiting(cpu);
@@ -252,13 +293,15 @@ impl Follower {
         }
         thread.close(window, at_ns);
         let moved = thread.last_cpu.is_some_and(|last| last != cpu);
-        thread.migrations += u32::from(moved && at_ns >= window.0 && at_ns < window.1);
+        thread.migrations += u32::from(moved && event_ns >= window.0 && event_ns < window.1);
         (thread.state, thread.last_cpu, thread.called_ns) = (State::Running, Some(cpu), None);
     }
 
     fn waking(&mut self, at_ns: u64, tid: u32, by: Waker, crosses: bool) {
         let counts = at_ns >= self.begin_ns && at_ns < self.end_ns;
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| at_ns >= thread.from_ns) else {
+            return;
+        };
         if matches!(thread.state, State::Asleep(_) | State::Unseen(_)) {
             thread.called_ns = Some(at_ns);
             let waker = match by {
@@ -274,7 +317,14 @@ impl Follower {
 
     fn woken(&mut self, at_ns: u64, tid: u32, cpu: u32) {
         let window = self.window();
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let books = self.cpus.entry(cpu).or_default();
+        books.woken_ns = at_ns;
+        if books.woken.len() < WOKEN_MAX {
+            books.woken.push(tid);
+        }
+        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| at_ns >= thread.from_ns) else {
+            return;
+        };
         match thread.state {
             State::Unseen(asleep) => thread.state = State::Asleep(asleep.unwrap_or(Sleep::Other.into())),
             State::Asleep(_) | State::Lost => {}
@@ -292,8 +342,14 @@ impl Follower {
         let State::Waiting(cpu) = self.threads.get(&tid)?.state else { return None };
         self.settle(cpu, at_ns, None);
         self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != tid);
+        let window = self.window();
         let thread = self.threads.get_mut(&tid)?;
-        Some(std::mem::replace(&mut thread.since_ns, at_ns))
+        let since_ns = std::mem::replace(&mut thread.since_ns, at_ns);
+        if at_ns >= window.0 && at_ns < window.1 {
+            // The kernel counts all of it now.
+            thread.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
+        }
+        Some(since_ns)
     }
 
     fn lost(&mut self, at_ns: u64) {
@@ -302,11 +358,15 @@ impl Follower {
         for tid in waiting {
             self.leave_queue(at_ns, tid);
         }
-        self.cpus.values_mut().for_each(|books| books.current = None);
+        for books in self.cpus.values_mut() {
+            books.current = None;
+            books.woken.clear();
+        }
         for thread in self.threads.values_mut() {
             if !matches!(thread.state, State::Unseen(_)) {
                 // What it did last goes on to here at most.
                 thread.state = State::Lost;
+                thread.wait_edges_ns = None;
                 thread.close(window, at_ns);
             }
         }
@@ -346,6 +406,10 @@ impl Followed {
             State::Waiting(_) => {}
         }
         self.since_ns = self.since_ns.max(at_ns);
+    }
+
+    fn correct_wait(&mut self, ns: i64) {
+        self.wait_edges_ns = self.wait_edges_ns.map(|sum| sum.saturating_add(ns));
     }
 
     fn waited(&mut self, behind: u32, ns: u64, is_held: bool) {
@@ -453,6 +517,55 @@ mod tests {
         assert_eq!((of(7).held_ns, of(8).held_ns), (70 * MS, 70 * MS));
         assert_eq!(of(7).behind, HashMap::from([(8, (29 + 10) * MS)]));
         assert_eq!(follower.held(), [Held { cpu: 0, ns: 70 * MS }]);
+    }
+
+    #[test]
+    fn the_way_from_a_wake_up_that_pushes_somebody_off_is_run() {
+        let at = |at_us: u64, what| Event { at_ns: at_us * 1000, cpu: 0, what };
+        let switch =
+            |prev, asleep: Option<Sleep>, next| What::Switch { prev, asleep: asleep.map(Why::from), next };
+        let sums_us = |asleep, switched_us| {
+            let events = [
+                at(10, switch(7, Some(Sleep::Timer), 8)),
+                at(100, What::Waking { tid: 7, by: Waker::Interrupt, to_cpu: 0 }),
+                at(101, What::Woken { tid: 7, to_cpu: 0 }),
+                at(switched_us, switch(8, asleep, 7)),
+            ];
+            let follower = followed(&[7, 8], &events, 5);
+            let [woken, pushed] = [7, 8].map(|tid| &follower.threads[&tid]);
+            (woken.run_ns / 1000, woken.behind.get(&8).map_or(0, |ns| ns / 1000), pushed.run_ns / 1000)
+        };
+        assert_eq!(sums_us(None, 131), (10 + 4899, 0, 91), "pushed off at once");
+        assert_eq!(sums_us(None, 3101), (10 + 1899, 3000, 3091), "when a tick came");
+        assert_eq!(sums_us(Some(Sleep::Lock), 131), (10 + 4869, 30, 121), "gone by itself");
+    }
+
+    #[test]
+    fn what_a_ring_told_before_all_of_them_did_is_nothing() {
+        let mut follower = Follower::new();
+        follower.follow(7, 10 * MS, Some(Sleep::Timer.into()));
+        let woken = Event { at_ns: 20 * MS, cpu: 0, what: What::Woken { tid: 7, to_cpu: 0 } };
+        // That it went to sleep again was in no ring yet.
+        [switch(5, 0, 0, None, 7), woken, switch(22, 0, 9, Some(Sleep::Other), 7)]
+            .iter()
+            .for_each(|event| follower.take(event));
+        follower.end(30 * MS);
+        let thread = &follower.threads[&7];
+        assert_eq!((slept_ms(thread), thread.unknown_ns), (vec![(Sleep::Timer, 10)], 0));
+    }
+
+    #[test]
+    fn waits_across_the_edges_of_a_window_are_set_against_the_kernels_count() {
+        let mut follower = Follower::new();
+        (7..9).for_each(|tid| follower.follow(tid, 0, None));
+        let events = [switch(10, 0, 7, None, 8), switch(35, 0, 8, None, 7), switch(50, 0, 7, None, 8)];
+        follower.take(&events[0]);
+        follower.begin(30 * MS);
+        events[1..].iter().for_each(|event| follower.take(event));
+        follower.end(60 * MS);
+        // Of 25 ms that are counted in the window 20 were before it, and 10 at its end are not counted yet.
+        assert_eq!(follower.threads[&7].wait_edges_ns, Some((10 - 20) * MS as i64));
+        assert_eq!(follower.threads[&8].wait_edges_ns, None, "nobody saw since when it waited");
     }
 
     #[test]

@@ -129,6 +129,7 @@ impl Observer for Switches {
             return book.not_traced(Missing::new("no thread of the SUT is seen from here"));
         };
         traced.rings.enable(false);
+        traced.follower.until(book.end_ns());
         traced.drain(scene, &self.threads, book.end_ns());
         traced.follower.end(book.end_ns());
         book.schedule(traced.schedule(scene, &self.threads));
@@ -256,6 +257,7 @@ impl Traced {
             behind: self.behind(thread, role),
             held_ns: thread.held_ns,
             delay_ns: thread.delay_ns,
+            wait_edges_ns: thread.wait_edges_ns,
             waits: thread.waits.counts(),
             wakes: thread.wakes.counts(),
             migrations: thread.migrations,

@@ -107,9 +107,9 @@ impl Layout {
         let plain = vec![
             of(&self.switch, &filters.switch),
             of(&self.waking, &filters.woken),
-            of(&self.wakeup, &filters.woken),
+            of(&self.wakeup, &filters.queued),
         ];
-        let wakes = vec![of(&self.waking, &filters.woken), of(&self.wakeup, &filters.woken)];
+        let wakes = vec![of(&self.waking, &filters.woken), of(&self.wakeup, &filters.queued)];
         let mut deep = vec![of(&self.switch, &filters.asleep)];
         if let Some((begin, end)) = &self.contention {
             deep.extend([of(begin, &filters.current), of(end, &filters.current)]);
@@ -189,12 +189,15 @@ struct Filters {
     asleep: String,
     /// A thread of the SUT is woken.
     woken: String,
+    /// A thread of the SUT enters a run queue, or anybody enters one of the SUT's CPUs: whom that pushes off has run
+    /// until then.
+    queued: String,
     /// A thread of the SUT runs.
     current: String,
 }
 
 impl Filters {
-    fn new(threads: &BTreeSet<u32>) -> Result<Filters, Missing> {
+    fn new(threads: &BTreeSet<u32>, cpus: &BTreeSet<u32>) -> Result<Filters, Missing> {
         let (prev, next) = (one_of("prev_pid", threads), one_of("next_pid", threads));
         let asleep = format!("(prev_state&{ASLEEP})&&({prev})");
         let filters = Filters {
@@ -202,6 +205,7 @@ impl Filters {
             // whoever then leaves the CPU to the SUT is named.
             switch: format!("!({asleep})&&(({prev})||({next})||(prev_pid!=0&&next_pid!=0))"),
             asleep,
+            queued: format!("({})||({})", one_of("pid", threads), one_of("target_cpu", cpus)),
             woken: one_of("pid", threads),
             current: one_of("common_pid", threads),
         };
@@ -300,10 +304,10 @@ impl Rings {
         if cpus.len().max(online.len()) > CPUS_MAX {
             return Err(Missing::new(format!("there are more than {CPUS_MAX} CPUs")));
         }
-        let filters = Filters::new(threads)?;
+        self.cpus.extend(cpus);
+        let filters = Filters::new(threads, &self.cpus)?;
         let failed = |error: io::Error| refused("rings of scheduler events", &error);
         let triggers = self.layout.triggers(&filters);
-        self.cpus.extend(cpus);
         // A CPU that has become one of the SUT's tells of wake-ups in its ring of switches.
         self.rings.retain(|(kind, ring)| *kind != Kind::Wakes || !self.cpus.contains(&ring.cpu()));
         for (kind, ring) in &mut self.rings {
@@ -384,6 +388,6 @@ mod tests {
                 assert!(missing.why.contains("not permitted"), "{missing}");
             }
         }
-        assert!(Filters::new(&(1..40_000).step_by(3).collect()).is_err());
+        assert!(Filters::new(&(1..40_000).step_by(3).collect(), &cpu).is_err());
     }
 }
