@@ -73,6 +73,7 @@ fn main() -> Result<()> {
     let mut generator = Generator::start(&spec)?;
     let watch = Watch {
         sut_pids: vec![server.0.id()],
+        beside_pids: Vec::new(),
         load: LoadWatch::Threads(generator.thread_ids()),
         sut_cpus: vec![0],
         load_cpus: vec![1],

@@ -81,10 +81,14 @@ impl<'a> Books<'a> {
     fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Books<'a> {
         let mut windows = windows;
         let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
-        let is_reference = |level: u32| {
-            http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Reference)
+        for (trial, window) in record.trials.iter().zip(&mut windows) {
+            window.in_turns = http.levels.get(trial.level as usize).map_or(1, |level| level.parties);
+        }
+        let told_by = |level: u32| {
+            let level = http.levels.get(level as usize);
+            level.is_some_and(|level| level.purpose == Purpose::Reference && level.parties > 1)
         };
-        if let Some(weather) = Weather::of(record, &windows, is_reference) {
+        if let Some(weather) = Weather::of(record, &windows, told_by) {
             for (trial, window) in record.trials.iter().zip(&mut windows) {
                 let factor = weather.factor(middle_ns(trial));
                 window.calm_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);

@@ -22,6 +22,8 @@ pub(crate) struct Point {
     pub busy: f64,
     /// A: CPUs it could have used.
     pub allotted: f64,
+    /// How many servers were loaded in turns, this one among them.
+    pub parties: u32,
     /// CPUs lost, by where.
     pub lost: BTreeMap<Loss, f64>,
     /// f: effective clock, where known.
@@ -69,6 +71,7 @@ impl Point {
             rate_hz,
             busy,
             allotted,
+            parties: window.parties(),
             clock_hz: window.clock_hz(),
             cost_s: busy / rate_hz,
             program_s: program / rate_hz,
@@ -91,13 +94,16 @@ impl Point {
     }
 
     /// CPUs that nobody but the program and its load had a say in.
-    pub fn available(&self) -> f64 {
+    fn available(&self) -> f64 {
         let taken: f64 =
             self.tare_lost().filter(|(cause, _)| *cause != TareCause::Starved).map(|(_, lost)| lost).sum();
-        (self.allotted - taken).max(0.0)
+        let in_its_turns = self.allotted / f64::from(self.parties);
+        let left = (in_its_turns - taken).max(0.0);
+        // A quota goes on holding back in the others' turns: what it ran it was let.
+        if self.parties > 1 { left.max(self.busy) } else { left }
     }
 
-    /// Which share of what it was let use it used.
+    /// Which share of what it was let use it used, of its own turns where several take turns.
     pub fn fullness(&self) -> f64 {
         let program = self.program_s * self.rate_hz;
         ratio(self.busy + program, self.available()).min(1.0)

@@ -1,5 +1,5 @@
-//! The machine's weather, by the reference server that is weighed between the SUT's trials: half-minutes in which
-//! everything costs a third more show in it as they do in the SUT.
+//! The machine's weather, by the reference server that is loaded in turns with the SUT: half-minutes in which everything
+//! costs a third more show in it as they do in the SUT.
 
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ pub(crate) struct Weather {
 }
 
 impl Weather {
-    /// `is_reference` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
-    pub fn of(record: &Record, windows: &[Window], is_reference: impl Fn(u32) -> bool) -> Option<Weather> {
+    /// `told_by` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
+    pub fn of(record: &Record, windows: &[Window], told_by: impl Fn(u32) -> bool) -> Option<Weather> {
         let costs: BTreeMap<u64, f64> = record
             .trials
             .iter()
             .zip(windows)
-            .filter(|(trial, _)| is_reference(trial.level))
+            .filter(|(trial, _)| told_by(trial.level))
             .filter_map(|(trial, window)| Some((middle_ns(trial), cost_s(window)?)))
             .collect();
         let all: Vec<f64> = costs.values().copied().collect();
@@ -29,8 +29,8 @@ impl Weather {
         Some(Weather { costs, median_s })
     }
 
-    /// How much dearer than in the middle of the sitting everything was at an instant: on the straight line between the
-    /// looks before and after it.
+    /// How much dearer than in the middle of the sitting everything was at an instant: what the reference told in the window with
+    /// this middle, else on the straight line between those before and after it.
     pub fn factor(&self, at_ns: u64) -> f64 {
         let before = self.costs.range(..=at_ns).next_back();
         let after = self.costs.range(at_ns..).next();

@@ -37,7 +37,7 @@ pub(crate) struct Against {
     pub calm: bool,
 }
 
-/// The trials that net is computed from. A block is the trials of the same number in each level.
+/// The trials that net is computed from. A block is one trial of each level, or of a level with more of them several.
 pub(crate) struct Evidence<'l> {
     pub asked: &'l Level,
     pub saturating: Option<&'l Level>,
@@ -45,29 +45,51 @@ pub(crate) struct Evidence<'l> {
 }
 
 impl Evidence<'_> {
+    fn levels(&self) -> impl Iterator<Item = &Level> {
+        [Some(self.asked), self.saturating, self.reference].into_iter().flatten()
+    }
+
+    /// How many blocks there are; a level with a single trial is in all of them.
+    fn blocks(&self) -> usize {
+        self.levels().map(|level| level.trials.len()).filter(|trials| *trials > 1).min().unwrap_or(0)
+    }
+
+    /// The trials of a level, without those of a block.
+    fn trials<'t>(&self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Window> {
+        let (blocks, all) = (self.blocks(), level.trials.len());
+        let is_left_out = move |trial: usize| all > 1 && skip == Some(trial * blocks / all);
+        level
+            .trials
+            .iter()
+            .enumerate()
+            .filter(move |(trial, _)| !is_left_out(*trial))
+            .map(|(_, window)| window)
+    }
+
+    fn pool(&self, level: &Level, skip: Option<usize>) -> Window {
+        Window::pool(self.trials(level, skip))
+    }
+
+    /// Whether the reference tells the weather of the SUT's own windows: it was loaded in turns with it.
+    fn tells_weather(&self) -> bool {
+        self.reference.is_some_and(|reference| reference.pool.parties() > 1)
+    }
+
     /// All that is seen without one of the blocks.
     fn seen(&self, skip: Option<usize>, calm: bool) -> Option<Seen> {
-        let saturating = self.saturating.and_then(|level| Point::of(&without(level, skip)).ok());
+        let saturating = self.saturating.and_then(|level| Point::of(&self.pool(level, skip)).ok());
         let levels = [Some(self.asked), self.saturating.filter(|_| saturating.is_some())];
-        let trials = |level: &'_ Level| -> Vec<_> {
-            let kept = level.trials.iter().enumerate().filter(|(place, _)| Some(*place) != skip);
-            kept.filter_map(|(_, window)| Point::of(window).ok()?.look(calm)).collect()
-        };
+        let looks = |level| self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.look(calm));
         Some(Seen {
-            asked: Point::of(&without(self.asked, skip)).ok()?,
+            asked: Point::of(&self.pool(self.asked, skip)).ok()?,
             saturating,
-            looks: levels.into_iter().flatten().flat_map(trials).collect(),
+            looks: levels.into_iter().flatten().flat_map(looks).collect(),
         })
     }
 
     fn reference_cost_s(&self, skip: Option<usize>) -> Option<f64> {
-        self.reference.and_then(|level| reference::cost_s(&without(level, skip)))
+        self.reference.and_then(|level| reference::cost_s(&self.pool(level, skip)))
     }
-}
-
-/// A level without one of its trials; its only one stays.
-fn without(level: &Level, skip: Option<usize>) -> Window {
-    level.without(skip.filter(|place| level.trials.len() > 1 && *place < level.trials.len()))
 }
 
 /// Weighs the asked level.
@@ -79,14 +101,12 @@ pub(crate) fn weigh(
     let seen =
         evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
     let choice = seen.choose()?;
-    let [as_it_was, calm] = [false, true].map(|calm| Course::of(evidence, choice, reference_hz, calm));
-    let as_it_was =
-        as_it_was.ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
-    // Taking the weather out adds the reference's own noise: only where it takes more out than it adds.
-    let course = match calm {
-        Some(calm) if calm.narrower_than(&as_it_was) => calm,
-        _ => as_it_was,
-    };
+    let course = |calm| Course::of(evidence, choice, reference_hz, calm);
+    let course = Some(evidence.tells_weather())
+        .filter(|tells| *tells)
+        .and_then(course)
+        .or_else(|| course(false))
+        .ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
     let cost_se = lone_trial_se(&choice, evidence);
     let ci = |place: usize, moves_with_cost: bool| {
         let jack = course.spread.as_ref()?.get(place)?;
@@ -149,17 +169,12 @@ impl Course {
         };
         let (chain, ratio) = run(None)?;
         let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
-        let spread = jackknife(evidence.asked.trials.len(), |skip| {
+        let spread = jackknife(evidence.blocks(), |skip| {
             let (chain, ratio) = run(skip)?;
             let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
             Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
         });
         Some(Course { calm, chain, ratio, spread })
-    }
-
-    fn narrower_than(&self, other: &Course) -> bool {
-        let se = |course: &Course| course.spread.as_ref()?.get(NET).map(|jack| jack.se);
-        se(self).zip(se(other)).is_some_and(|(mine, theirs)| mine < theirs)
     }
 }
 

@@ -23,6 +23,8 @@ use tare_record::{Missing, Record};
 pub(crate) struct Window {
     /// Trials pooled in it.
     pub trials: u32,
+    /// How many servers were loaded in turns; 0 and 1: it alone.
+    pub in_turns: u32,
     /// Length as the observers saw it.
     pub wall_s: f64,
     /// Shortest single window.
@@ -131,6 +133,11 @@ impl<'a> Context<'a> {
 }
 
 impl Window {
+    /// How many servers were loaded in turns, this one among them: at least 1.
+    pub fn parties(&self) -> u32 {
+        self.in_turns.max(1)
+    }
+
     fn count(&mut self, sample: &Measure) {
         match sample {
             Measure::Http(http) => {

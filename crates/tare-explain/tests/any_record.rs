@@ -213,7 +213,9 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
 
 fn any_workload() -> impl Strategy<Value = Workload> {
     let purpose = prop::sample::select(vec![Purpose::Asked, Purpose::Saturating, Purpose::Reference]);
-    let levels = prop::collection::vec((purpose, any::<u32>()).prop_map(|(p, c)| level(p, c)), 0..3);
+    let levels = (purpose, any::<u32>(), 0..3u32)
+        .prop_map(|(purpose, connections, parties)| Level { parties, ..level(purpose, connections) });
+    let levels = prop::collection::vec(levels, 0..3);
     prop_oneof![
         levels.prop_map(|levels| Workload::Http(http(levels))),
         prop::collection::vec("[a-c]{1,3}", 0..3).prop_map(|commands| Workload::Command(CommandWorkload {

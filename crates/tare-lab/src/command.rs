@@ -70,6 +70,7 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
     let observers = Observers::start(
         Watch {
             sut_pids: Vec::new(),
+            beside_pids: Vec::new(),
             load: LoadWatch::None,
             sut_cpus: request.sut_cpus.clone().unwrap_or_else(|| place.sut_cpus.clone()),
             load_cpus: Vec::new(),

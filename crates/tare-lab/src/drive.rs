@@ -2,7 +2,8 @@
 //!
 //! One level alone is driven on the same connections from its first trial to its last. Several are driven in blocks,
 //! one trial of each in an order drawn at random, so that the machine's weather meets all of them alike; then each
-//! trial opens connections of its own.
+//! trial opens connections of its own. The SUT and the reference server are loaded in turns of a few milliseconds within the
+//! same trial.
 
 use crate::blocks;
 use crate::error::LabError;
@@ -32,7 +33,7 @@ const CALIBRATION: Duration = Duration::from_millis(500);
 /// One look at that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
 /// Load on new connections before a trial, where there was a warm-up before.
-const SETTLE: Duration = Duration::from_millis(100);
+pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 /// Before a course of rates: the observers start and idle periods are found out meanwhile.
 const LEAD_IN: Duration = Duration::from_secs(1);
 /// How long a foreign generator may take to open its connections; its books begin afterwards.
@@ -54,7 +55,9 @@ pub(crate) struct Drive<'a> {
 impl Drive<'_> {
     /// How long all of it takes, about.
     pub fn expected_s(&self) -> f64 {
-        self.levels.iter().map(|level| level_s(level, self.levels.len() > 1)).sum()
+        // Levels in turns share their trials.
+        let length = |level: &Level| level_s(level, self.levels.len() > 1) / f64::from(level.parties.max(1));
+        self.levels.iter().map(length).sum()
     }
 
     /// Drives all levels. `reference` answers where a level's purpose is that.
@@ -67,14 +70,14 @@ impl Drive<'_> {
         if let [level] = self.levels {
             return self.stand(0, level).alone(sut, running);
         }
-        for block in blocks::blocks(self.seed, self.levels) {
-            for (index, trial) in block {
-                let Some(level) = self.levels.get(index) else { continue };
-                let stand = self.stand(index as u32, level);
-                match (&mut reference, level.purpose) {
-                    (Some(reference), Purpose::Reference) => stand.one(trial, reference, running)?,
-                    _ => stand.one(trial, sut, running)?,
+        for stint in blocks::blocks(self.seed, self.levels).into_iter().flatten() {
+            match (&stint[..], &mut reference) {
+                ([(index, trial)], _) => {
+                    let Some(level) = self.levels.get(*index) else { continue };
+                    self.stand(*index as u32, level).one(*trial, sut, running)?;
                 }
+                (_, Some(reference)) => self.in_turns(&stint, sut, reference, running)?,
+                _ => {}
             }
         }
         if let Some(mut reference) = reference {
@@ -83,8 +86,24 @@ impl Drive<'_> {
         Ok(())
     }
 
-    fn stand<'d>(&'d self, index: u32, level: &'d Level) -> Stand<'d> {
+    pub(crate) fn stand<'d>(&'d self, index: u32, level: &'d Level) -> Stand<'d> {
         Stand { drive: self, index, level }
+    }
+
+    pub(crate) fn watch(&self, sut: &Sut, load: LoadWatch) -> Watch {
+        Watch {
+            sut_pids: sut.pids.clone(),
+            load,
+            sut_cpus: self.placement.sut_cpus.clone(),
+            load_cpus: self.placement.load_cpus.clone(),
+            observer_cpus: self.placement.observer_cpus.clone(),
+            beside_pids: Vec::new(),
+            sample_hz: SAMPLE_HZ,
+            clock: true,
+            // Everywhere alike: what sampling costs is then in no difference between levels.
+            stacks: self.request.stacks,
+            trace: self.request.trace,
+        }
     }
 }
 
@@ -97,34 +116,22 @@ fn level_s(level: &Level, in_blocks: bool) -> f64 {
 fn calibration(level: &Level) -> Duration {
     match level.purpose {
         Purpose::Asked => (Duration::from_nanos(level.trial_ns) / 2).clamp(CALIBRATION_MIN, CALIBRATION),
-        Purpose::Saturating => CALIBRATION_MIN,
         // Only its cost per request is of use, which has no idle periods in it.
-        Purpose::Reference => Duration::ZERO,
+        _ if level.parties > 1 => Duration::ZERO,
+        Purpose::Saturating | Purpose::Reference => CALIBRATION_MIN,
     }
 }
 
 /// One level and what it takes to drive it.
-struct Stand<'a> {
+pub(crate) struct Stand<'a> {
     drive: &'a Drive<'a>,
     index: u32,
-    level: &'a Level,
+    pub(crate) level: &'a Level,
 }
 
 impl Stand<'_> {
     fn watch(&self, sut: &Sut, load: LoadWatch) -> Watch {
-        let placement = self.drive.placement;
-        Watch {
-            sut_pids: sut.pids.clone(),
-            load,
-            sut_cpus: placement.sut_cpus.clone(),
-            load_cpus: placement.load_cpus.clone(),
-            observer_cpus: placement.observer_cpus.clone(),
-            sample_hz: SAMPLE_HZ,
-            clock: true,
-            // Everywhere alike: what sampling costs is then in no difference between levels.
-            stacks: self.drive.request.stacks,
-            trace: self.drive.request.trace,
-        }
+        self.drive.watch(sut, load)
     }
 
     /// All trials, with no other level between them.
@@ -150,7 +157,7 @@ impl Stand<'_> {
         }
     }
 
-    fn spec(&self, pacing: Pacing, sut: &Sut) -> LoadSpec {
+    pub(crate) fn spec(&self, pacing: Pacing, sut: &Sut) -> LoadSpec {
         let traffic = &self.drive.request.traffic;
         let spec = match self.level.purpose {
             // What the reference answers costs the same whatever the SUT is asked for.
@@ -315,7 +322,7 @@ impl Stand<'_> {
         Ok(())
     }
 
-    fn keep(
+    pub(crate) fn keep(
         &self,
         sample: HttpSample,
         observation: tare_record::observation::Observation,
@@ -338,17 +345,17 @@ fn look_at_idle(observers: &Observers, duration: Duration) {
 }
 
 /// The rate since the last look.
-fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
+pub(crate) fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
     let before = std::mem::replace(answered, generator.live().answers);
     answered.saturating_sub(before) as f64 / seconds
 }
 
-fn observe(watch: Watch) -> Result<Observers, LabError> {
+pub(crate) fn observe(watch: Watch) -> Result<Observers, LabError> {
     Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
 }
 
 /// Starts our generator. Where that fails because the SUT has just died, this is what is told.
-fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabError> {
+pub(crate) fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabError> {
     let error = match Generator::start(spec) {
         Ok(generator) => return Ok(generator),
         Err(error) => error,

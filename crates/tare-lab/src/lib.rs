@@ -23,6 +23,7 @@ pub mod request;
 pub mod resolve;
 mod sitting;
 mod sut;
+mod turns;
 
 pub use error::LabError;
 pub use sitting::{Held, Sitting};

@@ -10,10 +10,11 @@ use tare_record::plan::{Level, Purpose};
 pub const SATURATING_CONNECTIONS: u32 = 64;
 /// Length of a trial unless told otherwise, or a course of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
-/// The other levels are short: only the cost per request is taken from them, and pooled over their trials. Of schedstat's tick-wise
-/// steps half a per cent is left in one, and less in all.
+/// A saturating level alone is short: only the cost per request is taken from it, and pooled over its trials. Of schedstat's
+/// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
-const REFERENCE_TRIAL_NS: u64 = 500_000_000;
+/// In turns with the reference server each of the two has half of it.
+const IN_TURNS_TRIAL_NS: u64 = 1_000_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
 const OTHER_TRIALS_MAX: u32 = 10;
@@ -46,7 +47,8 @@ fn url_in(command: &str) -> Option<String> {
 }
 
 /// The levels to drive. A level below saturation has a saturating one beside it, because only there can the
-/// program's cost per request be weighed, and the reference server tells the machine's weather; never against another host unasked.
+/// program's cost per request be weighed. In turns with it the reference server is loaded, which tells the machine's weather: then
+/// there is one beside a saturating level too. Never against another host unasked.
 /// `crowded`: the generator that was asked for has more threads than CPUs.
 pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) -> Vec<Level> {
     let asked = Level {
@@ -57,26 +59,32 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
         trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(TRIAL_NS), nanoseconds),
         warmup_ns: nanoseconds(request.warmup),
         trials: request.trials,
+        parties: 1,
     };
-    let other = |purpose, trial_ns: u64| Level {
+    let other = |purpose, trial_ns: u64, parties: u32| Level {
         purpose,
         connections: request.traffic.connections.max(SATURATING_CONNECTIONS),
         rate_hz: None,
         pipeline: request.traffic.pipeline,
-        trial_ns: asked.trial_ns.clamp(OTHER_TRIAL_NS_MIN, trial_ns),
+        trial_ns: (asked.trial_ns.saturating_mul(u64::from(parties))).clamp(OTHER_TRIAL_NS_MIN, trial_ns),
         warmup_ns: OTHER_WARMUP_NS,
         trials: request.trials.min(OTHER_TRIALS_MAX),
+        parties,
     };
+    // Nobody's generator that runs already would stop for another level.
+    let may = transport_is_local && !request.no_levels && !matches!(request.load, LoadRequest::Pid(_));
     let below_saturation = crowded
         || !matches!(request.load, LoadRequest::Own { .. })
         || request.traffic.pacing != Pacing::Closed
         || request.traffic.connections < SATURATING_CONNECTIONS;
-    // Nobody's generator that runs already would stop for another level.
-    let may = transport_is_local && !request.no_levels && !matches!(request.load, LoadRequest::Pid(_));
-    let saturating = (may && below_saturation).then(|| other(Purpose::Saturating, SATURATING_TRIAL_NS));
-    let reference = (may && !request.no_reference && reference_would_tell(request))
-        .then(|| other(Purpose::Reference, REFERENCE_TRIAL_NS));
-    std::iter::once(asked.clone()).chain(saturating).chain(reference).collect()
+    let others = if may && !request.no_reference && reference_would_tell(request) {
+        [Purpose::Saturating, Purpose::Reference].map(|purpose| other(purpose, IN_TURNS_TRIAL_NS, 2)).to_vec()
+    } else if may && below_saturation {
+        vec![other(Purpose::Saturating, SATURATING_TRIAL_NS, 1)]
+    } else {
+        Vec::new()
+    };
+    std::iter::once(asked).chain(others).collect()
 }
 
 /// Whether the reference server can be weighed as the SUT is: over the same transport. Beside itself it tells nothing.

@@ -30,6 +30,7 @@ mod tally;
 mod target;
 mod template;
 mod tls;
+mod turns;
 mod worker;
 
 pub use capacity::{CapacitySearch, Missed, Objective};
@@ -45,3 +46,4 @@ pub use spec::{
     STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
 };
 pub use target::{Target, TargetError};
+pub use turns::{PARTIES_MAX, TURN_NS_MAX, TURN_NS_MIN, Turns};

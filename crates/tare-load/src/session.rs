@@ -470,7 +470,9 @@ impl Session {
     /// When the next request will be due; `None`: not by any clock.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
-        self.schedule.next_due_ns()
+        // A turn is nothing to be woken for while every connection waits for its answer.
+        let waits = matches!(self.schedule, Schedule::InTurns(_)) && self.free.is_empty();
+        if waits { None } else { self.schedule.next_due_ns() }
     }
 
     /// Whether sending has not begun.

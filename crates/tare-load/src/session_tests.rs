@@ -1,6 +1,7 @@
 use super::*;
 use crate::spec::{Gaps, Pacing};
 use crate::target::Target;
+use crate::turns::{TURN_NS_MIN, Turns};
 use proptest::prelude::*;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -249,4 +250,34 @@ proptest! {
             prop_assert_eq!(fates, scheduled);
         }
     }
+}
+
+#[test]
+fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
+    let turn_ns = TURN_NS_MIN;
+    let turns = |place| Turns { begin_ns: 0, turn_ns, parties: 2, place, seed: 1 };
+    // Whoever is second in the first round.
+    let turns = [0, 1].map(turns).into_iter().find(|turns| !turns.at(0).is_ours).unwrap();
+    let mut session = session(Pacing::InTurns(turns), 1, 2);
+    assert_eq!(session.next_due_ns(), None, "nobody to be woken for");
+    session.opened(0, 10);
+    session.opened(1, 20);
+    assert_eq!((session.in_flight(20), session.next_due_ns()), (0, Some(turn_ns)));
+    assert_eq!(session.assign(turn_ns - 1), None);
+    assert_eq!(
+        [session.assign(turn_ns), session.assign(turn_ns), session.assign(turn_ns)],
+        [Some(0), Some(1), None]
+    );
+    (0..2).for_each(|c| _ = send_all(&mut session, c));
+    assert_eq!(deliver(&mut session, 0, ANSWER, turn_ns + 10), Verdict::Keep);
+    assert_eq!(session.in_flight(turn_ns + 10), 2, "in its turn it is a closed loop");
+    // The second round is the first one's mirror: its first turn is ours again.
+    let over_ns = 3 * turn_ns;
+    send_all(&mut session, 0);
+    assert_eq!(deliver(&mut session, 0, ANSWER, over_ns + 10), Verdict::Keep);
+    assert_eq!(
+        (session.in_flight(over_ns + 10), session.tally.answers),
+        (1, 2),
+        "what is in flight is answered"
+    );
 }

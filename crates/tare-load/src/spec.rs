@@ -4,6 +4,7 @@ use crate::message::{Capture, Expect, MessageError, WeightedUrl};
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::target::Target;
 use crate::tls::HTTP2;
+use crate::turns::{PARTIES_MAX, Turns};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub enum Pacing {
         /// All pauses the same, or exponential.
         gaps: Gaps,
     },
+    /// A closed loop that sends only while it is its turn among several; what is in flight then is still answered.
+    InTurns(Turns),
     /// At a rate of its own, whatever the server does; latency counts from the *intended* send time.
     Open {
         /// Requests per second over all threads, above 0, at most [`RATE_HZ_MAX`].
@@ -71,7 +74,7 @@ impl Pacing {
             Pacing::Stages { stages, .. } => {
                 Some(stages.iter().fold(0, |sum, stage| stage.for_ns.saturating_add(sum)))
             }
-            Pacing::Closed | Pacing::Thinking { .. } | Pacing::Open { .. } => None,
+            Pacing::Closed | Pacing::InTurns(_) | Pacing::Thinking { .. } | Pacing::Open { .. } => None,
         }
     }
 
@@ -84,7 +87,7 @@ impl Pacing {
                     stages.iter().map(|s| (s.from_hz + s.to_hz) / 2.0 * s.for_ns as f64).sum();
                 self.course_ns().map(|course_ns| requests / course_ns.max(1) as f64)
             }
-            Pacing::Closed | Pacing::Thinking { .. } => None,
+            Pacing::Closed | Pacing::InTurns(_) | Pacing::Thinking { .. } => None,
         }
     }
 
@@ -95,6 +98,7 @@ impl Pacing {
         };
         match self {
             Pacing::Closed => Ok(()),
+            Pacing::InTurns(turns) => turns.validate(),
             Pacing::Thinking { mean_ns, .. } if (1..=THINK_NS_MAX).contains(mean_ns) => Ok(()),
             Pacing::Thinking { mean_ns, .. } => Err(SpecError::Think { given_ns: *mean_ns }),
             Pacing::Open { rate_hz, .. } => rate(*rate_hz, false),
@@ -279,6 +283,12 @@ pub enum SpecError {
     StageLength {
         /// As given.
         given_ns: u64,
+    },
+    /// Turns that cannot be taken.
+    #[error("{given:?} are no turns (hint: 1 ms to 1 min each, at most {PARTIES_MAX} parties)")]
+    Turns {
+        /// As given.
+        given: Turns,
     },
     /// The number of requests to stop after.
     #[error("a run of 0 requests has nothing to measure (hint: at least 1)")]

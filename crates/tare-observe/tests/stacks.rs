@@ -77,6 +77,7 @@ fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
     let cpus = tare_sys::affinity::get(0).unwrap();
     let watch = Watch {
         sut_pids: spinners.iter().map(|spinner| spinner.0.id()).collect(),
+        beside_pids: Vec::new(),
         load: LoadWatch::None,
         sut_cpus: cpus,
         load_cpus: Vec::new(),

@@ -121,6 +121,14 @@ pub struct Level {
     pub warmup_ns: u64,
     /// How many trials; in a sitting in blocks, at most one of them in each.
     pub trials: u32,
+    /// How many levels are driven in turns within the same trials, this one among them: each server is loaded for a few
+    /// milliseconds, then the next, so that the machine's weather meets all alike. 1: it alone.
+    #[serde(default = "alone")]
+    pub parties: u32,
+}
+
+fn alone() -> u32 {
+    1
 }
 
 /// Why a level is driven.

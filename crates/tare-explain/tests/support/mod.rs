@@ -283,6 +283,7 @@ pub fn level(purpose: Purpose, connections: u32) -> Level {
         trial_ns: 2_000_000_000,
         warmup_ns: 0,
         trials: 3,
+        parties: 1,
     }
 }
 
@@ -345,19 +346,22 @@ pub fn with_saturating(connections: u32, scene: &Scene, saturating: &Scene) -> R
     record(vec![level(Purpose::Asked, connections), level(Purpose::Saturating, 256)], &scenes)
 }
 
-/// Asked, saturating and reference server in blocks, each block (asked, saturating, reference) at its own instant.
+/// Blocks of an asked level, and of a saturating one in turns with the reference server: those two share their window, and
+/// have half of it each.
 pub fn in_blocks(connections: u32, blocks: &[[Scene; 3]]) -> Record {
-    let scenes: Vec<(u32, Scene)> =
-        blocks.iter().flat_map(|block| (0u32..).zip(block.iter().cloned())).collect();
-    let levels = vec![
-        level(Purpose::Asked, connections),
-        level(Purpose::Saturating, 64),
-        level(Purpose::Reference, 64),
-    ];
+    let scenes: Vec<(u32, Scene)> = blocks
+        .iter()
+        .flat_map(|[asked, saturating, reference]| {
+            [(0, asked.clone()), (1, half_of_the_time(saturating)), (2, half_of_the_time(reference))]
+        })
+        .collect();
+    let in_turns = |purpose| Level { parties: 2, ..level(purpose, 64) };
+    let asked = level(Purpose::Asked, connections);
+    let levels = vec![asked, in_turns(Purpose::Saturating), in_turns(Purpose::Reference)];
     let mut record = record(levels, &scenes);
-    // One after the other, as trials are: the reference of a block stands between its neighbours.
     for trial in &mut record.trials {
-        let later_ns = u64::from(trial.seq) * 3_000_000_000;
+        let windows_before = 2 * (trial.seq / 3) + u32::from(trial.level > 0);
+        let later_ns = u64::from(windows_before) * 3_000_000_000;
         trial.observation.begin_ns += later_ns;
         trial.observation.end_ns += later_ns;
         for sample in trial.observation.columns.iter_mut().flat_map(|column| &mut column.samples) {
@@ -365,6 +369,26 @@ pub fn in_blocks(connections: u32, blocks: &[[Scene; 3]]) -> Record {
         }
     }
     record
+}
+
+/// The same in which every level has windows of its own.
+pub fn one_after_the_other(connections: u32, blocks: &[[Scene; 3]]) -> Record {
+    let scenes: Vec<(u32, Scene)> =
+        blocks.iter().flat_map(|block| (0u32..).zip(block.iter().cloned())).collect();
+    let others = [Purpose::Saturating, Purpose::Reference].map(|purpose| level(purpose, 64));
+    record([vec![level(Purpose::Asked, connections)], others.to_vec()].concat(), &scenes)
+}
+
+fn half_of_the_time(scene: &Scene) -> Scene {
+    let mut half = scene.clone();
+    half.rate_hz /= 2.0;
+    for thread in &mut half.threads {
+        thread.run /= 2.0;
+        thread.wait /= 2.0;
+        thread.voluntary_hz /= 2.0;
+        thread.involuntary_hz /= 2.0;
+    }
+    half
 }
 
 /// The value of a loss, as the ledger names it.

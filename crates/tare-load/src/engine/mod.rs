@@ -77,7 +77,8 @@ pub(crate) enum Choice {
 
 /// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
 pub(crate) fn choose(spec: &LoadSpec) -> Choice {
-    let batches = spec.pacing == Pacing::Closed && spec.keep_alive && !spec.busy_poll;
+    let is_closed = matches!(spec.pacing, Pacing::Closed | Pacing::InTurns(_));
+    let batches = is_closed && spec.keep_alive && !spec.busy_poll;
     match spec.engine {
         #[cfg(feature = "http2")]
         _ if spec.is_multiplexed() => Choice::Http2,

@@ -52,6 +52,7 @@ fn window(fake: Fake) -> (Observation, Pmu) {
     let clock = Arc::clone(&fake.clock);
     let watch = Watch {
         sut_pids: vec![std::process::id()],
+        beside_pids: Vec::new(),
         load: LoadWatch::None,
         sut_cpus: vec![0],
         load_cpus: vec![],

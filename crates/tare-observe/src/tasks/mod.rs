@@ -82,7 +82,7 @@ impl Observer for Tasks {
 
     fn edge(&mut self, _edge: &mut Edge) {
         // The SUT first: its books are the ones that must close.
-        for role in [Role::Sut, Role::Load, Role::Tare] {
+        for role in [Role::Sut, Role::Other, Role::Load, Role::Tare] {
             self.read(role, &[Source::Schedstat, Source::Stat, Source::Status, Source::Process]);
         }
     }
@@ -146,6 +146,7 @@ pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
         let load = family(pids).into_iter().filter(|pid| !sut.contains(pid));
         found.extend(load.map(|pid| (pid, Role::Load)));
     }
+    found.extend(scene.watch.beside_pids.iter().map(|&pid| (pid, Role::Other)));
     found.push((scene.own_pid, Role::Tare));
     found
 }

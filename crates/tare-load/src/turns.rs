@@ -1,0 +1,180 @@
+//! Closed loops that take turns, so that several servers are loaded in the same weather: a host's bursts and slow half-seconds
+//! meet all of them alike, where trials one after the other would each meet their own.
+//!
+//! Nobody conducts: each thread of each generator works out from the clock whose turn it is.
+
+use crate::spec::SpecError;
+
+/// Most loops that take turns with each other.
+pub const PARTIES_MAX: u32 = 64;
+/// Shortest turn: below a millisecond the ramp of a turn is all of it.
+pub const TURN_NS_MIN: u64 = 1_000_000;
+/// Longest turn (a minute).
+pub const TURN_NS_MAX: u64 = 60_000_000_000;
+
+/// When one closed loop among several sends. All of them have the same values but for their `place`.
+///
+/// Each has one turn in a round. Rounds come in pairs, the second in the reverse order of the first, which is drawn at
+/// random: what changes evenly over a pair meets every party alike (ABBA), and what is periodic meets nobody's turns for long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    /// When the first round begins, on the monotonic clock.
+    pub begin_ns: u64,
+    /// Length of a turn, nanoseconds, [`TURN_NS_MIN`] to [`TURN_NS_MAX`].
+    pub turn_ns: u64,
+    /// How many take turns, 1 to [`PARTIES_MAX`].
+    pub parties: u32,
+    /// Which of them this one is, from 0.
+    pub place: u32,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+impl Turns {
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        let turn = (TURN_NS_MIN..=TURN_NS_MAX).contains(&self.turn_ns);
+        let parties = (1..=PARTIES_MAX).contains(&self.parties) && self.place < self.parties;
+        if turn && parties { Ok(()) } else { Err(SpecError::Turns { given: *self }) }
+    }
+
+    /// Which turn of a round is this party's.
+    fn turn_in(&self, round: u64) -> u32 {
+        let mut order = [0u8; PARTIES_MAX as usize];
+        let parties = self.parties as usize;
+        let order = &mut order[..parties];
+        order.iter_mut().zip(0..).for_each(|(party, place)| *party = place);
+        let mut random = self.seed ^ (round / 2).wrapping_mul(0xD1B5_4A32_D192_ED03);
+        for last in (1..parties).rev() {
+            random = mixed(random);
+            order.swap(last, (random % (last as u64 + 1)) as usize);
+        }
+        let turn = order.iter().position(|party| u32::from(*party) == self.place).unwrap_or(0) as u32;
+        if round % 2 == 1 { self.parties - 1 - turn } else { turn }
+    }
+
+    /// Whether it is this party's turn, and until when that holds.
+    pub(crate) fn at(&self, now_ns: u64) -> Phase {
+        let parties = u64::from(self.parties);
+        let begins_ns = |turn: u64| self.begin_ns.saturating_add(turn.saturating_mul(self.turn_ns));
+        if now_ns < self.begin_ns {
+            return Phase { is_ours: false, until_ns: begins_ns(u64::from(self.turn_in(0))) };
+        }
+        let turn = (now_ns - self.begin_ns) / self.turn_ns;
+        let (round, within) = (turn / parties, turn % parties);
+        let ours = u64::from(self.turn_in(round));
+        if ours == within {
+            return Phase { is_ours: true, until_ns: begins_ns(turn + 1) };
+        }
+        let next = match ours > within {
+            true => round * parties + ours,
+            false => (round + 1) * parties + u64::from(self.turn_in(round + 1)),
+        };
+        Phase { is_ours: false, until_ns: begins_ns(next) }
+    }
+}
+
+/// One step of SplitMix64 (Steele, Lea and Flood 2014).
+fn mixed(random: u64) -> u64 {
+    let mut mixed = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// Whose turn it is, for one party.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Phase {
+    pub(crate) is_ours: bool,
+    /// The end of our turn, or the beginning of our next one.
+    pub(crate) until_ns: u64,
+}
+
+/// The turns of one thread, worked out anew only when a phase is over.
+#[derive(Debug)]
+pub(crate) struct TurnClock {
+    turns: Turns,
+    phase: Phase,
+    ended: bool,
+}
+
+impl TurnClock {
+    pub(crate) fn new(turns: Turns, now_ns: u64) -> Self {
+        TurnClock { turns, phase: turns.at(now_ns), ended: false }
+    }
+
+    /// Whether a request may be sent.
+    #[inline]
+    pub(crate) fn is_ours(&mut self, now_ns: u64) -> bool {
+        if now_ns >= self.phase.until_ns {
+            self.phase = self.turns.at(now_ns);
+        }
+        self.phase.is_ours && !self.ended
+    }
+
+    /// When what is free now may send.
+    #[inline]
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
+        (!self.phase.is_ours && !self.ended).then_some(self.phase.until_ns)
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn turns(parties: u32, place: u32, seed: u64) -> Turns {
+        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, parties, place, seed }
+    }
+
+    fn owner(parties: u32, seed: u64, turn: u64) -> Vec<u32> {
+        let at_ns = 1_000 + turn * TURN_NS_MIN + TURN_NS_MIN / 2;
+        (0..parties).filter(|place| turns(parties, *place, seed).at(at_ns).is_ours).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn everybody_has_one_turn_in_a_round_and_the_next_round_is_its_mirror(
+            parties in 1..=PARTIES_MAX, seed: u64, pair in 0u64..1000,
+        ) {
+            let round = |round: u64| -> Vec<u32> {
+                (0..u64::from(parties)).flat_map(|turn| owner(parties, seed, round * u64::from(parties) + turn)).collect()
+            };
+            let (mut first, second) = (round(2 * pair), round(2 * pair + 1));
+            prop_assert_eq!(&second, &first.iter().rev().copied().collect::<Vec<_>>());
+            first.sort_unstable();
+            prop_assert_eq!(first, (0..parties).collect::<Vec<_>>());
+        }
+
+        /// What a phase says of its end is so: asked a nanosecond before it nothing has changed.
+        #[test]
+        fn a_phase_lasts_until_it_says(parties in 1u32..6, place in 0u32..6, seed: u64, now_ns in 0u64..200_000_000) {
+            let turns = turns(parties, place % parties, seed);
+            let phase = turns.at(now_ns);
+            prop_assert!(phase.until_ns > now_ns);
+            prop_assert_eq!(turns.at(phase.until_ns - 1).is_ours, phase.is_ours);
+            prop_assert!(phase.is_ours || turns.at(phase.until_ns).is_ours);
+            prop_assert!(phase.until_ns - now_ns <= (2 * u64::from(parties) * TURN_NS_MIN).max(1_000 + u64::from(parties) * TURN_NS_MIN));
+        }
+    }
+
+    #[test]
+    fn every_order_is_drawn() {
+        let firsts = (0..400).filter(|pair| owner(2, 7, 4 * pair) == [0]).count();
+        // 200, give or take four standard deviations.
+        assert!((160..240).contains(&firsts), "{firsts}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert_eq!(turns(2, 1, 0).validate(), Ok(()));
+        for wrong in [turns(0, 0, 0), turns(65, 0, 0), turns(2, 2, 0), Turns { turn_ns: 0, ..turns(1, 0, 0) }]
+        {
+            assert!(wrong.validate().is_err(), "{wrong:?}");
+        }
+    }
+}
