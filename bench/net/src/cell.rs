@@ -21,7 +21,7 @@ pub struct Cell {
     pub gross_hz: f64,
     /// As `tare run` gives it.
     pub net_hz: f64,
-    /// Net of a CPU over the reference server's of one in the same block.
+    /// Net of a CPU over the reference server's of one, which was loaded in turns with it.
     pub net_over_reference: f64,
     /// CPU time of a request, nanoseconds: at the asked level, at the level that net is taken from, of the reference.
     pub asked_ns: f64,
@@ -37,11 +37,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Net of a CPU in requests per second at the clock as it was: no clock samples of half a second in it.
-    pub fn net_of_cpu_hz(&self) -> f64 {
-        self.net_over_reference * 1e9 / self.reference_ns
-    }
-
     /// The largest part of the tare.
     pub fn largest(&self) -> Option<(&str, f64)> {
         let largest = self.tare.iter().max_by(|a, b| a.1.total_cmp(b.1))?;

@@ -45,9 +45,7 @@ pub struct RowSummary {
     pub row: Row,
     pub rounds: usize,
     pub gross_hz: f64,
-    /// At the reference of all rounds.
-    pub net: Ratio,
-    /// Over the reference's in the same sitting.
+    /// Over the reference's in the same windows.
     pub over_reference: Ratio,
     pub largest: BTreeMap<String, usize>,
     pub limits: BTreeMap<String, usize>,
@@ -59,9 +57,8 @@ pub struct RowSummary {
 pub struct Pair {
     pub server: Kind,
     pub rows: [Row; 2],
+    /// Each over the reference in its own windows.
     pub ratio: Ratio,
-    /// Each over the reference in its own sitting, a second apart: less weather, and the reference's own noise.
-    pub over_reference: Ratio,
     pub within: bool,
 }
 
@@ -77,9 +74,10 @@ pub struct Summary {
 
 /// Works out all of it.
 pub fn summary(cells: &[Cell]) -> Summary {
-    let references = by_round(cells);
-    let all: Vec<f64> = references.values().copied().collect();
-    let reference_ns = mean_interval(&all).map_or(f64::NAN, |mean| mean.value.exp());
+    // With the generator on its CPU the reference is another server too.
+    let references: Vec<f64> =
+        cells.iter().filter(|cell| cell.row != Row::Shared).map(|cell| cell.reference_ns.ln()).collect();
+    let reference_ns = mean_interval(&references).map_or(f64::NAN, |mean| mean.value.exp());
     let of = |server: Kind, row: Row| -> BTreeMap<u32, &Cell> {
         let mine = cells.iter().filter(|cell| cell.server == server && cell.row == row);
         mine.map(|cell| (cell.round, cell)).collect()
@@ -87,7 +85,7 @@ pub fn summary(cells: &[Cell]) -> Summary {
     let (mut rows, mut pairs, mut gross_spread) = (Vec::new(), Vec::new(), BTreeMap::new());
     for server in Kind::ALL {
         for row in Row::ALL {
-            rows.extend(row_summary(server, row, &of(server, row), &references, reference_ns));
+            rows.extend(row_summary(server, row, &of(server, row)));
         }
         for (place, one) in Row::ALL.into_iter().enumerate() {
             for other in Row::ALL.into_iter().skip(place + 1) {
@@ -103,16 +101,7 @@ pub fn summary(cells: &[Cell]) -> Summary {
     Summary { rows, pairs, gross_spread, reference_hz: 1e9 / reference_ns }
 }
 
-fn row_summary(
-    server: Kind,
-    row: Row,
-    cells: &BTreeMap<u32, &Cell>,
-    references: &BTreeMap<u32, f64>,
-    reference_ns: f64,
-) -> Option<RowSummary> {
-    // In a round in which the reference cost more than in all of them, so did the server.
-    let weather = |cell: &Cell| references.get(&cell.round).map_or(0.0, |ln_ns| ln_ns - reference_ns.ln());
-    let net: Vec<f64> = cells.values().map(|cell| cell.net_of_cpu_hz().ln() + weather(cell)).collect();
+fn row_summary(server: Kind, row: Row, cells: &BTreeMap<u32, &Cell>) -> Option<RowSummary> {
     let over: Vec<f64> = cells.values().map(|cell| cell.net_over_reference.ln()).collect();
     let mut largest: BTreeMap<String, usize> = BTreeMap::new();
     let mut limits: BTreeMap<String, usize> = BTreeMap::new();
@@ -131,23 +120,12 @@ fn row_summary(
         row,
         rounds: cells.len(),
         gross_hz: median(&gross)?,
-        net: Ratio::of(&net)?,
         over_reference: Ratio::of(&over)?,
         largest,
         right: 2 * right > cells.len()
             && row.limit().is_none_or(|limit| limits.get(limit).is_some_and(|count| 2 * count > cells.len())),
         limits,
     })
-}
-
-/// ln of what the reference cost in each round, over all of its cells: one of its trials is too short to tell weather from noise.
-fn by_round(cells: &[Cell]) -> BTreeMap<u32, f64> {
-    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    // With the generator on its CPU the reference is another server too.
-    for cell in cells.iter().filter(|cell| cell.row != Row::Shared) {
-        rounds.entry(cell.round).or_default().push(cell.reference_ns.ln());
-    }
-    rounds.into_iter().filter_map(|(round, logs)| Some((round, mean_interval(&logs)?.value))).collect()
 }
 
 /// By round, so that weather which lasts longer than a round falls out.
@@ -161,11 +139,9 @@ fn pair(
         let pairs = one.iter().filter_map(|(round, cell)| Some((cell, other.get(round)?)));
         pairs.map(|(one, other)| (of(other) / of(one)).ln()).collect()
     };
-    // The reference of the round is that of both and falls out.
-    let ratio = Ratio::of(&both(Cell::net_of_cpu_hz))?;
-    let over_reference = Ratio::of(&both(|cell| cell.net_over_reference))?;
+    let ratio = Ratio::of(&both(|cell| cell.net_over_reference))?;
     let bound = if rows.contains(&Row::One) { SAME_ONE_LN } else { SAME_LN };
-    Some(Pair { server, rows, ratio, over_reference, within: ratio.within(bound) })
+    Some(Pair { server, rows, ratio, within: ratio.within(bound) })
 }
 
 /// The tables.
@@ -174,8 +150,9 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
     let mut text = format!(
         "# Net holds still\n\n\
          Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
-         cell, one trial of each level. Gross: medians. Net: geometric means of what a CPU does, where the reference server does {:.0}k req/s (its mean over\n\
-         each round takes that round's weather out); 95 % intervals by Student's t over rounds, pairs by round. Made by `bench/net`.\n\n\
+         cell, one trial of each level. Gross: medians. Net: geometric means of what a CPU does over what it does for the reference server, which\n\
+         is loaded in turns with it, 20 ms each; in req/s where the reference does {:.0}k, its geometric mean here. 95 % intervals by Student's t over\n\
+         rounds, pairs by round. Made by `bench/net`.\n\n\
          Machine: {}, kernel {}.\n\n",
         summary.reference_hz / 1e3,
         results.machine["cpu_model"].as_str().unwrap_or("?"),
@@ -204,8 +181,10 @@ fn overview(text: &mut String, summary: &Summary) -> std::fmt::Result {
         let gross =
             |server| found(server).map_or("–".into(), |found| format!("{:.0}k", found.gross_hz / 1e3));
         let net = |server| {
-            found(server).map_or("–".into(), |RowSummary { net, .. }| {
-                format!("{:.0}k ({:.0}–{:.0})", net.value / 1e3, net.low / 1e3, net.high / 1e3)
+            found(server).map_or("–".into(), |RowSummary { over_reference: over, .. }| {
+                let [value, low, high] =
+                    [over.value, over.low, over.high].map(|ratio| ratio * summary.reference_hz / 1e3);
+                format!("{value:.0}k ({low:.0}–{high:.0})")
             })
         };
         let [one, other] = Kind::ALL;
@@ -238,7 +217,7 @@ fn parts(text: &mut String, summary: &Summary, server: Kind) -> std::fmt::Result
 fn pairs(text: &mut String, summary: &Summary, server: Kind) -> std::fmt::Result {
     writeln!(
         text,
-        "\n| pair of rows | net of the second over the first | 95 % | within | each over its own reference |\n|---|---|---|---|---|"
+        "\n| pair of rows | net of the second over the first | 95 % | within |\n|---|---|---|---|"
     )?;
     for pair in summary.pairs.iter().filter(|pair| pair.server == server) {
         let [one, other] = pair.rows;
@@ -250,15 +229,12 @@ fn pairs(text: &mut String, summary: &Summary, server: Kind) -> std::fmt::Result
         };
         writeln!(
             text,
-            "| {} → {} | {:.3} | {:.3}–{:.3} | {within} | {:.3} ({:.3}–{:.3}) |",
+            "| {} → {} | {:.3} | {:.3}–{:.3} | {within} |",
             one.words(),
             other.words(),
             pair.ratio.value,
             pair.ratio.low,
-            pair.ratio.high,
-            pair.over_reference.value,
-            pair.over_reference.low,
-            pair.over_reference.high
+            pair.ratio.high
         )?;
     }
     Ok(())
