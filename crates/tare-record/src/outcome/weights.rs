@@ -97,8 +97,8 @@ pub struct Net {
     pub against_reference: Option<AgainstReference>,
 }
 
-/// Net against tare's own server, weighed on the SUT's CPUs between its trials: what the machine's weather does to
-/// both is not in it.
+/// Net against tare's own server, loaded on the SUT's CPUs in turns with it: what the machine's weather does to both is
+/// not in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgainstReference {
     /// What the SUT does on a CPU over what the reference does on one; neither at a reference clock, as both ran at the
@@ -108,7 +108,8 @@ pub struct AgainstReference {
     pub ci95: Option<[f64; 2]>,
     /// CPU time of a request of the reference, nanoseconds.
     pub cpu_ns_per_request: f64,
-    /// Whether the weather was taken out of net and of its cost part: where that narrows the interval.
+    /// Whether the weather was taken out of net and of its cost part: where there were at least two windows in turns. Net is then that
+    /// in the middle of the sitting's weather; another sitting may meet another one, this ratio does not.
     pub weather_taken_out: bool,
 }
 

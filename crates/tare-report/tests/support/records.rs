@@ -77,7 +77,6 @@ pub fn record() -> Record {
         machine: machine(),
         plan: plan(Sut::Attached { pids: vec![4711] }),
         trials,
-        parties: 1,
         notices: Vec::new(),
         identity: None,
     }

@@ -96,8 +96,8 @@ pub struct GeneratorArgs {
     /// Drive only the load that was asked for, not also a saturating one (which net is taken from) and the reference server.
     #[arg(long, conflicts_with = "command")]
     pub no_levels: bool,
-    /// Do not weigh tare's own server on the SUT's CPUs between the trials (the machine's weather is taken out of net by it;
-    /// it takes 4 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
+    /// Do not load tare's own server on the SUT's CPUs in turns with the SUT (the machine's weather is taken out of net by it;
+    /// it takes 6 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
 }
