@@ -32,6 +32,7 @@ fn watch(sut: &[&Reaped]) -> Watch {
     let cpus = tare_sys::affinity::get(0).unwrap();
     Watch {
         sut_pids: sut.iter().map(|child| child.0.id()).collect(),
+        beside_pids: Vec::new(),
         load: LoadWatch::None,
         sut_cpus: cpus[..1].to_vec(),
         load_cpus: cpus[cpus.len() - 1..].to_vec(),
