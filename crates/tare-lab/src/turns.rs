@@ -10,7 +10,8 @@ use crate::generate::load_failed;
 use crate::sitting::Running;
 use crate::sut::Sut;
 use std::time::Duration;
-use tare_load::{Generator, Pacing, Turns};
+use tare_load::{Generator, LoadSpec, Pacing, Turns};
+use tare_machine::placement::Placement;
 use tare_observe::{LoadWatch, Watch};
 use tare_record::metric::Subject;
 use tare_record::observation::{Column, Observation, Role};
@@ -43,7 +44,8 @@ impl Drive<'_> {
             let turns = Turns { begin_ns, turn_ns: TURN_NS, parties: levels.len() as u32, place, seed };
             let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
             let stand = self.stand(*index, level);
-            let generator = start(&stand.spec(Pacing::InTurns(turns), server), server)?;
+            let spec = stand.spec(Pacing::InTurns(turns), server);
+            let generator = start(&LoadSpec { busy_poll: self.has_cpus_of_its_own(), ..spec }, server)?;
             parties.push(Party { stand, generator });
         }
         let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
@@ -70,6 +72,13 @@ impl Drive<'_> {
             stand.keep(sample, theirs, running)?;
         }
         Ok(())
+    }
+
+    /// Whether the generator may poll all the time without taking a CPU from a server. What a server costs depends on how often it has to
+    /// wake its generator: where that sleeps, the ratio of two servers varies four times as much.
+    fn has_cpus_of_its_own(&self) -> bool {
+        let Placement { sut_cpus, load_cpus, .. } = self.placement;
+        !sut_cpus.is_empty() && !load_cpus.is_empty() && sut_cpus.iter().all(|cpu| !load_cpus.contains(cpu))
     }
 
     fn watch_in_turns(&self, sut: &Sut, reference: &Sut, parties: &[Party]) -> Watch {

@@ -475,6 +475,15 @@ impl Session {
         if waits { None } else { self.schedule.next_due_ns() }
     }
 
+    /// Whether it is others' turn to send.
+    #[inline]
+    pub(crate) fn is_out_of_turn(&mut self, now_ns: u64) -> bool {
+        match &mut self.schedule {
+            Schedule::InTurns(clock) => !clock.is_ours(now_ns),
+            _ => false,
+        }
+    }
+
     /// Whether sending has not begun.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.schedule, Schedule::Held)

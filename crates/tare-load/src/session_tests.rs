@@ -264,6 +264,7 @@ fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
     session.opened(1, 20);
     assert_eq!((session.in_flight(20), session.next_due_ns()), (0, Some(turn_ns)));
     assert_eq!(session.assign(turn_ns - 1), None);
+    assert_eq!([turn_ns - 1, turn_ns].map(|now_ns| session.is_out_of_turn(now_ns)), [true, false]);
     assert_eq!(
         [session.assign(turn_ns), session.assign(turn_ns), session.assign(turn_ns)],
         [Some(0), Some(1), None]

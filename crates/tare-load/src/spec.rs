@@ -213,7 +213,7 @@ pub struct LoadSpec {
     /// twentieth (and never finer than a millisecond).
     pub timeout_ns: u64,
     /// Threads never sleep: an answer is seen, and an open loop's request sent, without a wake-up before it
-    /// (20 to 100 µs here). Each thread then takes a whole CPU.
+    /// (20 to 100 µs here). Each thread then takes a whole CPU; of loops in turns, in its turns.
     pub busy_poll: bool,
     /// Seed of everything random.
     pub seed: u64,

@@ -153,8 +153,8 @@ impl Worker {
 
     /// How long nothing needs to be done unless something happens.
     #[inline]
-    pub(crate) fn patience(&self) -> Duration {
-        if self.spec.busy_poll {
+    pub(crate) fn patience(&mut self) -> Duration {
+        if self.spec.busy_poll && !self.session.is_out_of_turn(self.now_ns) {
             return Duration::ZERO;
         }
         let next_ns = self.session.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);

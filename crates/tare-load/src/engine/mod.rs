@@ -77,8 +77,11 @@ pub(crate) enum Choice {
 
 /// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
 pub(crate) fn choose(spec: &LoadSpec) -> Choice {
-    let is_closed = matches!(spec.pacing, Pacing::Closed | Pacing::InTurns(_));
-    let batches = is_closed && spec.keep_alive && !spec.busy_poll;
+    let batches = match spec.pacing {
+        Pacing::Closed => spec.keep_alive && !spec.busy_poll,
+        Pacing::InTurns(_) => spec.keep_alive,
+        Pacing::Thinking { .. } | Pacing::Open { .. } | Pacing::Stages { .. } => false,
+    };
     match spec.engine {
         #[cfg(feature = "http2")]
         _ if spec.is_multiplexed() => Choice::Http2,
@@ -132,6 +135,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::target::Target;
+    use crate::turns::{TURN_NS_MIN, Turns};
 
     #[test]
     fn closed_loops_that_keep_plain_connections_take_either() {
@@ -145,6 +149,8 @@ mod tests {
         assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
+        let turns = Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, parties: 2, place: 0, seed: 0 };
+        assert_eq!(with(EngineChoice::Auto, Pacing::InTurns(turns), true, true), Choice::Either);
         assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
         assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);
     }
