@@ -13,6 +13,7 @@ use tare_record::observation::Observation;
 fn watch(sut: u32) -> Watch {
     Watch {
         sut_pids: vec![sut],
+        beside_pids: Vec::new(),
         load: LoadWatch::None,
         sut_cpus: vec![0],
         load_cpus: vec![1],
