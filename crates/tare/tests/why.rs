@@ -70,7 +70,8 @@ fn check(why: &Value) {
         };
         let cpus = parts.iter().filter(|part| part["unit"] == "CPUs" && part["id"] != "allotment");
         let lost: f64 = cpus.map(|part| number(part, &format!("/{side}"))).sum();
-        let busy = figure("allotment").unwrap() - lost;
+        // A program's run may have no books of its own.
+        let busy = figure("busy").unwrap_or_else(|| figure("allotment").unwrap() - lost);
         let by_pmu = || figure("instructions").unwrap() / figure("ipc").unwrap();
         let law = busy * figure("clock").unwrap_or(1.0) / figure("cost").unwrap_or_else(by_pmu);
         let rate = number(why, &format!("/rate/{side}"));
