@@ -15,7 +15,7 @@ pub mod checks;
 mod command;
 mod cost;
 mod cpus;
-pub mod execution;
+mod execution;
 mod fit;
 pub mod frames;
 mod generator;

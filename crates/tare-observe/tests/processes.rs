@@ -274,11 +274,11 @@ fn a_traced_thread_is_somewhere_all_the_time() {
     let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
     let observers = Observers::start(watch, &Root::live()).unwrap();
     // A host that stops a CPU stops its ticks too: then the kernel's account lags by as much at one edge.
-    let open = (0..5).map_while(|_| {
+    let open = (0..3).map_while(|_| {
         let begun = Instant::now();
         let observation = window(&observers, || begun.elapsed() > Duration::from_millis(500));
         open_books(&observation, [&busy, &sleeper, &reader])
     });
     let open: Vec<String> = open.collect();
-    assert!(open.len() < 5, "{open:#?}");
+    assert!(open.len() < 3, "{open:#?}");
 }

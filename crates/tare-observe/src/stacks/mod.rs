@@ -102,6 +102,9 @@ impl Observer for Nothing {
 
 impl Observer for Sampler {
     fn prepare(&mut self, scene: &Scene) {
+        // A window that was dropped while it was open leaves nothing on.
+        self.sampling = false;
+        enable(&self.rings, false).ok();
         self.who.forget();
         self.who.look(scene);
         if let Err(reason) = self.open_clocks(scene) {

@@ -31,6 +31,8 @@ pub(super) struct Switches {
     pending: Vec<Event>,
     /// Since when a thread has been off, and the chain that it left from.
     off: HashMap<u32, (u64, Vec<u64>)>,
+    /// Threads that a switch of this window told of.
+    seen: BTreeSet<u32>,
     /// Threads and their processes.
     threads: HashMap<u32, u32>,
     begin_ns: u64,
@@ -63,6 +65,7 @@ impl Switches {
             rings: Vec::new(),
             pending: Vec::new(),
             off: HashMap::new(),
+            seen: BTreeSet::new(),
             threads: HashMap::new(),
             begin_ns: 0,
             counts: Counts::default(),
@@ -98,6 +101,7 @@ impl Switches {
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.off.clear();
+        self.seen.clear();
         self.counts.clear();
     }
 
@@ -130,6 +134,7 @@ impl Switches {
         self.pending.sort_by_key(|event| event.time_ns);
         let ready = self.pending.partition_point(|event| event.time_ns <= until_ns);
         for event in self.pending.drain(..ready) {
+            let is_first = self.seen.insert(event.tid);
             match (event.left, self.off.remove(&event.tid)) {
                 (Some(chain), _) => {
                     self.off.insert(event.tid, (event.time_ns, chain));
@@ -137,14 +142,14 @@ impl Switches {
                 (None, Some((since_ns, chain))) => {
                     self.counts.add_chain(&chain, event.time_ns.saturating_sub(since_ns.max(self.begin_ns)));
                 }
-                // It was off before the window opened, from where nobody saw, or its leaving was lost.
-                (None, None) => {
+                // It was off before the window opened, from where nobody saw.
+                (None, None) if is_first && self.counts.lost == 0 => {
                     let pid = self.threads.get(&event.tid).copied().unwrap_or(0);
                     let off_ns = event.time_ns.saturating_sub(self.begin_ns);
-                    if self.counts.lost == 0 {
-                        self.counts.add(pid, event.tid, false, std::iter::empty(), off_ns);
-                    }
+                    self.counts.add(pid, event.tid, false, std::iter::empty(), off_ns);
                 }
+                // Its leaving was lost, and with it since when it was off.
+                (None, None) => {}
             }
         }
     }

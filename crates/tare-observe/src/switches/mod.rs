@@ -43,6 +43,8 @@ const THREADS_MAX: usize = 1024;
 struct Switches {
     /// Why nothing is traced.
     not_traced: Option<Missing>,
+    /// Why this window is not: there came more threads than can be told to the kernel. The next begins anew.
+    broken_off: Option<Missing>,
     traced: Option<Traced>,
     /// Processes of the SUT, and their threads that are followed.
     pids: BTreeSet<u32>,
@@ -66,7 +68,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         Ok(traced) => (Some(traced), None),
         Err(missing) => (None, Some(missing)),
     };
-    Box::new(Switches { not_traced, traced, pids: BTreeSet::new(), threads: BTreeMap::new() })
+    Box::new(Switches { not_traced, broken_off: None, traced, pids: BTreeSet::new(), threads: BTreeMap::new() })
 }
 
 fn start(scene: &Scene) -> Result<Traced, Missing> {
@@ -95,6 +97,7 @@ impl Observer for Switches {
         let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
         self.pids = pids.into_iter().collect();
         self.threads.clear();
+        self.broken_off = None;
         if let Some(traced) = &mut self.traced {
             traced.forget();
             self.look(scene);
@@ -122,7 +125,7 @@ impl Observer for Switches {
     }
 
     fn report(&mut self, scene: &Scene, book: &mut Book) {
-        if let Some(missing) = &self.not_traced {
+        if let Some(missing) = self.not_traced.as_ref().or(self.broken_off.as_ref()) {
             return book.not_traced(missing.clone());
         }
         let Some(traced) = self.traced.as_mut().filter(|_| !self.threads.is_empty()) else {
@@ -146,7 +149,7 @@ impl Observer for Switches {
 impl Switches {
     /// Looks who is there, and follows whoever is new.
     fn look(&mut self, scene: &Scene) {
-        let Some(traced) = &mut self.traced else { return };
+        let Some(traced) = self.traced.as_mut().filter(|_| self.broken_off.is_none()) else { return };
         let tasks = |pid: &u32| {
             procs::tasks_of(&scene.root, *pid).into_iter().map(|tid| (tid, *pid)).collect::<Vec<_>>()
         };
@@ -179,7 +182,10 @@ impl Switches {
                     traced.follower.follow(tid, at_ns, asleep);
                 }
             }
-            Err(missing) => (self.not_traced, self.traced) = (Some(missing), None),
+            Err(missing) => {
+                traced.rings.enable(false);
+                self.broken_off = Some(missing);
+            }
         }
     }
 }
