@@ -68,7 +68,13 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         Ok(traced) => (Some(traced), None),
         Err(missing) => (None, Some(missing)),
     };
-    Box::new(Switches { not_traced, broken_off: None, traced, pids: BTreeSet::new(), threads: BTreeMap::new() })
+    Box::new(Switches {
+        not_traced,
+        broken_off: None,
+        traced,
+        pids: BTreeSet::new(),
+        threads: BTreeMap::new(),
+    })
 }
 
 fn start(scene: &Scene) -> Result<Traced, Missing> {
