@@ -69,7 +69,9 @@ fn run(name: &str, books: &Books, outcome: Outcome) -> Run {
 }
 
 fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
-    terms::split(&sums(a, "A")?, &sums(b, "B")?)
+    // The residual is a share of a CPU.
+    let open = |books: &Books| books.asked.pool.residuals().0.unwrap_or(0.0);
+    terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b))
 }
 
 /// The terms of every trial of the asked load.

@@ -4,6 +4,9 @@
 //! b is what was left of the allotment, b = A − Σ Lᵢ, so that with Λ the logarithmic mean of b₁ and b₂ its part is
 //! Δln b = (A₂ − A₁)/Λ − Σ (Lᵢ₂ − Lᵢ₁)/Λ (log-mean Divisia index: Ang, Energy Policy 32, 2004). What the books do not
 //! explain of A − b is a loss by the name of `unexplained`.
+//!
+//! No part is known better than the books that it stands in close: what those of both runs leave open, over Λ, widens the interval of
+//! every part that is taken from them.
 
 use crate::allotment::ratio;
 use crate::execution::{Core, Events};
@@ -227,6 +230,11 @@ impl Term {
         }
     }
 
+    /// Whether it stands in the books of time; clocks and counters are instruments of their own.
+    fn is_of_books(self) -> bool {
+        !matches!(self, Term::Clock { .. } | Term::Ipc)
+    }
+
     /// Its part of ln(X₂/X₁).
     fn ln(self, from: &Terms, to: &Terms) -> Option<f64> {
         let (before, after) = (self.figure(from), self.figure(to));
@@ -265,9 +273,11 @@ pub(super) struct Split {
 
 /// Splits the difference between the rates of two runs of at least one trial each.
 ///
+/// `open_cpus`: how far the books of both are from closing, together.
+///
 /// # Errors
 /// Which term is zero or less, so that it has no logarithm.
-pub(super) fn split(a: &[Sums], b: &[Sums]) -> Result<Split, Missing> {
+pub(super) fn split(a: &[Sums], b: &[Sums], open_cpus: f64) -> Result<Split, Missing> {
     let none = || Missing::new("a run has no trial");
     let (from, to) = (Sums::pool(a, None).ok_or_else(none)?, Sums::pool(b, None).ok_or_else(none)?);
     for (name, side) in [("A", &from), ("B", &to)] {
@@ -293,11 +303,15 @@ pub(super) fn split(a: &[Sums], b: &[Sums]) -> Result<Split, Missing> {
     let second = by_trials(b, &|skip| shares(&from, &Sums::pool(b, skip)?.with_clock_of(&to)));
     let intervals = first.zip(second).and_then(|(first, second)| simultaneous_intervals(&first, &second));
     let interval = |place: usize| intervals.as_ref().and_then(|all| all.get(place)).copied();
+    let open_ln = log_mean(to.busy, from.busy).map_or(0.0, |busy| open_cpus.max(0.0) / busy);
     let part = |(place, (term, ln)): (usize, (&Term, &f64))| Share {
         id: term.id(),
         unit: term.unit(),
         ln: *ln,
-        ci95: interval(place + 1),
+        ci95: interval(place + 1).and_then(|known| match term.is_of_books() {
+            true => Interval::new(known.lo - open_ln, known.hi + open_ln),
+            false => Some(known),
+        }),
         from: term.figure(&from),
         to: term.figure(&to),
     };
@@ -369,7 +383,7 @@ mod tests {
             a in proptest::collection::vec(sums(), 1..5),
             b in proptest::collection::vec(sums(), 1..5),
         ) {
-            let split = split(&a, &b).unwrap();
+            let split = split(&a, &b, 0.0).unwrap();
             let sum: f64 = split.parts.iter().map(|part| part.ln).sum();
             let scale = split.parts.iter().map(|part| part.ln.abs()).fold(1.0, f64::max);
             prop_assert!((sum - split.ln).abs() < 1e-9 * scale, "{sum} {}", split.ln);
@@ -382,10 +396,35 @@ mod tests {
         #[test]
         fn the_way_back_is_the_way_there(a in sums(), b in sums()) {
             let (a, b) = ([a], [b]);
-            let (there, back) = (split(&a, &b).unwrap(), split(&b, &a).unwrap());
+            let (there, back) = (split(&a, &b, 0.0).unwrap(), split(&b, &a, 0.0).unwrap());
             for (one, other) in there.parts.iter().zip(&back.parts) {
                 prop_assert!((one.ln + other.ln).abs() < 1e-9 * one.ln.abs().max(1.0));
             }
+        }
+    }
+
+    #[test]
+    fn open_books_widen_what_is_taken_from_them() {
+        let run = |work: f64, starved_s: f64| Sums {
+            work,
+            elapsed_s: 1.0,
+            wall_s: 1.0,
+            run_s: 0.5,
+            books: Some((1.0, BTreeMap::from([("starved", starved_s)]))),
+            clocks_hz: vec![1e9 + work],
+            core: None,
+        };
+        let (a, b) = ([run(1000.0, 0.48), run(1010.0, 0.49)], [run(1005.0, 0.49), run(1002.0, 0.48)]);
+        let (closed, open) = (split(&a, &b, 0.0).unwrap(), split(&a, &b, 0.01).unwrap());
+        assert_eq!(closed.ci95, open.ci95, "the rate is counted");
+        for (closed, open) in closed.parts.iter().zip(&open.parts) {
+            let ([closed_ci, open_ci], wider) =
+                ([closed.ci95.unwrap(), open.ci95.unwrap()], closed.id != "clock");
+            let by = if wider { 0.02 } else { 0.0 };
+            assert!(
+                (closed_ci.lo - open_ci.lo - by).abs() < 1e-12
+                    && (open_ci.hi - closed_ci.hi - by).abs() < 1e-12
+            );
         }
     }
 
@@ -402,13 +441,13 @@ mod tests {
             ..Sums::default()
         };
         let ids = |split: &Split| split.parts.iter().map(|part| part.id).collect::<Vec<_>>();
-        let both = split(&[run(Some((1e9, 1e9)))], &[run(Some((2e9, 1e9)))]).unwrap();
+        let both = split(&[run(Some((1e9, 1e9)))], &[run(Some((2e9, 1e9)))], 0.0).unwrap();
         assert_eq!(ids(&both), ["busy", "clock", "ipc", "instructions"]);
         assert!((both.parts[2].ln - 2f64.ln()).abs() < 1e-12 && (both.parts[3].ln + 2f64.ln()).abs() < 1e-12);
         let figures = |at: usize| (both.parts[at].from, both.parts[at].to);
         assert_eq!(figures(1), (2e9, 2e9), "all cycles over all of the run");
         assert_eq!(figures(3), (1e6, 2e6), "the instructions that were counted, of each request");
-        let one = split(&[run(None)], &[run(Some((2e9, 1e9)))]).unwrap();
+        let one = split(&[run(None)], &[run(Some((2e9, 1e9)))], 0.0).unwrap();
         assert_eq!(ids(&one), ["busy", "clock", "cost"]);
     }
 
@@ -418,8 +457,8 @@ mod tests {
         let [sums] = good.clone();
         for bad in [Sums { work: 0.0, ..sums.clone() }, Sums { run_s: 0.0, ..sums }, Sums::default()] {
             let bad = [bad];
-            assert!(split(&good, &bad).is_err() && split(&bad, &good).is_err());
+            assert!(split(&good, &bad, 0.0).is_err() && split(&bad, &good, 0.0).is_err());
         }
-        assert!(split(&[], &good).is_err() && split(&good, &good).is_ok());
+        assert!(split(&[], &good, 0.0).is_err() && split(&good, &good, 0.0).is_ok());
     }
 }
