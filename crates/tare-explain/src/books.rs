@@ -18,12 +18,19 @@ use tare_stats::{Interval, Jackknife, jackknife};
 pub(crate) struct Level {
     pub trials: Vec<Window>,
     pub pool: Window,
+    /// Trials that there should be; as many as there are, or more.
+    pub planned: usize,
 }
 
 impl Level {
     pub fn new(trials: Vec<Window>) -> Self {
         let pool = Window::pool(&trials);
-        Level { trials, pool }
+        Level { planned: trials.len(), trials, pool }
+    }
+
+    fn of_planned(mut self, trials: usize) -> Self {
+        self.planned = self.planned.max(trials);
+        self
     }
 
     /// The books with one trial left out.
@@ -98,7 +105,9 @@ impl<'a> Books<'a> {
             let trials = record.trials.iter().zip(&windows).filter(|(trial, _)| {
                 Some(trial.level as usize) == index && matches!(trial.sample, Measure::Http(_))
             });
-            Level::new(trials.map(|(_, window)| window.clone()).collect())
+            let planned =
+                index.and_then(|index| http.levels.get(index)).map_or(0, |level| level.trials as usize);
+            Level::new(trials.map(|(_, window)| window.clone()).collect()).of_planned(planned)
         };
         let (asked_index, saturating_index) = (index_of(Purpose::Asked), index_of(Purpose::Saturating));
         let asked = level_of(asked_index);

@@ -46,6 +46,9 @@ pub(crate) struct Point {
 /// More sleepers that are woken for each request than this show in its cost.
 const PEERS_MAX: f64 = 0.15;
 
+/// Of its share of the time a server in turns may be busy so many times: it ends what is in flight after its turn.
+const BUSY_IN_TURNS_MAX: f64 = 1.15;
+
 impl Point {
     pub fn of(window: &Window) -> Result<Point, Missing> {
         let sut = window
@@ -93,14 +96,24 @@ impl Point {
         })
     }
 
-    /// CPUs that nobody but the program and its load had a say in.
+    /// CPUs that nobody but the program and its load had a say in, in its own turns where several take turns.
     fn available(&self) -> f64 {
-        let taken: f64 =
-            self.tare_lost().filter(|(cause, _)| *cause != TareCause::Starved).map(|(_, lost)| lost).sum();
-        let in_its_turns = self.allotted / f64::from(self.parties);
-        let left = (in_its_turns - taken).max(0.0);
+        let parties = f64::from(self.parties);
+        let taken = |(cause, lost): (TareCause, f64)| match cause {
+            TareCause::Starved => 0.0,
+            // In everybody's turns alike.
+            TareCause::Steal | TareCause::Irq => lost / parties,
+            _ => lost,
+        };
+        let left = (self.allotted / parties - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
         // A quota goes on holding back in the others' turns: what it ran it was let.
         if self.parties > 1 { left.max(self.busy) } else { left }
+    }
+
+    /// Whether what it was sent in its turns was done in them: else it ran in the others' too, and neither cost is that of a
+    /// server alone.
+    pub fn keeps_to_its_turns(&self) -> bool {
+        self.busy <= BUSY_IN_TURNS_MAX * self.allotted / f64::from(self.parties)
     }
 
     /// Which share of what it was let use it used, of its own turns where several take turns.
@@ -126,7 +139,9 @@ impl Point {
     /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
     pub fn look(&self, calm: bool) -> Option<Look> {
         let [peers_idle, peers_busy] = self.peers.unwrap_or_default();
-        let cost = self.cost(calm)? * self.clock_hz.unwrap_or(1.0);
+        // With the weather the window's own clock is taken out already.
+        let clock_hz = self.clock_hz.filter(|_| !calm).unwrap_or(1.0);
+        let cost = self.cost(calm)? * clock_hz;
         Some(Look { cost, own: self.sleeps?, peers_idle, peers_busy })
     }
 }

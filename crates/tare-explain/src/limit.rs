@@ -156,7 +156,7 @@ pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
         |level: &tare_record::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
     let (asked, saturating) = (books.asked_level?, books.saturating_level?);
     let more = connections(saturating) > connections(asked);
-    let rates = books.asked.pool.rate_hz().zip(books.saturating.as_ref()?.pool.rate_hz());
+    let rates = books.asked.pool.rate_hz().zip(books.saturating.as_ref()?.pool.rate_in_turns_hz());
     rates.filter(|_| more).map(|(asked, saturating)| saturating >= MORE_RATE * asked)
 }
 

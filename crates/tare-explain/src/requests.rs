@@ -119,7 +119,7 @@ fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
                 _ => "asked",
             };
             let cost_s = window.sut.as_ref().and_then(|sut| window.per_request(sut.run_s));
-            (name, window.rate_hz(), cost_s.map(|cost_s| cost_s * 1e9))
+            (name, window.rate_in_turns_hz(), cost_s.map(|cost_s| cost_s * 1e9))
         }
     };
     TrialSummary {

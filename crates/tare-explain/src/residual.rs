@@ -22,6 +22,14 @@ const FLOOR_CPUS: f64 = 0.1;
 /// cannot close to [`OPEN`] however right they are: they are not checked.
 pub(crate) const CHECKED_S_MIN: f64 = 0.1;
 
+/// The check of the SUT's group, by name.
+pub(crate) const GROUP: &str = "cgroup";
+
+/// The check of a CPU, by name.
+pub(crate) fn cpu_name(cpu: u32) -> String {
+    format!("cpu {cpu}")
+}
+
 /// Two sides of one check, in seconds; sums over windows stay signed, so that edges cancel and gaps do not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Balance {
@@ -35,6 +43,11 @@ impl Balance {
     pub fn ratio(&self) -> f64 {
         let difference = if self.surplus_only { self.difference_s.max(0.0) } else { self.difference_s.abs() };
         if self.base_s > 0.0 { difference / self.base_s } else { 0.0 }
+    }
+
+    /// How far apart the two sides are.
+    pub fn gap_s(&self) -> f64 {
+        self.ratio() * self.base_s
     }
 
     pub fn absorb(&mut self, other: &Balance) {
@@ -62,7 +75,7 @@ pub(crate) fn balances(
         let ours_s = books.ran_s.sut + books.ran_s.load;
         if let Some(difference_s) = books.imbalance_s().filter(|_| ours_s > 0.0) {
             let balance = Balance { difference_s, base_s: books.wall_s, surplus_only: false };
-            balances.insert(format!("cpu {cpu}"), balance);
+            balances.insert(cpu_name(*cpu), balance);
         }
     }
     let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
@@ -80,7 +93,7 @@ pub(crate) fn balances(
         balances.insert(name_of(place, thread), balance);
     }
     if let Some(balance) = group_balance(readings, threads).filter(|_| readings.wall_s() >= CHECKED_S_MIN) {
-        balances.insert("cgroup".to_owned(), balance);
+        balances.insert(GROUP.to_owned(), balance);
     }
     balances
 }

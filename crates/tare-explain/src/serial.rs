@@ -31,6 +31,9 @@ impl Serial {
         let serving: Vec<&Thread> = window.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
         let asleep = |why| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
         let requests = rate_hz * window.wall_s;
+        // Where several servers take turns, all that threads do and wait for is in their own: as if it were a shorter window.
+        let parties = f64::from(window.parties());
+        let turns_s = window.wall_s / parties;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
         let alone = serving.len() == 1;
         let held: f64 =
@@ -42,9 +45,9 @@ impl Serial {
             locked_s: if alone {
                 0.0
             } else {
-                locked_s(&serving, asleep(Asleep::Lock), window.wall_s, rate_hz)
+                locked_s(&serving, asleep(Asleep::Lock), turns_s, rate_hz * parties)
             },
-            one_thread_s: ratio(full_thread_s(&serving), requests),
+            one_thread_s: ratio(full_thread_s(&serving, parties), requests),
         }
     }
 
@@ -100,9 +103,10 @@ fn repairman(threads: usize, share: f64) -> (f64, f64) {
     (taken, in_it - taken)
 }
 
-/// Run of the one serving thread that has nothing left while the others have half of their time.
-fn full_thread_s(serving: &[&Thread]) -> f64 {
-    let share = |thread: &Thread| ratio(thread.run_s, thread.wall_s);
+/// Run of the one serving thread that has nothing left while the others have half of their time, of its turns where several
+/// servers take turns.
+fn full_thread_s(serving: &[&Thread], parties: f64) -> f64 {
+    let share = |thread: &Thread| ratio(thread.run_s * parties, thread.wall_s);
     let mut by_share = serving.to_vec();
     by_share.sort_by(|a, b| share(a).total_cmp(&share(b)));
     let Some((fullest, others)) = by_share.split_last() else { return 0.0 };

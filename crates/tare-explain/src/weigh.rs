@@ -1,7 +1,7 @@
 //! Gross → tare → net with intervals: the iron law on pooled books, and a jackknife over the blocks.
 
 use crate::books::Level;
-use crate::cost::{Choice, Seen};
+use crate::cost::{Basis, Choice, Seen};
 use crate::iron::{Chain, Point};
 use crate::reference;
 use crate::window::Window;
@@ -45,34 +45,48 @@ pub(crate) struct Evidence<'l> {
 }
 
 impl Evidence<'_> {
-    fn levels(&self) -> impl Iterator<Item = &Level> {
-        [Some(self.asked), self.saturating, self.reference].into_iter().flatten()
+    /// How many blocks were planned; a level with a single trial is in all of them.
+    fn blocks(&self) -> usize {
+        let levels = [Some(self.asked), self.saturating, self.reference].into_iter().flatten();
+        levels.map(|level| level.planned).filter(|trials| *trials > 1).min().unwrap_or(0)
     }
 
-    /// How many blocks there are; a level with a single trial is in all of them.
-    fn blocks(&self) -> usize {
-        self.levels().map(|level| level.trials.len()).filter(|trials| *trials > 1).min().unwrap_or(0)
+    /// Those of them in which the asked load was measured: a sitting may have been interrupted.
+    fn measured(&self) -> Vec<usize> {
+        let mut blocks: Vec<usize> =
+            (0..self.asked.trials.len()).filter_map(|trial| self.block_of(self.asked, trial)).collect();
+        blocks.dedup();
+        blocks
+    }
+
+    fn block_of(&self, level: &Level, trial: usize) -> Option<usize> {
+        (level.planned > 1).then(|| trial * self.blocks() / level.planned)
     }
 
     /// The trials of a level, without those of a block.
-    fn trials<'t>(&self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Window> {
-        let (blocks, all) = (self.blocks(), level.trials.len());
-        let is_left_out = move |trial: usize| all > 1 && skip == Some(trial * blocks / all);
-        level
-            .trials
-            .iter()
-            .enumerate()
-            .filter(move |(trial, _)| !is_left_out(*trial))
-            .map(|(_, window)| window)
+    fn trials<'t>(&'t self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Window> {
+        let kept = move |(trial, window)| {
+            let is_left_out = skip.is_some() && self.block_of(level, trial) == skip;
+            (!is_left_out).then_some(window)
+        };
+        level.trials.iter().enumerate().filter_map(kept)
     }
 
     fn pool(&self, level: &Level, skip: Option<usize>) -> Window {
         Window::pool(self.trials(level, skip))
     }
 
-    /// Whether the reference tells the weather of the SUT's own windows: it was loaded in turns with it.
-    fn tells_weather(&self) -> bool {
-        self.reference.is_some_and(|reference| reference.pool.parties() > 1)
+    /// Whether the reference tells the weather of the windows that the cost at saturation is from: it was loaded in turns with the
+    /// SUT in them.
+    fn tells_weather(&self, choice: &Choice) -> bool {
+        let in_turns = self.reference.is_some_and(|reference| reference.pool.parties() > 1);
+        in_turns && choice.from_saturating && choice.basis == Basis::Measured && self.are_apart()
+    }
+
+    /// Whether the SUT and the reference did what they were sent each in its own turns.
+    fn are_apart(&self) -> bool {
+        let point = self.saturating.and_then(|level| Point::of(&level.pool).ok());
+        point.is_none_or(|point| point.parties < 2 || point.keeps_to_its_turns())
     }
 
     /// All that is seen without one of the blocks.
@@ -102,7 +116,7 @@ pub(crate) fn weigh(
         evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
     let choice = seen.choose()?;
     let course = |calm| Course::of(evidence, choice, reference_hz, calm);
-    let course = Some(evidence.tells_weather())
+    let course = Some(evidence.tells_weather(&choice))
         .filter(|tells| *tells)
         .and_then(course)
         .or_else(|| course(false))
@@ -117,7 +131,8 @@ pub(crate) fn weigh(
         Interval::new(around.lo - above, around.hi + below)
     };
     let chain = &course.chain;
-    let against = course.ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
+    let ratio = course.ratio.filter(|_| evidence.are_apart());
+    let against = ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
         ratio,
         ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
         cost_s,
@@ -169,8 +184,9 @@ impl Course {
         };
         let (chain, ratio) = run(None)?;
         let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
-        let spread = jackknife(evidence.blocks(), |skip| {
-            let (chain, ratio) = run(skip)?;
+        let measured = evidence.measured();
+        let spread = jackknife(measured.len(), |skip| {
+            let (chain, ratio) = run(skip.and_then(|place| measured.get(place).copied()))?;
             let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
             Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
         });

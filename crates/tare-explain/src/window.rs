@@ -229,6 +229,11 @@ impl Window {
         self.requests.filter(|_| self.elapsed_s > 0.0).map(|count| count / self.elapsed_s)
     }
 
+    /// Answers per second of its own turns; the same where it alone was loaded.
+    pub fn rate_in_turns_hz(&self) -> Option<f64> {
+        self.rate_hz().map(|rate_hz| rate_hz * f64::from(self.parties()))
+    }
+
     /// Something that grew at `amount` per observed second, for each request.
     pub fn per_request(&self, amount: f64) -> Option<f64> {
         let rate_hz = self.rate_hz().filter(|rate_hz| *rate_hz > 0.0)?;
@@ -262,6 +267,15 @@ impl Window {
     pub fn sum_of(&self, role: Role, of: impl Fn(&Thread) -> Option<f64>) -> Option<f64> {
         let known: Vec<f64> = self.threads_of(role).filter_map(of).collect();
         (!known.is_empty()).then(|| known.iter().sum())
+    }
+
+    /// What the books of the SUT's CPUs, or of its group, leave open, as a share of its run; 0 where nothing was checked.
+    pub fn open_share_of_run(&self) -> f64 {
+        let Some(sut) = self.sut.as_ref().filter(|sut| sut.run_s > 0.0) else { return 0.0 };
+        let of_cpu = |cpu: &u32| self.balances.get(&residual::cpu_name(*cpu)).map_or(0.0, Balance::gap_s);
+        let of_cpus = sut.usable.iter().map(of_cpu).sum::<f64>() / sut.run_s;
+        let of_group = self.balances.get(residual::GROUP).map_or(0.0, Balance::ratio);
+        of_cpus.max(of_group)
     }
 
     /// The largest residual and each by name.

@@ -107,6 +107,21 @@ fn one_connection_is_too_little_concurrency() {
     sound(&outcome);
 }
 
+/// In turns with the reference the saturating level has half of the time: its rate is that of its own turns.
+#[test]
+fn few_connections_are_seen_against_a_level_in_turns() {
+    let level = |run, rate_hz| Scene {
+        threads: vec![server(run, 0.0), generator(0.6, 0.0)],
+        rate_hz,
+        ..Scene::default()
+    };
+    let [asked, saturating, reference] = [level(0.6, 1e5), level(0.96, 1.6e5), level(0.96, 2e5)];
+    let outcome = explain(&in_blocks(8, &[[asked, saturating, reference]]));
+    let finding = limits_to(&outcome, Cause::TooLittleConcurrency);
+    assert_eq!(finding.confidence, 1.0);
+    assert!(finding.summary.contains("at 64 connections it answered 160000 req/s"), "{}", finding.summary);
+}
+
 #[test]
 fn a_low_fixed_rate_is_the_limit_and_nothing_is_wrong() {
     let scene = Scene {

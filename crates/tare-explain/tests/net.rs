@@ -90,16 +90,61 @@ fn a_reference_in_windows_of_its_own_tells_no_weather_of_the_suts() {
 /// With twice as many asked trials as others, a block has two of them.
 #[test]
 fn blocks_are_left_out_whole() {
-    let scenes = |factor: f64| [busy(0.6, 6.0 * factor), busy(0.98, 5.0 * factor), busy(0.98, 4.0 * factor)];
-    let blocks: Vec<[Scene; 3]> = [1.0, 1.02, 0.98, 1.01, 0.99].map(scenes).to_vec();
+    // In the middle of the weather, or not: the cost part hears of the asked trials, and of the others.
+    let scenes = |(asked, saturating): (f64, f64)| {
+        [busy(0.6, 6.0 * asked), busy(0.98, 5.0 * saturating), busy(0.98, 4.0)]
+    };
+    let blocks: Vec<[Scene; 3]> =
+        [(1.0, 1.03), (1.05, 0.99), (0.97, 1.0), (1.01, 1.02), (0.99, 0.98)].map(scenes).to_vec();
     let even = explain(&in_blocks(8, &blocks));
     let mut record = in_blocks(8, &blocks);
     let twice: Vec<_> = record.trials.iter().filter(|trial| trial.level == 0).cloned().collect();
     record.trials.extend(twice);
     record.trials.sort_by_key(|trial| (trial.observation.begin_ns, trial.level));
-    let (net, even) = (net(&explain(&record)).clone(), net(&even).clone());
-    let width = |net: &Net| net.ci95.map(|[low, high]| high / low).expect("five blocks");
-    assert!((net.value / even.value - 1.0).abs() < 1e-9 && (width(&net) / width(&even) - 1.0).abs() < 1e-6);
+    let doubled = explain(&record);
+    let cost = |outcome: &Outcome| {
+        let part = outcome.tare.iter().find(|part| part.cause == TareCause::Cost).expect("a cost part");
+        let [low, high] = part.ci95.expect("five blocks");
+        (part.ln_share, high - low)
+    };
+    let ((ln, width), (doubled_ln, doubled_width)) = (cost(&even), cost(&doubled));
+    assert!(width > 0.02, "{width}");
+    assert!(
+        (ln - doubled_ln).abs() < 1e-9 && (width / doubled_width - 1.0).abs() < 1e-6,
+        "{width} {doubled_width}"
+    );
+}
+
+/// Of ten blocks that were planned and broken off after four, four are left out in turn.
+#[test]
+fn a_sitting_that_was_broken_off_has_the_blocks_it_had() {
+    let scenes = |factor: f64| [busy(0.6, 6.0 * factor), busy(0.98, 5.0), busy(0.98, 4.0)];
+    let whole = in_blocks(8, &[1.0, 1.02, 0.97, 1.01].map(scenes));
+    let planned = |trials| {
+        let mut record = whole.clone();
+        if let tare_record::plan::Workload::Http(http) = &mut record.plan.workload {
+            http.levels.iter_mut().for_each(|level| level.trials = trials);
+        }
+        // The last block has no trial in turns.
+        record.trials.retain(|trial| trial.level == 0 || trial.seq < 9);
+        explain(&record)
+    };
+    let (ten, four) = (planned(10), planned(4));
+    assert_eq!(ten.tare, four.tare);
+    assert!(ten.tare.iter().all(|part| part.ci95.is_some()), "{:?}", ten.tare);
+}
+
+/// A server that answers on in the other's turns is not alone in its own.
+#[test]
+fn a_server_that_does_not_keep_to_its_turns_is_not_compared() {
+    let always = |[asked, saturating, reference]: [Scene; 3]| {
+        let mut twice = saturating.clone();
+        twice.rate_hz *= 2.0;
+        twice.threads.iter_mut().for_each(|thread| thread.run *= 2.0);
+        [asked, twice, reference]
+    };
+    let outcome = explain(&in_blocks(8, &[always([busy(0.6, 6.0), busy(0.9, 5.0), busy(0.1, 4.0)])]));
+    assert!(net(&outcome).against_reference.is_none(), "{:?}", outcome.net);
 }
 
 #[test]
@@ -159,11 +204,15 @@ fn a_lock_of_the_programs_own_caps_net() {
     let thread = |tid, cpu| tare_like(tid, cpu, [0.0, 1.0, 0.0, 0.0]);
     let scene =
         Scene { threads: vec![thread(4712, 0), thread(4713, 1)], rate_hz: 20_000.0, ..Scene::default() };
-    let outcome = explain(&asked(&scene));
-    parts_are_the_whole(&outcome);
-    // Half of the time one waits while the other has it: the lock is nearly always taken.
-    let net = net(&outcome);
-    assert!(net.value < 22_000.0, "{net:?}, not the 40,000 that the CPUs have room for");
+    for outcome in alone_and_in_turns(&scene) {
+        parts_are_the_whole(&outcome);
+        // Half of the time one waits while the other has it: the lock is nearly always taken.
+        let net = net(&outcome);
+        assert!(
+            (15_000.0..22_000.0).contains(&net.value),
+            "{net:?}, not the 40,000 that the CPUs have room for"
+        );
+    }
 }
 
 /// Threads that sleep for the program's own reasons more than half of the time: four on two CPUs do four at once.
@@ -188,9 +237,16 @@ fn a_single_acceptor_caps_net() {
         .zip(4712..)
         .map(|((run, cpu), tid)| support::Thread { run, ..tare_like(tid, cpu, [1.0, 0.0, 0.0, 0.0]) });
     let scene = Scene { threads: threads.collect(), rate_hz: 50_000.0, ..Scene::default() };
-    let outcome = explain(&asked(&scene));
-    parts_are_the_whole(&outcome);
-    assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.net);
+    for outcome in alone_and_in_turns(&scene) {
+        parts_are_the_whole(&outcome);
+        assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.net);
+    }
+}
+
+/// The same as the asked load, and as the saturating one in turns with the reference.
+fn alone_and_in_turns(scene: &Scene) -> [Outcome; 2] {
+    [asked(scene), in_blocks(8, &[[scene.clone(), scene.clone(), busy(0.98, 4.0)]])]
+        .map(|record| explain(&record))
 }
 
 fn tare_like(tid: u32, cpu: u32, looks: [f64; 4]) -> support::Thread {

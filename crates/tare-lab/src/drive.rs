@@ -50,6 +50,9 @@ pub(crate) struct Drive<'a> {
     pub levels: &'a [Level],
     /// Seed of the order within the blocks.
     pub seed: u64,
+    /// Whether the generator may poll all the time without taking a core from a server. What a server costs depends on how often it
+    /// has to wake its generator: where that sleeps, the ratio of two servers varies four times as much.
+    pub may_poll: bool,
 }
 
 impl Drive<'_> {
@@ -77,7 +80,9 @@ impl Drive<'_> {
                     self.stand(*index as u32, level).one(*trial, sut, running)?;
                 }
                 (_, Some(reference)) => self.in_turns(&stint, sut, reference, running)?,
-                _ => {}
+                (_, None) => {
+                    return Err(LabError::Observe("levels in turns, and nobody to take turns with".into()));
+                }
             }
         }
         if let Some(mut reference) = reference {

@@ -55,6 +55,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
         threads,
         levels: &levels,
         seed: tare_sys::time::monotonic_ns(),
+        may_poll: has_cores_of_its_own(&placement, &topology),
     };
     let reference = open_reference(request, &placement, &levels, running)?;
     let programs = identity::of_server(&sut, &request.load);
@@ -117,6 +118,17 @@ fn open_sut(
             Ok(sut)
         }
     }
+}
+
+/// Whether no CPU of the generator's is one of the SUT's, nor beside it on the same core.
+fn has_cores_of_its_own(placement: &Placement, topology: &Topology) -> bool {
+    let Placement { sut_cpus, load_cpus, .. } = placement;
+    let on_cores_of = |cpu: &u32| {
+        let place = topology.cpus.iter().find(|place| place.cpu == *cpu);
+        place.map_or_else(|| vec![*cpu], |place| place.siblings.iter().collect())
+    };
+    let taken: Vec<u32> = sut_cpus.iter().flat_map(on_cores_of).collect();
+    !sut_cpus.is_empty() && !load_cpus.is_empty() && load_cpus.iter().all(|cpu| !taken.contains(cpu))
 }
 
 fn request_threads(request: &HttpRequest) -> Option<u32> {

@@ -87,12 +87,16 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
     std::iter::once(asked).chain(others).collect()
 }
 
-/// Whether the reference server can be weighed as the SUT is: over the same transport. Beside itself it tells nothing.
+/// Whether the reference server can be weighed as the SUT is: over the same transport, on connections that are kept. Beside itself
+/// it tells nothing.
 fn reference_would_tell(request: &HttpRequest) -> bool {
     let traffic = &request.traffic;
     let same_transport =
         !traffic.target.is_tls() && traffic.unix_socket.is_none() && traffic.protocol == Protocol::Http1;
-    same_transport && request.sut != SutRequest::Embedded && traffic.connections <= BLOCK_CONNECTIONS_MAX
+    same_transport
+        && traffic.keep_alive
+        && request.sut != SutRequest::Embedded
+        && traffic.connections <= BLOCK_CONNECTIONS_MAX
 }
 
 /// A thread without a connection has nothing to do.

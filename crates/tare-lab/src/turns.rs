@@ -7,20 +7,25 @@ use crate::blocks::Stint;
 use crate::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
+use crate::resolve;
 use crate::sitting::Running;
 use crate::sut::Sut;
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing, Turns};
-use tare_machine::placement::Placement;
 use tare_observe::{LoadWatch, Watch};
 use tare_record::metric::Subject;
 use tare_record::observation::{Column, Observation, Role};
 use tare_record::plan::{Level, Purpose};
 use tare_sys::time::monotonic_ns;
 
-/// Length of a turn. A host's disturbances last for tens of milliseconds to seconds, so the shorter the better; but a turn begins
-/// and ends with a third of a millisecond in which both servers have something to do.
-const TURN_NS: u64 = 20_000_000;
+/// Length of a turn. A host's disturbances last for tens of milliseconds to seconds, so the shorter the better; but what is in
+/// flight at its end is done in the next one's: a third of a millisecond of a fast server.
+const TURN: Duration = Duration::from_millis(20);
+/// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
+const TURN_OVER_LATENCY: u32 = 10;
+const ROUNDS_MIN: u64 = 4;
+/// A server whose requests take longer than this allows for does not keep to its turns, which its books then show.
+const TURN_MAX: Duration = Duration::from_millis(500);
 
 impl Drive<'_> {
     /// One trial of each level of `stint`, in turns: `reference` answers where a level's purpose is that, else the SUT.
@@ -31,7 +36,6 @@ impl Drive<'_> {
         reference: &mut Sut,
         running: &mut Running<'_>,
     ) -> Result<(), LabError> {
-        let (begin_ns, seed) = (monotonic_ns(), self.seed);
         let levels: Vec<(u32, &Level, u32)> = stint
             .iter()
             .filter_map(|(index, trial)| Some((*index as u32, self.levels.get(*index)?, *trial)))
@@ -39,23 +43,23 @@ impl Drive<'_> {
         let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
             return Ok(());
         };
-        let mut parties = Vec::with_capacity(levels.len());
-        for (place, (index, level, _)) in (0..).zip(&levels) {
-            let turns = Turns { begin_ns, turn_ns: TURN_NS, parties: levels.len() as u32, place, seed };
-            let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
-            let stand = self.stand(*index, level);
-            let spec = stand.spec(Pacing::InTurns(turns), server);
-            let generator = start(&LoadSpec { busy_poll: self.has_cpus_of_its_own(), ..spec }, server)?;
-            parties.push(Party { stand, generator });
-        }
+        let mut parties = self.parties(&levels, TURN, sut, reference)?;
         let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
-        let observers = observe(self.watch_in_turns(sut, reference, &parties))?;
         running.wait(warmup, "warm-up", |_| None)?;
+        let turn = turn_for(&mut parties);
+        if turn > TURN {
+            stop(parties)?;
+            parties = self.parties(&levels, turn, sut, reference)?;
+            running.wait(SETTLE, "warm-up", |_| None)?;
+        }
+        let turns_ns = resolve::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
+        let trial_ns = longest.trial_ns.max(turns_ns);
+        let observers = observe(self.watch_in_turns(sut, reference, &parties))?;
         observers.begin();
         parties.iter_mut().for_each(|party| _ = party.generator.cut());
-        let mut answered = 0;
+        let mut answered = parties.first().map_or(0, |party| party.generator.live().answers);
         let phase = format!("trial {}/{} in turns with the reference", trial + 1, longest.trials);
-        running.wait(Duration::from_nanos(longest.trial_ns), &phase, |seconds| {
+        running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
             parties.first().map(|party| live_rate(&party.generator, seconds, &mut answered))
         })?;
         let samples: Vec<_> = parties.iter_mut().map(|party| party.generator.cut()).collect();
@@ -74,11 +78,31 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Whether the generator may poll all the time without taking a CPU from a server. What a server costs depends on how often it has to
-    /// wake its generator: where that sleeps, the ratio of two servers varies four times as much.
-    fn has_cpus_of_its_own(&self) -> bool {
-        let Placement { sut_cpus, load_cpus, .. } = self.placement;
-        !sut_cpus.is_empty() && !load_cpus.is_empty() && sut_cpus.iter().all(|cpu| !load_cpus.contains(cpu))
+    /// Their generators, started; the turns have another order in each trial.
+    fn parties<'l>(
+        &'l self,
+        levels: &[(u32, &'l Level, u32)],
+        turn: Duration,
+        sut: &mut Sut,
+        reference: &mut Sut,
+    ) -> Result<Vec<Party<'l>>, LabError> {
+        let begin_ns = monotonic_ns();
+        let mut parties = Vec::with_capacity(levels.len());
+        for (place, (index, level, trial)) in (0..).zip(levels) {
+            let turns = Turns {
+                begin_ns,
+                turn_ns: resolve::nanoseconds(turn),
+                parties: levels.len() as u32,
+                place,
+                seed: self.seed ^ u64::from(*trial),
+            };
+            let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
+            let stand = self.stand(*index, level);
+            let spec = stand.spec(Pacing::InTurns(turns), server);
+            let generator = start(&LoadSpec { busy_poll: self.may_poll, ..spec }, server)?;
+            parties.push(Party { stand, generator });
+        }
+        Ok(parties)
     }
 
     fn watch_in_turns(&self, sut: &Sut, reference: &Sut, parties: &[Party]) -> Watch {
@@ -86,6 +110,21 @@ impl Drive<'_> {
         let load = parties.iter().filter(of_sut).flat_map(|party| party.generator.thread_ids()).collect();
         Watch { beside_pids: reference.pids.clone(), ..self.watch(sut, LoadWatch::Threads(load)) }
     }
+}
+
+/// How long turns must be for what these servers have in flight: by the time that half of the requests take, of the slowest.
+fn turn_for(parties: &mut [Party]) -> Duration {
+    let time_of_one = |party: &mut Party| {
+        let sample = party.generator.cut();
+        let ns = sample.latency.value().and_then(|latency| latency.quantile_ns(0.5));
+        ns.map_or(Duration::ZERO, Duration::from_nanos)
+    };
+    let slowest = parties.iter_mut().map(time_of_one).max().unwrap_or(Duration::ZERO);
+    (slowest * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
+}
+
+fn stop(parties: Vec<Party>) -> Result<(), LabError> {
+    parties.into_iter().try_for_each(|party| party.generator.stop().map_err(load_failed))
 }
 
 /// One of those who take turns.

@@ -242,7 +242,8 @@ pub struct TrialSummary {
     pub connections: Option<u32>,
     /// Length in seconds.
     pub elapsed_s: f64,
-    /// req/s, or wall seconds for commands; `None` where requests could not be counted.
+    /// req/s (of its own turns, where several servers were loaded in turns), or wall seconds for commands; `None` where requests
+    /// could not be counted.
     pub value: Option<f64>,
     /// CPU nanoseconds of the SUT per request (http) or of the run.
     pub sut_cpu_ns: Option<f64>,

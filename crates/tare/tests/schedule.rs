@@ -5,6 +5,7 @@
 mod support;
 
 use serde_json::Value;
+use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use support::{Quota, Server, Tare, alone, free_port, number};
@@ -15,12 +16,14 @@ const AGREES: f64 = 0.05;
 /// Who else uses this machine may break a measurement: then it is taken again, at most twice.
 const AGAIN: u32 = 2;
 
-/// Weighs a server for a second and a half with so many connections, traced or looked at.
+/// Weighs a server with so many connections, for a second and a half where it is traced; of a hundred looks a second 500 tell a
+/// share to two points (its standard error).
 fn weigh(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let url = server.url(path);
     let connections = connections.to_string();
+    let length = if trace { "1500ms" } else { "5s" };
     let mut arguments =
-        vec!["run", "--json", "-q", "--no-levels", "-d", "1500ms", "--trials", "1", "-w", "200ms"];
+        vec!["run", "--json", "-q", "--no-levels", "-d", length, "--trials", "1", "-w", "200ms"];
     arguments.extend(["-c", &connections, "--load-cpus", "1"]);
     arguments.extend(trace.then_some("--trace"));
     arguments.push(&url);
@@ -74,11 +77,23 @@ fn agree(what: &str, found: f64, expected: f64, result: &Value) {
 
 /// The threads' and the CPUs' books close.
 fn closes(result: &Value) {
-    let residuals = result["ledger"]["residuals"].as_object().unwrap();
-    for (name, residual) in residuals {
-        let most = if name.starts_with("cpu ") { 0.02 } else { 0.01 };
-        assert!(residual.as_f64().unwrap() <= most, "{name}: {residual}");
+    threads_close(result);
+    for (name, residual) in residuals(result).filter(|(name, _)| name.starts_with("cpu ")) {
+        assert!(residual <= 0.02, "{name}: {residual}");
     }
+}
+
+/// The server's threads' books close. On a CPU that a disk interrupts some time is in no book of the CPU's: what an interrupt
+/// costs that ends no sleep there.
+fn threads_close(result: &Value) {
+    for (name, residual) in residuals(result).filter(|(name, _)| !name.starts_with("cpu ")) {
+        assert!(residual <= 0.01, "{name}: {residual}");
+    }
+}
+
+fn residuals(result: &Value) -> impl Iterator<Item = (&String, f64)> {
+    let residuals = result["ledger"]["residuals"].as_object().unwrap();
+    residuals.iter().map(|(name, residual)| (name, residual.as_f64().unwrap()))
 }
 
 fn settled(case: impl Fn()) {
@@ -135,6 +150,17 @@ fn handlers_that_share_a_lock() {
         agree("lock: of all but the holder", (lock + waiting(&result) - (1.0 - run)) / 3.0, 1.0, &result);
         assert!(lock > 0.5, "{lock}: {:#}", result["ledger"]["sut"]);
         closes(&result);
+    });
+}
+
+#[test]
+fn a_handler_that_waits_for_the_disk() {
+    both(|trace| {
+        let server = Server::embedded();
+        let result = weigh(&server, "/fsync", 4, trace);
+        let rest = 1.0 - share(&result, "run_s") - waiting(&result);
+        agree("fsync: disk", slept(&result, "disk"), rest, &result);
+        threads_close(&result);
     });
 }
 
@@ -243,6 +269,67 @@ fn a_go_server_with_a_garbage_collector() {
         let left = 1.0 - of("others") - of("load") - of("tare") - of("steal") - of("irq");
         agree("go: run, of what is left", share(&result, "run_s") / left, 1.0, &result);
     });
+}
+
+/// A page of a mapped file, out of the page cache, is read in for every request; how long that took beyond its CPU time
+/// is told to whoever asks for `/told`, by the program's own clocks.
+const FAULTS: &str = r#"
+import mmap, os, random, socket, sys, time
+path, size = sys.argv[2], 64 << 20
+with open(path, "wb") as file:
+    for _ in range(size >> 20):
+        file.write(os.urandom(1 << 20))
+    file.flush()
+    os.fsync(file.fileno())
+file = open(path, "rb")
+memory = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
+memory.madvise(mmap.MADV_RANDOM)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+slept, requests = 0.0, 0
+while True:
+    client, _ = listener.accept()
+    try:
+        while request := client.recv(4096):
+            if b"/told" in request:
+                body = b"%.9f" % (slept / max(requests, 1))
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                continue
+            wall, cpu = time.monotonic(), time.thread_time()
+            memory.madvise(mmap.MADV_DONTNEED)
+            os.posix_fadvise(file.fileno(), 0, size, os.POSIX_FADV_DONTNEED)
+            for _ in range(16):
+                memory[random.randrange(size)]
+            slept += time.monotonic() - wall - (time.thread_time() - cpu)
+            requests += 1
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    except ConnectionError:
+        pass
+"#;
+
+#[test]
+fn a_program_that_waits_for_pages() {
+    let _alone = alone();
+    // Looks told 0.55 to 0.58 where this is 0.61: near the bound, and why is not known.
+    settled(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let (port, path) = (free_port(), dir.path().join("pages"));
+        let server = Server::python(FAULTS, port, &[&port.to_string(), path.to_str().unwrap()]);
+        let result = weigh(&server, "/", 1, true);
+        // The program cannot tell a sleep from a wait for the CPU.
+        let found = slept(&result, "fault") + waiting(&result);
+        agree("fault: fault and wait", found, spent(&result, told_s(port)), &result);
+        threads_close(&result);
+    });
+}
+
+/// Seconds for each request, by the program's own account.
+fn told_s(port: u16) -> f64 {
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"GET /told HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = [0; 1024];
+    let bytes = stream.read(&mut answer).unwrap();
+    let text = String::from_utf8_lossy(&answer[..bytes]).into_owned();
+    text.rsplit("\r\n").next().unwrap().parse().unwrap_or_else(|_| panic!("told {text:?}"))
 }
 
 /// Pages that are taken away and touched again are no sleep: making them is run time.

@@ -34,7 +34,7 @@ fn describe(books: &Books) -> Draft {
     ));
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if("generator running or ready", generator, "share"));
-    let more = books.saturating.as_ref().and_then(|level| level.pool.rate_hz());
+    let more = books.saturating.as_ref().and_then(|level| level.pool.rate_in_turns_hz());
     let many = books.saturating_level.map(|level| level.connections);
     let mut compared = String::new();
     if let Some((more_hz, many)) = more.zip(many) {

@@ -69,8 +69,7 @@ fn run(name: &str, books: &Books, outcome: Outcome) -> Run {
 }
 
 fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
-    // The residual is a share of a CPU.
-    let open = |books: &Books| books.asked.pool.residuals().0.unwrap_or(0.0);
+    let open = |books: &Books| books.asked.pool.open_share_of_run();
     terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b))
 }
 
@@ -150,7 +149,9 @@ fn frames(a: &Books, b: &Books) -> Reading<Vec<FrameChange>> {
     })
 }
 
-/// Net of both, with the interval of their ratio out of those of each (independent, so squares add up).
+/// Net of both, with the interval of their ratio out of those of each (independent, so squares add up). Where both were weighed in
+/// turns with tare's own server it is net over that server's: two sittings have each their own weather, and no interval of one
+/// knows the other's.
 fn net(before: &Outcome, after: &Outcome) -> Reading<Change> {
     let (from, to) = match (&before.net, &after.net) {
         (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
@@ -158,16 +159,22 @@ fn net(before: &Outcome, after: &Outcome) -> Reading<Change> {
             return Reading::Missing(why.clone());
         }
     };
-    if !(from.value > 0.0 && to.value > 0.0) {
+    let ([from, to], unit) = match (&from.against_reference, &to.against_reference) {
+        (Some(one), Some(other)) => {
+            ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server")
+        }
+        _ => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
+    };
+    if !(from.0 > 0.0 && to.0 > 0.0) {
         return Reading::missing("a net figure is not above 0");
     }
-    let ln = (to.value / from.value).ln();
+    let ln = (to.0 / from.0).ln();
     let half = |ci: Option<[f64; 2]>| ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln());
-    let half = half(from.ci95).zip(half(to.ci95)).map(|(one, other)| one.hypot(other));
+    let half = half(from.1).zip(half(to.1)).map(|(one, other)| one.hypot(other));
     Reading::Measured(Change {
-        from: from.value,
-        to: to.value,
-        unit: from.unit.clone(),
+        from: from.0,
+        to: to.0,
+        unit: unit.to_owned(),
         ln,
         ci95: half.filter(|half| half.is_finite()).map(|half| [ln - half, ln + half]),
     })
