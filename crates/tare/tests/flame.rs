@@ -8,15 +8,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{Server, Tare, alone, free_port};
 
-/// Seconds that both sample: some 8,000 samples of a server that has a CPU to itself, so that the difference of two
-/// shares of 20 % has a standard error of 0.6 points.
-const WINDOW_S: u32 = 8;
+/// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
+/// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
+const WINDOW_S: u32 = 20;
 /// Samples below which the machine was too busy with others to compare shares.
-const SAMPLES_MIN: u64 = 500;
-/// How far two shares of a symbol may be apart, beside what chance makes of so many samples.
+const SAMPLES_MIN: u64 = 2000;
+/// How far two shares of a symbol may be apart.
 const APART_MAX: f64 = 0.03;
-/// Standard errors that are left to chance.
-const CHANCE: f64 = 2.0;
 /// The two windows overlap and are not the same: what happens in one alone is measured again.
 const TRIES: u32 = 3;
 
@@ -129,8 +127,7 @@ fn far_apart(name: &str, server: &Server) -> Option<String> {
         let share = |shares: &BTreeMap<String, f64>| shares.get(&symbol).copied().unwrap_or(0.0);
         let (our, their) = (share(&ours), share(&theirs));
         println!("{symbol:48} {:6.2} % {:6.2} %", our * 100.0, their * 100.0);
-        let chance = (2.0 * their * (1.0 - their) / samples.max(1) as f64).sqrt();
-        if (our - their).abs() > APART_MAX + CHANCE * chance {
+        if (our - their).abs() > APART_MAX {
             apart.push(symbol);
         }
     }
