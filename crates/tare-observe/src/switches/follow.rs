@@ -122,6 +122,8 @@ struct Cpu {
     /// Who was put in this queue since the last switch, and when last.
     woken: Vec<u32>,
     woken_ns: u64,
+    /// Whom somebody here called last, and when.
+    calls: Option<(u32, u64)>,
     waiting: Vec<u32>,
     held_ns: u64,
 }
@@ -179,8 +181,13 @@ impl Follower {
         let at_ns = event.at_ns;
         match event.what {
             What::Switch { prev, asleep, next } => self.switch(at_ns, event.cpu, prev, asleep, next),
-            What::Waking { tid, by, to_cpu } => self.waking(at_ns, tid, by, event.cpu != to_cpu),
-            What::Woken { tid, to_cpu } => self.woken(at_ns, tid, to_cpu),
+            What::Waking { tid, by, to_cpu } => {
+                self.cpus.entry(event.cpu).or_default().calls = Some((tid, at_ns));
+                self.waking(at_ns, tid, by, event.cpu != to_cpu);
+            }
+            What::Woken { tid, to_cpu } => {
+                self.woken(self.queued_at_ns(event, tid, to_cpu), at_ns, tid, to_cpu)
+            }
             What::Lost => self.lost(at_ns),
         }
     }
@@ -315,14 +322,29 @@ impl Follower {
         }
     }
 
-    fn woken(&mut self, at_ns: u64, tid: u32, cpu: u32) {
+    /// When a woken thread was put in the queue of its CPU, by the kernel's accounts.
+    ///
+    /// From another CPU that is right behind the call (or behind its going to sleep, if it was called meanwhile): the event
+    /// of the wake-up is stamped when that CPU has been interrupted too, which takes a virtual machine 15 µs.
+    fn queued_at_ns(&self, event: &Event, tid: u32, to_cpu: u32) -> u64 {
+        let called = self.cpus.get(&event.cpu).and_then(|books| books.calls);
+        match called.filter(|(called, _)| *called == tid && event.cpu != to_cpu) {
+            Some((_, called_ns)) => {
+                let switched_ns = self.cpus.get(&to_cpu).map_or(0, |books| books.since_ns);
+                called_ns.max(switched_ns).min(event.at_ns)
+            }
+            None => event.at_ns,
+        }
+    }
+
+    fn woken(&mut self, at_ns: u64, event_ns: u64, tid: u32, cpu: u32) {
         let window = self.window();
         let books = self.cpus.entry(cpu).or_default();
         books.woken_ns = at_ns;
         if books.woken.len() < WOKEN_MAX {
             books.woken.push(tid);
         }
-        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| at_ns >= thread.from_ns) else {
+        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| event_ns >= thread.from_ns) else {
             return;
         };
         match thread.state {

@@ -63,6 +63,32 @@ fn a_ready_thread_on_an_idle_cpu_is_held_back() {
 }
 
 #[test]
+fn a_thread_called_from_another_cpu_is_ready_before_that_cpu_is_interrupted() {
+    let at = |at_us: u64, cpu, what| Event { at_ns: at_us * 1000, cpu, what };
+    let switch =
+        |prev, asleep: Option<Sleep>, next| What::Switch { prev, asleep: asleep.map(Why::from), next };
+    let sums_us = |called_us, woken_on| {
+        let mut events = vec![
+            at(10, 0, switch(7, Some(Sleep::Timer), 8)),
+            at(called_us, 1, What::Waking { tid: 7, by: Waker::Thread(9), to_cpu: 0 }),
+            at(116, woken_on, What::Woken { tid: 7, to_cpu: 0 }),
+            at(120, 0, switch(8, None, 7)),
+        ];
+        events.sort_by_key(|event| event.at_ns);
+        let follower = followed(&[7, 8], &events, 5);
+        let [woken, pushed] = [7, 8].map(|tid| &follower.threads[&tid]);
+        let slept: u64 = woken.sleeps().iter().map(|sleep| sleep.ns / 1000).sum();
+        (slept, woken.run_ns / 1000, pushed.run_ns / 1000)
+    };
+    // The call sets the clock of the other CPU's queue, and what follows goes by that.
+    assert_eq!(sums_us(100, 1), (90, 4910, 90));
+    // Called while it was about to sleep: it is ready when it does.
+    assert_eq!(sums_us(5, 1), (0, 5000, 0));
+    // Put into the queue by that CPU itself, which sets its own clock then.
+    assert_eq!(sums_us(100, 0), (106, 4894, 106));
+}
+
+#[test]
 fn the_way_from_a_wake_up_that_pushes_somebody_off_is_run() {
     let at = |at_us: u64, what| Event { at_ns: at_us * 1000, cpu: 0, what };
     let switch =
