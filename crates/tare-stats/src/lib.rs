@@ -10,15 +10,24 @@ mod interval;
 mod jackknife;
 #[cfg(test)]
 mod noise;
+mod normal;
+mod placebo;
+mod sequence;
+mod series;
 mod simultaneous;
 mod steady;
 mod student;
+mod verdict;
 
 pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
-pub use simultaneous::simultaneous_intervals;
+pub use placebo::{Contrasts, contrasts, widened};
+pub use sequence::{Look, PLANNED_MAX, Sequence, Stop};
+pub use series::{SERIES_MIN, SeriesMean, series_mean};
+pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness};
 pub use student::t_quantile;
+pub use verdict::{Better, Verdict, verdict};

@@ -4,20 +4,25 @@ use crate::interval::Interval;
 use crate::jackknife::Jackknife;
 use crate::student::t_quantile;
 
+/// The level that each of so many intervals needs for all of them to hold together in 95 %: 0.95^(1/k), whatever their correlation
+/// (Šidák, JASA 62, 1967).
+pub fn level_of_each(intervals: usize) -> f64 {
+    0.95f64.powf(1.0 / intervals.max(1) as f64)
+}
+
 /// 95 % intervals that hold *together* for the statistics of two independent samples.
 ///
 /// Each statistic is computed from both samples; `first` holds its jackknife over the trials of the first sample with
 /// the second one whole, `second` the reverse. The squared standard errors add up, with Welch–Satterthwaite degrees of
 /// freedom (Welch, Biometrika 34, 1947: ν = (s₁² + s₂²)² / (s₁⁴/ν₁ + s₂⁴/ν₂)). Of k statistics that vary at all each
-/// gets the level 0.95^(1/k), which covers all of them with at least 95 % whatever their correlation (Šidák, JASA 62,
-/// 1967). One that does not vary has an interval of no length. `None` where the lengths differ, a value is not finite,
+/// gets the level of [`level_of_each`]. One that does not vary has an interval of no length. `None` where the lengths differ, a value is not finite,
 /// or there is none.
 pub fn simultaneous_intervals(first: &[Jackknife], second: &[Jackknife]) -> Option<Vec<Interval>> {
     if first.len() != second.len() || first.is_empty() {
         return None;
     }
     let varying = first.iter().zip(second).filter(|(one, other)| one.se > 0.0 || other.se > 0.0).count();
-    let level = 0.95f64.powf(1.0 / varying.max(1) as f64);
+    let level = level_of_each(varying);
     let one = |(one, other): (&Jackknife, &Jackknife)| {
         let (a, b) = (one.se * one.se, other.se * other.se);
         if a + b == 0.0 {

@@ -4,14 +4,23 @@ use crate::describe::finite;
 
 /// Quantile of Student's t with `df` degrees of freedom: the t with P(T ≤ t) = `p`.
 ///
-/// `p` strictly between 0 and 1, `df` ≥ 1 (need not be whole); `None` otherwise. Found by bisection on the
-/// distribution function, whose tail is I(df/(df+t²); df/2, 1/2)/2 (Abramowitz and Stegun 26.7.1), to a relative
-/// error below 1e-9.
+/// `p` strictly between 0 and 1, `df` ≥ 1 (need not be whole); `None` otherwise. To a relative error below 1e-9.
 pub fn t_quantile(p: f64, df: f64) -> Option<f64> {
-    if !(p > 0.0 && p < 1.0 && df.is_finite() && df >= 1.0) {
+    if !(p > 0.0 && p < 1.0) {
         return None;
     }
-    let tail = p.min(1.0 - p);
+    let t = t_upper(p.min(1.0 - p), df)?;
+    Some(if p < 0.5 { -t } else { t })
+}
+
+/// The t ≥ 0 with P(T > t) = `tail`, which may be too small for one minus it to differ from one.
+///
+/// `tail` above 0 and at most a half, `df` ≥ 1; `None` otherwise, and where t is beyond 2⁶⁰. Found by bisection on the
+/// distribution function, whose tail is I(df/(df+t²); df/2, 1/2)/2 (Abramowitz and Stegun 26.7.1).
+pub(crate) fn t_upper(tail: f64, df: f64) -> Option<f64> {
+    if !(tail > 0.0 && tail <= 0.5 && df.is_finite() && df >= 1.0) {
+        return None;
+    }
     let (mut low, mut high) = (0.0f64, 2.0f64);
     // With one degree of freedom the tail is about 1/(πt): sixty doublings reach any p that a double holds apart.
     for _ in 0..60 {
@@ -29,8 +38,7 @@ pub fn t_quantile(p: f64, df: f64) -> Option<f64> {
             high = middle;
         }
     }
-    let t = 0.5 * (low + high);
-    finite(if p < 0.5 { -t } else { t })
+    finite(0.5 * (low + high))
 }
 
 /// P(T > t) for t ≥ 0.

@@ -1,0 +1,74 @@
+//! The placebo: the first of two programs once more, under another name. What differs between it and itself is the instrument.
+
+use crate::describe::finite;
+use crate::interval::Interval;
+
+/// What a block says of the effect, and of the placebo.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contrasts {
+    /// ln b − ½(ln a + ln a′), block by block: the placebo counts as the first program, so that its time is not lost.
+    pub effect: Vec<f64>,
+    /// ln a′ − ln a. Uncorrelated with the effect where a and a′ vary alike, so that it judges an effect which it is no part of.
+    pub placebo: Vec<f64>,
+}
+
+/// The effect and the placebo of blocks in which all three had their turns; all values above zero. `None` where lengths differ or a
+/// value has no logarithm.
+pub fn contrasts(a: &[f64], placebo: &[f64], b: &[f64]) -> Option<Contrasts> {
+    if a.len() != placebo.len() || a.len() != b.len() {
+        return None;
+    }
+    let ln = |value: f64| if value > 0.0 { finite(value.ln()) } else { None };
+    let logs: Vec<[f64; 3]> = a
+        .iter()
+        .zip(placebo)
+        .zip(b)
+        .map(|((a, placebo), b)| Some([ln(*a)?, ln(*placebo)?, ln(*b)?]))
+        .collect::<Option<_>>()?;
+    Some(Contrasts {
+        effect: logs.iter().map(|[a, placebo, b]| b - 0.5 * (a + placebo)).collect(),
+        placebo: logs.iter().map(|[a, placebo, _]| placebo - a).collect(),
+    })
+}
+
+/// The interval of the effect, widened on both sides by as much as the placebo's is away from zero: so much of a difference the
+/// sitting has been shown to make out of nothing. A placebo that holds zero changes nothing.
+pub fn widened(effect: Interval, placebo: Interval) -> Interval {
+    let proven = placebo.lo.max(-placebo.hi).max(0.0);
+    Interval { lo: effect.lo - proven, hi: effect.hi + proven }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_what_the_placebo_proves_widens() {
+        let effect = Interval { lo: 1.0, hi: 2.0 };
+        let by = |lo, hi| widened(effect, Interval { lo, hi });
+        assert_eq!(by(-0.1, 0.2), effect);
+        assert_eq!(by(0.25, 0.5), Interval { lo: 0.75, hi: 2.25 });
+        assert_eq!(by(-0.5, -0.25), Interval { lo: 0.75, hi: 2.25 });
+    }
+
+    #[test]
+    fn what_has_no_logarithm_has_no_contrast() {
+        assert_eq!(contrasts(&[1.0], &[1.0], &[]), None);
+        assert_eq!(contrasts(&[1.0], &[0.0], &[1.0]), None);
+        assert_eq!(contrasts(&[1.0], &[1.0], &[f64::INFINITY]), None);
+    }
+
+    proptest! {
+        /// What meets all three alike is in neither.
+        #[test]
+        fn weather_falls_out(blocks in prop::collection::vec((0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64), 0..20)) {
+            let column = |f: fn(&(f64, f64, f64, f64)) -> f64| blocks.iter().map(f).collect::<Vec<f64>>();
+            let fair = contrasts(&column(|b| b.0), &column(|b| b.1), &column(|b| b.2)).unwrap();
+            let foul = contrasts(&column(|b| b.0 * b.3), &column(|b| b.1 * b.3), &column(|b| b.2 * b.3)).unwrap();
+            for (one, other) in fair.effect.iter().chain(&fair.placebo).zip(foul.effect.iter().chain(&foul.placebo)) {
+                prop_assert!((one - other).abs() < 1e-9);
+            }
+        }
+    }
+}
