@@ -9,7 +9,7 @@ pub type Stint = Vec<(usize, u32)>;
 /// blocks, spread evenly. The same seed gives the same order.
 pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
     let count = levels.iter().map(|level| level.trials).max().unwrap_or(0);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let block = |block: u32| {
         // How many of its trials a level has had when so many blocks are over.
         let had = |level: &Level, over: u32| u64::from(over) * u64::from(level.trials) / u64::from(count);
@@ -29,9 +29,13 @@ pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014): good from any seed on, and enough to deal a handful of trials.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -41,7 +45,7 @@ impl Random {
     }
 
     /// Fisher and Yates. The bias of a remainder is below count / 2⁶⁴.
-    fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.next() % (last as u64 + 1);
             items.swap(last, other as usize);

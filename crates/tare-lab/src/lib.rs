@@ -10,12 +10,14 @@
 mod blocks;
 pub mod command;
 mod drive;
+mod duration;
 pub mod error;
 mod fit;
 pub mod generate;
 pub mod http;
 mod identity;
 mod load;
+pub mod planfile;
 mod process;
 pub mod progress;
 pub mod records;
@@ -25,6 +27,7 @@ mod sitting;
 mod sut;
 mod turns;
 
+pub use duration::duration;
 pub use error::LabError;
 pub use sitting::{Held, Sitting};
 

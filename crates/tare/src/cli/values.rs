@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::Duration;
+pub use tare_lab::duration;
 use tare_load::{Capture, CaptureFrom, Stage};
 use tare_server::BackendChoice;
 use tare_server::architecture::{self, ARCHITECTURES, Architecture};
@@ -12,9 +13,6 @@ pub struct CpuList(pub Vec<u32>);
 
 /// Largest CPU number that is taken for one; more is a typing error.
 const CPU_MAX: u32 = 65_535;
-
-/// Longest duration of anything, one day: a bound on how long tare can run away.
-const DURATION_MAX: Duration = Duration::from_secs(86_400);
 
 /// Parses `0-3,8`.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
@@ -63,26 +61,6 @@ pub fn backend(name: &str) -> Result<BackendChoice, String> {
         let names: Vec<&str> = BackendChoice::ALL.iter().map(|known| known.name()).collect();
         format!("there is no backend '{name}'; there are {}", names.join(", "))
     })
-}
-
-/// Parses a duration: `2`, `2s`, `500ms`, `1.5s`, `2m`, `1h`; a bare number is seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("'{text}' is not a duration; write it as 500ms, 2s or 1m");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit_s = match &text[digits.len()..] {
-        "" | "s" => 1.0,
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(bad()),
-    };
-    let number: f64 = digits.parse().map_err(|_| bad())?;
-    let duration = Duration::try_from_secs_f64(number * unit_s).map_err(|_| bad())?;
-    if duration > DURATION_MAX {
-        return Err(format!("'{text}' is longer than a day"));
-    }
-    Ok(duration)
 }
 
 /// A duration above zero.

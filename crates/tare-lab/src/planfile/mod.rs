@@ -1,0 +1,73 @@
+//! Plan files: what to vary, how often, and what is expected of it, written down before anything is measured.
+//!
+//! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] deals the
+//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out.
+
+pub mod expect;
+pub mod figures;
+pub mod judge;
+mod nearest;
+mod order;
+mod read;
+mod resolve;
+mod settings;
+
+pub use order::orders;
+pub use read::read;
+pub use resolve::{Cell, Study};
+pub use settings::Settings;
+
+use expect::Expectation;
+use std::time::Duration;
+
+/// A plan as written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanFile {
+    /// What it is about.
+    pub name: String,
+    /// How often every cell is measured, each time on a fresh launch; `None`: as often as the budget allows.
+    pub blocks: Option<u32>,
+    /// How long all of it may take.
+    pub budget: Option<Duration>,
+    /// Trials in a launch.
+    pub trials: u32,
+    /// Length of a trial.
+    pub trial: Duration,
+    /// Load before the first trial of a launch.
+    pub warmup: Duration,
+    /// Seed of the order; `None`: another one each time.
+    pub seed: Option<u64>,
+    /// Name of the case that the others are held against; `None`: the first.
+    pub baseline: Option<String>,
+    /// What holds for every case that does not say otherwise.
+    pub settings: Settings,
+    /// What is varied in every case, each with its levels.
+    pub factors: Vec<Factor>,
+    /// The cases; at least one, which has no name where the plan has none.
+    pub cases: Vec<Case>,
+}
+
+/// A setting that is varied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// Its key.
+    pub key: String,
+    /// Its levels: as written, and as set.
+    pub levels: Vec<(String, Settings)>,
+}
+
+/// A case of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// Its name, unique.
+    pub name: String,
+    /// What it sets.
+    pub settings: Settings,
+    /// It is left out on a machine with fewer CPUs.
+    pub needs_cpus: u32,
+    /// What is expected of it, beside the baseline.
+    pub expect: Vec<Expectation>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! From text to a plan: TOML, known keys, values that can be.
+
+use super::expect;
+use super::nearest::hint;
+use super::settings::{text, whole};
+use super::{Case, Factor, PlanFile, Settings};
+use crate::error::LabError;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+/// The keys of a plan beside those of [`Settings`].
+const PLAN_KEYS: [&str; 10] =
+    ["name", "blocks", "budget", "trials", "trial", "warmup", "seed", "baseline", "factors", "case"];
+/// The keys of a case beside those of [`Settings`].
+const CASE_KEYS: [&str; 3] = ["name", "needs_cpus", "expect"];
+/// Longest plan that is read, bytes.
+const TEXT_MAX: usize = 1 << 20;
+const BLOCKS_MAX: u32 = 10_000;
+const TRIALS_MAX: u32 = 1000;
+const CPUS_MAX: u32 = 65_536;
+/// As of `tare run`, but shorter: a plan has many launches.
+const TRIAL: Duration = Duration::from_secs(1);
+const WARMUP: Duration = Duration::from_millis(500);
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+/// Reads a plan. `file` is what the reader calls it; everything wrong is a usage error of one line that begins with it and the line.
+pub fn read(plan: &str, file: &str) -> Result<PlanFile, LabError> {
+    let source = Source { plan, file };
+    if plan.len() > TEXT_MAX {
+        return Err(source.wrong(0..0, format!("longer than {} KiB", TEXT_MAX >> 10), ""));
+    }
+    let table = DeTable::parse(plan).map_err(|error| {
+        let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        source.wrong(error.span().unwrap_or(0..0), what, "a plan is written in TOML")
+    })?;
+    source.plan(table.get_ref())
+}
+
+/// Where a plan came from, to say where it is wrong.
+struct Source<'a> {
+    plan: &'a str,
+    file: &'a str,
+}
+
+impl Source<'_> {
+    fn wrong(&self, at: Range<usize>, what: impl std::fmt::Display, hint: impl Into<String>) -> LabError {
+        let before = self.plan.get(..at.start.min(self.plan.len())).unwrap_or("");
+        let line = before.matches('\n').count() + 1;
+        LabError::usage(format!("{}:{line}: {what}", self.file), hint)
+    }
+
+    fn must_be(&self, key: &str, value: &Value<'_>, what: impl std::fmt::Display) -> LabError {
+        self.wrong(value.span(), format!("'{key}' must be {what}"), "")
+    }
+
+    fn unknown(&self, key: &Spanned<DeString<'_>>, known: &[&[&str]]) -> LabError {
+        let known: Vec<&str> = known.concat();
+        self.wrong(key.span(), format!("unknown key '{}'", key.get_ref()), hint(key.get_ref(), &known))
+    }
+
+    fn plan(&self, table: &DeTable<'_>) -> Result<PlanFile, LabError> {
+        let mut plan = PlanFile {
+            name: String::new(),
+            blocks: None,
+            budget: None,
+            trials: 1,
+            trial: TRIAL,
+            warmup: WARMUP,
+            seed: None,
+            baseline: None,
+            settings: Settings::default(),
+            factors: Vec::new(),
+            cases: Vec::new(),
+        };
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let of = |what: String| self.must_be(name, value, what);
+            match name {
+                "name" => plan.name = text(value.get_ref()).map_err(of)?,
+                "blocks" => plan.blocks = Some(whole(value.get_ref(), BLOCKS_MAX).map_err(of)?),
+                "trials" => plan.trials = whole(value.get_ref(), TRIALS_MAX).map_err(of)?,
+                "budget" => plan.budget = Some(duration(value.get_ref()).map_err(of)?),
+                "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,
+                "warmup" => plan.warmup = duration(value.get_ref()).map_err(of)?,
+                "seed" => plan.seed = Some(u64::from(whole(value.get_ref(), u32::MAX).map_err(of)?)),
+                "baseline" => plan.baseline = Some(text(value.get_ref()).map_err(of)?),
+                "factors" => plan.factors = self.factors(value)?,
+                "case" => plan.cases = self.cases(value)?,
+                _ if Settings::KEYS.contains(&name) => {
+                    plan.settings.set(name, value.get_ref()).map_err(of)?;
+                }
+                _ => return Err(self.unknown(key, &[&PLAN_KEYS, &Settings::KEYS])),
+            }
+        }
+        if plan.cases.is_empty() {
+            plan.cases.push(Case {
+                name: String::new(),
+                settings: Settings::default(),
+                needs_cpus: 1,
+                expect: Vec::new(),
+            });
+        }
+        self.names(table, &plan)?;
+        Ok(plan)
+    }
+
+    /// Names that are used must be there.
+    fn names(&self, table: &DeTable<'_>, plan: &PlanFile) -> Result<(), LabError> {
+        let names: Vec<&str> = plan.cases.iter().map(|case| case.name.as_str()).collect();
+        let Some(baseline) = plan.baseline.as_deref().filter(|baseline| !names.contains(baseline)) else {
+            return Ok(());
+        };
+        let at = table.get("baseline").map_or(0..0, Spanned::span);
+        Err(self.wrong(
+            at,
+            format!("there is no case '{baseline}' to be the baseline"),
+            hint(baseline, &names),
+        ))
+    }
+
+    fn factors(&self, value: &Value<'_>) -> Result<Vec<Factor>, LabError> {
+        let Some(table) = value.get_ref().as_table() else {
+            return Err(self.must_be("factors", value, "a table of lists, as [factors] threads = [1, 2, 4]"));
+        };
+        let mut factors = Vec::new();
+        for (key, levels) in table {
+            let name = key.get_ref().as_ref();
+            if !Settings::KEYS.contains(&name) {
+                return Err(self.unknown(key, &[&Settings::KEYS]));
+            }
+            let Some(list) = levels.get_ref().as_array().filter(|list| !list.is_empty()) else {
+                return Err(self.must_be(name, levels, "a list of its levels, as [1, 2, 4]"));
+            };
+            let mut factor = Factor { key: name.to_owned(), levels: Vec::new() };
+            for level in list.iter() {
+                let mut settings = Settings::default();
+                settings.set(name, level.get_ref()).map_err(|what| self.must_be(name, level, what))?;
+                let label = as_written(level.get_ref());
+                if factor.levels.iter().any(|(other, _)| *other == label) {
+                    return Err(self.wrong(
+                        level.span(),
+                        format!("'{name}' has the level {label} twice"),
+                        "",
+                    ));
+                }
+                factor.levels.push((label, settings));
+            }
+            factors.push(factor);
+        }
+        Ok(factors)
+    }
+
+    fn cases(&self, value: &Value<'_>) -> Result<Vec<Case>, LabError> {
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.must_be("case", value, "a list of tables, each under [[case]]"));
+        };
+        let mut names = BTreeSet::new();
+        let mut cases = Vec::new();
+        for value in list.iter() {
+            let Some(table) = value.get_ref().as_table() else {
+                return Err(self.must_be("case", value, "a list of tables, each under [[case]]"));
+            };
+            let case = self.case(table)?;
+            if case.name.is_empty() {
+                return Err(self.wrong(
+                    value.span(),
+                    "a case has no name",
+                    "add name = \"…\" below [[case]]",
+                ));
+            }
+            if !names.insert(case.name.clone()) {
+                return Err(self.wrong(value.span(), format!("there are two cases '{}'", case.name), ""));
+            }
+            cases.push(case);
+        }
+        Ok(cases)
+    }
+
+    fn case(&self, table: &DeTable<'_>) -> Result<Case, LabError> {
+        let mut case =
+            Case { name: String::new(), settings: Settings::default(), needs_cpus: 1, expect: Vec::new() };
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let of = |what: String| self.must_be(name, value, what);
+            match name {
+                "name" => case.name = text(value.get_ref()).map_err(of)?,
+                "needs_cpus" => case.needs_cpus = whole(value.get_ref(), CPUS_MAX).map_err(of)?,
+                "expect" => {
+                    let written = text(value.get_ref()).map_err(of)?;
+                    case.expect = expect::parse(&written)
+                        .map_err(|error| self.wrong(value.span(), &error.what, error.hint.clone()))?;
+                }
+                _ if Settings::KEYS.contains(&name) => {
+                    case.settings.set(name, value.get_ref()).map_err(of)?;
+                }
+                _ => return Err(self.unknown(key, &[&CASE_KEYS, &Settings::KEYS])),
+            }
+        }
+        Ok(case)
+    }
+}
+
+fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
+    let length = match value {
+        DeValue::String(text) => crate::duration(text).ok(),
+        DeValue::Integer(digits) => crate::duration(digits.as_str()).ok(),
+        _ => None,
+    };
+    length
+        .filter(|length| !length.is_zero())
+        .ok_or_else(|| "a length of time, as \"500ms\", \"2s\" or \"5m\"".to_owned())
+}
+
+/// A level as its author wrote it, without quotes.
+fn as_written(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(digits) => digits.to_string(),
+        DeValue::Float(digits) => digits.as_str().to_owned(),
+        _ => String::new(),
+    }
+}

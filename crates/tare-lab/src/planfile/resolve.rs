@@ -1,0 +1,204 @@
+//! From a plan to what this machine does of it.
+
+use super::expect::Expectation;
+use super::{Case, Factor, PlanFile, Settings};
+use crate::error::LabError;
+use std::time::Duration;
+
+/// Most cells of a plan.
+const CELLS_MAX: usize = 256;
+/// Blocks unless plan or budget say otherwise.
+const BLOCKS: u32 = 5;
+/// Fewest blocks of which anything can be said: one alone has no spread.
+const BLOCKS_MIN: u32 = 2;
+const BLOCKS_MAX: u32 = 10_000;
+/// About what starting and stopping a server takes.
+const LAUNCH: Duration = Duration::from_millis(500);
+
+/// What will be done: every cell once in each block, on a fresh launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// What it is about.
+    pub name: String,
+    /// The cells, in the order of the plan.
+    pub cells: Vec<Cell>,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Trials in a launch.
+    pub trials: u32,
+    /// Length of a trial.
+    pub trial: Duration,
+    /// Load before the first trial of a launch.
+    pub warmup: Duration,
+    /// Seed of the order, if the plan has one.
+    pub seed: Option<u64>,
+    /// Cases that this machine has not the CPUs for: their names and how many they need.
+    pub left_out: Vec<(String, u32)>,
+}
+
+/// One combination of a case and a level of each factor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Its case and its levels: `one CPU, threads=4`.
+    pub name: String,
+    /// All that is set.
+    pub settings: Settings,
+    /// Index of the cell that it is held against: the baseline at the same levels.
+    pub baseline: usize,
+    /// What is expected of it.
+    pub expect: Vec<Expectation>,
+}
+
+impl Study {
+    /// About how long it takes.
+    pub fn expected(&self) -> Duration {
+        self.length_of_block() * self.blocks
+    }
+
+    fn length_of_block(&self) -> Duration {
+        (LAUNCH + self.warmup + self.trial * self.trials) * self.cells.len() as u32
+    }
+}
+
+impl PlanFile {
+    /// Judges the plan on a machine with these CPUs online. What it cannot do is a usage error of one line.
+    pub fn resolve(&self, online: &[u32]) -> Result<Study, LabError> {
+        let (cases, left_out): (Vec<&Case>, Vec<&Case>) =
+            self.cases.iter().partition(|case| case.needs_cpus as usize <= online.len());
+        let left_out: Vec<(String, u32)> =
+            left_out.into_iter().map(|case| (case.name.clone(), case.needs_cpus)).collect();
+        if cases.is_empty() {
+            return Err(LabError::usage(
+                format!("every case of the plan needs more CPUs than the {} here", online.len()),
+                "",
+            ));
+        }
+        let baseline = self.baseline_of(&cases)?;
+        let levels = combinations(&self.factors)?;
+        if cases.len() * levels.len() > CELLS_MAX {
+            return Err(LabError::usage(
+                format!("the plan has {} cells, more than {CELLS_MAX}", cases.len() * levels.len()),
+                "leave out levels of its factors",
+            ));
+        }
+        let mut cells = Vec::new();
+        for case in &cases {
+            for (at, (label, level)) in levels.iter().enumerate() {
+                let settings = level.over(&case.settings).over(&self.settings);
+                let name = [case.name.as_str(), label.as_str()];
+                let name = name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+                let name = if name.is_empty() { "all".to_owned() } else { name };
+                check(&name, &settings, online)?;
+                let baseline = baseline * levels.len() + at;
+                cells.push(Cell { name, settings, baseline, expect: case.expect.clone() });
+            }
+        }
+        let mut study = Study {
+            name: self.name.clone(),
+            cells,
+            blocks: BLOCKS,
+            trials: self.trials,
+            trial: self.trial,
+            warmup: self.warmup,
+            seed: self.seed,
+            left_out,
+        };
+        study.blocks = self.blocks(&study)?;
+        Ok(study)
+    }
+
+    /// Which of the cases that are done the others are held against.
+    fn baseline_of(&self, cases: &[&Case]) -> Result<usize, LabError> {
+        let name = self.baseline.as_ref().or(self.cases.first().map(|case| &case.name));
+        let found = cases.iter().position(|case| Some(&case.name) == name);
+        match found {
+            Some(found) => Ok(found),
+            // Nobody is held against it.
+            None if cases
+                .iter()
+                .all(|case| case.expect.iter().all(|expected| !expected.needs_baseline())) =>
+            {
+                Ok(0)
+            }
+            None => Err(LabError::usage(
+                format!(
+                    "the baseline '{}' needs more CPUs than there are here",
+                    name.map_or("", String::as_str)
+                ),
+                "name another case with baseline = \"…\"",
+            )),
+        }
+    }
+
+    fn blocks(&self, study: &Study) -> Result<u32, LabError> {
+        let Some(budget) = self.budget else { return Ok(self.blocks.unwrap_or(BLOCKS)) };
+        let block = study.length_of_block();
+        let fit = (budget.as_secs_f64() / block.as_secs_f64().max(1e-3)).min(f64::from(BLOCKS_MAX)) as u32;
+        let wanted = self.blocks.unwrap_or(BLOCKS_MIN);
+        if fit < wanted {
+            return Err(LabError::usage(
+                format!(
+                    "{wanted} blocks of {} cells take about {:.0} s, more than the budget of {:.0} s",
+                    study.cells.len(),
+                    (block * wanted).as_secs_f64(),
+                    budget.as_secs_f64()
+                ),
+                "raise 'budget', or lower 'blocks', 'trials' or 'trial'",
+            ));
+        }
+        Ok(self.blocks.unwrap_or(fit))
+    }
+}
+
+/// Every combination of the factors' levels, with its label; one that sets nothing where there are none.
+fn combinations(factors: &[Factor]) -> Result<Vec<(String, Settings)>, LabError> {
+    let mut all = vec![(String::new(), Settings::default())];
+    for Factor { key, levels } in factors {
+        if all.len() * levels.len() > CELLS_MAX {
+            return Err(LabError::usage(
+                format!("the factors of the plan have more than {CELLS_MAX} combinations"),
+                "leave out some of their levels",
+            ));
+        }
+        all = all
+            .iter()
+            .flat_map(|(label, settings)| {
+                levels.iter().map(move |(level, set)| {
+                    let joint = if label.is_empty() { "" } else { ", " };
+                    (format!("{label}{joint}{key}={level}"), set.over(settings))
+                })
+            })
+            .collect();
+    }
+    Ok(all)
+}
+
+/// What cannot be carried out as it stands.
+fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError> {
+    let here = || tare_sys::affinity::format_list(online);
+    for (key, cpus) in [("sut_cpus", &settings.sut_cpus), ("load_cpus", &settings.load_cpus)] {
+        let missing = cpus.iter().flatten().find(|cpu| !online.contains(cpu));
+        if let Some(cpu) = missing {
+            return Err(LabError::usage(
+                format!("{name}: {key}: there is no CPU {cpu} here"),
+                format!("online are {}; needs_cpus = N leaves a case out on smaller machines", here()),
+            ));
+        }
+    }
+    if settings.sut.is_some() && settings.url.is_none() {
+        return Err(LabError::usage(
+            format!("{name}: 'sut' starts a server, and no 'url' says where it answers"),
+            "",
+        ));
+    }
+    match (settings.threads, settings.connections) {
+        (Some(threads), connections) if threads > connections.unwrap_or(super::settings::CONNECTIONS) => {
+            let connections = connections.unwrap_or(super::settings::CONNECTIONS);
+            Err(LabError::usage(
+                format!("{name}: {threads} generator threads for {connections} connections"),
+                "a thread without a connection has nothing to do",
+            ))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,106 @@
+//! What a case can set.
+
+use toml::de::DeValue;
+
+/// Connections unless a plan says otherwise.
+pub const CONNECTIONS: u32 = 64;
+/// Most connections, as of `tare load`.
+const CONNECTIONS_MAX: u32 = 1_000_000;
+/// Most threads, or requests at once.
+const AT_ONCE_MAX: u32 = 1024;
+/// Most requests a second that anybody asks for.
+const RATE_HZ_MAX: f64 = 1e9;
+
+/// Settings of a cell; what is `None` is as `tare run` has it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// Command that starts the server; `None`: the built-in one, or who answers at the URL.
+    pub sut: Option<String>,
+    /// Where the load goes.
+    pub url: Option<String>,
+    /// CPUs of the server.
+    pub sut_cpus: Option<Vec<u32>>,
+    /// CPUs of the generator.
+    pub load_cpus: Option<Vec<u32>>,
+    /// Open connections.
+    pub connections: Option<u32>,
+    /// Generator threads.
+    pub threads: Option<u32>,
+    /// Requests per second of an open loop.
+    pub rate_hz: Option<f64>,
+    /// Requests in flight on each connection.
+    pub pipeline: Option<u32>,
+}
+
+impl Settings {
+    /// The keys, as a plan writes them.
+    pub(super) const KEYS: [&str; 8] =
+        ["sut", "url", "sut_cpus", "load_cpus", "connections", "threads", "rate", "pipeline"];
+
+    /// Sets what `key` (one of [`Self::KEYS`]) stands for; `Err` says what its value must be.
+    pub(super) fn set(&mut self, key: &str, value: &DeValue<'_>) -> Result<(), String> {
+        match key {
+            "sut" => self.sut = Some(text(value)?),
+            "url" => self.url = Some(text(value)?),
+            "sut_cpus" => self.sut_cpus = Some(cpus(value)?),
+            "load_cpus" => self.load_cpus = Some(cpus(value)?),
+            "connections" => self.connections = Some(whole(value, CONNECTIONS_MAX)?),
+            "threads" => self.threads = Some(whole(value, AT_ONCE_MAX)?),
+            "rate" => self.rate_hz = Some(rate_hz(value)?),
+            "pipeline" => self.pipeline = Some(whole(value, AT_ONCE_MAX)?),
+            _ => return Err(format!("one of {}", Self::KEYS.join(", "))),
+        }
+        Ok(())
+    }
+
+    /// These, and where they say nothing, what `base` says.
+    pub(super) fn over(&self, base: &Settings) -> Settings {
+        Settings {
+            sut: self.sut.clone().or_else(|| base.sut.clone()),
+            url: self.url.clone().or_else(|| base.url.clone()),
+            sut_cpus: self.sut_cpus.clone().or_else(|| base.sut_cpus.clone()),
+            load_cpus: self.load_cpus.clone().or_else(|| base.load_cpus.clone()),
+            connections: self.connections.or(base.connections),
+            threads: self.threads.or(base.threads),
+            rate_hz: self.rate_hz.or(base.rate_hz),
+            pipeline: self.pipeline.or(base.pipeline),
+        }
+    }
+}
+
+/// A text that is not empty.
+pub(super) fn text(value: &DeValue<'_>) -> Result<String, String> {
+    let text = value.as_str().map(str::trim).filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| "a text in quotes".to_owned())
+}
+
+/// A whole number from 1 to `max`.
+pub(super) fn whole(value: &DeValue<'_>, max: u32) -> Result<u32, String> {
+    let number = match value {
+        DeValue::Integer(digits) => u32::from_str_radix(digits.as_str(), digits.radix()).ok(),
+        _ => None,
+    };
+    number
+        .filter(|number| (1..=max).contains(number))
+        .ok_or_else(|| format!("a whole number from 1 to {max}"))
+}
+
+/// CPUs in quotes, or a single one.
+fn cpus(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
+    let list = match value {
+        DeValue::String(list) => tare_sys::affinity::parse_list(list),
+        DeValue::Integer(digits) => tare_sys::affinity::parse_list(digits.as_str()),
+        _ => None,
+    };
+    list.ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
+}
+
+fn rate_hz(value: &DeValue<'_>) -> Result<f64, String> {
+    let number: Option<f64> = match value {
+        DeValue::Integer(digits) => digits.as_str().parse().ok(),
+        DeValue::Float(digits) => digits.as_str().parse().ok(),
+        _ => None,
+    };
+    let possible = number.filter(|rate| *rate > 0.0 && *rate <= RATE_HZ_MAX);
+    possible.ok_or_else(|| "requests per second, a number above 0".to_owned())
+}

@@ -1,0 +1,188 @@
+use super::*;
+use proptest::prelude::*;
+
+const ONLINE: [u32; 2] = [0, 1];
+
+fn study(text: &str) -> Result<Study, String> {
+    let plan = read(text, "plan.toml").map_err(|error| error.to_string())?;
+    plan.resolve(&ONLINE).map_err(|error| error.to_string())
+}
+
+fn refused(text: &str) -> String {
+    let said = study(text).unwrap_err();
+    assert!(!said.contains('\n'), "{said}");
+    said
+}
+
+const WHOLE: &str = r#"
+name = "layouts of the client"
+url = "http://127.0.0.1:8080/"
+sut = "./server --port 8080"
+sut_cpus = "0"
+connections = 500
+blocks = 3
+trials = 2
+trial = "2s"
+warmup = "200ms"
+seed = 7
+baseline = "two"
+
+[factors]
+pipeline = [1, 8]
+threads = [2, 3]
+
+[[case]]
+name = "one"
+load_cpus = 1
+expect = "p99 up; sut.voluntary_switches up"
+
+[[case]]
+name = "two"
+load_cpus = "0-1"
+
+[[case]]
+name = "eight"
+needs_cpus = 9
+load_cpus = "1-8"
+"#;
+
+#[test]
+fn a_plan_becomes_its_cells() {
+    let study = study(WHOLE).unwrap();
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "one, pipeline=1, threads=2",
+            "one, pipeline=1, threads=3",
+            "one, pipeline=8, threads=2",
+            "one, pipeline=8, threads=3",
+            "two, pipeline=1, threads=2",
+            "two, pipeline=1, threads=3",
+            "two, pipeline=8, threads=2",
+            "two, pipeline=8, threads=3",
+        ]
+    );
+    let baselines: Vec<usize> = study.cells.iter().map(|cell| cell.baseline).collect();
+    assert_eq!(baselines, [4, 5, 6, 7, 4, 5, 6, 7]);
+    assert_eq!((study.blocks, study.trials, study.seed), (3, 2, Some(7)));
+    assert_eq!(study.left_out, [("eight".to_owned(), 9)]);
+    let cell = &study.cells[2];
+    assert_eq!(cell.settings.load_cpus, Some(vec![1]));
+    assert_eq!((cell.settings.pipeline, cell.settings.threads), (Some(8), Some(2)));
+    assert_eq!((cell.settings.connections, cell.expect.len()), (Some(500), 2));
+}
+
+#[test]
+fn an_empty_plan_is_one_cell() {
+    let study = study("").unwrap();
+    assert_eq!(study.cells.len(), 1);
+    assert_eq!((study.cells[0].name.as_str(), study.blocks), ("all", 5));
+}
+
+#[test]
+fn a_budget_says_how_many_blocks() {
+    // A second, half a second of load before it, and half a second to start and stop.
+    let found = study("budget = \"1m\"\n[factors]\nthreads = [1, 2, 3]").unwrap();
+    assert_eq!(found.blocks, 10);
+    assert!(found.expected() <= Duration::from_secs(60));
+    assert_eq!(study("budget = 60\nblocks = 7").unwrap().blocks, 7);
+}
+
+#[test]
+fn what_is_wrong_is_one_line_that_says_where() {
+    for (plan, said) in [
+        ("thread = 2", "plan.toml:1: unknown key 'thread' (hint: did you mean 'threads'?)"),
+        (
+            "\n[[case]]\nname = \"a\"\nexpects = \"p99 up\"",
+            "plan.toml:4: unknown key 'expects' (hint: did you mean 'expect'?)",
+        ),
+        ("[factors]\nthreds = [1]", "plan.toml:2: unknown key 'threds' (hint: did you mean 'threads'?)"),
+        ("threads = 0", "plan.toml:1: 'threads' must be a whole number from 1 to 1024"),
+        ("sut_cpus = \"3-1\"", "plan.toml:1: 'sut_cpus' must be CPUs, as \"0-3,8\""),
+        ("[factors]\nthreads = 4", "plan.toml:2: 'threads' must be a list of its levels, as [1, 2, 4]"),
+        ("[factors]\nthreads = [4, 4]", "plan.toml:2: 'threads' has the level 4 twice"),
+        (
+            "budget = \"soon\"",
+            "plan.toml:1: 'budget' must be a length of time, as \"500ms\", \"2s\" or \"5m\"",
+        ),
+        ("rate = nan", "plan.toml:1: 'rate' must be requests per second, a number above 0"),
+        ("[[case]]\nthreads = 1", "plan.toml:1: a case has no name (hint: add name = \"…\" below [[case]])"),
+        ("[[case]]\nname = \"a\"\n[[case]]\nname = \"a\"", "plan.toml:3: there are two cases 'a'"),
+        ("case = 3", "plan.toml:1: 'case' must be a list of tables, each under [[case]]"),
+        (
+            "baseline = \"b\"\n[[case]]\nname = \"a\"",
+            "plan.toml:1: there is no case 'b' to be the baseline (hint: did you mean 'a'?)",
+        ),
+        (
+            "[[case]]\nname = \"a\"\nexpect = \"p98 up\"",
+            "plan.toml:3: 'p98 up': there is no figure 'p98' (hint: did you mean 'p90'?)",
+        ),
+        (
+            "load_cpus = \"0,9\"",
+            "all: load_cpus: there is no CPU 9 here (hint: online are 0-1; needs_cpus = N leaves a case out on smaller machines)",
+        ),
+        ("sut = \"./server\"", "all: 'sut' starts a server, and no 'url' says where it answers"),
+        (
+            "connections = 2\nthreads = 3",
+            "all: 3 generator threads for 2 connections (hint: a thread without a connection has nothing to do)",
+        ),
+        (
+            "budget = \"10s\"\nblocks = 6",
+            "6 blocks of 1 cells take about 12 s, more than the budget of 10 s \
+             (hint: raise 'budget', or lower 'blocks', 'trials' or 'trial')",
+        ),
+        ("[[case]]\nname = \"a\"\nneeds_cpus = 4", "every case of the plan needs more CPUs than the 2 here"),
+        (
+            "[[case]]\nname = \"a\"\nneeds_cpus = 4\n[[case]]\nname = \"b\"\nexpect = \"p99 up\"",
+            "the baseline 'a' needs more CPUs than there are here (hint: name another case with baseline = \"…\")",
+        ),
+    ] {
+        assert_eq!(refused(plan), said, "{plan}");
+    }
+    let levels: Vec<String> = (1..=300).map(|level| level.to_string()).collect();
+    assert!(refused(&format!("[factors]\npipeline = [{}]", levels.join(", "))).contains("more than 256"));
+    for broken in ["threads =", "= 3", "[case", "a = 1\na = 2", "\u{0}"] {
+        assert!(refused(broken).starts_with("plan.toml:"), "{broken}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange(text in "\\PC{0,200}") {
+        let _ = study(&text);
+    }
+
+    #[test]
+    fn no_value_is_too_strange(
+        key in prop::sample::select([PLAN_KEYS_AND_SETTINGS.as_slice(), &["nonsense"]].concat()),
+        value in prop_oneof![Just("-1"), Just("1e400"), Just("\"\""), Just("[[]]"), Just("{}"), Just("0x10"), Just("inf"), Just("true"), Just("1979-05-27"), Just("99999999999999999999")],
+    ) {
+        let _ = study(&format!("{key} = {value}"));
+        let _ = study(&format!("[[case]]\n{key} = {value}"));
+        let _ = study(&format!("[factors]\n{key} = [{value}]"));
+    }
+}
+
+const PLAN_KEYS_AND_SETTINGS: [&str; 20] = [
+    "name",
+    "blocks",
+    "budget",
+    "trials",
+    "trial",
+    "warmup",
+    "seed",
+    "baseline",
+    "factors",
+    "case",
+    "needs_cpus",
+    "expect",
+    "sut",
+    "url",
+    "sut_cpus",
+    "load_cpus",
+    "connections",
+    "threads",
+    "rate",
+    "pipeline",
+];
