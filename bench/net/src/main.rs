@@ -31,7 +31,7 @@ struct Args {
     #[arg(long, conflicts_with_all = ["rounds", "append"])]
     report: bool,
     /// Length of a trial in milliseconds; under a quota it is twice that.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 1000)]
     trial_ms: u64,
     /// Only these rows.
     #[arg(long, value_delimiter = ',')]

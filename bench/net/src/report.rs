@@ -7,7 +7,7 @@ use crate::servers::Kind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use tare_stats::{mean_interval, median};
+use tare_stats::{mean_interval, median, trimmed_mean_interval};
 
 /// Nets of two rows within this are the same.
 const SAME_LN: f64 = 0.03;
@@ -26,9 +26,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of the mean of logarithms.
+    /// Of the trimmed mean of logarithms: bursts of the host fall on single cells.
     fn of(logs: &[f64]) -> Option<Ratio> {
-        let estimate = mean_interval(logs)?;
+        let estimate = trimmed_mean_interval(logs)?;
         let (low, high) = estimate.ci95.map_or((f64::NEG_INFINITY, f64::INFINITY), |ci| (ci.lo, ci.hi));
         Some(Ratio { value: estimate.value.exp(), low: low.exp(), high: high.exp(), rounds: logs.len() })
     }
@@ -150,9 +150,9 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
     let mut text = format!(
         "# Net holds still\n\n\
          Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
-         cell, one trial of each level. Gross: medians. Net: geometric means of what a CPU does over what it does for the reference server, which\n\
-         is loaded in turns with it, 20 ms each; in req/s where the reference does {:.0}k, its geometric mean here. 95 % intervals by Student's t over\n\
-         rounds, pairs by round. Made by `bench/net`.\n\n\
+         cell, one trial of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded in turns\n\
+         with it, 5 ms each; in req/s where the reference does {:.0}k, its geometric mean here. Means of logarithms over rounds without the fifth at either\n\
+         end, 95 % intervals by Student's t on the winsorised spread (Yuen 1974), pairs by round. Made by `bench/net`.\n\n\
          Machine: {}, kernel {}.\n\n",
         summary.reference_hz / 1e3,
         results.machine["cpu_model"].as_str().unwrap_or("?"),

@@ -14,7 +14,7 @@ const TRIAL_NS: u64 = 2_000_000_000;
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
 /// In turns with the reference server each of the two has half of it.
-const IN_TURNS_TRIAL_NS: u64 = 1_000_000_000;
+const IN_TURNS_TRIAL_NS: u64 = 2_000_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
 const OTHER_TRIALS_MAX: u32 = 10;

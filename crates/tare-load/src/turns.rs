@@ -3,6 +3,7 @@
 //!
 //! Nobody conducts: each thread of each generator works out from the clock whose turn it is.
 
+use crate::pacing::Random;
 use crate::spec::SpecError;
 
 /// Most loops that take turns with each other.
@@ -43,10 +44,10 @@ impl Turns {
         let parties = self.parties as usize;
         let order = &mut order[..parties];
         order.iter_mut().zip(0..).for_each(|(party, place)| *party = place);
-        let mut random = self.seed ^ (round / 2).wrapping_mul(0xD1B5_4A32_D192_ED03);
+        // Another sequence for each pair of rounds, whichever was asked for before.
+        let mut random = Random::new(self.seed ^ (round / 2).wrapping_mul(0xD1B5_4A32_D192_ED03), 0);
         for last in (1..parties).rev() {
-            random = mixed(random);
-            order.swap(last, (random % (last as u64 + 1)) as usize);
+            order.swap(last, (random.next() % (last as u64 + 1)) as usize);
         }
         let turn = order.iter().position(|party| u32::from(*party) == self.place).unwrap_or(0) as u32;
         if round % 2 == 1 { self.parties - 1 - turn } else { turn }
@@ -71,14 +72,6 @@ impl Turns {
         };
         Phase { is_ours: false, until_ns: begins_ns(next) }
     }
-}
-
-/// One step of SplitMix64 (Steele, Lea and Flood 2014).
-fn mixed(random: u64) -> u64 {
-    let mut mixed = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
 }
 
 /// Whose turn it is, for one party.

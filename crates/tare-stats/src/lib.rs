@@ -18,6 +18,7 @@ mod simultaneous;
 mod steady;
 mod student;
 mod verdict;
+mod trimmed;
 
 pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
@@ -31,3 +32,4 @@ pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness};
 pub use student::t_quantile;
 pub use verdict::{Better, Verdict, verdict};
+pub use trimmed::trimmed_mean_interval;
