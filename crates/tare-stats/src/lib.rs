@@ -17,8 +17,8 @@ mod series;
 mod simultaneous;
 mod steady;
 mod student;
-mod verdict;
 mod trimmed;
+mod verdict;
 
 pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
@@ -31,5 +31,5 @@ pub use series::{SERIES_MIN, SeriesMean, series_mean};
 pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness};
 pub use student::t_quantile;
-pub use verdict::{Better, Verdict, verdict};
 pub use trimmed::trimmed_mean_interval;
+pub use verdict::{Better, Verdict, verdict};
