@@ -22,6 +22,7 @@ pub mod reading;
 pub mod schedule;
 pub mod stacks;
 pub mod store;
+pub mod study;
 pub mod survey;
 pub mod topology;
 pub mod trial;

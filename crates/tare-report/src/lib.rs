@@ -28,6 +28,7 @@ mod render;
 mod sections;
 mod series;
 pub mod steady;
+pub mod study;
 pub mod topology;
 pub mod why;
 mod words;

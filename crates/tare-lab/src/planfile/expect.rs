@@ -1,9 +1,10 @@
 //! What a plan expects: `p99 up; sut.voluntary_switches = 0; limit = load-generator-bound`.
 
-use super::figures::{FIGURES, Figure, Unit, find};
+use super::figures::{FIGURES, Figure, find};
 use super::nearest::hint;
 use std::fmt;
 use tare_record::outcome::Cause;
+use tare_record::study::Unit;
 
 /// Most expectations of a case.
 const EXPECTATIONS_MAX: usize = 64;
@@ -197,7 +198,7 @@ fn percent(text: &str) -> Option<f64> {
     (0.0..=10.0).contains(&share).then_some(share)
 }
 
-/// A number with the suffixes of its unit; `Err` says which those are.
+/// A number with the suffixes of its unit (`ns` to `s`, `k` and `M`, `%` of a CPU); `Err` says which those are.
 fn number(text: &str, unit: Unit) -> Result<f64, &'static str> {
     let (suffixes, usual): (&[(&str, f64)], _) = match unit {
         Unit::Time => {

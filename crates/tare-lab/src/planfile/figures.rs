@@ -1,20 +1,10 @@
 //! The figures that a plan can expect something of.
 
 use tare_record::outcome::{NetOrMissing, Outcome, RoleLedger};
+use tare_record::study::Unit;
 
 /// Threads below this share of the window serve nothing: a main thread that waits for its workers.
 const SERVING_RUN: f64 = 0.001;
-
-/// What a figure is counted in, and with that what can be written after a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds; `ns`, `us`, `ms`, `s` may follow.
-    Time,
-    /// Events per second; `k` and `M` may follow.
-    Rate,
-    /// CPUs; `%` of one may follow.
-    Cpus,
-}
 
 /// A figure of a result.
 #[derive(Debug)]

@@ -1,57 +1,32 @@
 //! Whether what was expected came out.
 
 use super::expect::{Claim, Comparison, Direction, Expectation};
-use super::figures::{Figure, Unit};
+use super::figures::Figure;
 use tare_record::outcome::{Cause, Outcome};
+use tare_record::study::{Judgement, Seen, Verdict};
 use tare_stats::{Interval, mean_interval, paired_difference, paired_log_ratio};
 
 /// `=` is within this share of the value.
 const ABOUT: f64 = 0.1;
-
-/// What became of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The whole 95 % interval is where it was expected.
-    Held,
-    /// None of it is.
-    DidNotHold,
-    /// Some of it is, or there is none.
-    CouldNotTell,
-}
-
-/// A verdict with what it is of.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// What was seen.
-    pub seen: Seen,
-}
-
-/// What was seen of a figure over the blocks.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Seen {
-    /// The figure over the baseline's, and the interval of that.
-    Ratio(f64, Interval),
-    /// The figure less the baseline's, where a ratio cannot be taken as one of them was zero.
-    Difference(f64, Interval, Unit),
-    /// The figure itself.
-    Value(f64, Interval, Unit),
-    /// What held throughput where it was, block by block.
-    Limits(Vec<Cause>),
-    /// Why nothing can be said.
-    Nothing(String),
-}
 
 /// Holds an expectation to the results of a cell and of its baseline, block by block, in the same order.
 ///
 /// A result that is not valid counts for nothing, and with it its partner. Each verdict is by a 95 % interval of its own (Student's t over the
 /// blocks, which are launches of their own): of twenty expectations that are right one is expected to fall out of its interval.
 pub fn judge(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome]) -> Judgement {
+    let judged = judged(expectation, baseline, results);
+    let (verdict, seen) = judged.unwrap_or_else(|why| (Verdict::CouldNotTell, Seen::Nothing(why)));
+    Judgement { expected: expectation.text.clone(), verdict, seen }
+}
+
+/// `Err` says why nothing can be said.
+type Judged = Result<(Verdict, Seen), String>;
+
+fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome]) -> Judged {
     let pairs = || baseline.iter().zip(results);
     let valid: Vec<&Outcome> = results.iter().filter(|result| result.valid).collect();
-    let judged = match &expectation.claim {
-        Claim::Limit(cause) => return limit(*cause, &valid),
+    match &expectation.claim {
+        Claim::Limit(cause) => limit(*cause, &valid),
         Claim::Value { figure, comparison, value } => {
             values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values))
         }
@@ -64,8 +39,7 @@ pub fn judge(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome
                 .and_then(|before| Ok((before, after?)))
                 .and_then(|(before, after)| against(figure, *direction, *by, &before, &after))
         }
-    };
-    judged.unwrap_or_else(|why| Judgement { verdict: Verdict::CouldNotTell, seen: Seen::Nothing(why) })
+    }
 }
 
 /// The figure of each result; `Err` where one has none, or they are too few.
@@ -77,12 +51,7 @@ fn values(figure: &Figure, outcomes: &[&Outcome]) -> Result<Vec<f64>, String> {
     values.ok_or_else(|| format!("no {} in a result", figure.name))
 }
 
-fn by_itself(
-    figure: &Figure,
-    comparison: Comparison,
-    wanted: f64,
-    values: &[f64],
-) -> Result<Judgement, String> {
+fn by_itself(figure: &Figure, comparison: Comparison, wanted: f64, values: &[f64]) -> Judged {
     let (value, seen) = interval(mean_interval(values))?;
     let near = (ABOUT * wanted).max(figure.negligible);
     let (lo, hi) = match comparison {
@@ -90,31 +59,22 @@ fn by_itself(
         Comparison::Above => (wanted, f64::INFINITY),
         Comparison::About => (wanted - near, wanted + near),
     };
-    Ok(Judgement { verdict: within(seen, lo, hi), seen: Seen::Value(value, seen, figure.unit) })
+    Ok((within(seen, lo, hi), Seen::Value { value, ci95: ends(seen), unit: figure.unit }))
 }
 
-fn against(
-    figure: &Figure,
-    direction: Direction,
-    by: f64,
-    before: &[f64],
-    after: &[f64],
-) -> Result<Judgement, String> {
+fn against(figure: &Figure, direction: Direction, by: f64, before: &[f64], after: &[f64]) -> Judged {
     let negligible = |values: &[f64]| values.iter().all(|value| *value <= figure.negligible);
     let zero = before.iter().chain(after).any(|value| *value <= 0.0);
     if zero || negligible(before) && negligible(after) {
         let (value, seen) = interval(paired_difference(before, after))?;
         // A share of nothing is nothing: what counts is beyond what is negligible.
         let (lo, hi) = room(direction, figure.negligible, -figure.negligible, figure.negligible);
-        return Ok(Judgement {
-            verdict: within(seen, lo, hi),
-            seen: Seen::Difference(value, seen, figure.unit),
-        });
+        return Ok((within(seen, lo, hi), Seen::Difference { value, ci95: ends(seen), unit: figure.unit }));
     }
     let (value, seen) = interval(paired_log_ratio(before, after))?;
     let (lo, hi) = room(direction, by.ln_1p(), (-by.min(1.0)).ln_1p(), by.ln_1p());
     let ratio = seen.map(f64::exp).ok_or("the ratio is too large for a number")?;
-    Ok(Judgement { verdict: within(seen, lo, hi), seen: Seen::Ratio(value.exp(), ratio) })
+    Ok((within(seen, lo, hi), Seen::Ratio { value: value.exp(), ci95: ends(ratio) }))
 }
 
 /// Where a change must be for the expectation to hold.
@@ -124,6 +84,10 @@ fn room(direction: Direction, up: f64, down: f64, same: f64) -> (f64, f64) {
         Direction::Down => (f64::NEG_INFINITY, down),
         Direction::Same => (down, same),
     }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
 }
 
 fn within(seen: Interval, lo: f64, hi: f64) -> Verdict {
@@ -141,21 +105,16 @@ fn interval(estimate: Option<tare_stats::Estimate>) -> Result<(f64, Interval), S
     Ok((estimate.value, estimate.ci95.ok_or("one block has no interval")?))
 }
 
-fn limit(cause: Cause, valid: &[&Outcome]) -> Judgement {
+fn limit(cause: Cause, valid: &[&Outcome]) -> Judged {
     let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.limit).collect();
     let held = limits.iter().filter(|limit| **limit == cause).count();
     let verdict = match limits.len() {
-        0 => {
-            return Judgement {
-                verdict: Verdict::CouldNotTell,
-                seen: Seen::Nothing("no valid block".into()),
-            };
-        }
+        0 => return Err("no valid block".to_owned()),
         all if held == all => Verdict::Held,
         _ if held == 0 && !limits.contains(&Cause::Unknown) => Verdict::DidNotHold,
         _ => Verdict::CouldNotTell,
     };
-    Judgement { verdict, seen: Seen::Limits(limits) }
+    Ok((verdict, Seen::Limits(limits)))
 }
 
 #[cfg(test)]

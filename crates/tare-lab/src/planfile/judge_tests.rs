@@ -142,7 +142,7 @@ fn what_is_not_valid_counts_for_nothing() {
     after.iter_mut().for_each(|outcome| outcome.valid = false);
     let judged = judge(down, &before, &after);
     assert_eq!(judged.verdict, Verdict::CouldNotTell);
-    assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".into()));
+    assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".to_owned()));
     assert_eq!(judge(down, &before[..1], &after[..1]).verdict, Verdict::CouldNotTell);
     assert_eq!(judge(&parse("limit = unknown").unwrap()[0], &[], &[]).verdict, Verdict::CouldNotTell);
 }

@@ -1,10 +1,11 @@
 //! Plan files: what to vary, how often, and what is expected of it, written down before anything is measured.
 //!
 //! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] deals the
-//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out.
+//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out; [`hold`] runs it.
 
 pub mod expect;
 pub mod figures;
+mod hold;
 pub mod judge;
 mod nearest;
 mod order;
@@ -12,6 +13,7 @@ mod read;
 mod resolve;
 mod settings;
 
+pub use hold::{Setup, Studied, hold};
 pub use order::orders;
 pub use read::read;
 pub use resolve::{Cell, Study};

@@ -4,6 +4,7 @@ use super::expect::Expectation;
 use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::time::Duration;
+use tare_load::Target;
 
 /// Most cells of a plan.
 const CELLS_MAX: usize = 256;
@@ -184,6 +185,9 @@ fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError
                 format!("online are {}; needs_cpus = N leaves a case out on smaller machines", here()),
             ));
         }
+    }
+    if let Some(Err(error)) = settings.url.as_deref().map(Target::parse) {
+        return Err(LabError::usage(format!("{name}: url: {error}"), ""));
     }
     if settings.sut.is_some() && settings.url.is_none() {
         return Err(LabError::usage(

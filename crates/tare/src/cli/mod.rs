@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod flame;
 pub mod load;
+pub mod plan;
 pub mod run;
 pub mod serve;
 pub mod steady;
@@ -58,6 +59,8 @@ pub enum ColorChoice {
 pub enum Command {
     /// Weigh a server or a program.
     Run(Box<run::RunArgs>),
+    /// Measure the cells of a plan file in blocks, and tell whether what it expects held.
+    Plan(plan::PlanArgs),
     /// Make load and tell what came back, as wrk does.
     Load(Box<load::LoadArgs>),
     /// Print the result of a record again.

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod doctor;
 pub mod flame;
 pub mod load;
+pub mod plan;
 pub mod recover;
 pub mod report;
 pub mod run;

@@ -74,7 +74,8 @@ fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     Ok(code)
 }
 
-fn argv() -> Vec<String> {
+/// The command line, for records.
+pub(super) fn argv() -> Vec<String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }
 

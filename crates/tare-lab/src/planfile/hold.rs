@@ -1,0 +1,170 @@
+//! Runs a study: block by block, each cell on a launch of its own, and every result kept as it comes.
+
+use super::figures::FIGURES;
+use super::judge::judge;
+use super::settings::CONNECTIONS;
+use super::{Cell, Study, orders};
+use crate::error::LabError;
+use crate::progress::{Event, Progress};
+use crate::request::{HttpRequest, LoadRequest, SutRequest};
+use crate::sitting::Sitting;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use tare_load::{Gaps, LoadSpec, Pacing, Target};
+use tare_record::outcome::Outcome;
+use tare_record::study::{CellOutcome, FigureSeen, SCHEMA, StudyOutcome};
+
+/// Stands for the built-in server until it is up and its port known.
+const EMBEDDED_URL: &str = "http://127.0.0.1/";
+
+/// What a study needs beside itself.
+#[derive(Debug)]
+pub struct Setup {
+    /// Where launches keep their things; its record is not used.
+    pub sitting: Sitting,
+    /// A folder for the record of each launch; `None`: as records that no file was named for.
+    pub records: Option<PathBuf>,
+    /// The command line, for the records.
+    pub argv: Vec<String>,
+    /// The program that is the built-in server.
+    pub embedded_program: PathBuf,
+}
+
+/// How a study ended, and what there is of it.
+#[derive(Debug)]
+pub struct Studied {
+    /// What came of the launches that were measured to their end.
+    pub outcome: StudyOutcome,
+    /// Whether all were.
+    pub end: Result<(), LabError>,
+}
+
+/// Runs it. What was measured before a failure or an interruption is kept and judged.
+pub fn hold(study: &Study, setup: &Setup, progress: &mut dyn Progress) -> Studied {
+    let seed = study.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
+    let mut results: Vec<Vec<Outcome>> = vec![Vec::new(); study.cells.len()];
+    let end = all(study, setup, seed, &mut results, progress);
+    Studied { outcome: outcome(study, seed, &results), end }
+}
+
+fn all(
+    study: &Study,
+    setup: &Setup,
+    seed: u64,
+    results: &mut [Vec<Outcome>],
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    if let Some(folder) = &setup.records {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            LabError::usage(
+                format!("cannot use {}: {error}", folder.display()),
+                "name another folder with -o",
+            )
+        })?;
+    }
+    let requests: Vec<HttpRequest> =
+        study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
+    for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
+        for at in order {
+            if setup.sitting.interrupt.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            progress.show(Event::Step(format!(
+                "block {}/{}: {}",
+                block + 1,
+                study.blocks,
+                study.cells[at].name
+            )));
+            let file =
+                |folder: &PathBuf| folder.join(format!("block-{:04}-cell-{:03}.tare", block + 1, at + 1));
+            let sitting = Sitting { record: setup.records.as_ref().map(file), ..setup.sitting.clone() };
+            let held = crate::http::weigh(requests[at].clone(), &sitting, progress);
+            held.end?;
+            results[at].extend(held.record.as_ref().map(tare_explain::explain));
+        }
+    }
+    Ok(())
+}
+
+fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, LabError> {
+    let settings = &cell.settings;
+    let sut = match (&settings.sut, &settings.url) {
+        (Some(command), _) => SutRequest::Start(command.clone()),
+        (None, Some(_)) => SutRequest::Find,
+        (None, None) => SutRequest::Embedded,
+    };
+    let target = Target::parse(settings.url.as_deref().unwrap_or(EMBEDDED_URL))
+        .map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let pacing = match settings.rate_hz {
+        Some(rate_hz) => Pacing::Open { rate_hz, gaps: Gaps::Fixed },
+        None => Pacing::Closed,
+    };
+    let traffic = LoadSpec {
+        connections: settings.connections.unwrap_or(CONNECTIONS),
+        pipeline: settings.pipeline.unwrap_or(1),
+        pacing,
+        ..LoadSpec::new(target)
+    };
+    traffic.validate().map_err(|error| LabError::usage(format!("{}: {error}", cell.name), ""))?;
+    // Net needs a saturating level and the reference beside it; nobody else waits for them.
+    let wants_net =
+        study.cells.iter().any(|cell| cell.expect.iter().any(|expected| expected.is_about("net")));
+    Ok(HttpRequest {
+        url: settings.url.clone(),
+        argv: setup.argv.clone(),
+        sut,
+        load: LoadRequest::Own { threads: settings.threads },
+        traffic,
+        trial: Some(study.trial),
+        trials: study.trials,
+        warmup: study.warmup,
+        sut_cpus: settings.sut_cpus.clone(),
+        load_cpus: settings.load_cpus.clone(),
+        placement: None,
+        fit_runtime: false,
+        trace: false,
+        no_levels: !wants_net,
+        no_reference: !wants_net,
+        stacks: None,
+        ref_clock_hz: None,
+        embedded_program: setup.embedded_program.clone(),
+    })
+}
+
+fn outcome(study: &Study, seed: u64, results: &[Vec<Outcome>]) -> StudyOutcome {
+    let cells = study.cells.iter().enumerate().map(|(at, cell)| {
+        let valid: Vec<&Outcome> = results[at].iter().filter(|outcome| outcome.valid).collect();
+        CellOutcome {
+            name: cell.name.clone(),
+            baseline: (cell.baseline != at).then(|| study.cells[cell.baseline].name.clone()),
+            blocks: results[at].len(),
+            valid: valid.len(),
+            figures: figures(&valid),
+            limits: valid.iter().map(|outcome| outcome.limit).collect(),
+            expectations: cell
+                .expect
+                .iter()
+                .map(|expected| judge(expected, &results[cell.baseline], &results[at]))
+                .collect(),
+        }
+    });
+    StudyOutcome {
+        schema: SCHEMA,
+        name: study.name.clone(),
+        seed,
+        blocks: study.blocks,
+        cells: cells.collect(),
+        left_out: study.left_out.iter().cloned().collect(),
+    }
+}
+
+fn figures(valid: &[&Outcome]) -> BTreeMap<String, Option<FigureSeen>> {
+    let one = |figure: &super::figures::Figure| {
+        let values: Option<Vec<f64>> = valid.iter().map(|outcome| (figure.value)(outcome)).collect();
+        let mean = tare_stats::mean_interval(&values?)?;
+        let ci95 = mean.ci95.map(|interval| [interval.lo, interval.hi]);
+        Some(FigureSeen { value: mean.value, ci95, unit: figure.unit })
+    };
+    FIGURES.iter().map(|figure| (figure.name.to_owned(), one(figure))).collect()
+}

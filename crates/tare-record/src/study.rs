@@ -1,0 +1,128 @@
+//! The result of a plan file: cells, their figures over the blocks, and what became of what was expected. Its JSON form is a
+//! contract that scripts use: keys may be added, none renamed.
+
+use crate::outcome::Cause;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the JSON contract.
+pub const SCHEMA: u32 = 1;
+
+/// What came of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyOutcome {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What the plan is about.
+    pub name: String,
+    /// Seed of the order of the cells.
+    pub seed: u64,
+    /// Blocks that were planned.
+    pub blocks: u32,
+    /// Every cell that was measured, in the order of the plan.
+    pub cells: Vec<CellOutcome>,
+    /// Cases that were left out, and how many CPUs they need.
+    pub left_out: BTreeMap<String, u32>,
+}
+
+/// What came of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellOutcome {
+    /// Its case and its levels.
+    pub name: String,
+    /// The cell that it was held against; `None`: it is the baseline.
+    pub baseline: Option<String>,
+    /// Launches that were measured to their end.
+    pub blocks: usize,
+    /// Those of them whose result is valid, and counts.
+    pub valid: usize,
+    /// Figures by name; `null`: missing in a result.
+    pub figures: BTreeMap<String, Option<FigureSeen>>,
+    /// What held throughput where it was, block by block.
+    pub limits: Vec<Cause>,
+    /// What was expected, and what became of it.
+    pub expectations: Vec<Judgement>,
+}
+
+/// A figure over the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FigureSeen {
+    /// Mean.
+    pub value: f64,
+    /// Its 95 % interval; `null` with one block.
+    pub ci95: Option<[f64; 2]>,
+    /// What it is counted in.
+    pub unit: Unit,
+}
+
+/// What a figure is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Time,
+    /// Events per second.
+    #[serde(rename = "1/s")]
+    Rate,
+    /// Busy CPUs.
+    #[serde(rename = "CPUs")]
+    Cpus,
+}
+
+/// A verdict with what it is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// What was expected, as written.
+    pub expected: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub seen: Seen,
+}
+
+/// What became of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole 95 % interval is where it was expected.
+    Held,
+    /// None of it is.
+    DidNotHold,
+    /// Some of it is, or there is none.
+    CouldNotTell,
+}
+
+/// What was seen of a figure over the blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seen {
+    /// The figure over the baseline's.
+    Ratio {
+        /// Geometric mean over the blocks.
+        value: f64,
+        /// Its 95 % interval.
+        ci95: [f64; 2],
+    },
+    /// The figure less the baseline's, where one of them was zero.
+    Difference {
+        /// Mean over the blocks.
+        value: f64,
+        /// Its 95 % interval.
+        ci95: [f64; 2],
+        /// What it is counted in.
+        unit: Unit,
+    },
+    /// The figure itself.
+    Value {
+        /// Mean over the blocks.
+        value: f64,
+        /// Its 95 % interval.
+        ci95: [f64; 2],
+        /// What it is counted in.
+        unit: Unit,
+    },
+    /// What held throughput where it was, block by block.
+    Limits(Vec<Cause>),
+    /// Why nothing can be said.
+    Nothing(String),
+}

@@ -1,0 +1,192 @@
+//! What came of a plan: a row for each cell, then what was expected and whether it held.
+
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::format::{self, count, percent, seconds, with_unit};
+use crate::sections::Part;
+use crate::{Style, render, words};
+use std::collections::BTreeSet;
+use tare_record::study::{CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
+
+/// Figures that every table has, with their heads.
+const SHOWN: [(&str, &str, u8); 6] = [
+    ("throughput", "req/s", 0),
+    ("p50", "p50", 2),
+    ("p99", "p99", 0),
+    ("sut.voluntary_switches", "sleeps/s", 1),
+    ("sut.busy", "busy", 3),
+    ("load.busy", "load", 4),
+];
+
+/// The result for a terminal.
+pub fn terminal(study: &StudyOutcome, style: Style) -> String {
+    let mut parts = vec![Part { title: "Cells", blocks: cells(study) }];
+    let expected: Vec<Row> = study.cells.iter().flat_map(expectations).collect();
+    if !expected.is_empty() {
+        let columns = vec![Column::words("expected", 0), Column::words("", 0), Column::words("seen", 1)];
+        parts.push(Part {
+            title: "Expectations",
+            blocks: vec![Block::Table(Table { columns, rows: expected })],
+        });
+    }
+    render::terminal::render(&parts, style)
+}
+
+/// The result as one JSON object.
+pub fn json(study: &StudyOutcome) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(study).map(|text| text + "\n")
+}
+
+fn cells(study: &StudyOutcome) -> Vec<Block> {
+    let mut columns = vec![Column::words("cell", 0), Column::figures("blocks", 5)];
+    columns.extend(SHOWN.map(|(_, head, rank)| Column::figures(head, rank)));
+    columns.push(Column::words("limit", 2));
+    let rows = study.cells.iter().map(|cell| {
+        let blocks = match cell.blocks == cell.valid {
+            true => cell.valid.to_string(),
+            false => format!("{} of {}", cell.valid, cell.blocks),
+        };
+        let figures = SHOWN.map(|(name, ..)| figure(cell.figures.get(name).copied().flatten()));
+        let limits: BTreeSet<String> = cell.limits.iter().map(words::id).collect();
+        let limits = limits.into_iter().collect::<Vec<_>>().join(", ");
+        let words = [cell.name.clone(), blocks].into_iter().chain(figures).chain([limits]);
+        Row::Cells(words.map(Text::plain).collect())
+    });
+    let table = Block::Table(Table { columns, rows: rows.collect() });
+    let left_out = study
+        .left_out
+        .iter()
+        .map(|(name, cpus)| Block::Line(Text::dim(format!("{name} was left out: it needs {cpus} CPUs"))));
+    let order = Text::dim(format!("order of the cells: seed {}", study.seed));
+    std::iter::once(table).chain(left_out).chain([Block::Line(order)]).collect()
+}
+
+fn figure(seen: Option<FigureSeen>) -> String {
+    let Some(seen) = seen else { return format::NONE.to_owned() };
+    let value = match seen.unit {
+        Unit::Time => seconds(seen.value),
+        Unit::Rate => count(seen.value),
+        Unit::Cpus => format::ratio(seen.value),
+    };
+    match format::spread(seen.value, seen.ci95, |end| in_unit(end, seen.unit)) {
+        spread if spread.is_empty() => value,
+        spread => format!("{value} {spread}"),
+    }
+}
+
+fn in_unit(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Time => with_unit(value, "s"),
+        Unit::Rate => with_unit(value, "1/s"),
+        Unit::Cpus => with_unit(value, "CPUs"),
+    }
+}
+
+fn expectations(cell: &CellOutcome) -> Vec<Row> {
+    if cell.expectations.is_empty() {
+        return Vec::new();
+    }
+    let against = cell.baseline.as_ref().map(|baseline| format!(", against {baseline}")).unwrap_or_default();
+    let heading = Row::Heading(Text::strong(format!("{}{against}", cell.name)));
+    std::iter::once(heading).chain(cell.expectations.iter().map(judged)).collect()
+}
+
+fn judged(judgement: &Judgement) -> Row {
+    let verdict = match judgement.verdict {
+        Verdict::Held => Text::new("held", Tone::Good),
+        Verdict::DidNotHold => Text::new("did not hold", Tone::Bad),
+        Verdict::CouldNotTell => Text::new("could not tell", Tone::Warn),
+    };
+    Row::Cells(vec![Text::plain(&judgement.expected), verdict, Text::plain(seen(&judgement.seen))])
+}
+
+fn seen(seen: &Seen) -> String {
+    let between = |[lo, hi]: [f64; 2], each: &dyn Fn(f64) -> String| format!("{} to {}", each(lo), each(hi));
+    match seen {
+        Seen::Ratio { value, ci95 } => format!("{} ({})", change(*value), between(*ci95, &change)),
+        Seen::Difference { value, ci95, unit } => {
+            let each = |value: f64| format!("{}{}", sign(value), in_unit(value.abs(), *unit));
+            format!("{} ({})", each(*value), between(*ci95, &each))
+        }
+        Seen::Value { value, ci95, unit } => {
+            let each = |value: f64| in_unit(value, *unit);
+            format!("{} ({})", each(*value), between(*ci95, &each))
+        }
+        Seen::Limits(limits) => limits.iter().map(words::id).collect::<Vec<_>>().join(", "),
+        Seen::Nothing(why) => why.clone(),
+    }
+}
+
+/// A ratio as people say it: `+12 %`, from a doubling on `×2.3`.
+fn change(ratio: f64) -> String {
+    if ratio >= 2.0 {
+        return format!("×{}", format::ratio(ratio));
+    }
+    let share = ratio - 1.0;
+    format!("{}{}", sign(share), percent(share.abs()))
+}
+
+fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "−" } else { "+" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tare_record::outcome::Cause;
+
+    #[test]
+    fn says_what_was_expected_and_what_came() {
+        let rate = |value: f64| {
+            Some(FigureSeen { value, ci95: Some([value * 0.99, value * 1.01]), unit: Unit::Rate })
+        };
+        let judgement =
+            |expected: &str, verdict, seen| Judgement { expected: expected.to_owned(), verdict, seen };
+        let cell = |name: &str, value: f64| CellOutcome {
+            name: name.to_owned(),
+            baseline: None,
+            blocks: 3,
+            valid: 3,
+            figures: BTreeMap::from([("throughput".to_owned(), rate(value)), ("p99".to_owned(), None)]),
+            limits: vec![Cause::ServerCpuBound; 3],
+            expectations: Vec::new(),
+        };
+        let expectations = vec![
+            judgement("throughput down", Verdict::Held, Seen::Ratio { value: 0.9, ci95: [0.88, 0.92] }),
+            judgement("p99 up", Verdict::CouldNotTell, Seen::Nothing("no p99 in a result".to_owned())),
+            judgement(
+                "sut.voluntary_switches = 0",
+                Verdict::DidNotHold,
+                Seen::Value { value: 812.0, ci95: [800.0, 824.0], unit: Unit::Rate },
+            ),
+        ];
+        let study = StudyOutcome {
+            schema: tare_record::study::SCHEMA,
+            name: "layouts".to_owned(),
+            seed: 7,
+            blocks: 3,
+            cells: vec![
+                cell("two", 100e3),
+                CellOutcome { baseline: Some("two".to_owned()), valid: 2, expectations, ..cell("one", 90e3) },
+            ],
+            left_out: BTreeMap::from([("eight".to_owned(), 9)]),
+        };
+        let text = terminal(&study, Style { color: false, width: 120, unicode: true });
+        for wanted in [
+            "one, against two",
+            "2 of 3",
+            "server-cpu-bound",
+            "eight was left out: it needs 9 CPUs",
+            "held",
+            "(−12",
+            "could not tell",
+            "no p99 in a result",
+            "did not hold",
+            "812",
+        ] {
+            assert!(text.contains(wanted), "{wanted} in\n{text}");
+        }
+        let back: StudyOutcome = serde_json::from_str(&json(&study).unwrap()).unwrap();
+        assert_eq!(back, study);
+    }
+}

@@ -1,0 +1,53 @@
+//! `tare plan`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Which plan, and what of it.
+#[derive(Debug, Args)]
+#[command(after_help = "A plan, in TOML (all keys but the cases' names may be left out):
+
+  name = \"threads of the generator\"
+  url = \"http://127.0.0.1:8080/\"      # without it, the built-in server
+  sut = \"./server --port 8080\"        # started anew for each launch; without it, who answers at the URL
+  blocks = 5                          # each cell once in each, on a fresh launch, in an order drawn at random
+  budget = \"3m\"                       # instead of blocks: as many as fit
+  trials = 1                          # in a launch; trial = \"1s\" each, after warmup = \"500ms\"
+  connections = 64                    # also sut_cpus, load_cpus, threads, rate, pipeline
+  baseline = \"one\"                    # the case that others are held against; without it, the first
+
+  [factors]                           # every combination is a cell in every case
+  pipeline = [1, 8]
+
+  [[case]]
+  name = \"one\"
+  threads = 1
+
+  [[case]]
+  name = \"four\"
+  threads = 4
+  needs_cpus = 8                      # left out on smaller machines
+  expect = \"p99 up; throughput same within 10%; sut.voluntary_switches = 0; limit = server-cpu-bound\"
+
+What can be expected of a figure: up, down (by 20%), same (within 10%), against the baseline; =, <, > a number.
+Figures: throughput, net, cpu_per_request, load.cpu_per_request, p50, p90, p99, p99.9, p99.99, mean, max,
+sut.voluntary_switches and sut.involuntary_switches (a second and thread that serves), sut.busy (CPUs), and load. for
+each of these; and limit = CAUSE.
+
+Exit code 1: an expectation did not hold.")]
+pub struct PlanArgs {
+    /// The plan.
+    pub file: PathBuf,
+    /// Only judge the plan and tell what would be done.
+    #[arg(long, conflicts_with_all = ["output", "json"])]
+    pub dry_run: bool,
+    /// Keep the record of each launch in this folder.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}

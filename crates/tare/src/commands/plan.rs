@@ -1,0 +1,88 @@
+//! `tare plan`: from a plan file to its cells to what became of what it expects.
+
+use crate::cli::plan::PlanArgs;
+use crate::failure::Failure;
+use crate::{Ended, progress, terminal};
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tare_lab::planfile::{self, Setup, Study};
+use tare_lab::{LabError, Sitting};
+use tare_machine::Root;
+use tare_machine::facts::{self, Reach};
+use tare_record::study::Verdict;
+use tare_report::Style;
+use tare_report::study as report;
+
+/// Exit code where an expectation did not hold.
+const DID_NOT_HOLD: u8 = 1;
+
+/// Judges the plan, runs it, prints.
+pub fn plan(args: &PlanArgs, style: Style) -> Ended {
+    let study = study(&args.file)?;
+    if args.dry_run {
+        terminal::print(&told(&study)).map_err(Failure::underway)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let setup = Setup {
+        sitting: Sitting {
+            record: None,
+            state_dir: super::state_dir()?,
+            records_dir: super::records_dir()?,
+            interrupt: super::interrupt_flag()?,
+        },
+        records: args.output.clone(),
+        argv: super::run::argv(),
+        embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+    };
+    let mut progress = progress::display(args.quiet);
+    let studied = planfile::hold(&study, &setup, progress.as_mut());
+    drop(progress);
+    let outcome = &studied.outcome;
+    let usage = matches!(&studied.end, Err(LabError::Usage { .. }));
+    if !usage && outcome.cells.iter().any(|cell| cell.blocks > 0) {
+        let text = match args.json {
+            true => report::json(outcome).map_err(Failure::underway)?,
+            false => report::terminal(outcome, style),
+        };
+        terminal::print(&text).map_err(Failure::underway)?;
+    }
+    studied.end?;
+    let mut judgements = outcome.cells.iter().flat_map(|cell| &cell.expectations);
+    let failed = judgements.any(|judgement| judgement.verdict == Verdict::DidNotHold);
+    Ok(if failed { ExitCode::from(DID_NOT_HOLD) } else { ExitCode::SUCCESS })
+}
+
+fn study(file: &Path) -> Result<Study, Failure> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read {}", file.display()))
+        .map_err(Failure::usage)?;
+    let plan = planfile::read(&text, &file.display().to_string())?;
+    let machine = facts::survey(&Root::live(), Reach { company: None, windows: false }).machine;
+    let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.cpu).collect();
+    Ok(plan.resolve(&online)?)
+}
+
+/// What would be done.
+fn told(study: &Study) -> String {
+    let mut text = format!(
+        "{} blocks of {} cells, about {:.0} s\n",
+        study.blocks,
+        study.cells.len(),
+        study.expected().as_secs_f64()
+    );
+    for (at, cell) in study.cells.iter().enumerate() {
+        text += &format!("  {}", cell.name);
+        if cell.baseline != at {
+            text += &format!("  (against {})", study.cells[cell.baseline].name);
+        }
+        text.push('\n');
+        for expected in &cell.expect {
+            text += &format!("    expects {}\n", expected.text);
+        }
+    }
+    for (name, cpus) in &study.left_out {
+        text += &format!("  {name} is left out: it needs {cpus} CPUs\n");
+    }
+    text
+}

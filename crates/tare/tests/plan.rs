@@ -1,0 +1,90 @@
+//! `tare plan` on real processes: what is refused, what is measured, what is kept.
+
+// Helpers of tests are tests too; clippy only knows functions that are marked as such.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tare(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tare"))
+        .args(args)
+        .env("TARE_STATE_DIR", dir)
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+}
+
+#[test]
+fn a_bad_plan_gets_one_line_and_starts_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for (plan, wanted) in [
+        ("thread = 2", "plan.toml:1: unknown key 'thread' (hint: did you mean 'threads'?)"),
+        ("load_cpus = 1000", "all: load_cpus: there is no CPU 1000 here"),
+        ("budget = \"2s\"\nblocks = 9", "more than the budget of 2 s"),
+        ("url = \"nowhere\"\nsut = \"true\"", "all: url:"),
+    ] {
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let output = tare(dir.path(), &["plan", "plan.toml"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted) && said.trim().lines().count() == 1, "{said}");
+    }
+    assert_eq!(tare(dir.path(), &["plan", "missing.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_is_expected_is_held_to_what_comes() {
+    let _alone = support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "blocks = 2\ntrial = \"1s\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
+                [[case]]\nname = \"plain\"\n\
+                [[case]]\nname = \"slow\"\nrate = 200\nexpect = \"throughput down by 50%; throughput < 1; limit = errors\"\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let slow = &result["cells"][1];
+    assert_eq!((slow["name"].as_str(), slow["baseline"].as_str()), (Some("slow"), Some("plain")));
+    assert_eq!(slow["blocks"], 2, "{slow}");
+    let verdicts: Vec<&str> =
+        slow["expectations"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    // On a busy machine a result may not be valid, and then nothing can be told; but nobody answers less than once a second.
+    assert!(verdicts[1] != "held" && verdicts[2] != "held", "{slow}");
+    // What does not hold is an exit code, not a failure.
+    let code = if verdicts.contains(&"did-not-hold") { 1 } else { 0 };
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), 4);
+    let shown = tare(dir.path(), &["show", "kept/block-0001-cell-002.tare"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
+}
+
+#[test]
+fn what_was_measured_before_a_server_died_is_kept() {
+    let _alone = support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "blocks = 2\ntrial = \"300ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
+                [[case]]\nname = \"ill\"\nsut = \"exit 3\"\nurl = \"http://127.0.0.1:1/\"\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let records = std::fs::read_dir(dir.path().join("kept")).unwrap().count();
+    assert!(records <= 1, "{records}");
+    assert_eq!(records == 1, !output.stdout.is_empty(), "{}", said(&output));
+}
+
+#[test]
+fn the_plans_that_come_with_tare_are_plans() {
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+    let dir = tempfile::tempdir().unwrap();
+    for plan in std::fs::read_dir(plans).unwrap() {
+        let plan = plan.unwrap().path();
+        let output = tare(dir.path(), &["plan", "--dry-run", plan.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}
