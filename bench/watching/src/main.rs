@@ -97,7 +97,7 @@ fn main() -> Result<()> {
     std::thread::sleep(Duration::from_secs(2));
     let (mut off, mut on) = (Vec::new(), Vec::new());
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64 ^ u64::from(std::process::id());
-    let (mut active_s, mut cpu_ns) = (0.0, 0.0);
+    let (mut active_s, mut all_ns, mut within_ns) = (0.0, 0.0, 0.0);
     for pair in 0..args.pairs {
         // xorshift64: one bit decides who goes first.
         seed ^= seed << 13;
@@ -105,12 +105,14 @@ fn main() -> Result<()> {
         seed ^= seed << 17;
         let mut rates = [0.0; 2];
         for active in if seed & 1 == 0 { [false, true] } else { [true, false] } {
-            let before = observers_cpu_ns();
+            let before = cpu_ns(is_not_load);
             let watching = if active { Some(&observers) } else { base.as_ref() };
-            rates[usize::from(active)] = slice(&args, &mut generator, watching);
+            let (rate, within) = slice(&args, &mut generator, watching);
+            rates[usize::from(active)] = rate;
             if active {
+                within_ns += within;
                 active_s += args.slice_ms as f64 / 1e3;
-                cpu_ns += observers_cpu_ns() - before;
+                all_ns += cpu_ns(is_not_load) - before;
             }
         }
         ensure!(rates.iter().all(|rate| *rate > 0.0), "no requests in pair {pair}: is the server up?");
@@ -120,10 +122,12 @@ fn main() -> Result<()> {
     observers.stop();
     drop(base);
     generator.stop()?;
-    let mut cpus = cpu_ns / 1e9 / active_s;
+    let mut cpus = [all_ns / 1e9 / active_s, within_ns / 1e9 / active_s];
     if let Some(earlier) = earlier(&args)? {
         let share = earlier.off.len() as f64 / (earlier.off.len() + off.len()) as f64;
-        cpus = share * earlier.cpus + (1.0 - share) * cpus;
+        for (cpus, earlier) in cpus.iter_mut().zip(earlier.cpus) {
+            *cpus = share * earlier + (1.0 - share) * *cpus;
+        }
         off.extend(earlier.off);
         on.extend(earlier.on);
     }
@@ -134,7 +138,7 @@ fn main() -> Result<()> {
 struct Earlier {
     off: Vec<f64>,
     on: Vec<f64>,
-    cpus: f64,
+    cpus: [f64; 2],
 }
 
 /// What the file has, where it is to be added to.
@@ -147,24 +151,28 @@ fn earlier(args: &Args) -> Result<Option<Earlier>> {
     };
     let (off, on) = (rates("off_hz"), rates("on_hz"));
     ensure!(off.len() == on.len(), "{} does not hold pairs", path.display());
-    Ok(Some(Earlier { off, on, cpus: value["observers_cpus"].as_f64().unwrap_or(0.0) }))
+    let cpus = ["observers_cpus", "observers_cpus_within"].map(|key| value[key].as_f64().unwrap_or(0.0));
+    Ok(Some(Earlier { off, on, cpus }))
 }
 
-/// The rate of one slice. With observers, it is taken as `tare run` takes a trial: a whole window around it.
-fn slice(args: &Args, generator: &mut Generator, observers: Option<&Observers>) -> f64 {
+/// The rate of one slice, and the observers' CPU time within it. With observers, it is taken as `tare run` takes a
+/// trial: a whole window around it.
+fn slice(args: &Args, generator: &mut Generator, observers: Option<&Observers>) -> (f64, f64) {
     if let Some(observers) = observers {
         observers.set_active(true);
         observers.begin();
     }
+    let before_ns = cpu_ns(is_observer);
     generator.cut();
     std::thread::sleep(Duration::from_millis(args.slice_ms));
     let sample = generator.cut();
+    let within_ns = cpu_ns(is_observer) - before_ns;
     if let Some(observers) = observers {
         drop(observers.end());
         observers.set_active(false);
     }
     let count = sample.requests.value().copied().unwrap_or(0);
-    count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64
+    (count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64, within_ns)
 }
 
 fn start_server(args: &Args) -> Result<(Server, String)> {
@@ -187,14 +195,23 @@ fn start_server(args: &Args) -> Result<(Server, String)> {
     Ok((server, address.split_whitespace().next().unwrap_or_default().to_string()))
 }
 
-/// CPU time so far of the observers' threads: all of ours but the generator's and this one's sleeps.
-fn observers_cpu_ns() -> f64 {
+/// The threads that observers have of their own.
+fn is_observer(name: &str) -> bool {
+    ["tare-observe", "tare-clock"].contains(&name)
+}
+
+/// Those and this one, which reads the edges and else sleeps.
+fn is_not_load(name: &str) -> bool {
+    !name.starts_with("tare-load")
+}
+
+/// CPU time so far of those threads of this process that are `wanted` by their names.
+fn cpu_ns(wanted: fn(&str) -> bool) -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     tasks
         .flatten()
         .filter(|task| {
-            let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            !name.starts_with("tare-load")
+            wanted(std::fs::read_to_string(task.path().join("comm")).unwrap_or_default().trim_end())
         })
         .filter_map(|task| {
             let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
@@ -216,7 +233,7 @@ fn median_log_ratio(off: &[f64], on: &[f64]) -> (f64, f64, f64) {
     (median, at((n / 2.0 - half).floor() - 1.0), at((n / 2.0 + half).ceil()))
 }
 
-fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
+fn report(args: &Args, off: &[f64], on: &[f64], cpus: [f64; 2]) -> Result<()> {
     let mean = tare_stats::paired_log_ratio(off, on).context("no pairs")?;
     let mean_ci = mean.ci95.context("fewer than two pairs")?;
     let (median, low, high) = median_log_ratio(off, on);
@@ -234,12 +251,15 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: f64) -> Result<()> {
         ci[1]
     );
     println!("mean of the pairs: {cost_mean:.2} %, 95 % interval {:.2} to {:.2} %", ci_mean[0], ci_mean[1]);
-    println!("observers' CPU time, edges of a window each second included: {:.2} % of one CPU", cpus * 100.0);
+    let [with_edges, within] = cpus.map(|cpus| cpus * 100.0);
+    println!(
+        "observers' CPU time: {within:.2} % of one CPU within windows, {with_edges:.2} % with the edges of one each second"
+    );
     if let Some(path) = &args.out {
         let result = serde_json::json!({
             "pairs": off.len(), "stacks_hz": args.stacks, "stacks_off_cpu": args.stacks_off_cpu, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
             "cost_percent": cost, "ci95_percent": ci, "mean_cost_percent": cost_mean, "mean_ci95_percent": ci_mean,
-            "observers_cpus": cpus, "off_hz": off, "on_hz": on,
+            "observers_cpus": cpus[0], "observers_cpus_within": cpus[1], "off_hz": off, "on_hz": on,
             "machine": facts::read(&Root::live()),
         });
         std::fs::write(path, format!("{result:#}\n"))

@@ -130,6 +130,10 @@ impl Observer for Aperf {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        if self.meters.is_ok() { scene.next(SAMPLE_HZ, tick) } else { u64::MAX }
+    }
+
     fn report(&mut self, _scene: &Scene, book: &mut Book) {
         let meters = match &self.meters {
             Ok(meters) => meters,

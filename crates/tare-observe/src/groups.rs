@@ -72,6 +72,10 @@ impl Observer for Groups {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(SAMPLE_HZ, tick)
+    }
+
     fn report(&mut self, scene: &Scene, book: &mut Book) {
         let levels = match &self.levels {
             Ok(levels) => levels,

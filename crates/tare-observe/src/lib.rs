@@ -67,8 +67,14 @@ trait Observer: Send {
     /// At the instant where the window opens, and again where it closes. Quick.
     fn edge(&mut self, edge: &mut Edge);
 
-    /// Between the edges, at the sampling rate; `tick` counts from 1.
+    /// Between the edges, at each tick that is due for any of the observers; ticks count from 1.
     fn sample(&mut self, _scene: &Scene, _tick: u64) {}
+
+    /// The next tick after `tick` at which there is something to do. A tick that is nobody's costs no wake-up, and a
+    /// wake-up costs more than what is read then: it finds every cache cold.
+    fn next(&self, _scene: &Scene, _tick: u64) -> u64 {
+        u64::MAX
+    }
 
     /// After the window has closed: slow looks, then everything on tape is made into numbers.
     fn report(&mut self, scene: &Scene, book: &mut Book);

@@ -12,6 +12,8 @@ use tare_record::observation::Sample;
 /// Samples per second between the edges: the kernel adds up the counters of all CPUs for each.
 const SAMPLE_HZ: f64 = 10.0;
 
+const FILE_BYTES_MAX: usize = 64 << 10;
+
 const NETSTAT: u32 = 0;
 const SNMP: u32 = 1;
 const SOFTNET: u32 = 2;
@@ -61,6 +63,10 @@ impl Observer for Network {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(SAMPLE_HZ, tick)
+    }
+
     fn report(&mut self, scene: &Scene, book: &mut Book) {
         let why = |files: &[(u32, Result<File, Missing>)], source: u32, otherwise: &str| {
             let file = files.iter().find(|(known, _)| *known == source);
@@ -103,7 +109,11 @@ impl Observer for Network {
 impl Network {
     fn read(&mut self) {
         for (source, file) in &mut self.files {
-            let outcome = file.as_ref().ok().map(|file| self.tape.record_all(*source, file));
+            let outcome = file.as_ref().ok().map(|file| match *source {
+                SOFTNET => self.tape.record_all(SOFTNET, file),
+                // One record each, which the kernel gives in one piece.
+                _ => self.tape.record(*source, file, FILE_BYTES_MAX),
+            });
             if let Some(Err(error)) = outcome {
                 *file = Err(refused(FILES[*source as usize], &error));
             }

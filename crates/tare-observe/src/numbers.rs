@@ -103,6 +103,10 @@ impl Observer for Numbers {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(self.sample_hz, tick)
+    }
+
     fn report(&mut self, _scene: &Scene, book: &mut Book) {
         for (metric, subject, reason) in &self.found.absences {
             book.absent(metric, subject.clone(), reason.clone());

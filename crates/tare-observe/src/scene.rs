@@ -54,6 +54,12 @@ pub(crate) struct Scene {
 /// Length of the clock ticks that `/proc` counts in (`USER_HZ` is 100 everywhere).
 pub(crate) const USER_TICK_NS: u64 = 10_000_000;
 
+/// The next tick after `tick` of those that `every` divides.
+pub(crate) fn next_multiple(every: u64, tick: u64) -> u64 {
+    let every = every.max(1);
+    (tick / every).saturating_add(1).saturating_mul(every)
+}
+
 impl Scene {
     pub(crate) fn new(watch: Watch, root: &Root) -> Scene {
         let boot_ahead_ns = boottime_ns().saturating_sub(monotonic_ns());
@@ -73,6 +79,11 @@ impl Scene {
     /// Every how many ticks something is done that shall happen `hz` times a second.
     pub(crate) fn every(&self, hz: f64) -> u64 {
         (self.sample_hz() / hz).round().max(1.0) as u64
+    }
+
+    /// The next tick after `tick` at which that is done.
+    pub(crate) fn next(&self, hz: f64, tick: u64) -> u64 {
+        next_multiple(self.every(hz), tick)
     }
 
     /// CPUs of the SUT and the generator, ascending.

@@ -45,6 +45,8 @@ struct Entry {
 pub(crate) struct Tape {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// Where files are read into, of which mostly little is filled: what is not written to stays out of the caches.
+    scratch: Vec<u8>,
 }
 
 impl Tape {
@@ -78,19 +80,22 @@ impl Tape {
 
     fn read(&mut self, source: u32, file: &File, chunk: usize, once: bool) -> io::Result<()> {
         self.make_room(chunk);
-        let start = self.bytes.len();
+        if self.scratch.len() < chunk {
+            self.scratch.resize(chunk, 0);
+        }
+        let (start, begin_ns) = (self.bytes.len(), monotonic_ns());
         let mut end = start;
-        let begin_ns = monotonic_ns();
         while end + chunk <= BYTES_MAX && end - start < READING_BYTES_MAX {
-            self.bytes.resize(end + chunk, 0);
-            let outcome = file.read_at(&mut self.bytes[end..], (end - start) as u64);
-            let read = *outcome.as_ref().unwrap_or(&0);
+            let Some(buffer) = self.scratch.get_mut(..chunk) else { break };
+            let read = match file.read_at(buffer, (end - start) as u64) {
+                Ok(read) => read.min(chunk),
+                Err(error) => {
+                    self.bytes.truncate(start);
+                    return Err(error);
+                }
+            };
+            self.bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
             end += read;
-            self.bytes.truncate(end);
-            if let Err(error) = outcome {
-                self.bytes.truncate(start);
-                return Err(error);
-            }
             if once || read == 0 {
                 break;
             }
@@ -140,7 +145,7 @@ impl Tape {
         if self.bytes.len() + bytes <= BYTES_MAX - ROOM_BYTES {
             return;
         }
-        let Tape { bytes, entries } = self;
+        let Tape { bytes, entries, .. } = self;
         let mut to_come: BTreeMap<u32, u64> = BTreeMap::new();
         for entry in entries.iter() {
             *to_come.entry(entry.source).or_default() += 1;
@@ -163,13 +168,19 @@ impl Tape {
         bytes.truncate(end);
     }
 
+    /// The last reading that was made.
+    pub(crate) fn last(&self) -> Option<Reading<'_>> {
+        self.entries.last().map(|entry| self.reading(entry))
+    }
+
     /// All readings, in the order they were made.
     pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
-        self.entries.iter().map(|entry| Reading {
-            at_ns: entry.at_ns,
-            source: entry.source,
-            bytes: self.bytes.get(entry.start..entry.end).unwrap_or_default(),
-        })
+        self.entries.iter().map(|entry| self.reading(entry))
+    }
+
+    fn reading(&self, entry: &Entry) -> Reading<'_> {
+        let bytes = self.bytes.get(entry.start..entry.end).unwrap_or_default();
+        Reading { at_ns: entry.at_ns, source: entry.source, bytes }
     }
 }
 

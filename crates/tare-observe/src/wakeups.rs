@@ -110,6 +110,10 @@ impl Observer for Wakeups {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(RESCAN_HZ, tick)
+    }
+
     fn report(&mut self, _scene: &Scene, book: &mut Book) {
         if let Err(reason) = &self.waking {
             return book.absent(&wakeups::PEER, None, reason.clone());

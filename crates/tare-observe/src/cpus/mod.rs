@@ -22,7 +22,7 @@ use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 /// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
 /// interrupts.
 const RUN_HZ: f64 = 10.0;
-const STAT_HZ: f64 = 4.0;
+const STAT_HZ: f64 = 5.0;
 /// An edge whose files were read within this is taken; else it is read again, and the quickest counts.
 const EDGE_NS_ENOUGH: u64 = 200_000;
 const EDGE_ATTEMPTS: u32 = 4;
@@ -144,6 +144,10 @@ impl Observer for Cpus {
         if tick.is_multiple_of(scene.every(STAT_HZ)) {
             read(&mut self.tape, STAT, &mut self.sources.stat);
         }
+    }
+
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(RUN_HZ, tick).min(scene.next(STAT_HZ, tick))
     }
 
     fn report(&mut self, scene: &Scene, book: &mut Book) {

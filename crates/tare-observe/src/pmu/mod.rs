@@ -89,6 +89,13 @@ impl Observer for Pmu {
         }
     }
 
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        match self.groups {
+            Ok(_) => scene.next(SAMPLE_HZ, tick).min(scene.next(RESCAN_HZ, tick)),
+            Err(_) => u64::MAX,
+        }
+    }
+
     fn report(&mut self, _scene: &Scene, book: &mut Book) {
         let groups = match &self.groups {
             Ok(groups) => groups,

@@ -30,6 +30,9 @@ use who::Who;
 
 /// How often new processes are looked for.
 const RESCAN_HZ: f64 = 2.0;
+/// How often rings are emptied, at least: before they are half full, more often where there are more samples.
+const DRAIN_HZ: f64 = 20.0;
+const SAMPLES_A_DRAIN: f64 = 50.0;
 /// CPUs that are sampled, at most.
 const CPUS_MAX: usize = 512;
 /// Samples between two drains are some dozens, of a thousand bytes at most.
@@ -143,10 +146,16 @@ impl Observer for Sampler {
     }
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
-        self.drain();
+        if tick.is_multiple_of(scene.every(self.drain_hz())) {
+            self.drain();
+        }
         if tick.is_multiple_of(scene.every(RESCAN_HZ)) {
             self.who.look(scene);
         }
+    }
+
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        scene.next(self.drain_hz(), tick).min(scene.next(RESCAN_HZ, tick))
     }
 
     fn report(&mut self, scene: &Scene, book: &mut Book) {
@@ -197,6 +206,10 @@ impl Sampler {
             rings.collect::<io::Result<_>>().map_err(|error| rights::perf("sampling stacks", &error))?;
         self.cpus = cpus;
         Ok(())
+    }
+
+    fn drain_hz(&self) -> f64 {
+        (f64::from(self.watch.hz) / SAMPLES_A_DRAIN).max(DRAIN_HZ)
     }
 
     fn drain(&mut self) {

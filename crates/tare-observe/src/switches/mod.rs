@@ -33,6 +33,8 @@ use tare_sys::time::monotonic_ns;
 
 /// How often new threads are looked for.
 const RESCAN_HZ: f64 = 4.0;
+/// How often rings are emptied: a server that hands over each request fills megabytes in this time.
+const DRAIN_HZ: f64 = 100.0;
 /// Those a thread waited behind that are reported by name, at most.
 const NAMED_MAX: usize = 8;
 /// Events older than this are all in their rings.
@@ -118,6 +120,9 @@ impl Observer for Switches {
     }
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
+        if self.traced.is_none() {
+            return;
+        }
         // A program that was started after its window was opened is looked for at once.
         if tick.is_multiple_of(scene.every(RESCAN_HZ)) || self.threads.is_empty() {
             let children = self.pids.iter().flat_map(|pid| procs::children(&scene.root, *pid));
@@ -128,6 +133,10 @@ impl Observer for Switches {
         if let Some(traced) = &mut self.traced {
             traced.drain(scene, &self.threads, u64::MAX);
         }
+    }
+
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        if self.traced.is_some() { scene.next(DRAIN_HZ, tick) } else { u64::MAX }
     }
 
     fn report(&mut self, scene: &Scene, book: &mut Book) {

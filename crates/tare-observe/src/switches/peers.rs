@@ -4,11 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use tare_machine::{Root, sockets};
 use tare_record::schedule::Sleep;
+use tare_sys::time::monotonic_ns;
 
 use super::follow::Why;
 
-/// The table of sockets is not read more often than this for a socket that is not in it.
+/// The table of sockets is not read more often than this for a socket that is not in it, nor for more of the
+/// time than one part in [`READ_APART_TIMES`]: the kernel goes through all that it has room for, which takes milliseconds.
 const READ_APART_NS: u64 = 500_000_000;
+const READ_APART_TIMES: u64 = 200;
+/// Readings of the table that a socket was not in, after which it is none of TCP: one reading may miss a few.
+const MISSED_ENOUGH: u8 = 3;
 /// Descriptors that are remembered, at most.
 const BEFORE_MAX: usize = 65_536;
 /// Servers that are told apart, at most.
@@ -19,7 +24,10 @@ const PEERS_MAX: usize = 64;
 pub(crate) struct Peers {
     ends: HashMap<u64, (SocketAddr, SocketAddr)>,
     listening: HashSet<u16>,
-    read_ns: Option<u64>,
+    /// How often a socket was not in the table. Numbers of sockets hardly ever come again.
+    missed: HashMap<u64, u8>,
+    /// When the table may be read again.
+    due_ns: u64,
     names: Vec<SocketAddr>,
     /// What a thread's descriptor was found to be since [`Peers::forget`].
     known: HashMap<(u32, u64), Why>,
@@ -69,20 +77,31 @@ impl Peers {
     fn peer(&mut self, root: &Root, pid: u32, tid: u32, fd: u64, now_ns: u64) -> Option<Option<SocketAddr>> {
         let link = std::fs::read_link(root.path(format!("/proc/{pid}/task/{tid}/fd/{fd}"))).ok()?;
         let inode = sockets::socket_inode(link.to_str()?)?;
-        let is_due = self.read_ns.is_none_or(|read_ns| now_ns >= read_ns.saturating_add(READ_APART_NS));
-        if !self.ends.contains_key(&inode) && is_due {
-            self.read(root, pid);
-            self.read_ns = Some(now_ns);
+        let is_other =
+            |missed: &HashMap<u64, u8>| missed.get(&inode).is_some_and(|times| *times >= MISSED_ENOUGH);
+        if !self.ends.contains_key(&inode) && now_ns >= self.due_ns && !is_other(&self.missed) {
+            self.read(root, pid, inode, now_ns);
         }
         let (local, remote) = self.ends.get(&inode)?;
         Some((!self.listening.contains(&local.port())).then_some(*remote))
     }
 
-    fn read(&mut self, root: &Root, pid: u32) {
-        let rows = sockets::tcp_of(root, pid).unwrap_or_default();
+    fn read(&mut self, root: &Root, pid: u32, wanted: u64, now_ns: u64) {
+        let begin_ns = monotonic_ns();
+        let rows = sockets::tcp_of(root, pid);
+        let taken_ns = monotonic_ns().saturating_sub(begin_ns);
+        let apart_ns = READ_APART_NS.max(taken_ns.saturating_mul(READ_APART_TIMES));
+        self.due_ns = now_ns.saturating_add(apart_ns);
+        let Ok(rows) = rows else { return };
         let (listening, connected): (Vec<_>, Vec<_>) = rows.into_iter().partition(sockets::Row::listens);
         self.listening = listening.into_iter().map(|row| row.local.port()).collect();
         self.ends = connected.into_iter().map(|row| (row.inode, (row.local, row.remote))).collect();
+        if !self.ends.contains_key(&wanted)
+            && (self.missed.len() < BEFORE_MAX || self.missed.contains_key(&wanted))
+        {
+            let missed = self.missed.entry(wanted).or_default();
+            *missed = missed.saturating_add(1);
+        }
     }
 }
 

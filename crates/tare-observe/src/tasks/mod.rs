@@ -1,11 +1,12 @@
 //! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
 
+mod looks;
 mod others;
 mod parse;
 mod watched;
 
 use crate::book::{Book, changes, ends, refused, thinned};
-use crate::scene::USER_TICK_NS;
+use crate::scene::{USER_TICK_NS, next_multiple};
 use crate::switches::{Peers, Why};
 use crate::tape::{Reading, Tape};
 use crate::{Edge, LoadWatch, Observer, Scene, rights};
@@ -72,7 +73,8 @@ impl Observer for Tasks {
         self.tape.clear();
         (self.unopened, self.unseen) = (None, None);
         self.forget_strangers(scene);
-        self.watched.iter_mut().for_each(|watched| watched.looks.clear());
+        let now_ns = monotonic_ns();
+        self.watched.iter_mut().for_each(|watched| watched.looks.begin(now_ns));
         for (pid, role) in processes(scene) {
             self.discover(scene, pid, role);
         }
@@ -88,28 +90,31 @@ impl Observer for Tasks {
     }
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
-        let sut = self.alive(Role::Sut);
-        let over = |hz: f64, max_hz: f64| (hz / max_hz).ceil().max(1.0) as u64;
-        if tick.is_multiple_of(over(sut as f64 * scene.sample_hz(), LOOKS_HZ_MAX)) {
-            self.look(scene);
-        }
-        let stride = over((sut + self.alive(Role::Load)) as f64 * RUN_HZ, READINGS_HZ_MAX);
-        if tick.is_multiple_of(scene.every(RUN_HZ) * stride) {
-            self.read(Role::Sut, &[Source::Schedstat]);
-            self.read(Role::Load, &[Source::Schedstat]);
-        }
-        if tick.is_multiple_of(scene.every(STAT_HZ) * stride) {
-            self.read(Role::Sut, &[Source::Stat]);
-            self.read(Role::Load, &[Source::Stat]);
-        }
-        if tick.is_multiple_of(scene.every(RESCAN_HZ) * stride) {
-            self.rescan(scene);
-        }
-        if tick.is_multiple_of(scene.every(STATUS_HZ) * stride) {
-            for role in [Role::Sut, Role::Load] {
-                self.read(role, &[Source::Status]);
+        let stride = self.readings_stride();
+        let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
+        for (hz, source) in
+            [(RUN_HZ, Source::Schedstat), (STAT_HZ, Source::Stat), (STATUS_HZ, Source::Status)]
+        {
+            if is_due(hz) {
+                self.read(Role::Sut, &[source]);
+                self.read(Role::Load, &[source]);
             }
         }
+        self.look(scene, tick, is_due(RUN_HZ));
+        if is_due(RESCAN_HZ) {
+            self.rescan(scene);
+        }
+    }
+
+    fn next(&self, scene: &Scene, tick: u64) -> u64 {
+        let stride = self.readings_stride();
+        let readings = [RUN_HZ, STAT_HZ, STATUS_HZ, RESCAN_HZ];
+        let reading = readings.map(|hz| next_multiple(scene.every(hz) * stride, tick)).into_iter().min();
+        let look = match self.restless(monotonic_ns()) {
+            0 => u64::MAX,
+            restless => next_multiple(looks_stride(scene, restless), tick),
+        };
+        reading.map_or(look, |reading| reading.min(look))
     }
 
     fn report(&mut self, scene: &Scene, book: &mut Book) {
@@ -190,7 +195,8 @@ impl Tasks {
                 continue;
             }
             match Watched::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
-                Ok(watched) => {
+                Ok(mut watched) => {
+                    watched.looks.begin(monotonic_ns());
                     self.known.insert(tid);
                     self.watched.push(watched);
                     let all = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
@@ -202,13 +208,19 @@ impl Tasks {
         }
     }
 
-    /// Looks what each thread of the SUT is doing.
-    fn look(&mut self, scene: &Scene) {
-        let Tasks { watched, peers, unseen, .. } = self;
+    /// Looks what threads of the SUT are doing: `all` of them where `schedstat` was read just now, else those that go
+    /// to sleep and wake.
+    fn look(&mut self, scene: &Scene, tick: u64, all: bool) {
         let now_ns = monotonic_ns();
+        let stride = looks_stride(scene, self.restless(now_ns));
+        let is_turn = tick.is_multiple_of(stride);
+        let Tasks { watched, peers, unseen, .. } = self;
         peers.forget();
         for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
-            match watched.look(scene, peers, now_ns) {
+            if !(all || is_turn && watched.is_restless(now_ns)) {
+                continue;
+            }
+            match watched.look(scene, peers, now_ns, tick, all) {
                 Err(error) if is_forbidden(&error) => {
                     *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
                     watched.forbid_syscall();
@@ -219,10 +231,19 @@ impl Tasks {
         }
     }
 
+    /// Threads of the SUT that go to sleep and wake.
+    fn restless(&self, now_ns: u64) -> usize {
+        self.watched.iter().filter(|watched| watched.is_restless(now_ns)).count()
+    }
+
+    fn readings_stride(&self) -> u64 {
+        over((self.alive(Role::Sut) + self.alive(Role::Load)) as f64 * RUN_HZ, READINGS_HZ_MAX)
+    }
+
     /// The servers that threads were found waiting for.
     fn downstream(&self) -> Vec<Downstream> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (why, count) in self.watched.iter().flat_map(|watched| &watched.looks) {
+        for (why, count) in self.watched.iter().flat_map(|watched| watched.looks.counts()) {
             if let Some(peer) = why.and_then(|why| self.peers.name(why.peer?)) {
                 *counts.entry(peer).or_default() += count;
             }
@@ -247,7 +268,13 @@ impl Tasks {
         let Some(watched) = watched.get_mut(at) else { return };
         for &source in sources {
             let Some(file) = watched.file(source) else { continue };
-            match tape.record(source.number(at as u32), file, source.bytes_max()) {
+            let number = source.number(at as u32);
+            match tape.record(number, file, source.bytes_max()) {
+                Ok(()) if source == Source::Schedstat => {
+                    if let Some(reading) = tape.last().filter(|reading| reading.source == number) {
+                        watched.looks.heed(&reading);
+                    }
+                }
                 Ok(()) => {}
                 // ESRCH: it has ended, and its files with it.
                 Err(_) => {
@@ -288,6 +315,16 @@ impl Tasks {
             }
         }
     }
+}
+
+/// Every how many turns something is done that would be done `hz` times a second and may be `max_hz` times.
+fn over(hz: f64, max_hz: f64) -> u64 {
+    (hz / max_hz).ceil().max(1.0) as u64
+}
+
+/// Every how many ticks this many threads are looked at.
+fn looks_stride(scene: &Scene, threads: usize) -> u64 {
+    over(threads as f64 * scene.sample_hz(), LOOKS_HZ_MAX)
 }
 
 fn is_forbidden(error: &std::io::Error) -> bool {
@@ -362,7 +399,7 @@ fn report_looks(watched: &Watched, subject: Subject, book: &mut Book) {
         return;
     }
     let mut report = |metric: &Descriptor, counted: &dyn Fn(Option<Why>) -> bool| {
-        let counts = watched.looks.iter().filter(|(why, _)| counted(**why));
+        let counts = watched.looks.counts().filter(|(why, _)| counted(*why));
         let count: u64 = counts.map(|(_, count)| count).sum();
         let begin = Sample { at_ns: book.begin_ns(), value: 0.0 };
         let end = Sample { at_ns: book.end_ns(), value: count as f64 };

@@ -41,6 +41,11 @@ pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
+/// How often it was given a CPU.
+pub(super) fn parse_turns(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
 /// Voluntary and involuntary context switches.
 pub(super) fn parse_status_switches(text: &str) -> Option<(u64, u64)> {
     let field = |name: &str| {
@@ -165,6 +170,7 @@ mod tests {
         };
         assert_eq!(stat, wanted);
         assert_eq!(parse_schedstat("12 34 5\n"), Some((12, 34)));
+        assert_eq!(parse_turns("12 34 5\n"), Some(5));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
         assert_eq!(parse_status_switches(status), Some((7, 8)));
     }
@@ -190,6 +196,7 @@ mod tests {
         fn a_cut_or_garbled_file_is_refused_or_right(cut in 0..STAT.len(), text in "\\PC{0,80}") {
             parse_stat(&text);
             parse_schedstat(&text);
+            parse_turns(&text);
             parse_status_switches(&text);
             parse_syscall(&text);
             if let Some(stat) = parse_stat(&STAT[..cut]) {

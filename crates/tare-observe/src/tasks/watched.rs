@@ -1,10 +1,10 @@
 //! A thread that is watched: who it is, and its open files.
 
+use super::looks::Looks;
 use super::parse::{Doing, parse_syscall};
 use crate::Scene;
 use crate::book::refused;
 use crate::switches::{Peers, Why};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -55,8 +55,8 @@ pub(super) struct Watched {
     name: String,
     /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
-    /// What each look found it doing; `None`: running or ready.
-    pub(super) looks: BTreeMap<Option<Why>, u64>,
+    /// What it was found doing.
+    pub(super) looks: Looks,
     files: [Option<File>; Source::COUNT as usize],
 }
 
@@ -88,7 +88,7 @@ impl Watched {
             gone: false,
             name: stat.name,
             files_dir: dir.join("fd"),
-            looks: BTreeMap::new(),
+            looks: Looks::default(),
             files,
         })
     }
@@ -108,15 +108,31 @@ impl Watched {
         !self.gone && self.file(Source::Schedstat).is_some_and(read)
     }
 
-    /// Looks what it is doing.
-    pub(super) fn look(&mut self, scene: &Scene, peers: &mut Peers, now_ns: u64) -> io::Result<()> {
+    /// Whether looking what it does can tell more than one look in a while: it goes to sleep and wakes.
+    pub(super) fn is_restless(&self, now_ns: u64) -> bool {
+        !self.gone && self.file(Source::Syscall).is_some() && self.looks.is_restless(now_ns)
+    }
+
+    /// Looks what it is doing in this turn of looks, unless its `schedstat`, if that was read just now, tells that.
+    pub(super) fn look(
+        &mut self,
+        scene: &Scene,
+        peers: &mut Peers,
+        now_ns: u64,
+        turn: u64,
+        is_told: bool,
+    ) -> io::Result<()> {
+        if is_told && self.looks.repeat(turn) {
+            return Ok(());
+        }
         let Some(file) = self.file(Source::Syscall) else { return Ok(()) };
         let mut text = [0; 256];
         let bytes = file.read_at(&mut text, 0)?;
         let doing =
             parse_syscall(std::str::from_utf8(text.get(..bytes).unwrap_or_default()).unwrap_or_default());
         let fds = Descriptors { scene, peers, pid: self.pid, tid: self.tid, dir: &self.files_dir };
-        *self.looks.entry(fds.why(doing, now_ns)).or_default() += 1;
+        let why = fds.why(doing, now_ns);
+        self.looks.add(why, turn);
         Ok(())
     }
 
