@@ -5,6 +5,7 @@ use crate::format::{self, count, percent, seconds, with_unit};
 use crate::sections::Part;
 use crate::{Style, render, words};
 use std::collections::BTreeSet;
+use tare_record::outcome::Cause;
 use tare_record::study::{CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
 
 /// Figures that every table has, with their heads.
@@ -22,7 +23,7 @@ pub fn terminal(study: &StudyOutcome, style: Style) -> String {
     let mut parts = vec![Part { title: "Cells", blocks: cells(study) }];
     let expected: Vec<Row> = study.cells.iter().flat_map(expectations).collect();
     if !expected.is_empty() {
-        let columns = vec![Column::words("expected", 0), Column::words("", 0), Column::words("seen", 1)];
+        let columns = vec![Column::words("expected", 0), Column::words("", 0), Column::words("seen", 0)];
         parts.push(Part {
             title: "Expectations",
             blocks: vec![Block::Table(Table { columns, rows: expected })],
@@ -46,9 +47,7 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
             false => format!("{} of {}", cell.valid, cell.blocks),
         };
         let figures = SHOWN.map(|(name, ..)| figure(cell.figures.get(name).copied().flatten()));
-        let limits: BTreeSet<String> = cell.limits.iter().map(words::id).collect();
-        let limits = limits.into_iter().collect::<Vec<_>>().join(", ");
-        let words = [cell.name.clone(), blocks].into_iter().chain(figures).chain([limits]);
+        let words = [cell.name.clone(), blocks].into_iter().chain(figures).chain([each_once(&cell.limits)]);
         Row::Cells(words.map(Text::plain).collect())
     });
     let table = Block::Table(Table { columns, rows: rows.collect() });
@@ -111,9 +110,14 @@ fn seen(seen: &Seen) -> String {
             let each = |value: f64| in_unit(value, *unit);
             format!("{} ({})", each(*value), between(*ci95, &each))
         }
-        Seen::Limits(limits) => limits.iter().map(words::id).collect::<Vec<_>>().join(", "),
+        Seen::Limits(limits) => each_once(limits),
         Seen::Nothing(why) => why.clone(),
     }
+}
+
+fn each_once(limits: &[Cause]) -> String {
+    let limits: BTreeSet<String> = limits.iter().map(words::id).collect();
+    limits.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// A ratio as people say it: `+12 %`, from a doubling on `×2.3`.
@@ -133,7 +137,6 @@ fn sign(value: f64) -> &'static str {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use tare_record::outcome::Cause;
 
     #[test]
     fn says_what_was_expected_and_what_came() {
