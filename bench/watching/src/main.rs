@@ -8,7 +8,7 @@
 //! same and call stacks: the figure is what stacks cost beside the rest.
 #![allow(clippy::print_stdout)] // a program of its own, not a room
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -151,8 +151,9 @@ fn earlier(args: &Args) -> Result<Option<Earlier>> {
     };
     let (off, on) = (rates("off_hz"), rates("on_hz"));
     ensure!(off.len() == on.len(), "{} does not hold pairs", path.display());
-    let cpus = ["observers_cpus", "observers_cpus_within"].map(|key| value[key].as_f64().unwrap_or(0.0));
-    Ok(Some(Earlier { off, on, cpus }))
+    let cpus = ["observers_cpus", "observers_cpus_within"].map(|key| value[key].as_f64());
+    let [Some(all), Some(within)] = cpus else { bail!("{} is of an older kind", path.display()) };
+    Ok(Some(Earlier { off, on, cpus: [all, within] }))
 }
 
 /// The rate of one slice, and the observers' CPU time within it. With observers, it is taken as `tare run` takes a

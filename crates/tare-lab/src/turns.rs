@@ -20,7 +20,8 @@ use tare_sys::time::monotonic_ns;
 
 /// Length of a turn. A host's disturbances last for milliseconds to seconds, so the shorter the better (the ratio of two servers
 /// in windows of a second varied by 2 to 3 % with 5 ms, by 4 to 5 % with 10 to 50 ms); but what is in flight at its end is
-/// done in the next one's: a third of a millisecond of a fast server.
+/// done in the next one's: a third of a millisecond of a fast server. Rates are not told apart so sharply, as a slower server's
+/// rest is longer; costs go by the CPU time of each.
 const TURN: Duration = Duration::from_millis(5);
 /// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
 const TURN_OVER_LATENCY: u32 = 10;

@@ -18,7 +18,7 @@ const SLOPE: f64 = 0.5;
 /// 1 − level bound every one of its means at once: ±(a + b·n)/n. The probability of meeting one line before time 1 is known exactly,
 /// Φ̄(a + b) + e^(−2ab)·Φ(b − a) (Robbins and Siegmund, Annals of Mathematical Statistics 41, 1970; Siegmund, "Sequential
 /// Analysis", 1985, 3.15), both together at most twice that. These are repeated confidence intervals (Jennison and Turnbull,
-/// Journal of the Royal Statistical Society B 51, 1989): from a quarter of the budget on they are tighter than sequences that hold for ever
+/// Journal of the Royal Statistical Society B 51, 1989): from two fifths of the budget on they are tighter than sequences that hold for ever
 /// (Robbins' mixture has at best 1.55 times the width of a single look, and pays for looks that no budget allows). The
 /// standard error is estimated as in [`series_mean`]: each bound becomes the t of the same tail (Jennison and Turnbull,
 /// "Group Sequential Methods", 2000, 4.4). Only the share of the planned blocks enters, so autocorrelation changes the error, not the bounds.

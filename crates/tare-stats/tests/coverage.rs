@@ -1,5 +1,5 @@
 //! Whether intervals of paired blocks hold the truth as often as they say, on simulated sittings: three programs loaded in turns of
-//! 20 ms, in weather that is worse than that of any machine one would choose.
+//! 20 ms (the product has 5 ms), in weather that is worse than that of any machine one would choose.
 //!
 //! The noise is the same in every run, so that no luck decides. `cargo test -p tare-stats --test coverage -- --nocapture` prints the table.
 #![allow(clippy::print_stdout)] // the table, for who asks for it

@@ -2,7 +2,7 @@
 
 use super::expect;
 use super::nearest::hint;
-use super::settings::{text, whole};
+use super::settings::{integer, text, whole};
 use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ impl Source<'_> {
                 let mut settings = Settings::default();
                 settings.set(name, level.get_ref()).map_err(|what| self.must_be(name, level, what))?;
                 let label = as_written(level.get_ref());
-                if factor.levels.iter().any(|(other, _)| *other == label) {
+                if factor.levels.iter().any(|(_, other)| *other == settings) {
                     return Err(self.wrong(
                         level.span(),
                         format!("'{name}' has the level {label} twice"),
@@ -207,8 +207,7 @@ impl Source<'_> {
 fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
     let length = match value {
         DeValue::String(text) => crate::duration(text).ok(),
-        DeValue::Integer(digits) => crate::duration(digits.as_str()).ok(),
-        _ => None,
+        _ => integer(value).and_then(|seconds| crate::duration(&seconds.to_string()).ok()),
     };
     length
         .filter(|length| !length.is_zero())

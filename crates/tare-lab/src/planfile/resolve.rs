@@ -91,6 +91,7 @@ impl PlanFile {
                 let name = if name.is_empty() { "all".to_owned() } else { name };
                 check(&name, &settings, online)?;
                 let baseline = baseline * levels.len() + at;
+                check_against(&name, case, baseline == cells.len())?;
                 cells.push(Cell { name, settings, baseline, expect: case.expect.clone() });
             }
         }
@@ -172,6 +173,17 @@ fn combinations(factors: &[Factor]) -> Result<Vec<(String, Settings)>, LabError>
             .collect();
     }
     Ok(all)
+}
+
+/// A change is one from the baseline: of the baseline itself none can be expected.
+fn check_against(name: &str, case: &Case, is_baseline: bool) -> Result<(), LabError> {
+    let Some(change) = case.expect.iter().find(|expected| is_baseline && expected.needs_baseline()) else {
+        return Ok(());
+    };
+    Err(LabError::usage(
+        format!("{name}: '{}' is expected of the baseline, which is held against itself", change.text),
+        "expect a value of it, or name another case with baseline = \"…\"",
+    ))
 }
 
 /// What cannot be carried out as it stands.

@@ -76,30 +76,33 @@ pub(super) fn text(value: &DeValue<'_>) -> Result<String, String> {
 
 /// A whole number from 1 to `max`.
 pub(super) fn whole(value: &DeValue<'_>, max: u32) -> Result<u32, String> {
-    let number = match value {
-        DeValue::Integer(digits) => u32::from_str_radix(digits.as_str(), digits.radix()).ok(),
-        _ => None,
-    };
-    number
+    integer(value)
+        .and_then(|number| u32::try_from(number).ok())
         .filter(|number| (1..=max).contains(number))
         .ok_or_else(|| format!("a whole number from 1 to {max}"))
+}
+
+/// A whole number in any of TOML's ways to write one: 16, 0x10.
+pub(super) fn integer(value: &DeValue<'_>) -> Option<u64> {
+    match value {
+        DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok(),
+        _ => None,
+    }
 }
 
 /// CPUs in quotes, or a single one.
 fn cpus(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
     let list = match value {
         DeValue::String(list) => tare_sys::affinity::parse_list(list),
-        DeValue::Integer(digits) => tare_sys::affinity::parse_list(digits.as_str()),
-        _ => None,
+        _ => integer(value).and_then(|cpu| tare_sys::affinity::parse_list(&cpu.to_string())),
     };
     list.ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
 }
 
 fn rate_hz(value: &DeValue<'_>) -> Result<f64, String> {
     let number: Option<f64> = match value {
-        DeValue::Integer(digits) => digits.as_str().parse().ok(),
         DeValue::Float(digits) => digits.as_str().parse().ok(),
-        _ => None,
+        _ => integer(value).map(|number| number as f64),
     };
     let possible = number.filter(|rate| *rate > 0.0 && *rate <= RATE_HZ_MAX);
     possible.ok_or_else(|| "requests per second, a number above 0".to_owned())

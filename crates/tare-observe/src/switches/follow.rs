@@ -325,13 +325,17 @@ impl Follower {
     /// When a woken thread was put in the queue of its CPU, by the kernel's accounts.
     ///
     /// From another CPU that is right behind the call (or behind its going to sleep, if it was called meanwhile): the event
-    /// of the wake-up is stamped when that CPU has been interrupted too, which takes a virtual machine 15 µs.
-    fn queued_at_ns(&self, event: &Event, tid: u32, to_cpu: u32) -> u64 {
-        let called = self.cpus.get(&event.cpu).and_then(|books| books.calls);
-        match called.filter(|(called, _)| *called == tid && event.cpu != to_cpu) {
+    /// of the wake-up is stamped when that CPU has been interrupted too, which takes a virtual machine 15 µs. A way of a
+    /// millisecond and more was none: then the caller's own CPU was stopped, before or after, nobody knows.
+    fn queued_at_ns(&mut self, event: &Event, tid: u32, to_cpu: u32) -> u64 {
+        let called = self.cpus.get_mut(&event.cpu).and_then(|books| books.calls.take());
+        let is_way = |called_ns: u64| event.at_ns.saturating_sub(called_ns) < WAY_NS_MAX;
+        match called.filter(|(called, called_ns)| *called == tid && event.cpu != to_cpu && is_way(*called_ns))
+        {
             Some((_, called_ns)) => {
                 let switched_ns = self.cpus.get(&to_cpu).map_or(0, |books| books.since_ns);
-                called_ns.max(switched_ns).min(event.at_ns)
+                let slept_ns = self.threads.get(&tid).map_or(0, |thread| thread.since_ns);
+                called_ns.max(switched_ns).max(slept_ns).min(event.at_ns)
             }
             None => event.at_ns,
         }
@@ -340,7 +344,7 @@ impl Follower {
     fn woken(&mut self, at_ns: u64, event_ns: u64, tid: u32, cpu: u32) {
         let window = self.window();
         let books = self.cpus.entry(cpu).or_default();
-        books.woken_ns = at_ns;
+        books.woken_ns = books.woken_ns.max(at_ns);
         if books.woken.len() < WOKEN_MAX {
             books.woken.push(tid);
         }
@@ -366,7 +370,8 @@ impl Follower {
         self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != tid);
         let window = self.window();
         let thread = self.threads.get_mut(&tid)?;
-        let since_ns = std::mem::replace(&mut thread.since_ns, at_ns);
+        let since_ns = thread.since_ns;
+        thread.since_ns = since_ns.max(at_ns);
         if at_ns >= window.0 && at_ns < window.1 {
             // The kernel counts all of it now.
             thread.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
@@ -382,6 +387,7 @@ impl Follower {
         }
         for books in self.cpus.values_mut() {
             books.current = None;
+            books.calls = None;
             books.woken.clear();
         }
         for thread in self.threads.values_mut() {

@@ -157,14 +157,16 @@ proptest! {
     fn the_sums_of_a_thread_are_its_life(
         events in prop::collection::vec(any_event(), 0..200),
         (begin_ms, length_ms) in (0u64..500, 0u64..5000),
+        // The ways of wake-ups are microseconds, those of quotas milliseconds.
+        step_ns in prop_oneof![Just(MS / 100), Just(MS / 2)],
     ) {
-        let (begin_ns, end_ns) = (begin_ms * MS, (begin_ms + length_ms) * MS);
+        let (begin_ns, end_ns) = (begin_ms * step_ns, (begin_ms + length_ms) * step_ns);
         let mut follower = Follower::new();
         (1..5).for_each(|tid| follower.follow(tid, 0, (tid == 1).then_some(Sleep::Lock.into())));
         follower.begin(begin_ns);
         let mut at_ns = 0;
         for (after_ms, cpu, kind, a, b) in events {
-            at_ns += after_ms * MS / 2;
+            at_ns += after_ms * step_ns;
             let what = match kind {
                 0..=3 => What::Switch { prev: a, asleep: None, next: b },
                 4..=6 => What::Switch { prev: a, asleep: Some(Sleep::Timer.into()), next: b },

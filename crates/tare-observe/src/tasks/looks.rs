@@ -9,8 +9,10 @@ use crate::switches::Why;
 use crate::tape::Reading;
 use std::collections::BTreeMap;
 
-/// For so long after it slept or woke, and at the beginning of a window, a thread is looked at each time.
+/// For so long after it slept or woke, and at the beginning of a window, a thread is looked at each time: at least, and for
+/// twice as long as `schedstat` is read apart, which is longer where there are many threads.
 const RESTLESS_NS: u64 = 100_000_000;
+const RESTLESS_READINGS: u64 = 2;
 /// A thread that ran or waited for more of the time than this has little sleep to be split.
 const BUSY_SHARE: f64 = 0.9;
 
@@ -53,8 +55,10 @@ impl Looks {
         let told = Told { at_ns: schedstat.at_ns, used_ns: run_ns.saturating_add(wait_ns), turns };
         let before = self.told.replace(told);
         self.slept &= before.is_some_and(|before| has_slept(before, told));
-        if before.is_some_and(|before| !is_steady(before, told)) {
-            self.restless_until_ns = told.at_ns.saturating_add(RESTLESS_NS);
+        if let Some(before) = before.filter(|before| !is_steady(*before, told)) {
+            let apart_ns = told.at_ns.saturating_sub(before.at_ns);
+            let restless_ns = RESTLESS_NS.max(RESTLESS_READINGS.saturating_mul(apart_ns));
+            self.restless_until_ns = told.at_ns.saturating_add(restless_ns);
         }
     }
 
@@ -130,8 +134,9 @@ mod tests {
         assert!(looks.is_restless(4 * second + RESTLESS_NS), "it slept for some of the time");
         heed(&mut looks, 5 * second, "1000000100 310000100 100\n");
         assert!(looks.is_restless(5 * second + RESTLESS_NS), "it woke, and ran too shortly to be seen");
+        assert!(looks.is_restless(7 * second), "it is told a second apart");
         heed(&mut looks, 6 * second, "nonsense");
-        assert!(!looks.is_restless(6 * second));
+        assert!(!looks.is_restless(7 * second + 1));
     }
 
     #[test]

@@ -26,7 +26,7 @@ super::descriptors! {
     MINOR_FAULTS = "tasks.minor_faults", Count, Counter,
         "Page faults served from memory.", "/proc/PID/task/TID/stat minflt";
     SAMPLES = "tasks.samples", Count, Counter,
-        "Looks at what the thread was doing.", "the observer's own count of the next eight";
+        "Looks at what the thread was doing, a hundred a second; those that its schedstat made needless are counted as the looks before and after found it.", "the observer's own count of the next eight";
     SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
         "Looks that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
     SAMPLES_EVENT = "tasks.samples_event", Count, Counter,

@@ -40,7 +40,7 @@ fn build(source: &Source) -> Vec<Block> {
 }
 
 fn method(how: ScheduleSource, looked_share: f64) -> String {
-    let looks = "a hundred looks a second at what they were doing";
+    let looks = "up to a hundred looks a second at what they were doing";
     match how {
         ScheduleSource::Looks => {
             format!("Of its serving threads, by {looks}; --trace tells every switch.")

@@ -39,15 +39,19 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
     let studied = planfile::hold(&study, &setup, progress.as_mut());
     drop(progress);
     let outcome = &studied.outcome;
-    let usage = matches!(&studied.end, Err(LabError::Usage { .. }));
-    if !usage && outcome.cells.iter().any(|cell| cell.blocks > 0) {
+    let measured = outcome.cells.iter().any(|cell| cell.blocks > 0);
+    if measured {
         let text = match args.json {
             true => report::json(outcome).map_err(Failure::underway)?,
             false => report::terminal(outcome, style),
         };
         terminal::print(&text).map_err(Failure::underway)?;
     }
-    studied.end?;
+    // A server that goes away between launches is found missing where a launch begins; something was started by then.
+    studied.end.map_err(|error| match error {
+        LabError::Usage { .. } if measured => Failure::underway(error),
+        error => error.into(),
+    })?;
     let mut judgements = outcome.cells.iter().flat_map(|cell| &cell.expectations);
     let failed = judgements.any(|judgement| judgement.verdict == Verdict::DidNotHold);
     Ok(if failed { ExitCode::from(DID_NOT_HOLD) } else { ExitCode::SUCCESS })
