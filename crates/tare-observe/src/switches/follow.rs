@@ -186,7 +186,8 @@ impl Follower {
                 self.waking(at_ns, tid, by, event.cpu != to_cpu);
             }
             What::Woken { tid, to_cpu } => {
-                self.woken(self.queued_at_ns(event, tid, to_cpu), at_ns, tid, to_cpu)
+                let called = self.cpus.get_mut(&event.cpu).and_then(|books| books.calls.take());
+                self.woken(self.queued_at_ns(event, called, tid, to_cpu), at_ns, tid, to_cpu);
             }
             What::Lost => self.lost(at_ns),
         }
@@ -327,18 +328,16 @@ impl Follower {
     /// From another CPU that is right behind the call (or behind its going to sleep, if it was called meanwhile): the event
     /// of the wake-up is stamped when that CPU has been interrupted too, which takes a virtual machine 15 µs. A way of a
     /// millisecond and more was none: then the caller's own CPU was stopped, before or after, nobody knows.
-    fn queued_at_ns(&mut self, event: &Event, tid: u32, to_cpu: u32) -> u64 {
-        let called = self.cpus.get_mut(&event.cpu).and_then(|books| books.calls.take());
-        let is_way = |called_ns: u64| event.at_ns.saturating_sub(called_ns) < WAY_NS_MAX;
-        match called.filter(|(called, called_ns)| *called == tid && event.cpu != to_cpu && is_way(*called_ns))
-        {
-            Some((_, called_ns)) => {
-                let switched_ns = self.cpus.get(&to_cpu).map_or(0, |books| books.since_ns);
-                let slept_ns = self.threads.get(&tid).map_or(0, |thread| thread.since_ns);
-                called_ns.max(switched_ns).max(slept_ns).min(event.at_ns)
-            }
-            None => event.at_ns,
-        }
+    fn queued_at_ns(&self, event: &Event, called: Option<(u32, u64)>, tid: u32, to_cpu: u32) -> u64 {
+        let called_ns =
+            called.filter(|(called, _)| *called == tid && event.cpu != to_cpu).map(|(_, at_ns)| at_ns);
+        let Some(called_ns) = called_ns.filter(|at_ns| event.at_ns.saturating_sub(*at_ns) < WAY_NS_MAX)
+        else {
+            return event.at_ns;
+        };
+        let switched_ns = self.cpus.get(&to_cpu).map_or(0, |books| books.since_ns);
+        let slept_ns = self.threads.get(&tid).map_or(0, |thread| thread.since_ns);
+        called_ns.max(switched_ns).max(slept_ns).min(event.at_ns)
     }
 
     fn woken(&mut self, at_ns: u64, event_ns: u64, tid: u32, cpu: u32) {
@@ -367,11 +366,13 @@ impl Follower {
     fn leave_queue(&mut self, at_ns: u64, tid: u32) -> Option<u64> {
         let State::Waiting(cpu) = self.threads.get(&tid)?.state else { return None };
         self.settle(cpu, at_ns, None);
-        self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != tid);
+        let books = self.cpus.entry(cpu).or_default();
+        books.waiting.retain(|waiting| *waiting != tid);
+        let told_ns = books.since_ns;
         let window = self.window();
         let thread = self.threads.get_mut(&tid)?;
         let since_ns = thread.since_ns;
-        thread.since_ns = since_ns.max(at_ns);
+        thread.since_ns = since_ns.max(told_ns);
         if at_ns >= window.0 && at_ns < window.1 {
             // The kernel counts all of it now.
             thread.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
