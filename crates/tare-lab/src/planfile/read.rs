@@ -2,6 +2,7 @@
 
 use super::expect;
 use super::nearest::hint;
+use super::resolve::BLOCKS_MAX;
 use super::settings::{integer, text, whole};
 use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
@@ -18,7 +19,6 @@ const PLAN_KEYS: [&str; 10] =
 const CASE_KEYS: [&str; 3] = ["name", "needs_cpus", "expect"];
 /// Longest plan that is read, bytes.
 const TEXT_MAX: usize = 1 << 20;
-const BLOCKS_MAX: u32 = 10_000;
 const TRIALS_MAX: u32 = 1000;
 const CPUS_MAX: u32 = 65_536;
 /// As of `tare run`, but shorter: a plan has many launches.
