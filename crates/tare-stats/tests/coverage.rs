@@ -4,6 +4,10 @@
 //! The noise is the same in every run, so that no luck decides. `cargo test -p tare-stats --test coverage -- --nocapture` prints the table.
 #![allow(clippy::print_stdout)] // the table, for who asks for it
 
+#[path = "../src/noise.rs"]
+mod noise;
+
+use noise::Noise;
 use tare_stats::{Interval, Sequence, contrasts, series_mean, widened};
 
 /// Sittings of each kind.
@@ -56,25 +60,6 @@ const WEATHERS: [Weather; 7] = [
 
 /// Deviation of a turn from the rate of its time.
 const TURN_NOISE: f64 = 0.05;
-
-/// Splitmix64 (Steele, Lea and Flood 2014).
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// An autoregression with a memory of a second.
 struct Slow {
@@ -177,7 +162,7 @@ fn stopped(effect: &[f64], sequence: &Sequence) -> Option<(usize, Interval)> {
 }
 
 fn simulate(weather: &Weather, planted: f64, seed: u64) -> Option<Found> {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let sequence = Sequence::new(BLOCKS, 0.95)?;
     let holds = |interval: Interval, truth: f64| interval.lo <= truth && truth <= interval.hi;
     let mut found = Found::default();
