@@ -268,8 +268,13 @@ fn open_books(observation: &Observation, children: [&Reaped; 3]) -> Option<Strin
 #[test]
 fn a_traced_thread_is_somewhere_all_the_time() {
     let busy = shell("while :; do :; done");
-    // Many short runs, each of which pushes somebody off; dash knows no `read -t`.
+    // Many short runs, each of which pushes somebody off; dash knows no `read -t`. They share a CPU: some kernels tell
+    // nothing of what an idle CPU switches to.
     let sleeper = shell("exec bash -c 'while :; do read -t 0.001 line; done'");
+    let cpu = &tare_sys::affinity::get(0).unwrap()[..1];
+    for child in [&busy, &sleeper] {
+        tare_sys::affinity::set(child.0.id(), cpu).unwrap();
+    }
     let reader = shell("read line");
     let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
     let observers = Observers::start(watch, &Root::live()).unwrap();
