@@ -121,7 +121,7 @@ fn open_sut(
 }
 
 /// Whether no CPU of the generator's is one of the SUT's, nor beside it on the same core.
-fn has_cores_of_its_own(placement: &Placement, topology: &Topology) -> bool {
+pub(crate) fn has_cores_of_its_own(placement: &Placement, topology: &Topology) -> bool {
     let Placement { sut_cpus, load_cpus, .. } = placement;
     let on_cores_of = |cpu: &u32| {
         let place = topology.cpus.iter().find(|place| place.cpu == *cpu);
@@ -179,7 +179,7 @@ fn choose(
 }
 
 /// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
-fn load_threads(topology: &Topology) -> u32 {
+pub(crate) fn load_threads(topology: &Topology) -> u32 {
     (topology.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
 }
 

@@ -9,6 +9,7 @@
 
 mod blocks;
 pub mod command;
+pub mod compare;
 mod drive;
 mod duration;
 pub mod error;

@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::identity;
 use crate::progress::{Event, Progress};
 use crate::records;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,6 +110,11 @@ impl<'a> Running<'a> {
         self.open = Some((plan, writer));
         self.began = Instant::now();
         Ok(())
+    }
+
+    /// The file that the user named for what is measured.
+    pub fn record_path(&self) -> Option<&'a Path> {
+        self.sitting.record.as_deref()
     }
 
     /// Keeps a warning of the run itself.

@@ -56,6 +56,13 @@ impl Sut {
         })
     }
 
+    /// Asks what was started to end, and does not wait for it.
+    pub fn ask_to_end(&self) {
+        if let Some(started) = &self.started {
+            process::kill_group(started.pid(), Signal::Term).ok();
+        }
+    }
+
     /// Stops what was started, with everything that descends from it.
     pub fn stop(&mut self) {
         if let Some(mut started) = self.started.take() {
@@ -96,7 +103,7 @@ pub fn embedded(
         if let Some(address) = listening_address(&started.output_so_far()) {
             break address;
         }
-        wait(&mut started, deadline, interrupt)?;
+        wait(&mut started, &[], deadline, interrupt)?;
     };
     let target = Target::parse(&format!("http://{address}/plaintext")).map_err(|error| LabError::Sut {
         what: format!("gave an odd address: {error}"),
@@ -128,13 +135,29 @@ pub fn start(
     journal: &Journal,
     interrupt: &AtomicBool,
 ) -> Result<Sut, LabError> {
-    let target = load.target.clone();
     if preflight(load).is_ok() {
         return Err(LabError::usage(
-            format!("something answers at {target} already"),
+            format!("something answers at {} already", load.target),
             "stop it first, or leave out --sut to weigh it as it is",
         ));
     }
+    launch(command, cpus, environment, journal)?.answered(load, &[], interrupt)
+}
+
+/// A SUT that was started and need not answer yet.
+pub struct Starting {
+    command: String,
+    started: Started,
+    deadline: Instant,
+}
+
+/// Starts `command` through sh.
+pub fn launch(
+    command: &str,
+    cpus: &[u32],
+    environment: Vec<(&'static str, String)>,
+    journal: &Journal,
+) -> Result<Starting, LabError> {
     let words = ["sh", "-c", command].map(String::from).to_vec();
     let launch = Launch {
         what: "the system under test",
@@ -143,28 +166,54 @@ pub fn start(
         environment,
         output: Output::Keep,
     };
-    let mut started = Started::launch(&launch, journal)?;
-    let deadline = Instant::now() + ANSWER_WITHIN;
-    let preflight = loop {
-        match preflight(load) {
-            Ok(preflight) => break preflight,
-            Err(_) => wait(&mut started, deadline, interrupt)?,
-        }
-    };
-    let pids = match find_pids(&preflight) {
-        Ok(pids) => pids,
-        Err(_) => descendants(started.pid()),
-    };
-    let kind = plan::Sut::Started { command: command.to_string() };
-    Ok(Sut { target, pids, kind, transport: Transport::Loopback, started: Some(started) })
+    let started = Started::launch(&launch, journal)?;
+    Ok(Starting { command: command.to_string(), started, deadline: Instant::now() + ANSWER_WITHIN })
+}
+
+impl Starting {
+    /// The process that was started, which may have handed over to others.
+    pub fn pid(&self) -> u32 {
+        self.started.pid()
+    }
+
+    /// Waits until it answers what the load asks; `others` were started too, and what descends from them is none of its own.
+    pub fn answered(
+        mut self,
+        load: &LoadSpec,
+        others: &[u32],
+        interrupt: &AtomicBool,
+    ) -> Result<Sut, LabError> {
+        let preflight = loop {
+            match preflight(load) {
+                Ok(preflight) => break preflight,
+                Err(_) => wait(&mut self.started, others, self.deadline, interrupt)?,
+            }
+        };
+        let pids = match find_pids(&preflight) {
+            Ok(pids) => pids,
+            Err(_) => descendants(self.started.pid()),
+        };
+        Ok(Sut {
+            target: load.target.clone(),
+            pids,
+            kind: plan::Sut::Started { command: self.command },
+            transport: Transport::Loopback,
+            started: Some(self.started),
+        })
+    }
 }
 
 /// Waits a moment for a started server; an error when it died, took too long, or the user has had enough.
-fn wait(started: &mut Started, deadline: Instant, interrupt: &AtomicBool) -> Result<(), LabError> {
+fn wait(
+    started: &mut Started,
+    others: &[u32],
+    deadline: Instant,
+    interrupt: &AtomicBool,
+) -> Result<(), LabError> {
     if interrupt.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted);
     }
-    if started.has_ended() && orphans().is_empty() {
+    if started.has_ended() && !has_heirs(others) {
         return Err(dead(started));
     }
     if Instant::now() > deadline {
@@ -175,6 +224,12 @@ fn wait(started: &mut Started, deadline: Instant, interrupt: &AtomicBool) -> Res
     }
     std::thread::sleep(RETRY);
     Ok(())
+}
+
+/// Whether anybody descends from us who descends from none of the `others`: a started program that handed over to somebody.
+fn has_heirs(others: &[u32]) -> bool {
+    let theirs: Vec<u32> = others.iter().flat_map(|pid| descendants(*pid)).collect();
+    orphans().iter().any(|pid| !theirs.contains(pid))
 }
 
 fn dead(started: &mut Started) -> LabError {

@@ -22,7 +22,7 @@ use tare_sys::time::monotonic_ns;
 /// in windows of a second varied by 2 to 3 % with 5 ms, by 4 to 5 % with 10 to 50 ms); but what is in flight at its end is
 /// done in the next one's: a third of a millisecond of a fast server. Rates are not told apart so sharply, as a slower server's
 /// rest is longer; costs go by the CPU time of each.
-const TURN: Duration = Duration::from_millis(5);
+pub(crate) const TURN: Duration = Duration::from_millis(5);
 /// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
 const TURN_OVER_LATENCY: u32 = 10;
 const ROUNDS_MIN: u64 = 4;
@@ -48,7 +48,7 @@ impl Drive<'_> {
         let mut parties = self.parties(&levels, TURN, sut, reference)?;
         let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
         running.wait(warmup, "warm-up", |_| None)?;
-        let turn = turn_for(&mut parties);
+        let turn = turn_for(parties.iter_mut().map(|party| &mut party.generator));
         if turn > TURN {
             stop(parties)?;
             parties = self.parties(&levels, turn, sut, reference)?;
@@ -94,9 +94,11 @@ impl Drive<'_> {
             let turns = Turns {
                 begin_ns,
                 turn_ns: resolve::nanoseconds(turn),
+                rest_ns: 0,
                 parties: levels.len() as u32,
                 place,
                 seed: self.seed ^ u64::from(*trial),
+                slices: None,
             };
             let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
             let stand = self.stand(*index, level);
@@ -114,14 +116,15 @@ impl Drive<'_> {
     }
 }
 
-/// How long turns must be for what these servers have in flight: by the time that half of the requests take, of the slowest.
-fn turn_for(parties: &mut [Party]) -> Duration {
-    let time_of_one = |party: &mut Party| {
-        let sample = party.generator.cut();
+/// How long turns must be for what these servers have in flight: by the time that half of the requests take, of the slowest. Cuts
+/// the generators' books.
+pub(crate) fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
+    let time_of_one = |generator: &mut Generator| {
+        let sample = generator.cut();
         let ns = sample.latency.value().and_then(|latency| latency.quantile_ns(0.5));
         ns.map_or(Duration::ZERO, Duration::from_nanos)
     };
-    let slowest = parties.iter_mut().map(time_of_one).max().unwrap_or(Duration::ZERO);
+    let slowest = generators.map(time_of_one).max().unwrap_or(Duration::ZERO);
     (slowest * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
 }
 

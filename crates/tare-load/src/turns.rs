@@ -5,6 +5,7 @@
 
 use crate::pacing::Random;
 use crate::spec::SpecError;
+use std::cmp::Ordering;
 
 /// Most loops that take turns with each other.
 pub const PARTIES_MAX: u32 = 64;
@@ -23,19 +24,53 @@ pub struct Turns {
     pub begin_ns: u64,
     /// Length of a turn, nanoseconds, [`TURN_NS_MIN`] to [`TURN_NS_MAX`].
     pub turn_ns: u64,
+    /// Of it, this much at its end is for what is in flight: nobody sends then. Less than half of it.
+    pub rest_ns: u64,
     /// How many take turns, 1 to [`PARTIES_MAX`].
     pub parties: u32,
     /// Which of them this one is, from 0.
     pub place: u32,
     /// Seed of the order.
     pub seed: u64,
+    /// Rounds come in slices with a break after each; `None`: without end.
+    pub slices: Option<Slices>,
+}
+
+/// Rounds between two breaks, in which nobody sends and so everybody's books can be cut at leisure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slices {
+    /// Rounds in a slice, one or more; an even number has whole pairs.
+    pub rounds: u32,
+    /// Length of a break, nanoseconds, up to [`TURN_NS_MAX`].
+    pub break_ns: u64,
 }
 
 impl Turns {
     pub(crate) fn validate(&self) -> Result<(), SpecError> {
-        let turn = (TURN_NS_MIN..=TURN_NS_MAX).contains(&self.turn_ns);
+        let turn = (TURN_NS_MIN..=TURN_NS_MAX).contains(&self.turn_ns) && self.rest_ns < self.turn_ns / 2;
         let parties = (1..=PARTIES_MAX).contains(&self.parties) && self.place < self.parties;
-        if turn && parties { Ok(()) } else { Err(SpecError::Turns { given: *self }) }
+        let slices = self.slices.is_none_or(|slices| slices.rounds > 0 && slices.break_ns <= TURN_NS_MAX);
+        if turn && parties && slices { Ok(()) } else { Err(SpecError::Turns { given: *self }) }
+    }
+
+    /// When slice `slice` (from 0) begins and when its last turn is over; without slices all is the first one, which has no end.
+    pub fn slice_ns(&self, slice: u64) -> (u64, u64) {
+        let Some(Slices { rounds, .. }) = self.slices else { return (self.begin_ns, u64::MAX) };
+        let begin_ns = self.begin_of(slice.saturating_mul(u64::from(rounds)), 0);
+        (begin_ns, begin_ns.saturating_add(self.round_ns().saturating_mul(u64::from(rounds))))
+    }
+
+    fn round_ns(&self) -> u64 {
+        self.turn_ns.saturating_mul(u64::from(self.parties))
+    }
+
+    /// When turn `turn` of round `round` begins.
+    fn begin_of(&self, round: u64, turn: u32) -> u64 {
+        let breaks_ns = self
+            .slices
+            .map_or(0, |Slices { rounds, break_ns }| (round / u64::from(rounds)).saturating_mul(break_ns));
+        let turns = round.saturating_mul(u64::from(self.parties)).saturating_add(u64::from(turn));
+        self.begin_ns.saturating_add(turns.saturating_mul(self.turn_ns)).saturating_add(breaks_ns)
     }
 
     /// Which turn of a round is this party's.
@@ -55,22 +90,33 @@ impl Turns {
 
     /// Whether it is this party's turn, and until when that holds.
     pub(crate) fn at(&self, now_ns: u64) -> Phase {
-        let parties = u64::from(self.parties);
-        let begins_ns = |turn: u64| self.begin_ns.saturating_add(turn.saturating_mul(self.turn_ns));
-        if now_ns < self.begin_ns {
-            return Phase { is_ours: false, until_ns: begins_ns(u64::from(self.turn_in(0))) };
-        }
-        let turn = (now_ns - self.begin_ns) / self.turn_ns;
-        let (round, within) = (turn / parties, turn % parties);
-        let ours = u64::from(self.turn_in(round));
-        if ours == within {
-            return Phase { is_ours: true, until_ns: begins_ns(turn + 1) };
-        }
-        let next = match ours > within {
-            true => round * parties + ours,
-            false => (round + 1) * parties + u64::from(self.turn_in(round + 1)),
+        let next_of =
+            |round: u64| Phase { is_ours: false, until_ns: self.begin_of(round, self.turn_in(round)) };
+        let Some(since_ns) = now_ns.checked_sub(self.begin_ns) else { return next_of(0) };
+        let (before, within_ns) = match self.slices {
+            Some(Slices { rounds, break_ns }) => {
+                let rounds = u64::from(rounds);
+                let slice_ns = self.round_ns().saturating_mul(rounds);
+                let with_break_ns = slice_ns.saturating_add(break_ns);
+                let (slice, within_ns) = (since_ns / with_break_ns, since_ns % with_break_ns);
+                if within_ns >= slice_ns {
+                    return next_of((slice + 1) * rounds);
+                }
+                (slice * rounds, within_ns)
+            }
+            None => (0, since_ns),
         };
-        Phase { is_ours: false, until_ns: begins_ns(next) }
+        let (round, turn) =
+            (before + within_ns / self.round_ns(), within_ns % self.round_ns() / self.turn_ns);
+        let ours = u64::from(self.turn_in(round));
+        let sending_ns = self.turn_ns - self.rest_ns;
+        match ours.cmp(&turn) {
+            Ordering::Greater => next_of(round),
+            Ordering::Equal if within_ns % self.turn_ns < sending_ns => {
+                Phase { is_ours: true, until_ns: self.begin_of(round, ours as u32) + sending_ns }
+            }
+            Ordering::Equal | Ordering::Less => next_of(round + 1),
+        }
     }
 }
 
@@ -121,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn turns(parties: u32, place: u32, seed: u64) -> Turns {
-        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, parties, place, seed }
+        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, parties, place, seed, slices: None }
     }
 
     fn owner(parties: u32, seed: u64, turn: u64) -> Vec<u32> {
@@ -155,6 +201,36 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// With rests and breaks as well; and nobody's turn goes on in a rest or a break.
+        #[test]
+        fn slices_have_their_turns_and_nothing_between_them(
+            parties in 1u32..5, place in 0u32..5, seed: u64, rounds in 1u32..5, break_ns in 0u64..5_000_000,
+            rest_ns in 0..TURN_NS_MIN / 2, now_ns in 0u64..100_000_000,
+        ) {
+            let slices = Some(Slices { rounds, break_ns });
+            let turns = Turns { rest_ns, slices, ..turns(parties, place % parties, seed) };
+            prop_assert_eq!(turns.validate(), Ok(()));
+            let phase = turns.at(now_ns);
+            prop_assert!(phase.until_ns > now_ns);
+            prop_assert_eq!(turns.at(phase.until_ns - 1).is_ours, phase.is_ours);
+            prop_assert!(phase.is_ours || turns.at(phase.until_ns).is_ours);
+            // A slice has one turn of ours in each of its rounds.
+            let slice = now_ns / 10_000_000;
+            let (begin_ns, end_ns) = turns.slice_ns(slice);
+            let (mut at_ns, mut sending_ns) = (begin_ns, 0);
+            while at_ns < end_ns {
+                let phase = turns.at(at_ns);
+                let until_ns = phase.until_ns.min(end_ns);
+                sending_ns += if phase.is_ours { until_ns - at_ns } else { 0 };
+                at_ns = until_ns;
+            }
+            prop_assert_eq!(sending_ns, u64::from(rounds) * (TURN_NS_MIN - rest_ns));
+            prop_assert_eq!(turns.slice_ns(slice + 1).0, end_ns + break_ns);
+            prop_assert!(break_ns == 0 || !turns.at(end_ns).is_ours);
+        }
+    }
+
     #[test]
     fn every_order_is_drawn() {
         let firsts = (0..400).filter(|pair| owner(2, 7, 4 * pair) == [0]).count();
@@ -165,8 +241,14 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         assert_eq!(turns(2, 1, 0).validate(), Ok(()));
-        for wrong in [turns(0, 0, 0), turns(65, 0, 0), turns(2, 2, 0), Turns { turn_ns: 0, ..turns(1, 0, 0) }]
-        {
+        for wrong in [
+            turns(0, 0, 0),
+            turns(65, 0, 0),
+            turns(2, 2, 0),
+            Turns { turn_ns: 0, ..turns(1, 0, 0) },
+            Turns { rest_ns: TURN_NS_MIN, ..turns(1, 0, 0) },
+            Turns { slices: Some(Slices { rounds: 0, break_ns: 0 }), ..turns(1, 0, 0) },
+        ] {
             assert!(wrong.validate().is_err(), "{wrong:?}");
         }
     }

@@ -6,6 +6,7 @@
 //! applicable. Missing is never zero.
 
 pub mod check;
+pub mod comparison;
 pub mod cpuset;
 pub mod identity;
 pub mod latency;

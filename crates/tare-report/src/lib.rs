@@ -19,6 +19,7 @@
 //! ```
 
 mod block;
+pub mod comparison;
 pub mod doctor;
 pub mod flame;
 mod format;

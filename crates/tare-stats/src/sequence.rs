@@ -4,6 +4,7 @@ use crate::interval::Interval;
 use crate::normal;
 use crate::series::{SERIES_MIN, SeriesMean, cosines, series_mean};
 use crate::student::t_upper;
+use crate::trimmed::{kept, trimmed_mean};
 
 /// Most blocks that may be planned.
 pub const PLANNED_MAX: usize = 10_000;
@@ -28,6 +29,34 @@ pub struct Sequence {
     errors: Vec<f64>,
     /// Height of the line at the start, for a Brownian motion until time 1.
     start: f64,
+    values: Values,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Values {
+    /// Blocks one after the other on what was started once: each may lean on those before it.
+    Series,
+    /// Each on a launch of its own: they do not, and now and then one is wild.
+    Launches,
+}
+
+impl Values {
+    fn mean(self, values: &[f64]) -> Option<SeriesMean> {
+        match self {
+            Values::Series => series_mean(values),
+            Values::Launches if values.len() < SERIES_MIN => None,
+            Values::Launches => trimmed_mean(values),
+        }
+    }
+
+    /// Degrees of freedom of the standard error.
+    fn freedom(self, values: usize) -> f64 {
+        match self {
+            Values::Series => cosines(values) as f64,
+            Values::Launches => kept(values).saturating_sub(1).max(1) as f64,
+        }
+    }
 }
 
 /// What was seen at a look.
@@ -51,13 +80,24 @@ pub enum Stop {
 impl Sequence {
     /// For so many blocks at most ([`SERIES_MIN`] to [`PLANNED_MAX`]) and a level between 0 and 1; `None` otherwise.
     pub fn new(planned: usize, level: f64) -> Option<Sequence> {
+        Sequence::of(planned, level, Values::Series)
+    }
+
+    /// The same for values that are each of a launch of its own, and so independent: their trimmed mean
+    /// ([`crate::trimmed_mean_interval`]), whose sum is as much of a Brownian motion as that of a mean is, and whose error is of as many
+    /// degrees of freedom as launches are left: where there are some twenty, half as wide as that of a series.
+    pub fn of_launches(planned: usize, level: f64) -> Option<Sequence> {
+        Sequence::of(planned, level, Values::Launches)
+    }
+
+    fn of(planned: usize, level: f64, values: Values) -> Option<Sequence> {
         let possible = (SERIES_MIN..=PLANNED_MAX).contains(&planned) && level > 0.0 && level < 1.0;
         if !possible {
             return None;
         }
         let start = start_of_line(1.0 - level)?;
-        let at = |blocks: usize| errors_at(start, blocks, planned).unwrap_or(f64::INFINITY);
-        Some(Sequence { errors: (1..=planned).map(at).collect(), start })
+        let at = |blocks: usize| errors_at(start, blocks, planned, values).unwrap_or(f64::INFINITY);
+        Some(Sequence { errors: (1..=planned).map(at).collect(), start, values })
     }
 
     /// How many blocks are planned at most.
@@ -69,7 +109,7 @@ impl Sequence {
     /// anything.
     pub fn look(&self, values: &[f64]) -> Option<Look> {
         let errors = self.errors.get(values.len().checked_sub(1)?)?;
-        let mean = series_mean(values)?;
+        let mean = self.values.mean(values)?;
         Some(Look { mean, interval: mean.within(*errors)? })
     }
 
@@ -86,7 +126,7 @@ impl Sequence {
     /// behind `mean`.
     pub fn detectable(&self, mean: &SeriesMean, blocks: usize, power: f64) -> Option<f64> {
         let planned = self.planned();
-        let missed = t_upper((1.0 - power).min(0.5), cosines(planned) as f64)?;
+        let missed = t_upper((1.0 - power).min(0.5), self.values.freedom(planned))?;
         let errors = self.errors.last().filter(|errors| errors.is_finite())?;
         Some((errors + missed) * mean.se * (blocks as f64 / planned as f64).sqrt())
     }
@@ -96,7 +136,7 @@ impl Sequence {
     pub fn blocks_for(&self, half: f64, mean: &SeriesMean, blocks: usize) -> Option<usize> {
         let of_one = mean.se * (blocks as f64).sqrt();
         let narrow = |planned: usize| {
-            let errors = errors_at(self.start, planned, planned);
+            let errors = errors_at(self.start, planned, planned, self.values);
             errors.is_some_and(|errors| errors * of_one / (planned as f64).sqrt() <= half)
         };
         // The width falls with every block, but for the steps of the degrees of freedom, which widen nothing.
@@ -129,10 +169,10 @@ fn start_of_line(error: f64) -> Option<f64> {
 }
 
 /// Standard errors from the mean to the line after so many of the planned blocks.
-fn errors_at(start: f64, blocks: usize, planned: usize) -> Option<f64> {
+fn errors_at(start: f64, blocks: usize, planned: usize, values: Values) -> Option<f64> {
     let share = blocks as f64 / planned as f64;
     let normal = start * (1.0 + SLOPE * share) / share.sqrt();
-    t_upper(normal::upper_tail(normal)?, cosines(blocks) as f64)
+    t_upper(normal::upper_tail(normal)?, values.freedom(blocks))
 }
 
 #[cfg(test)]
@@ -168,6 +208,28 @@ mod tests {
             .count();
         let share = left as f64 / f64::from(runs);
         assert!((0.035..0.055).contains(&share), "{share}");
+    }
+
+    /// Whoever looks at launches after each, and stops at the first interval without zero, is wrong in 5 of 100 cases at most, be the
+    /// errors normal or one in ten ten times as wild.
+    #[test]
+    fn launches_hold_the_truth_at_every_look() {
+        let mut noise = Noise::new(8);
+        for (planned, wild) in [(12, 1.0), (24, 1.0), (24, 10.0), (60, 10.0)] {
+            let sequence = Sequence::of_launches(planned, 0.95).unwrap();
+            let runs = 2000;
+            let missed = (0..runs)
+                .filter(|_| {
+                    let factor = |noise: &mut Noise| if noise.normal() > 1.28 { wild } else { 1.0 };
+                    let values: Vec<f64> =
+                        (0..planned).map(|_| factor(&mut noise) * noise.normal()).collect();
+                    let looks = (1..=planned).filter_map(|n| sequence.look(&values[..n]));
+                    looks.map(|look| look.interval).any(|interval| interval.lo > 0.0 || interval.hi < 0.0)
+                })
+                .count();
+            let share = missed as f64 / f64::from(runs);
+            assert!(share < 0.06, "{planned} {wild}: {share}");
+        }
     }
 
     #[test]

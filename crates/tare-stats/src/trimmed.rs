@@ -2,6 +2,7 @@
 
 use crate::describe::{finite, mean, stdev};
 use crate::interval::{Estimate, Interval};
+use crate::series::SeriesMean;
 
 /// Share of the values that is left out at each end.
 const TRIMMED: f64 = 0.2;
@@ -11,19 +12,46 @@ const TRIMMED: f64 = 0.2;
 /// make, much narrower than the mean's, and hardly wider for normal ones. `None` for no values or one that is not finite; no
 /// interval where fewer than two are left.
 pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
+    let sorted = sorted(values)?;
+    let ci95 = error(&sorted).and_then(|mean| Interval::around(mean.value, mean.se, mean.df));
+    Some(Estimate { value: middle(&sorted)?, ci95 })
+}
+
+/// The same with its error. `None` where fewer than two values are left.
+pub(crate) fn trimmed_mean(values: &[f64]) -> Option<SeriesMean> {
+    error(&sorted(values)?)
+}
+
+/// How many of so many values are left.
+pub(crate) fn kept(values: usize) -> usize {
+    values - 2 * cut(values)
+}
+
+fn cut(values: usize) -> usize {
+    (TRIMMED * values as f64) as usize
+}
+
+fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (n, cut) = (sorted.len(), (TRIMMED * sorted.len() as f64) as usize);
-    let kept = sorted.get(cut..n - cut)?;
-    let value = mean(kept)?;
+    finite(sorted.iter().sum()).map(|_| sorted)
+}
+
+fn without_ends(sorted: &[f64]) -> Option<&[f64]> {
+    let cut = cut(sorted.len());
+    sorted.get(cut..sorted.len() - cut)
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    mean(without_ends(sorted)?)
+}
+
+fn error(sorted: &[f64]) -> Option<SeriesMean> {
+    let kept = without_ends(sorted).filter(|kept| kept.len() > 1)?;
     let (low, high) = (*kept.first()?, *kept.last()?);
-    finite(sorted.iter().sum())?;
     let winsorised: Vec<f64> = sorted.iter().map(|value| value.clamp(low, high)).collect();
-    let ci95 = stdev(&winsorised).filter(|_| kept.len() > 1).and_then(|spread| {
-        let se = spread * (n as f64).sqrt() / kept.len() as f64;
-        Interval::around(value, se, kept.len() as f64 - 1.0)
-    });
-    Some(Estimate { value, ci95 })
+    let se = stdev(&winsorised)? * (sorted.len() as f64).sqrt() / kept.len() as f64;
+    Some(SeriesMean { value: mean(kept)?, se, df: kept.len() as f64 - 1.0 })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The monotonic and the wall clock, read through the vDSO.
 
+use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds on `CLOCK_MONOTONIC`: the one clock that every interval in this workspace is taken on.
@@ -47,6 +48,27 @@ pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time of all threads of a process so far, those that have ended included, nanoseconds: to the instant, also where the
+/// figures in `/proc` step at ticks.
+///
+/// # Errors
+/// Where there is no such process.
+pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
+    let mut clock = 0;
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: `clock` is a valid, writable clock id.
+    match unsafe { libc::clock_getcpuclockid(pid, &mut clock) } {
+        0 => {}
+        errno => return Err(io::Error::from_raw_os_error(errno)),
+    }
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a valid, writable timespec; the call fails where the process has gone since.
+    match unsafe { libc::clock_gettime(clock, &mut ts) } {
+        0 => Ok((ts.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(ts.tv_nsec as u64)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -63,6 +85,16 @@ pub fn wall_s() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cpu_time_of_a_process_is_that_of_its_threads() {
+        let own = std::process::id();
+        let (thread, before) = (thread_cpu_ns(), process_cpu_ns(own).unwrap());
+        while thread_cpu_ns() < thread + 5_000_000 {}
+        let spent = process_cpu_ns(own).unwrap() - before;
+        assert!(spent >= 5_000_000, "{spent}");
+        assert!(process_cpu_ns(u32::MAX).is_err());
+    }
 
     #[test]
     fn monotonic_never_goes_back() {

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     }
     let result = match cli.command {
         Command::Run(args) => commands::run::run(*args, style),
+        Command::Compare(args) => commands::compare::compare(&args, style),
         Command::Plan(args) => commands::plan::plan(&args, style),
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),

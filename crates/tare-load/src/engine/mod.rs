@@ -149,7 +149,15 @@ mod tests {
         assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
-        let turns = Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, parties: 2, place: 0, seed: 0 };
+        let turns = Turns {
+            begin_ns: 0,
+            turn_ns: TURN_NS_MIN,
+            rest_ns: 0,
+            parties: 2,
+            place: 0,
+            seed: 0,
+            slices: None,
+        };
         assert_eq!(with(EngineChoice::Auto, Pacing::InTurns(turns), true, true), Choice::Either);
         assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
         assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);

@@ -1,5 +1,6 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
+pub mod compare;
 pub mod doctor;
 pub mod flame;
 pub mod load;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
   tare run --sut './server --port 8080' http://127.0.0.1:8080/
   tare run --load 'wrk -t4 -c500 -d20s http://127.0.0.1:8080/'
   tare run -- ./program --its --arguments    weigh a program that runs and ends
+  tare compare --sut './old {port}' --sut './new {port}' /    which of two servers is faster
   tare doctor                                what this machine will do to a measurement
   tare show last.tare                        print a result again
   tare why before.tare after.tare            which part of the difference between two runs is what
@@ -59,6 +61,8 @@ pub enum ColorChoice {
 pub enum Command {
     /// Weigh a server or a program.
     Run(Box<run::RunArgs>),
+    /// Tell which of several servers is faster, on a machine that cannot be trusted.
+    Compare(Box<compare::CompareArgs>),
     /// Measure the cells of a plan file in blocks, and tell whether what it expects held.
     Plan(plan::PlanArgs),
     /// Make load and tell what came back, as wrk does.

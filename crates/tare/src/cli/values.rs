@@ -63,6 +63,13 @@ pub fn backend(name: &str) -> Result<BackendChoice, String> {
     })
 }
 
+/// A share in per cent, above zero and up to 100: `1%`, `0.5`.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let share = number.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| format!("'{text}' is not a share above 0 and up to 100 %; write it as 1%"))
+}
+
 /// A duration above zero.
 pub fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;

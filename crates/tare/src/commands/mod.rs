@@ -1,5 +1,6 @@
 //! One file per subcommand: from arguments to rooms to an exit code.
 
+pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod flame;

@@ -1,0 +1,83 @@
+//! What a comparison fails on: `throughput < -2%`, `p99 > 5%`.
+
+use std::fmt;
+use std::str::FromStr;
+use tare_record::comparison::{Comparison, Figure};
+
+/// A change that fails a comparison once it is proven: once the whole interval is beyond it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Condition {
+    /// Of what.
+    pub figure: Figure,
+    /// Whether more than the bound fails; less otherwise.
+    pub above: bool,
+    /// The change, as a share.
+    pub bound: f64,
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Condition, String> {
+        let example = "write it as 'throughput < -2%' or 'cpu_per_request > 2%'";
+        let at = text.find(['<', '>']).ok_or_else(|| format!("'{text}' compares nothing; {example}"))?;
+        let (name, rest) = text.split_at(at);
+        let figure = Figure::find(name.trim()).ok_or_else(|| {
+            let names = Figure::ALL.map(Figure::name).join(", ");
+            format!("there is no figure '{}'; there are {names}", name.trim())
+        })?;
+        let number = rest[1..].trim().strip_suffix('%').map(str::trim_end);
+        let percent = number.and_then(|number| number.replace('−', "-").parse::<f64>().ok());
+        let bound = percent.map(|percent| percent / 100.0).filter(|bound| bound.is_finite() && *bound > -1.0);
+        let bound =
+            bound.ok_or_else(|| format!("'{}' is no change in per cent; {example}", rest[1..].trim()))?;
+        Ok(Condition { figure, above: rest.starts_with('>'), bound })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let sign = if self.above { '>' } else { '<' };
+        write!(f, "{} {sign} {}%", self.figure.name(), self.bound * 100.0)
+    }
+}
+
+impl Condition {
+    /// The programs of which it is proven, with their figure's change in per cent.
+    pub fn proven<'c>(&self, comparison: &'c Comparison) -> Vec<(&'c str, f64)> {
+        let effects = comparison.effects.iter().filter(|effect| effect.figure == self.figure);
+        let proven = effects.filter_map(|effect| {
+            let change = effect.change?;
+            let [low, high] = change.interval;
+            let beyond = if self.above { low > self.bound } else { high < self.bound };
+            beyond.then_some((effect.program.as_str(), change.value * 100.0))
+        });
+        proven.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        let read = |text: &str| text.parse::<Condition>();
+        let wanted = Condition { figure: Figure::Throughput, above: false, bound: -0.02 };
+        for text in ["throughput < -2%", "throughput<-2 %", "throughput < −2%"] {
+            assert_eq!(read(text), Ok(wanted), "{text}");
+        }
+        assert_eq!(read("p99.9 > 5%").map(|condition| condition.figure), Ok(Figure::P999));
+        for (text, wanted) in [
+            ("throughput", "compares nothing"),
+            ("speed < 2%", "cpu_per_request"),
+            ("p99 > 5", "no change in per cent"),
+            ("p99 > NaN%", "no change in per cent"),
+            ("p99 < -100%", "no change in per cent"),
+            ("é<", "no figure"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
+
+use super::length_s;
+use std::collections::BTreeMap;
+use tare_record::comparison::{
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
+};
+use tare_record::outcome::Warning;
+use tare_stats::{
+    Better, Interval, Look, SERIES_MIN, Sequence, contrasts, level_of_each, median, verdict, widened,
+};
+
+/// More of the window than this taken by others disturbs a launch.
+const TAKEN_MAX: f64 = 0.01;
+/// A launch in which all programs are slower by more than this than in the median one is in bad weather.
+const SLOWER_MAX: f64 = 0.15;
+/// More errors than this and the result is not valid.
+const ERRORS_MAX: f64 = 0.001;
+/// Servers that are busy for less of their turns than this are not what limits the rate.
+const BUSY_MIN: f64 = 0.9;
+/// More launches than this disturbed is worth a warning.
+const DISTURBED_MAX: f64 = 0.25;
+/// In so many of a hundred comparisons a true effect is to be seen that is called detectable.
+const POWER: f64 = 0.9;
+/// Of this width is the interval whose price is told.
+const ONE_PERCENT: f64 = 0.01;
+/// Figures that must be precise for a comparison to end before its budget: percentiles may never be.
+const DECIDING: [Figure; 2] = [Figure::Throughput, Figure::CpuPerRequest];
+
+/// Judges all launches so far: fills in what follows from them, and whether it is enough.
+pub fn judge(comparison: &mut Comparison) {
+    mark(&mut comparison.launches);
+    let values = gather(comparison);
+    comparison.effects = effects(comparison, &values);
+    comparison.ended = ended(comparison);
+    comparison.warnings = warnings(comparison);
+}
+
+/// Whether no further launch is to be begun.
+fn ended(comparison: &Comparison) -> Option<Ended> {
+    let enough = |effect: &Effect| {
+        effect.change.is_some_and(|change| half_ln(change).is_some_and(|half| half <= comparison.precision))
+    };
+    let mut deciding =
+        comparison.effects.iter().filter(|effect| DECIDING.contains(&effect.figure)).peekable();
+    if deciding.peek().is_some() && deciding.all(enough) {
+        return Some(Ended::Precise);
+    }
+    // A launch that would end after the budget is not begun.
+    let next_s = comparison.elapsed_s + length_s(&comparison.launches);
+    let all = comparison.planned.is_some_and(|planned| comparison.launches.len() >= planned);
+    (all || next_s > comparison.budget_s).then_some(Ended::Budget)
+}
+
+fn half_ln(change: Change) -> Option<f64> {
+    let [low, high] = change.interval.map(f64::ln_1p);
+    Some((high - low) / 2.0).filter(|half| half.is_finite())
+}
+
+/// A program's index among the others, and a figure.
+type Key = (usize, Figure);
+
+/// The values of the first program, its placebo and another, launch by launch.
+#[derive(Default)]
+struct Values {
+    first: Vec<f64>,
+    placebo: Vec<f64>,
+    other: Vec<f64>,
+}
+
+/// Of the launches in which all arms have a figure, in the order of their time.
+fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
+    let mut gathered: BTreeMap<Key, Values> = BTreeMap::new();
+    for launch in &comparison.launches {
+        let [first, placebo, others @ ..] = launch.arms.as_slice() else { continue };
+        for (at, other) in others.iter().enumerate() {
+            for figure in Figure::ALL {
+                let of = |arm: &Arm| arm.figures.get(&figure).copied();
+                if let (Some(first), Some(placebo), Some(other)) = (of(first), of(placebo), of(other)) {
+                    let values = gathered.entry((at, figure)).or_default();
+                    values.first.push(first);
+                    values.placebo.push(placebo);
+                    values.other.push(other);
+                }
+            }
+        }
+    }
+    // A tail that some launches have too few answers for would be of the faster ones alone.
+    let launches = comparison.launches.len();
+    gathered.retain(|(_, figure), values| *figure != Figure::P999 || values.first.len() == launches);
+    gathered
+}
+
+fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
+    let level = level_of_each(gathered.len());
+    let sequence = comparison.planned.and_then(|planned| Sequence::of_launches(planned, level));
+    let others = comparison.programs.get(1..).unwrap_or_default();
+    let effect = |(key, values): (&Key, &Values)| {
+        let Program { name, .. } = others.get(key.0)?;
+        effect(comparison, name, key.1, values, sequence.as_ref())
+    };
+    gathered.iter().filter_map(effect).collect()
+}
+
+fn effect(
+    comparison: &Comparison,
+    program: &str,
+    figure: Figure,
+    values: &Values,
+    sequence: Option<&Sequence>,
+) -> Option<Effect> {
+    let contrasts = contrasts(&values.first, &values.placebo, &values.other)?;
+    let launches = contrasts.effect.len();
+    let looks = sequence.and_then(|sequence| {
+        Some((sequence, sequence.look(&contrasts.effect)?, sequence.look(&contrasts.placebo)?))
+    });
+    let better = if figure.higher_is_better() { Better::Higher } else { Better::Lower };
+    let both: Vec<f64> = values.first.iter().chain(&values.placebo).copied().collect();
+    let mut effect = Effect {
+        program: program.to_owned(),
+        figure,
+        baseline: median(&both)?,
+        value: median(&values.other)?,
+        launches,
+        change: None,
+        placebo: None,
+        verdict: Verdict::CannotTell,
+        detectable: None,
+        one_percent_s: None,
+    };
+    if let Some((sequence, look, placebo)) = looks {
+        let interval = widened(look.interval, placebo.interval);
+        let per_launch_s = length_s(&comparison.launches);
+        effect.change = change(&look, interval);
+        effect.placebo = change(&placebo, placebo.interval);
+        effect.verdict = match verdict(interval, comparison.margin, better) {
+            tare_stats::Verdict::Faster => Verdict::Faster,
+            tare_stats::Verdict::Slower => Verdict::Slower,
+            tare_stats::Verdict::NoDifference => Verdict::NoDifference,
+            tare_stats::Verdict::CannotTell => Verdict::CannotTell,
+        };
+        effect.detectable = sequence.detectable(&look.mean, launches, POWER).map(f64::exp_m1);
+        effect.one_percent_s = sequence
+            .blocks_for(ONE_PERCENT, &look.mean, launches)
+            .map(|launches| launches as f64 * per_launch_s);
+    }
+    Some(effect)
+}
+
+/// From logarithms to relative changes.
+fn change(look: &Look, interval: Interval) -> Option<Change> {
+    let Interval { lo, hi } = interval.map(f64::exp_m1)?;
+    Some(Change { value: look.mean.value.exp_m1(), interval: [lo, hi] })
+}
+
+/// Marks what disturbed each launch.
+fn mark(launches: &mut [Launch]) {
+    let speeds: Vec<Option<f64>> = launches.iter().map(speed_ln).collect();
+    let known: Vec<f64> = speeds.iter().flatten().copied().collect();
+    let slow = median(&known).map(|middle| middle - SLOWER_MAX);
+    for (launch, speed) in launches.iter_mut().zip(speeds) {
+        let taken = |share: Option<f64>| share.is_some_and(|share| share > TAKEN_MAX);
+        let is_slow = speed.zip(slow).is_some_and(|(speed, slow)| speed < slow);
+        let found = [
+            (taken(launch.weather.steal_share), Disturbance::Steal),
+            (taken(launch.weather.throttled_share), Disturbance::Throttled),
+            (is_slow, Disturbance::Slow),
+        ];
+        launch.disturbed = found.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    }
+}
+
+/// How fast all arms were together, as a logarithm.
+fn speed_ln(launch: &Launch) -> Option<f64> {
+    let ln = |arm: &Arm| arm.figures.get(&Figure::Throughput).map(|rate| rate.ln());
+    let sum: f64 = launch.arms.iter().map(ln).sum::<Option<f64>>()?;
+    (!launch.arms.is_empty()).then(|| sum / launch.arms.len() as f64)
+}
+
+/// Whether answers can be trusted to be answers.
+pub fn is_valid(comparison: &Comparison) -> bool {
+    totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
+}
+
+/// An arm over all launches.
+#[derive(Debug, Clone, Copy, Default)]
+struct Total {
+    own_ns: u64,
+    answers: u64,
+    errors: u64,
+    cpu_ns: u64,
+}
+
+impl Total {
+    /// Errors of status are answers as well.
+    fn errors_share(&self) -> f64 {
+        self.errors as f64 / self.answers.max(self.errors).max(1) as f64
+    }
+}
+
+fn totals(comparison: &Comparison) -> Vec<Total> {
+    let arms = comparison.launches.first().map_or(0, |launch| launch.arms.len());
+    let mut totals = vec![Total::default(); arms];
+    for launch in &comparison.launches {
+        for (total, arm) in totals.iter_mut().zip(&launch.arms) {
+            total.own_ns += arm.own_ns;
+            total.answers += arm.answers;
+            total.errors += arm.errors;
+            total.cpu_ns += arm.cpu_ns.unwrap_or(0);
+        }
+    }
+    totals
+}
+
+fn warnings(comparison: &Comparison) -> Vec<Warning> {
+    let warning = |id: &str, text: String, hint: &str| Warning { id: id.into(), text, hint: hint.into() };
+    let totals = totals(comparison);
+    let mut warnings = Vec::new();
+    // The second arm is the first program as well.
+    for (at, total) in
+        totals.iter().enumerate().filter(|(at, total)| *at != 1 && total.errors_share() > ERRORS_MAX)
+    {
+        let Some(program) = comparison.programs.get(at.saturating_sub(1)) else { continue };
+        let text = format!(
+            "{}: {} of {} requests failed: what is compared is an error",
+            program.name,
+            total.errors,
+            total.answers.max(total.errors)
+        );
+        warnings.push(warning("errors", text, "ask for what it answers with 200"));
+    }
+    let cpus = comparison.sut_cpus.len().max(1) as f64;
+    let busy = |total: &Total| total.cpu_ns as f64 / total.own_ns.max(1) as f64 / cpus;
+    let idlest = totals.iter().map(busy).fold(f64::INFINITY, f64::min);
+    if idlest < BUSY_MIN {
+        let text = format!(
+            "the servers were busy for {:.0} % of their turns only: throughput and latency tell of the generator as well",
+            idlest * 100.0
+        );
+        warnings.push(warning(
+            "not-saturated",
+            text,
+            "go by the CPU time of a request, or give more connections (-c)",
+        ));
+    }
+    let launches = comparison.launches.len();
+    if comparison.ended.is_some() && launches < SERIES_MIN {
+        let text = format!(
+            "{launches} launches fitted into the budget, and {SERIES_MIN} are the fewest that tell anything"
+        );
+        warnings.push(warning("too-few-launches", text, "give a longer --budget, or a shorter --window"));
+    }
+    let disturbed = comparison.launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
+    if disturbed as f64 > DISTURBED_MAX * launches as f64 {
+        let text = format!(
+            "{disturbed} of {launches} launches were disturbed; they count, and intervals are wider for it"
+        );
+        warnings.push(warning("disturbed", text, "'tare doctor' tells what this machine does"));
+    }
+    warnings
+}

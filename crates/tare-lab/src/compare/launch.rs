@@ -1,0 +1,328 @@
+//! One launch: every program afresh and the first one twice, all loaded in turns within the same window.
+
+use super::weather::Sky;
+use super::{EMBEDDED, PORT, Request};
+use crate::blocks::Random;
+use crate::drive::start;
+use crate::error::LabError;
+use crate::generate::load_failed;
+use crate::sitting::Running;
+use crate::sut::{self, Sut};
+use crate::turns::{TURN, turn_for};
+use crate::{http, resolve};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, Instant};
+use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
+use tare_machine::placement::Placement;
+use tare_record::comparison::{Arm, Figure, Launch, Weather};
+use tare_record::topology::Topology;
+use tare_record::trial::HttpSample;
+use tare_sys::time::{monotonic_ns, process_cpu_ns};
+
+/// Of a turn, this part at its end is for what is in flight: as long as a request takes where turns are scaled by that.
+const REST_OF_TURN: u32 = 8;
+/// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
+const SLICE: Duration = Duration::from_millis(200);
+/// Between slices nobody sends, so that books are cut with nothing in flight.
+const BREAK: Duration = Duration::from_millis(12);
+/// After the last turn of a slice every thread is asleep by then.
+const SETTLED: Duration = Duration::from_millis(3);
+/// Until a generator has opened its connections, about.
+const OPENING: Duration = Duration::from_millis(4);
+/// A tail of 0.1 % is told by ten answers or more.
+const ANSWERS_FOR_P999: u64 = 10_000;
+
+/// What is the same in every launch.
+pub(super) struct Stage<'a> {
+    request: &'a Request,
+    placement: &'a Placement,
+    may_poll: bool,
+    seed: u64,
+    /// Found by the first launch.
+    turn: Duration,
+}
+
+/// A server of a launch.
+struct Server {
+    sut: Sut,
+    /// What messages call it.
+    name: String,
+}
+
+/// What a party's counters showed in a break.
+struct Page {
+    sample: HttpSample,
+    cpu_ns: Option<u64>,
+}
+
+impl<'a> Stage<'a> {
+    pub fn new(request: &'a Request, placement: &'a Placement, topology: &Topology, seed: u64) -> Stage<'a> {
+        let may_poll = http::has_cores_of_its_own(placement, topology);
+        Stage { request, placement, may_poll, seed, turn: TURN }
+    }
+
+    /// Length of a turn.
+    pub fn turn(&self) -> Duration {
+        self.turn
+    }
+
+    /// Launch number `seq` of a comparison that began at `since`.
+    pub fn launch(
+        &mut self,
+        seq: usize,
+        since: Instant,
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<Launch, LabError> {
+        let begin_s = since.elapsed().as_secs_f64();
+        running.check_interrupt()?;
+        running.live(phase, None);
+        let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut servers = self.servers(seed, running)?;
+        let (mut turns, mut parties) = self.load(&mut servers, seed)?;
+        self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+        let turn = turn_for(parties.iter_mut());
+        if turn > self.turn {
+            self.turn = turn;
+            stop(parties)?;
+            (turns, parties) = self.load(&mut servers, seed)?;
+            self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+        }
+        let (arms, weather) = self.window(&turns, &mut servers, &mut parties, phase, running)?;
+        stop(parties)?;
+        // All are asked before the first is waited for.
+        servers.iter().for_each(|server| server.sut.ask_to_end());
+        servers.iter_mut().for_each(|server| server.sut.stop());
+        let took_s = since.elapsed().as_secs_f64() - begin_s;
+        Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
+    }
+
+    /// Starts all servers, in an order drawn at random, and waits until they answer.
+    fn servers(&self, seed: u64, running: &Running<'_>) -> Result<Vec<Server>, LabError> {
+        let arms = arms(self.request.programs.len());
+        let ports = free_ports(arms.len())?;
+        let mut starting = Vec::with_capacity(arms.len());
+        for at in order(arms.len(), seed) {
+            let asked = &self.request.programs[arms[at]];
+            let name = name(arms[at], at, &asked.command);
+            let command = self.command(&asked.command, ports[at]);
+            let cpus = &self.placement.sut_cpus;
+            let sut = sut::launch(&command, cpus, Vec::new(), &running.journal).map_err(of(&name))?;
+            starting.push((at, name, target(&asked.url, ports[at])?, sut));
+        }
+        let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();
+        let mut servers = Vec::with_capacity(arms.len());
+        for (at, name, target, sut) in starting {
+            let load = self.request.traffic.aimed_at(target);
+            let others: Vec<u32> = pids.iter().copied().filter(|pid| *pid != sut.pid()).collect();
+            let sut = sut.answered(&load, &others, running.interrupt).map_err(of(&name))?;
+            servers.push((at, Server { sut, name }));
+        }
+        servers.sort_by_key(|(at, _)| *at);
+        Ok(servers.into_iter().map(|(_, server)| server).collect())
+    }
+
+    fn command(&self, command: &str, port: u16) -> String {
+        if command != EMBEDDED {
+            return command.replace(PORT, &port.to_string());
+        }
+        let program = self.request.embedded_program.display().to_string();
+        let threads = self.placement.sut_cpus.len().max(1);
+        format!("exec {} serve --listen 127.0.0.1:{port} --threads {threads}", shell_words::quote(&program))
+    }
+
+    /// A generator for each server.
+    fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Turns, Vec<Generator>), LabError> {
+        let (traffic, cpus) = (&self.request.traffic, &self.placement.load_cpus);
+        let parties = servers.len() as u32;
+        let round = self.turn * parties;
+        // Whole pairs of rounds, each the mirror of the other.
+        let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
+        let turns = Turns {
+            begin_ns: monotonic_ns() + resolve::nanoseconds(OPENING * parties),
+            turn_ns: resolve::nanoseconds(self.turn),
+            rest_ns: resolve::nanoseconds(self.turn / REST_OF_TURN),
+            parties,
+            place: 0,
+            seed,
+            slices: Some(Slices { rounds: 2 * pairs, break_ns: resolve::nanoseconds(BREAK) }),
+        };
+        let mut generators = Vec::with_capacity(servers.len());
+        for at in order(servers.len(), !seed) {
+            let Server { sut, name } = &mut servers[at];
+            let spec = LoadSpec {
+                threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
+                cpus: cpus.clone(),
+                pacing: Pacing::InTurns(Turns { place: at as u32, ..turns }),
+                busy_poll: traffic.busy_poll || self.may_poll,
+                ..traffic.aimed_at(sut.target.clone())
+            };
+            generators.push((at, start(&spec, sut).map_err(of(name))?));
+        }
+        generators.sort_by_key(|(at, _)| *at);
+        Ok((turns, generators.into_iter().map(|(_, generator)| generator).collect()))
+    }
+
+    /// Slices that are not counted.
+    fn warm_up(
+        &self,
+        turns: &Turns,
+        servers: &mut [Server],
+        parties: &[Generator],
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        let last = slices_in(turns, self.request.warmup).saturating_sub(1);
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)
+    }
+
+    /// The slices that are counted.
+    fn window(
+        &self,
+        turns: &Turns,
+        servers: &mut [Server],
+        parties: &mut [Generator],
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<(Vec<Arm>, Weather), LabError> {
+        let first = slices_in(turns, self.request.warmup);
+        let slices = slices_in(turns, self.request.window);
+        let opened = pages(servers, parties);
+        let sky = Sky::look(&self.placement.sut_cpus);
+        wait_for(turns.slice_ns(first + slices - 1).1, servers, parties, phase, running)?;
+        let closed = pages(servers, parties);
+        let weather = sky.until_now();
+        let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * slices;
+        let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
+        let traffic = &self.request.traffic;
+        // A connection that is opened anew for each request may have none in flight.
+        let depth = if traffic.keep_alive { u64::from(traffic.pipeline) } else { 0 };
+        let arms = opened.iter().zip(closed).map(|(before, after)| {
+            let held = after.sample.connections.value().map_or(0, |open| u64::from(*open)) * depth;
+            arm(own_ns, rounds * held, before, after)
+        });
+        Ok((arms.collect(), weather))
+    }
+}
+
+/// Which program each arm is: the first once more as the second.
+fn arms(programs: usize) -> Vec<usize> {
+    [0].into_iter().chain(0..programs).collect()
+}
+
+/// `A ('./server …')`, `A once more`.
+fn name(program: usize, arm: usize, command: &str) -> String {
+    let letter = char::from(b'A' + program as u8);
+    let again = if arm == 1 { " (once more)" } else { "" };
+    format!("{letter}{again} '{command}'")
+}
+
+/// Names the program that an error is about, with a hint.
+fn of(name: &str) -> impl Fn(LabError) -> LabError {
+    move |error| match error {
+        LabError::Sut { what, last_output } => LabError::Sut {
+            what: format!("{name} {what} (hint: try the command by hand, with a number for {PORT})"),
+            last_output,
+        },
+        LabError::Load { what, last_output } => {
+            LabError::Load { what: format!("for {name} {what}"), last_output }
+        }
+        other => other,
+    }
+}
+
+/// All of `count`, in an order of `seed`.
+fn order(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    Random::new(seed).shuffle(&mut order);
+    order
+}
+
+/// Ports that nobody has; held all at once, so that they differ.
+fn free_ports(count: usize) -> Result<Vec<u16>, LabError> {
+    let none = |error: std::io::Error| LabError::Sut {
+        what: format!(
+            "has no port to listen on: {error} (hint: wait a minute for closed connections to be forgotten)"
+        ),
+        last_output: String::new(),
+    };
+    let listeners: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<Result<_, _>>()
+        .map_err(none)?;
+    listeners.iter().map(|listener| Ok(listener.local_addr().map_err(none)?.port())).collect()
+}
+
+/// Where a program answers.
+pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
+    Target::parse(&url.replace(PORT, &port.to_string())).map_err(|error| {
+        LabError::usage(error.to_string(), "write http://127.0.0.1:{port}/path, or the path alone")
+    })
+}
+
+/// Slices that make up a length of time.
+fn slices_in(turns: &Turns, length: Duration) -> u64 {
+    let (begin_ns, end_ns) = turns.slice_ns(0);
+    let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
+    (resolve::nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
+}
+
+/// Waits until the last turn before a break is over and all are asleep.
+fn wait_for(
+    end_ns: u64,
+    servers: &mut [Server],
+    parties: &[Generator],
+    phase: &str,
+    running: &mut Running<'_>,
+) -> Result<(), LabError> {
+    let answers = || parties.iter().map(|generator| generator.live().answers).sum::<u64>();
+    let mut before = answers();
+    let settled_ns = end_ns.saturating_add(resolve::nanoseconds(SETTLED));
+    let left = Duration::from_nanos(settled_ns.saturating_sub(monotonic_ns()));
+    running.wait(left, phase, |seconds| {
+        let now = answers();
+        let passed = now.saturating_sub(std::mem::replace(&mut before, now));
+        Some(passed as f64 / seconds)
+    })?;
+    servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
+}
+
+fn pages(servers: &[Server], parties: &mut [Generator]) -> Vec<Page> {
+    let page = |(server, generator): (&Server, &mut Generator)| {
+        let cpu_ns = server.sut.pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok();
+        Page { sample: generator.cut(), cpu_ns }
+    };
+    servers.iter().zip(parties).map(page).collect()
+}
+
+/// What a server did in `own_ns` of its own turns, with so many requests answered in the rests after them.
+fn arm(own_ns: u64, in_rests: u64, before: &Page, after: Page) -> Arm {
+    let sample = after.sample;
+    let answers = sample.requests.value().copied().unwrap_or(0);
+    let cpu_ns = before.cpu_ns.zip(after.cpu_ns).and_then(|(before, after)| after.checked_sub(before));
+    let in_time = answers.saturating_sub(in_rests);
+    let latency = sample.latency.value();
+    let quantile = |share| latency.and_then(|latency| latency.quantile_ns(share)).map(|ns| ns as f64 / 1e9);
+    let cost = cpu_ns.filter(|_| answers > 0).map(|cpu_ns| cpu_ns as f64 / 1e9 / answers as f64);
+    let figures = [
+        (Figure::Throughput, Some(in_time as f64 * 1e9 / own_ns.max(1) as f64)),
+        (Figure::CpuPerRequest, cost),
+        (Figure::P50, quantile(0.5)),
+        (Figure::P99, quantile(0.99)),
+        (Figure::P999, quantile(0.999).filter(|_| answers >= ANSWERS_FOR_P999)),
+    ];
+    let above_zero =
+        |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
+    Arm {
+        own_ns,
+        answers,
+        errors: sample.errors.values().sum(),
+        cpu_ns,
+        figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn stop(parties: Vec<Generator>) -> Result<(), LabError> {
+    parties.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
+}

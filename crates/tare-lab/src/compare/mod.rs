@@ -1,0 +1,239 @@
+//! Compares servers on a machine that cannot be trusted: launch by launch, until what they differ by is known well enough.
+//!
+//! A launch starts every program afresh, the first one twice (the second time as a placebo), and loads all of them in turns of
+//! milliseconds within the same window ([`launch`]). What differs from launch to launch (addresses, heap, ports) differs by more
+//! than what a longer window would tell, so the launch is the unit: it gives one value a figure and program, and [`judge`] looks at
+//! all of them after each. [`weather`] tells what disturbed one, [`condition`] what a comparison fails on.
+
+pub mod condition;
+mod judge;
+mod launch;
+#[cfg(test)]
+mod tests;
+mod weather;
+
+pub use condition::Condition;
+pub use judge::{is_valid, judge};
+
+use crate::error::LabError;
+use crate::progress::{Event, Progress};
+use crate::sitting::{Running, Sitting};
+use crate::{http, resolve};
+use launch::Stage;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tare_load::{LoadSpec, Pacing};
+use tare_machine::placement::{self, Placement, Wanted};
+use tare_machine::{Root, cgroup};
+use tare_record::comparison::{Change, Comparison, Figure, Launch, Program, SCHEMA};
+use tare_record::topology::Topology;
+use tare_stats::{PLANNED_MAX, SERIES_MIN};
+
+/// Stands for the port in a command and in a URL.
+pub const PORT: &str = "{port}";
+/// Stands for the built-in server where a command is wanted.
+pub const EMBEDDED: &str = "embedded";
+/// Programs and the placebo that are up at once: a turn of each in a round that should last no longer than a host's moods.
+const ARMS_MAX: usize = 9;
+/// Launches after which it is known how long one takes: the first finds the length of a turn, too.
+const PACE_AFTER: usize = 3;
+
+/// What is to be compared, parsed but not judged.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The command line, for the result.
+    pub argv: Vec<String>,
+    /// Commands, with `{port}`, or [`EMBEDDED`]; the first is what the others are held against.
+    pub programs: Vec<Asked>,
+    /// The load to make, but for where it goes and when.
+    pub traffic: LoadSpec,
+    /// Threads of each generator; `None`: one for each of its CPUs.
+    pub threads: Option<u32>,
+    /// How long it may take.
+    pub budget: Duration,
+    /// How narrow the intervals of rate and cost must be to end before that, as a share.
+    pub precision: f64,
+    /// Differences up to this share do not matter.
+    pub margin: f64,
+    /// Seed of the orders; `None`: another one each time.
+    pub seed: Option<u64>,
+    /// Counted load in a launch, all programs together.
+    pub window: Duration,
+    /// Load before that.
+    pub warmup: Duration,
+    /// CPUs to hold the servers on.
+    pub sut_cpus: Option<Vec<u32>>,
+    /// CPUs to hold the generators on.
+    pub load_cpus: Option<Vec<u32>>,
+    /// The program that is the built-in server.
+    pub embedded_program: PathBuf,
+}
+
+/// A program and what it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What starts it.
+    pub command: String,
+    /// `http://127.0.0.1:{port}/path`.
+    pub url: String,
+}
+
+/// How a comparison ended, and what there is of it.
+#[derive(Debug)]
+pub struct Compared {
+    /// What came of the launches that were measured to their end; `None` where there is none.
+    pub comparison: Option<Comparison>,
+    /// Whether it went to its end.
+    pub end: Result<(), LabError>,
+}
+
+/// Compares. What was measured before a failure or an interruption is kept and judged; [`Sitting::record`] is the file that all
+/// launches so far are in after each.
+pub fn compare(request: &Request, sitting: &Sitting, progress: &mut dyn Progress) -> Compared {
+    let mut running = match Running::begin(sitting, progress) {
+        Ok(running) => running,
+        Err(error) => return Compared { comparison: None, end: Err(error) },
+    };
+    let mut comparison = None;
+    let end = hold(request, &mut running, &mut comparison);
+    let end = running.end(end).end;
+    Compared { comparison: comparison.filter(|comparison| !comparison.launches.is_empty()), end }
+}
+
+fn hold(request: &Request, running: &mut Running<'_>, kept: &mut Option<Comparison>) -> Result<(), LabError> {
+    check(request, running)?;
+    let placement = place(request, &running.topology)?;
+    for note in &placement.notes {
+        running.progress.show(Event::Notice(note.clone()));
+    }
+    let seed = request.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
+    let mut stage = Stage::new(request, &placement, &running.topology, seed);
+    let comparison = kept.insert(nothing_yet(request, &placement, seed));
+    running.progress.show(Event::Expected { total_s: comparison.budget_s });
+    let begun = Instant::now();
+    while comparison.ended.is_none() {
+        let seq = comparison.launches.len();
+        let launch = stage.launch(seq, begun, &phase(comparison), running)?;
+        comparison.launches.push(launch);
+        comparison.turn_ns = resolve::nanoseconds(stage.turn());
+        comparison.elapsed_s = begun.elapsed().as_secs_f64();
+        if seq + 1 == PACE_AFTER {
+            comparison.planned = Some(planned(comparison));
+        }
+        judge(comparison);
+        if let Some(path) = running.record_path() {
+            comparison.keep(path).map_err(|error| LabError::State(format!("{}: {error}", path.display())))?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing_yet(request: &Request, placement: &Placement, seed: u64) -> Comparison {
+    let program = |(asked, name): (&Asked, char)| Program {
+        name: name.to_string(),
+        command: asked.command.clone(),
+        url: asked.url.clone(),
+    };
+    Comparison {
+        schema: SCHEMA,
+        argv: request.argv.clone(),
+        programs: request.programs.iter().zip('A'..).map(program).collect(),
+        seed,
+        budget_s: request.budget.as_secs_f64(),
+        precision: request.precision,
+        margin: request.margin,
+        planned: None,
+        turn_ns: 0,
+        sut_cpus: placement.sut_cpus.clone(),
+        load_cpus: placement.load_cpus.clone(),
+        ended: None,
+        elapsed_s: 0.0,
+        launches: Vec::new(),
+        effects: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Seconds that a launch takes: as the first one finds the length of a turn, it is not asked where there are others.
+fn length_s(launches: &[Launch]) -> f64 {
+    let later = launches.get(1..).filter(|later| !later.is_empty()).unwrap_or(launches);
+    later.iter().map(|launch| launch.took_s).sum::<f64>() / later.len().max(1) as f64
+}
+
+/// How many launches the budget has room for.
+fn planned(comparison: &Comparison) -> usize {
+    let left_s = comparison.budget_s - comparison.elapsed_s;
+    let more = (left_s / length_s(&comparison.launches).max(1e-3)).max(0.0) as usize;
+    (comparison.launches.len() + more).clamp(SERIES_MIN, PLANNED_MAX)
+}
+
+/// What is being done, and what is known by now.
+fn phase(comparison: &Comparison) -> String {
+    let of = comparison.planned.map(|planned| format!("/{planned}")).unwrap_or_default();
+    let mut text = format!("launch {}{of}", comparison.launches.len() + 1);
+    for effect in comparison.effects.iter().filter(|effect| effect.figure == Figure::CpuPerRequest) {
+        if let Some(Change { value, interval: [low, high] }) = effect.change {
+            let [value, half] = [value, (high - low) / 2.0].map(|share| share * 100.0);
+            text += &format!(", {} costs {value:+.1} % ±{half:.1} a request", effect.program);
+        }
+    }
+    text
+}
+
+/// What can be judged before anything is started.
+fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
+    if request.programs.len() < 2 {
+        return Err(LabError::usage(
+            "there is nothing to compare with",
+            "give a second --sut, or a second URL",
+        ));
+    }
+    if request.programs.len() + 1 > ARMS_MAX {
+        return Err(LabError::usage(
+            format!("{} programs are too many at once", request.programs.len()),
+            format!("compare at most {}", ARMS_MAX - 1),
+        ));
+    }
+    for Asked { command, url } in &request.programs {
+        if command != EMBEDDED && !command.contains(PORT) {
+            return Err(LabError::usage(
+                format!("'{command}' does not say where it listens"),
+                "write {port} where its port goes, as './server --port {port}': all programs are up at once, the first one twice",
+            ));
+        }
+        if !url.contains(PORT) {
+            return Err(LabError::usage(
+                format!("{url} leads to one port, and every server has its own"),
+                "write a path (/plaintext), or http://127.0.0.1:{port}/plaintext",
+            ));
+        }
+        launch::target(url, 80)?;
+    }
+    if request.traffic.pacing != Pacing::Closed {
+        return Err(LabError::usage(
+            "servers are compared in turns of milliseconds, in which no rate or pause can be kept",
+            "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
+        ));
+    }
+    if request.traffic.unix_socket.is_some() {
+        return Err(LabError::usage("--unix leads to one server, and there are several", "leave it out"));
+    }
+    request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
+    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
+}
+
+/// All servers on the same CPUs, half of the cores unless told otherwise; the generators on others.
+fn place(request: &Request, topology: &Topology) -> Result<Placement, LabError> {
+    let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
+    let wanted = Wanted {
+        sut_allowed: &[],
+        sut_threads: (cores / 2).max(1),
+        load_threads: request.threads.unwrap_or_else(|| http::load_threads(topology)),
+        given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
+        given_load: request.load_cpus.as_deref().unwrap_or_default(),
+        policy: Default::default(),
+        quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
+    };
+    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}

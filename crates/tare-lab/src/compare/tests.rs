@@ -1,0 +1,184 @@
+//! Made-up launches, judged.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tare_record::comparison::{Arm, Disturbance, Effect, Ended, Verdict, Weather};
+
+/// Small and even enough to make launches with (Vigna's splitmix64, summed to something normal).
+struct Noise(u64);
+
+impl Noise {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
+
+/// A server that takes `cost_s` of CPU for a request, in its own turns of a launch.
+fn arm(cost_s: f64, errors: u64) -> Arm {
+    let answers = (0.2 / cost_s) as u64;
+    let figures = [
+        (Figure::Throughput, 1.0 / cost_s),
+        (Figure::CpuPerRequest, cost_s),
+        (Figure::P50, 64.0 * cost_s),
+        (Figure::P99, 100.0 * cost_s),
+    ];
+    Arm { own_ns: 200_000_000, answers, errors, cpu_ns: Some(200_000_000), figures: BTreeMap::from(figures) }
+}
+
+/// So many launches, with what layout (a deviation of a hundredth) and weather (a third at times) make of them.
+fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
+    let launch = |at: usize, noise: &mut Noise| {
+        let weather: f64 = if noise.unit() < 0.2 { 1.3 } else { 1.0 };
+        let mut cost = |times: f64| 5e-6 * weather * times * (0.01 * noise.normal()).exp();
+        let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(dearer), 0)];
+        let weather = Weather { steal_share: Some(0.0), throttled_share: None };
+        Launch { begin_s: at as f64, took_s: 1.0, arms, weather, disturbed: Vec::new() }
+    };
+    let program = |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: "/".into() };
+    Comparison {
+        schema: SCHEMA,
+        argv: Vec::new(),
+        programs: vec![program("A"), program("B")],
+        seed: 1,
+        budget_s: launches as f64 + 100.0,
+        precision: 0.001,
+        margin: 0.02,
+        planned: Some(launches.max(SERIES_MIN)),
+        turn_ns: 5_000_000,
+        sut_cpus: vec![0],
+        load_cpus: vec![1],
+        ended: None,
+        elapsed_s: launches as f64,
+        launches: (0..launches).map(|at| launch(at, noise)).collect(),
+        effects: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn effect(comparison: &Comparison, figure: Figure) -> &Effect {
+    comparison.effects.iter().find(|effect| effect.figure == figure).unwrap()
+}
+
+#[test]
+fn what_is_dearer_is_found_and_what_is_not_is_not() {
+    let mut noise = Noise(3);
+    let mut dearer = comparison(40, 1.03, &mut noise);
+    judge(&mut dearer);
+    let cost = effect(&dearer, Figure::CpuPerRequest);
+    assert_eq!(cost.verdict, Verdict::Slower, "{cost:?}");
+    assert!((cost.change.unwrap().value - 0.03).abs() < 0.012, "{cost:?}");
+    assert_eq!(effect(&dearer, Figure::Throughput).verdict, Verdict::Slower);
+    assert_eq!(dearer.ended, Some(Ended::Budget));
+    assert!(cost.detectable.unwrap() > 0.0 && cost.one_percent_s.unwrap() > 0.0);
+    let mut same = comparison(60, 1.0, &mut noise);
+    judge(&mut same);
+    assert!(same.effects.iter().all(|effect| effect.verdict == Verdict::NoDifference), "{:?}", same.effects);
+    let fails = |text: &str, of: &Comparison| !text.parse::<Condition>().unwrap().proven(of).is_empty();
+    assert!(fails("cpu_per_request > 1%", &dearer) && !fails("cpu_per_request > 1%", &same));
+    assert!(!fails("cpu_per_request > 5%", &dearer) && !fails("throughput > 0%", &dearer));
+}
+
+/// Looked at after each launch and stopped as people stop, a server is told from itself in 5 of 100 comparisons at most.
+#[test]
+fn a_server_is_seldom_told_from_itself() {
+    let mut noise = Noise(4);
+    let runs = 300;
+    let told = (0..runs)
+        .filter(|_| {
+            let whole = comparison(24, 1.0, &mut noise);
+            (SERIES_MIN..=24).any(|launches| {
+                let mut part = Comparison { launches: whole.launches[..launches].to_vec(), ..whole.clone() };
+                judge(&mut part);
+                let differs = |effect: &Effect| matches!(effect.verdict, Verdict::Faster | Verdict::Slower);
+                part.effects.iter().any(differs)
+            })
+        })
+        .count();
+    // 5 % and three standard deviations.
+    assert!(told as f64 <= 0.09 * f64::from(runs), "{told} of {runs}");
+}
+
+#[test]
+fn it_ends_when_it_is_precise() {
+    let mut precise = Comparison { precision: 0.05, ..comparison(20, 1.0, &mut Noise(5)) };
+    precise.planned = Some(60);
+    judge(&mut precise);
+    assert_eq!(precise.ended, Some(Ended::Precise));
+    precise.precision = 0.0001;
+    judge(&mut precise);
+    assert_eq!(precise.ended, None);
+    precise.planned = None;
+    judge(&mut precise);
+    assert!(precise.ended.is_none() && precise.effects.iter().all(|effect| effect.change.is_none()));
+    precise.launches.truncate(2);
+    precise.budget_s = precise.elapsed_s;
+    judge(&mut precise);
+    assert_eq!((precise.ended, precise.warnings[0].id.as_str()), (Some(Ended::Budget), "too-few-launches"));
+}
+
+#[test]
+fn what_disturbs_is_marked_and_counts() {
+    let mut disturbed = comparison(10, 1.0, &mut Noise(6));
+    disturbed.launches[1].weather.steal_share = Some(0.2);
+    disturbed.launches[2].weather.throttled_share = Some(0.2);
+    disturbed.launches[3].arms = vec![arm(1e-5, 0), arm(1e-5, 0), arm(1e-5, 0)];
+    judge(&mut disturbed);
+    assert!(disturbed.launches[1].disturbed.contains(&Disturbance::Steal));
+    assert!(disturbed.launches[2].disturbed.contains(&Disturbance::Throttled));
+    assert_eq!(disturbed.launches[3].disturbed, [Disturbance::Slow]);
+    assert_eq!(effect(&disturbed, Figure::CpuPerRequest).launches, 10);
+}
+
+#[test]
+fn errors_and_idle_servers_are_told() {
+    let mut failing = comparison(10, 1.0, &mut Noise(7));
+    judge(&mut failing);
+    assert!(is_valid(&failing), "{:?}", failing.warnings);
+    for launch in &mut failing.launches {
+        launch.arms[2] = arm(5e-6, 39_000);
+        launch.arms[0].cpu_ns = Some(50_000_000);
+    }
+    judge(&mut failing);
+    assert!(!is_valid(&failing));
+    let ids: Vec<&str> = failing.warnings.iter().map(|warning| warning.id.as_str()).collect();
+    assert_eq!(ids, ["errors", "not-saturated"]);
+    assert!(failing.warnings[0].text.starts_with("B:"), "{:?}", failing.warnings);
+}
+
+proptest! {
+    /// Whatever came of launches, something is said of them, and all of it is a number.
+    #[test]
+    fn any_launches_can_be_judged(
+        costs in prop::collection::vec((1e-9..1.0f64, 1e-9..1.0f64, 1e-9..1.0f64, prop::bool::ANY), 0..30),
+        planned in prop::option::of(0usize..40),
+    ) {
+        let mut odd = comparison(0, 1.0, &mut Noise(1));
+        odd.planned = planned;
+        odd.launches = costs.iter().map(|(a, again, b, whole)| {
+            let mut arms = vec![arm(*a, 0), arm(*again, 0), arm(*b, 3)];
+            if !whole {
+                arms[2].figures.remove(&Figure::P99);
+                arms[1].cpu_ns = None;
+            }
+            Launch { begin_s: 0.0, took_s: 1.0, arms, weather: Weather::default(), disturbed: Vec::new() }
+        }).collect();
+        judge(&mut odd);
+        for effect in &odd.effects {
+            prop_assert!(effect.baseline.is_finite() && effect.launches <= costs.len());
+            if let Some(change) = effect.change {
+                prop_assert!(change.interval[0] <= change.value && change.value <= change.interval[1]);
+            }
+        }
+        let text = serde_json::to_string(&odd).unwrap();
+        prop_assert!(serde_json::from_str::<Comparison>(&text).is_ok());
+    }
+}

@@ -1,0 +1,241 @@
+//! The result of a comparison of servers: every launch, and what follows from all of them. Its JSON form is a contract that
+//! scripts use: keys may be added, none renamed.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+/// Version of the JSON contract.
+pub const SCHEMA: u32 = 1;
+
+/// What came of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// What was compared; the first is what the others are held against.
+    pub programs: Vec<Program>,
+    /// Seed of all orders.
+    pub seed: u64,
+    /// How long it was to take, seconds.
+    pub budget_s: f64,
+    /// How narrow the intervals of rate and cost were to be, as a share: ± this.
+    pub precision: f64,
+    /// Differences up to this share do not matter.
+    pub margin: f64,
+    /// Launches that the budget has room for, found out by the first ones; intervals are for so many looks.
+    pub planned: Option<usize>,
+    /// Length of a turn, nanoseconds.
+    pub turn_ns: u64,
+    /// CPUs of the servers.
+    pub sut_cpus: Vec<u32>,
+    /// CPUs of the generator.
+    pub load_cpus: Vec<u32>,
+    /// Why it ended; `null` while it goes on, or where it was cut short.
+    pub ended: Option<Ended>,
+    /// Seconds from the first launch to the end of the last.
+    pub elapsed_s: f64,
+    /// All launches that were measured to their end, in the order of their time.
+    pub launches: Vec<Launch>,
+    /// What each program and figure came to.
+    pub effects: Vec<Effect>,
+    /// What to know before quoting it.
+    pub warnings: Vec<crate::outcome::Warning>,
+}
+
+/// A server that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// `A`, `B`, …
+    pub name: String,
+    /// What starts it; `{port}` stands for its port.
+    pub command: String,
+    /// What it was asked for.
+    pub url: String,
+}
+
+/// Why a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// The intervals are as narrow as was asked.
+    Precise,
+    /// The budget is used up.
+    Budget,
+}
+
+/// A launch: every program started afresh, the first one twice, and all loaded in turns within the same window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Seconds from the beginning of the comparison to that of the launch.
+    pub begin_s: f64,
+    /// Seconds that it took, from starting the servers until they were gone.
+    pub took_s: f64,
+    /// What each arm did: the first program, the first program once more (the placebo), then the others.
+    pub arms: Vec<Arm>,
+    /// What the host and the control groups took meanwhile.
+    pub weather: Weather,
+    /// What disturbed it. It counts all the same: leaving out what looks odd makes intervals too narrow.
+    pub disturbed: Vec<Disturbance>,
+}
+
+/// What one server of a launch did in its own turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Time of its own turns, nanoseconds.
+    pub own_ns: u64,
+    /// Answers, errors of status included.
+    pub answers: u64,
+    /// Errors of all kinds.
+    pub errors: u64,
+    /// CPU time of its processes; `null`: a process of it went away meanwhile.
+    pub cpu_ns: Option<u64>,
+    /// Its figures, in base units; one that could not be had is not there.
+    pub figures: BTreeMap<Figure, f64>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Answers in its own turns over their time, 1/s.
+    Throughput,
+    /// CPU time of its processes over answers, seconds.
+    CpuPerRequest,
+    /// Median latency, seconds.
+    P50,
+    /// 99th percentile of latency, seconds.
+    P99,
+    /// 99.9th percentile of latency, seconds; where a launch has ten thousand answers of each server.
+    #[serde(rename = "p99.9")]
+    P999,
+}
+
+impl Figure {
+    /// All, in the order of reports.
+    pub const ALL: [Figure; 5] =
+        [Figure::Throughput, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
+
+    /// Its key in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Throughput => "throughput",
+            Figure::CpuPerRequest => "cpu_per_request",
+            Figure::P50 => "p50",
+            Figure::P99 => "p99",
+            Figure::P999 => "p99.9",
+        }
+    }
+
+    /// The figure of a key.
+    pub fn find(name: &str) -> Option<Figure> {
+        Figure::ALL.into_iter().find(|figure| figure.name() == name)
+    }
+
+    /// Whether more of it is better.
+    pub fn higher_is_better(self) -> bool {
+        self == Figure::Throughput
+    }
+}
+
+/// What was taken from the servers' CPUs in a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Weather {
+    /// Share of the servers' CPU time that the hypervisor gave to others; `null` where it does not tell.
+    pub steal_share: Option<f64>,
+    /// Time for which a quota of tare's own group or of one above it held CPUs back, over the window; `null` where there is no such figure.
+    pub throttled_share: Option<f64>,
+}
+
+/// What disturbed a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disturbance {
+    /// The hypervisor gave more than 1 % of the servers' CPU time to others.
+    Steal,
+    /// A quota held tare's group back for more than 1 % of the window.
+    Throttled,
+    /// All servers together were slower by more than 15 % than in the median launch.
+    Slow,
+}
+
+/// What a figure of a program came to, against the first program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Which program.
+    pub program: String,
+    /// Which figure.
+    pub figure: Figure,
+    /// Its median over the launches in the first program, base units.
+    pub baseline: f64,
+    /// The same of the program.
+    pub value: f64,
+    /// Launches that have it.
+    pub launches: usize,
+    /// Relative change with its interval, which holds together with all others in 95 of 100 comparisons whenever one stops, and
+    /// is widened by what the placebo proves to be none of the program's. `null`: too few launches for an interval.
+    pub change: Option<Change>,
+    /// The same of the first program against itself, not widened.
+    pub placebo: Option<Change>,
+    /// What the interval says.
+    pub verdict: Verdict,
+    /// The smallest true change that this budget shows in nine of ten comparisons.
+    pub detectable: Option<f64>,
+    /// Seconds that a comparison as this one needs for an interval of ±1 %.
+    pub one_percent_s: Option<f64>,
+}
+
+/// A relative change: 0.02 is 2 % more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Estimate.
+    pub value: f64,
+    /// Its interval.
+    pub interval: [f64; 2],
+}
+
+/// What can be said of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Better, by however little.
+    Faster,
+    /// Worse, by however little.
+    Slower,
+    /// None beyond the margin.
+    NoDifference,
+    /// Both are possible.
+    CannotTell,
+}
+
+impl Comparison {
+    /// Puts it on disk in place of what stands there, whole or not at all.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep(&self, path: &Path) -> std::io::Result<()> {
+        let beside = path.with_extension("part");
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        std::fs::rename(&beside, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_as_they_are_called() {
+        for figure in Figure::ALL {
+            assert_eq!(serde_json::to_value(figure).unwrap(), figure.name());
+            assert_eq!(Figure::find(figure.name()), Some(figure));
+        }
+        assert_eq!(Figure::find("p98"), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! What servers differ by: one sentence for each, a row for each figure, and how much it can be trusted.
+
+use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::format::{self, count, seconds};
+use crate::sections::Part;
+use crate::{Style, render};
+use std::collections::BTreeMap;
+use tare_record::comparison::{
+    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
+};
+
+/// The result for a terminal.
+pub fn terminal(comparison: &Comparison, style: Style) -> String {
+    let others = comparison.programs.get(1..).unwrap_or_default();
+    let mut parts = vec![Part {
+        title: "",
+        blocks: others.iter().map(|program| headline(comparison, program)).collect(),
+    }];
+    parts.push(Part { title: "Figures", blocks: vec![table(comparison, others)] });
+    parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
+    if !comparison.warnings.is_empty() {
+        let note = |warning: &tare_record::outcome::Warning| Note {
+            title: Text::new(&warning.id, Tone::Warn),
+            aside: String::new(),
+            body: warning.text.clone(),
+            lines: vec![("hint", warning.hint.clone())],
+        };
+        let notes = comparison.warnings.iter().map(note).collect();
+        parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
+    }
+    render::terminal::render(&parts, style)
+}
+
+/// The result as one JSON object.
+///
+/// # Errors
+/// None that is known: every key is a string, and a number that is not finite becomes `null`.
+pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(comparison).map(|text| text + "\n")
+}
+
+fn title(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Throughput => "throughput",
+        Figure::CpuPerRequest => "CPU time of a request",
+        Figure::P50 => "p50",
+        Figure::P99 => "p99",
+        Figure::P999 => "p99.9",
+    }
+}
+
+/// What differs, the firmest first: its cost, then its rate, then latencies.
+fn headline(comparison: &Comparison, program: &Program) -> Block {
+    let of_program = |effect: &&Effect| effect.program == program.name;
+    let effects: Vec<&Effect> = comparison.effects.iter().filter(of_program).collect();
+    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+    let name = &program.name;
+    let with = |verdict: Verdict| effects.iter().filter(move |effect| effect.verdict == verdict);
+    let told = |verdict: Verdict| {
+        let figures = with(verdict).map(|effect| {
+            format!("{} {}", title(effect.figure), effect.change.map(whole).unwrap_or_default())
+        });
+        figures.collect::<Vec<_>>().join(", ")
+    };
+    let (faster, slower) = (with(Verdict::Faster).count(), with(Verdict::Slower).count());
+    let text = match (faster, slower) {
+        (0, 0) => return undecided(comparison, program, &effects),
+        (_, 0) => Text::new(format!("{name} is faster than {first}: {}.", told(Verdict::Faster)), Tone::Good),
+        (0, _) => Text::new(format!("{name} is slower than {first}: {}.", told(Verdict::Slower)), Tone::Bad),
+        _ => Text::new(
+            format!(
+                "{name} is better than {first} in some figures ({}) and worse in others ({}).",
+                told(Verdict::Faster),
+                told(Verdict::Slower)
+            ),
+            Tone::Warn,
+        ),
+    };
+    Block::Headline(text)
+}
+
+fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) -> Block {
+    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+    let name = &program.name;
+    let margin = format::percent(comparison.margin);
+    let same: Vec<&str> = effects
+        .iter()
+        .filter(|effect| effect.verdict == Verdict::NoDifference)
+        .map(|effect| title(effect.figure))
+        .collect();
+    let text = match same.as_slice() {
+        [] => Text::new(format!("It cannot be told whether {name} differs from {first}."), Tone::Warn),
+        all if all.len() == effects.len() => {
+            Text::strong(format!("{name} does not differ from {first} by more than {margin}."))
+        }
+        some => Text::strong(format!(
+            "{name} does not differ from {first} by more than {margin} in {}; of the rest it cannot be told.",
+            some.join(", ")
+        )),
+    };
+    Block::Headline(text)
+}
+
+fn table(comparison: &Comparison, others: &[Program]) -> Block {
+    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+    let placebo = format!("{first} against itself");
+    let columns = vec![
+        Column::words("", 0),
+        Column::figures(first, 2),
+        Column::figures(if let [only] = others { only.name.as_str() } else { "other" }, 2),
+        Column::figures("change", 0),
+        Column::words("", 0),
+        Column::figures(&placebo, 3),
+    ];
+    let mut rows = Vec::new();
+    for program in others {
+        if others.len() > 1 {
+            rows.push(Row::Heading(Text::strong(format!("{}, against {first}", program.name))));
+        }
+        let effects = comparison.effects.iter().filter(|effect| effect.program == program.name);
+        rows.extend(effects.map(|effect| row(effect, comparison.margin)));
+    }
+    Block::Table(Table { columns, rows })
+}
+
+fn row(effect: &Effect, margin: f64) -> Row {
+    let value = |value: f64| match effect.figure {
+        Figure::Throughput => count(value),
+        _ => seconds(value),
+    };
+    let verdict = match effect.verdict {
+        Verdict::Faster => Text::new("faster", Tone::Good),
+        Verdict::Slower => Text::new("slower", Tone::Bad),
+        Verdict::NoDifference => Text::plain(format!("no difference beyond {}", format::percent(margin))),
+        Verdict::CannotTell => Text::dim("cannot tell"),
+    };
+    let none = || format::NONE.to_owned();
+    Row::Cells(vec![
+        Text::plain(title(effect.figure)),
+        Text::plain(value(effect.baseline)),
+        Text::plain(value(effect.value)),
+        Text::strong(effect.change.map_or_else(none, whole)),
+        verdict,
+        Text::dim(effect.placebo.map_or_else(none, whole)),
+    ])
+}
+
+/// `+2.0 % (+1.2 to +2.8)`.
+fn whole(change: Change) -> String {
+    let [low, high] = change.interval.map(signed);
+    format!("{}\u{a0}% ({low} to {high})", signed(change.value))
+}
+
+/// Per cent with a sign, two digits where they tell something.
+fn signed(share: f64) -> String {
+    let percent = share * 100.0;
+    let sign = if percent < 0.0 { "−" } else { "+" };
+    match percent.abs() {
+        size if !size.is_finite() => format::NONE.to_owned(),
+        size if size < 9.95 => format!("{sign}{size:.2}"),
+        size if size < 1e6 => format!("{sign}{size:.0}"),
+        size => format!("{sign}{}", count(size)),
+    }
+}
+
+fn trust(comparison: &Comparison) -> Vec<Block> {
+    let launches = comparison.launches.len();
+    let ended = match comparison.ended {
+        Some(Ended::Precise) => "as precise as was asked for",
+        Some(Ended::Budget) => "the budget is used up",
+        None => "cut short",
+    };
+    let first = comparison.programs.first().map_or("the first", |first| first.name.as_str());
+    let mut pairs = vec![
+        (
+            "launches",
+            format!("{launches} in {:.0} s, each with fresh processes; {ended}", comparison.elapsed_s),
+        ),
+        (
+            "intervals",
+            format!(
+                "95 % for all {} together (Šidák), whenever it ended; widened by what {first} differs from itself",
+                comparison.effects.len()
+            ),
+        ),
+    ];
+    let shows = of_deciding(comparison, |effect| {
+        effect.detectable.map(|share| format!("{:.1}\u{a0}%", share * 100.0))
+    });
+    if !shows.is_empty() {
+        pairs.push((
+            "would show",
+            format!("{shows}, in nine of ten comparisons as long as this one may take"),
+        ));
+    }
+    let takes =
+        of_deciding(comparison, |effect| effect.one_percent_s.map(|took_s| format!("{took_s:.0}\u{a0}s")));
+    if !takes.is_empty() {
+        pairs.push(("±1 % takes", takes));
+    }
+    pairs.push(("disturbed", disturbed(&comparison.launches)));
+    pairs.push((
+        "turns",
+        format!(
+            "{} each, servers on CPU {}, generators on CPU {}; seed {}",
+            seconds(comparison.turn_ns as f64 / 1e9),
+            listed(&comparison.sut_cpus),
+            listed(&comparison.load_cpus),
+            comparison.seed,
+        ),
+    ));
+    let told = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
+    let programs = comparison.programs.iter();
+    let programs =
+        programs.map(|program| (program.name.clone(), format!("{}  {}", program.command, program.url)));
+    vec![Block::Pairs(told.chain(programs).collect())]
+}
+
+/// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is told of the firm figures.
+fn of_deciding(comparison: &Comparison, told: impl Fn(&Effect) -> Option<String>) -> String {
+    let firm = |effect: &&Effect| matches!(effect.figure, Figure::Throughput | Figure::CpuPerRequest);
+    let each = comparison.effects.iter().filter(firm).filter_map(|effect| {
+        let of = if comparison.programs.len() > 2 { format!(" ({})", effect.program) } else { String::new() };
+        Some(format!("{} for {}{of}", told(effect)?, title(effect.figure)))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn listed(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn disturbed(launches: &[Launch]) -> String {
+    let mut kinds: BTreeMap<Disturbance, usize> = BTreeMap::new();
+    launches
+        .iter()
+        .flat_map(|launch| &launch.disturbed)
+        .for_each(|what| *kinds.entry(*what).or_default() += 1);
+    let any = launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
+    if any == 0 {
+        return "no launch".to_owned();
+    }
+    let each = kinds.into_iter().map(|(what, times)| {
+        let word = match what {
+            Disturbance::Steal => "steal",
+            Disturbance::Throttled => "throttled",
+            Disturbance::Slow => "everything slow",
+        };
+        format!("{word} {times}")
+    });
+    format!("{any} of {} launches ({}); they count", launches.len(), each.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_record::comparison::{Arm, SCHEMA, Weather};
+    use tare_record::outcome::Warning;
+
+    #[test]
+    fn says_what_differs_and_how_far_to_trust_it() {
+        let program = |name: &str| Program {
+            name: name.into(),
+            command: format!("./{name} {{port}}"),
+            url: "/".into(),
+        };
+        let change = |value: f64| Some(Change { value, interval: [value - 0.01, value + 0.01] });
+        let effect = |figure, value, verdict| Effect {
+            program: "B".into(),
+            figure,
+            baseline: 5e-6,
+            value: 5e-6,
+            launches: 20,
+            change: change(value),
+            placebo: change(0.001),
+            verdict,
+            detectable: Some(0.012),
+            one_percent_s: Some(31.0),
+        };
+        let arm = Arm { own_ns: 1, answers: 1, errors: 0, cpu_ns: None, figures: BTreeMap::new() };
+        let launch = |disturbed| Launch {
+            begin_s: 0.0,
+            took_s: 1.0,
+            arms: vec![arm.clone(), arm.clone(), arm.clone()],
+            weather: Weather::default(),
+            disturbed,
+        };
+        let mut comparison = Comparison {
+            schema: SCHEMA,
+            argv: Vec::new(),
+            programs: vec![program("A"), program("B")],
+            seed: 7,
+            budget_s: 60.0,
+            precision: 0.01,
+            margin: 0.02,
+            planned: Some(60),
+            turn_ns: 5_000_000,
+            sut_cpus: vec![0],
+            load_cpus: vec![1],
+            ended: Some(Ended::Precise),
+            elapsed_s: 20.0,
+            launches: vec![launch(vec![Disturbance::Steal]), launch(Vec::new())],
+            effects: vec![
+                effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
+                effect(Figure::P99, 0.004, Verdict::NoDifference),
+            ],
+            warnings: vec![Warning { id: "not-saturated".into(), text: "idle".into(), hint: "-c".into() }],
+        };
+        let shown = |comparison: &Comparison| {
+            terminal(comparison, Style { color: false, width: 140, unicode: true }).replace('\u{a0}', " ")
+        };
+        let text = shown(&comparison);
+        for wanted in [
+            "B is slower than A: CPU time of a request +3.10 % (+2.10 to +4.10).",
+            "no difference beyond 2.0 %",
+            "2 in 20 s",
+            "as precise as was asked for",
+            "1.2 % for CPU time of a request",
+            "31 s for CPU time",
+            "1 of 2 launches (steal 1); they count",
+            "not-saturated",
+            "./B {port}",
+        ] {
+            assert!(text.contains(wanted), "{wanted} in\n{text}");
+        }
+        comparison.effects.remove(0);
+        assert!(shown(&comparison).contains("B does not differ from A by more than 2.0 %."));
+        comparison.effects[0].verdict = Verdict::CannotTell;
+        assert!(shown(&comparison).contains("It cannot be told whether B differs from A."));
+        let back: Comparison = serde_json::from_str(&json(&comparison).unwrap()).unwrap();
+        assert_eq!(back, comparison);
+    }
+}

@@ -1,0 +1,83 @@
+//! `tare compare`.
+
+use super::traffic::TrafficArgs;
+use super::values::{self, CpuList};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use tare_lab::compare::Condition;
+
+/// Which servers, under which load, how well.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare compare --sut './old --port {port}' --sut './new --port {port}' /plaintext
+  tare compare --sut './server --port {port}' /json /fast-json      one program, two of its pages
+  tare compare --sut embedded --sut './server {port}' /plaintext /  a page for each
+  tare compare /plaintext '/spin?ns=200'                            the built-in server
+  tare compare --fail-if 'throughput < -2%' --fail-if 'p99 > 5%' --sut … --sut … /
+
+How: every launch starts all programs afresh, the first one twice (the second time as a placebo: what differs between it and
+itself is none of the programs'), and loads them in turns of 5 ms within the same window, so that the machine's moods meet
+all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
+asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
+
+Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors.")]
+pub struct CompareArgs {
+    /// What to ask for: a path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded:
+    /// /plaintext)].
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// Start this server (through sh) with a port in place of {port}; `embedded` is the built-in one. The first is what others are
+    /// held against; one alone is asked for two URLs [default: embedded].
+    #[arg(long = "sut", value_name = "COMMAND", help_heading = "Servers")]
+    pub suts: Vec<String>,
+    /// Hold all servers on these CPUs [default: half of the cores].
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
+    pub sut_cpus: Option<CpuList>,
+    /// Hold the generators on these CPUs [default: other physical cores than the servers', where there are any].
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
+    pub load_cpus: Option<CpuList>,
+
+    #[command(flatten)]
+    pub design: DesignArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+
+    /// Print the result, with every launch, as one JSON object.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Keep the same in this file, from the first launch on.
+    #[arg(short, long, value_name = "FILE.json", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// How long and how well.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comparison")]
+pub struct DesignArgs {
+    /// Take no longer than this.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
+    pub budget: Duration,
+    /// End as soon as the intervals of throughput and of the CPU time of a request are as narrow: ± this.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
+    pub precision: f64,
+    /// Differences up to this do not matter: `no difference` is then said.
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    pub margin: f64,
+    /// Exit with code 1 once this is proven (its whole interval is beyond it); may be given several times. Figures: throughput,
+    /// cpu_per_request, p50, p99, p99.9.
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// Counted load in a launch, all servers together.
+    #[arg(long, value_name = "TIME", default_value = "600ms", value_parser = values::positive_duration)]
+    pub window: Duration,
+    /// Load before that.
+    #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = values::positive_duration)]
+    pub warmup: Duration,
+    /// Seed of all orders [default: another one each time].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}

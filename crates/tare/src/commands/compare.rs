@@ -1,0 +1,120 @@
+//! `tare compare`: from arguments to launches to what differs.
+
+use crate::cli::compare::CompareArgs;
+use crate::failure::{Failure, NOT_VALID};
+use crate::{Ended, progress, terminal};
+use anyhow::anyhow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tare_lab::compare::{self, Asked, EMBEDDED, PORT, Request};
+use tare_lab::{LabError, Sitting};
+use tare_load::Target;
+use tare_report::{Style, comparison as report};
+
+/// Exit code where a condition to fail on was proven.
+const PROVEN: u8 = 1;
+/// Stands for the servers until they are up and their ports known.
+const ANYWHERE: &str = "http://127.0.0.1/";
+
+/// Compares, prints and keeps.
+pub fn compare(args: &CompareArgs, style: Style) -> Ended {
+    let request = request(args)?;
+    let sitting = Sitting {
+        record: args.output.clone(),
+        state_dir: super::state_dir()?,
+        records_dir: super::records_dir()?,
+        interrupt: super::interrupt_flag()?,
+    };
+    let mut progress = progress::display(args.quiet);
+    let compared = compare::compare(&request, &sitting, progress.as_mut());
+    drop(progress);
+    let Some(comparison) = compared.comparison else {
+        compared.end?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let text = match args.json {
+        true => report::json(&comparison).map_err(Failure::underway)?,
+        false => report::terminal(&comparison, style),
+    };
+    terminal::print(&text).map_err(Failure::underway)?;
+    // A port that was taken meanwhile is found where a launch begins; something was started by then.
+    compared.end.map_err(|error| match error {
+        LabError::Usage { .. } | LabError::State(_) => Failure::underway(error),
+        error => error.into(),
+    })?;
+    if !compare::is_valid(&comparison) {
+        return Ok(ExitCode::from(NOT_VALID));
+    }
+    let mut code = ExitCode::SUCCESS;
+    for condition in &args.design.fail_if {
+        for (program, percent) in condition.proven(&comparison) {
+            terminal::say(&format!("tare: {program}: {condition} is proven: {percent:+.1} %"));
+            code = ExitCode::from(PROVEN);
+        }
+    }
+    Ok(code)
+}
+
+fn request(args: &CompareArgs) -> Result<Request, Failure> {
+    let design = &args.design;
+    let target = Target::parse(ANYWHERE).map_err(Failure::usage)?;
+    Ok(Request {
+        argv: super::run::argv(),
+        programs: programs(&args.suts, &args.urls).map_err(Failure::usage)?,
+        traffic: super::traffic::spec(&args.traffic, target)?,
+        threads: args.traffic.threads,
+        budget: design.budget,
+        precision: design.precision,
+        margin: design.margin,
+        seed: design.seed,
+        window: design.window,
+        warmup: design.warmup,
+        sut_cpus: args.sut_cpus.clone().map(|list| list.0),
+        load_cpus: args.load_cpus.clone().map(|list| list.0),
+        embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+    })
+}
+
+/// Commands and URLs, paired: one of either is for all of the other.
+fn programs(suts: &[String], urls: &[String]) -> anyhow::Result<Vec<Asked>> {
+    let count = suts.len().max(urls.len());
+    let fits = |given: usize| given <= 1 || given == count;
+    if !fits(suts.len()) || !fits(urls.len()) {
+        return Err(anyhow!(
+            "{} servers and {} URLs do not pair (give one URL for all servers, or one for each)",
+            suts.len(),
+            urls.len()
+        ));
+    }
+    let nth = |given: &[String], at: usize| given.get(at).or(given.first()).cloned();
+    let asked = |at: usize| {
+        let command = nth(suts, at).unwrap_or_else(|| EMBEDDED.to_owned());
+        let page = if command == EMBEDDED { "/plaintext" } else { "/" };
+        let url = nth(urls, at).unwrap_or_else(|| page.to_owned());
+        let url = if url.starts_with('/') { format!("http://127.0.0.1:{PORT}{url}") } else { url };
+        Asked { command, url }
+    };
+    Ok((0..count).map(asked).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paired(suts: &[&str], urls: &[&str]) -> Option<Vec<(String, String)>> {
+        let owned = |given: &[&str]| given.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let programs = programs(&owned(suts), &owned(urls)).ok()?;
+        Some(programs.into_iter().map(|asked| (asked.command, asked.url)).collect())
+    }
+
+    #[test]
+    fn one_of_either_is_for_all_of_the_other() {
+        let at = |command: &str, path: &str| (command.to_owned(), format!("http://127.0.0.1:{{port}}{path}"));
+        assert_eq!(paired(&["x", "y"], &["/p"]), Some(vec![at("x", "/p"), at("y", "/p")]));
+        assert_eq!(paired(&["x"], &["/p", "/q"]), Some(vec![at("x", "/p"), at("x", "/q")]));
+        assert_eq!(paired(&[], &["/p", "/q"]), Some(vec![at("embedded", "/p"), at("embedded", "/q")]));
+        assert_eq!(paired(&["embedded", "y"], &[]), Some(vec![at("embedded", "/plaintext"), at("y", "/")]));
+        assert_eq!(paired(&["x", "y", "z"], &["/p", "/q"]), None);
+        assert_eq!(paired(&[], &[]), Some(Vec::new()));
+    }
+}
