@@ -30,6 +30,10 @@ struct Args {
     /// Connections.
     #[arg(long, default_value_t = 64)]
     connections: u32,
+    /// What is asked for. With `/plaintext` the generator is as busy as the server, and loses what the observers beside it take;
+    /// `/spin?ns=10000` loads a server that is the limit.
+    #[arg(long, default_value = "/plaintext")]
+    path: String,
     /// Measure what call stacks at this rate (999 unless told otherwise) cost beside the default observers.
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999")]
     stacks: Option<u32>,
@@ -68,7 +72,7 @@ fn main() -> Result<()> {
         connections: args.connections,
         threads: 1,
         cpus: vec![1],
-        ..LoadSpec::new(Target::parse(&format!("http://{address}/plaintext"))?)
+        ..LoadSpec::new(Target::parse(&format!("http://{address}{}", args.path))?)
     };
     let mut generator = Generator::start(&spec)?;
     let watch = Watch {
@@ -258,7 +262,7 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: [f64; 2]) -> Result<()> {
     );
     if let Some(path) = &args.out {
         let result = serde_json::json!({
-            "pairs": off.len(), "stacks_hz": args.stacks, "stacks_off_cpu": args.stacks_off_cpu, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections,
+            "pairs": off.len(), "stacks_hz": args.stacks, "stacks_off_cpu": args.stacks_off_cpu, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections, "path": args.path,
             "cost_percent": cost, "ci95_percent": ci, "mean_cost_percent": cost_mean, "mean_ci95_percent": ci_mean,
             "observers_cpus": cpus[0], "observers_cpus_within": cpus[1], "off_hz": off, "on_hz": on,
             "machine": facts::read(&Root::live()),
