@@ -1,6 +1,7 @@
 //! Blocks of trials: one trial of each level, in an order drawn at random. Levels in turns with each other are driven at once.
 
 use tare_record::plan::Level;
+use tare_stats::SplitMix64;
 
 /// Trials that are driven at once: (index of the level, which of its trials). More than one where levels take turns.
 pub type Stint = Vec<(usize, u32)>;
@@ -9,7 +10,7 @@ pub type Stint = Vec<(usize, u32)>;
 /// blocks, spread evenly. The same seed gives the same order.
 pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
     let count = levels.iter().map(|level| level.trials).max().unwrap_or(0);
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     let block = |block: u32| {
         // How many of its trials a level has had when so many blocks are over.
         let had = |level: &Level, over: u32| u64::from(over) * u64::from(level.trials) / u64::from(count);
@@ -22,34 +23,17 @@ pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
         let together: Stint = together.into_iter().map(|(_, trial)| trial).collect();
         let mut stints: Vec<Stint> = alone.into_iter().map(|(_, trial)| vec![trial]).collect();
         stints.extend(Some(together).filter(|stint| !stint.is_empty()));
-        random.shuffle(&mut stints);
+        shuffle(&mut stints, &mut random);
         stints
     };
     (0..count).map(block).collect()
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): good from any seed on, and enough to deal a handful of trials.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Fisher and Yates. The bias of a remainder is below count / 2⁶⁴.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = self.next() % (last as u64 + 1);
-            items.swap(last, other as usize);
-        }
+/// Fisher and Yates. The bias of a remainder is below count / 2⁶⁴.
+pub(crate) fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
+    for last in (1..items.len()).rev() {
+        let other = random.next_u64() % (last as u64 + 1);
+        items.swap(last, other as usize);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::spec::{Gaps, LoadSpec, Pacing, Stage};
 use crate::turns::TurnClock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use tare_stats::SplitMix64;
 
 /// When one thread sends.
 #[derive(Debug)]
@@ -291,23 +292,19 @@ impl Course {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, fast, and good enough for gaps.
+/// The numbers of a thread: gaps, paths, what templates leave open.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     pub(crate) fn new(seed: u64, thread: u32) -> Self {
-        let mut mixed = Random(seed ^ (u64::from(thread) << 32));
-        Random(mixed.next())
+        let mut mixed = SplitMix64::new(seed ^ (u64::from(thread) << 32));
+        Random(SplitMix64::new(mixed.next_u64()))
     }
 
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Uniform in (0, 1], so that its logarithm is finite.

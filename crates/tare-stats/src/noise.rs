@@ -1,21 +1,18 @@
 //! Noise for tests, the same in every run.
 
-/// Splitmix64 (Steele, Lea and Flood 2014).
-pub(crate) struct Noise(u64);
+use super::SplitMix64;
+
+/// Draws from a sequence of this seed.
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Noise {
-        Noise(seed)
+        Noise(SplitMix64::new(seed))
     }
 
     /// Between 0 and 1, both left out.
     pub(crate) fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
     /// With mean 0 and variance 1 (Box and Muller 1958).

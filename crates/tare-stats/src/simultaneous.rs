@@ -41,26 +41,10 @@ pub fn simultaneous_intervals(first: &[Jackknife], second: &[Jackknife]) -> Opti
 mod tests {
     use super::*;
     use crate::jackknife;
-
-    /// Small and even enough to simulate with (Vigna's splitmix64).
-    struct Random(u64);
-
-    impl Random {
-        fn next(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-        }
-
-        fn normal(&mut self) -> f64 {
-            (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-        }
-    }
+    use crate::noise::Noise;
 
     /// Trials of six figures with a disturbance in common and one of their own.
-    fn sample(random: &mut Random, trials: usize, spread: f64) -> Vec<[f64; 6]> {
+    fn sample(random: &mut Noise, trials: usize, spread: f64) -> Vec<[f64; 6]> {
         let mut trial = || {
             let common = random.normal();
             [0.0, 0.2, 0.5, 1.0, 2.0, 4.0].map(|own| spread * (common + own * random.normal()))
@@ -90,7 +74,7 @@ mod tests {
         for (seed, trials, spreads) in
             [(1, (5, 5), (1.0, 1.0)), (2, (3, 3), (1.0, 3.0)), (3, (10, 4), (1.0, 0.2))]
         {
-            let mut random = Random(seed);
+            let mut random = Noise::new(seed);
             let repeats = 4000;
             let held = (0..repeats)
                 .filter(|_| {

@@ -8,7 +8,7 @@
 mod noise;
 
 use noise::Noise;
-use tare_stats::{Interval, Sequence, contrasts, series_mean, widened};
+use tare_stats::{Interval, Sequence, SplitMix64, contrasts, series_mean, widened};
 
 /// Sittings of each kind.
 const RUNS: usize = 2000;

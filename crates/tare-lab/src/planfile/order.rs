@@ -1,6 +1,7 @@
 //! In which order the cells of each block are measured.
 
-use crate::blocks::Random;
+use crate::blocks::shuffle;
+use tare_stats::SplitMix64;
 
 /// For each block every cell once, in an order drawn at random such that what drifts or lingers meets all cells alike.
 ///
@@ -8,13 +9,13 @@ use crate::blocks::Random;
 /// where their number is odd), each cell comes equally often at each place and equally often right after each other one; with two
 /// cells, AB and BA. Cells and rows are drawn anew for each square. The same seed gives the same orders.
 pub fn orders(seed: u64, cells: usize, blocks: usize) -> Vec<Vec<usize>> {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     let mut orders = Vec::with_capacity(blocks);
     while orders.len() < blocks && cells > 0 {
         let mut names: Vec<usize> = (0..cells).collect();
-        random.shuffle(&mut names);
+        shuffle(&mut names, &mut random);
         let mut rows = square(cells);
-        random.shuffle(&mut rows);
+        shuffle(&mut rows, &mut random);
         let named = rows.into_iter().map(|row| row.into_iter().map(|cell| names[cell]).collect());
         orders.extend(named.take(blocks - orders.len()));
     }

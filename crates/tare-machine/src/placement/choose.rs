@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tare_record::CpuSet;
 use tare_record::placement::Policy;
+use tare_stats::SplitMix64;
 
 /// What is to be chosen.
 #[derive(Clone, Copy)]
@@ -127,20 +128,16 @@ fn threads(order: &[&Core], each: usize, per_core: usize, wide: bool) -> CpuSet 
     set
 }
 
-/// Numbers from a seed (SplitMix64), the same on every machine.
-struct Dice(u64);
+/// Numbers from a policy's seed.
+struct Dice(SplitMix64);
 
 impl Dice {
     fn new(policy: Policy) -> Dice {
-        Dice(if let Policy::Random(seed) = policy { seed } else { 0 })
+        Dice(SplitMix64::new(if let Policy::Random(seed) = policy { seed } else { 0 }))
     }
 
     fn roll(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((value ^ (value >> 31)) % below.max(1) as u64) as usize
+        (self.0.next_u64() % below.max(1) as u64) as usize
     }
 
     fn cpus(&mut self, free: &[Core], each: usize) -> CpuSet {
