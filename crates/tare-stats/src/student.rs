@@ -15,7 +15,8 @@ pub fn t_quantile(p: f64, df: f64) -> Option<f64> {
 
 /// The t ≥ 0 with P(T > t) = `tail`, which may be too small for one minus it to differ from one.
 ///
-/// `tail` above 0 and at most a half, `df` ≥ 1; `None` otherwise, and where t is beyond 2⁶⁰. Found by bisection on the
+/// `tail` above 0 and at most a half, `df` ≥ 1; `None` otherwise, and where t is beyond 2⁶¹, which is far beyond what a
+/// confidence that a double can tell from 1 has. Found by bisection on the
 /// distribution function, whose tail is I(df/(df+t²); df/2, 1/2)/2 (Abramowitz and Stegun 26.7.1).
 pub(crate) fn t_upper(tail: f64, df: f64) -> Option<f64> {
     if !(tail > 0.0 && tail <= 0.5 && df.is_finite() && df >= 1.0) {
@@ -23,12 +24,13 @@ pub(crate) fn t_upper(tail: f64, df: f64) -> Option<f64> {
     }
     let (mut low, mut high) = (0.0f64, 2.0f64);
     // With one degree of freedom the tail is about 1/(πt): sixty doublings reach any p that a double holds apart.
-    for _ in 0..60 {
-        if upper_tail(high, df) <= tail {
-            break;
+    let mut doublings = 60;
+    while upper_tail(high, df) > tail {
+        if doublings == 0 {
+            return None;
         }
-        low = high;
-        high *= 2.0;
+        doublings -= 1;
+        (low, high) = (high, 2.0 * high);
     }
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
@@ -120,5 +122,9 @@ mod tests {
         for (p, df) in [(0.0, 3.0), (1.0, 3.0), (0.5, 0.0), (f64::NAN, 3.0), (0.5, f64::INFINITY)] {
             assert_eq!(t_quantile(p, df), None);
         }
+        // With one degree of freedom the tail is 1/(πt).
+        let far = t_upper(1e-18, 1.0).unwrap();
+        assert!((far * 1e-18 * std::f64::consts::PI - 1.0).abs() < 1e-6, "{far}");
+        assert_eq!(t_upper(1e-19, 1.0), None, "beyond 2⁶¹");
     }
 }

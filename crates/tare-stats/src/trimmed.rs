@@ -9,7 +9,8 @@ const TRIMMED: f64 = 0.2;
 
 /// The mean without the fifth of the values at either end, with its 95 % interval by Student's t on the winsorised spread
 /// (Tukey and McLaughlin, Sankhyā A 25, 1963; Yuen, Biometrika 61, 1974): for errors with heavy tails, which a host's bursts
-/// make, much narrower than the mean's, and hardly wider for normal ones. `None` for no values or one that is not finite; no
+/// make, much narrower than the mean's, and hardly wider for normal ones. Of fewer than five values
+/// a fifth is less than one: then it is the plain mean, which one wild value does rule. `None` for no values or one that is not finite; no
 /// interval where fewer than two are left.
 pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values)?;
@@ -87,6 +88,19 @@ mod tests {
             assert!((0.935..=0.975).contains(&wild), "{n}: {wild}");
             assert!(of_wild < 1.6 * of_normal, "{n}: {of_wild} beside {of_normal}");
         }
+    }
+
+    #[test]
+    fn of_fewer_than_five_values_none_is_left_out() {
+        for values in [&[1.0, 2.0, 4.0, 100.0][..], &[1.0, 3.0], &[7.0]] {
+            let (trimmed, plain) =
+                (trimmed_mean_interval(values).unwrap(), crate::mean_interval(values).unwrap());
+            assert_eq!(trimmed.value, plain.value);
+            let length = |estimate: Estimate| estimate.ci95.map_or(0.0, |ci95| ci95.hi - ci95.lo);
+            assert!((length(trimmed) - length(plain)).abs() < 1e-9, "{values:?}");
+        }
+        assert_eq!(trimmed_mean_interval(&[1.0, 2.0, 3.0, 4.0, 1e9]).unwrap().value, 3.0);
+        assert_eq!(trimmed_mean_interval(&[]), None);
     }
 
     proptest! {
