@@ -4,14 +4,15 @@
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, best) =
         known.iter().map(|known| (distance(word, known), *known)).min_by_key(|(distance, _)| *distance)?;
-    (distance <= best.len().div_ceil(3)).then_some(best)
+    (3 * distance <= best.chars().count()).then_some(best)
 }
 
 /// `did you mean 'x'?`, or all that are known.
 pub(super) fn hint(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
-        Some(best) => format!("did you mean '{best}'?"),
-        None => format!("there are {}", known.join(", ")),
+    match (nearest(word, known), known) {
+        (Some(best), _) => format!("did you mean '{best}'?"),
+        (None, [only]) => format!("there is only '{only}'"),
+        (None, _) => format!("there are {}", known.join(", ")),
     }
 }
 
@@ -52,6 +53,9 @@ mod tests {
         }
         assert_eq!(nearest("colour", &known), None);
         assert_eq!(nearest("", &known), None);
+        assert_eq!(nearest("cnm", &["rate", "cpu"]), None, "two of three letters are another word");
+        assert_eq!(nearest("b", &["a"]), None);
+        assert_eq!(hint("b", &["a"]), "there is only 'a'");
         assert_eq!(hint("colour", &["a", "b"]), "there are a, b");
         assert_eq!(distance("ab", "ba"), 1);
         assert_eq!(distance("", "abc"), 3);

@@ -2,7 +2,7 @@
 
 use super::expect;
 use super::nearest::hint;
-use super::resolve::BLOCKS_MAX;
+use super::resolve::{BLOCKS_MAX, BLOCKS_MIN};
 use super::settings::{integer, text, whole};
 use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
@@ -81,7 +81,7 @@ impl Source<'_> {
             let of = |what: String| self.must_be(name, value, what);
             match name {
                 "name" => plan.name = text(value.get_ref()).map_err(of)?,
-                "blocks" => plan.blocks = Some(whole(value.get_ref(), BLOCKS_MAX).map_err(of)?),
+                "blocks" => plan.blocks = Some(self.blocks(value)?),
                 "trials" => plan.trials = whole(value.get_ref(), TRIALS_MAX).map_err(of)?,
                 "budget" => plan.budget = Some(duration(value.get_ref()).map_err(of)?),
                 "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,
@@ -106,6 +106,18 @@ impl Source<'_> {
         }
         self.names(table, &plan)?;
         Ok(plan)
+    }
+
+    /// A single block has no spread: nothing that is expected could be told from its figures.
+    fn blocks(&self, value: &Value<'_>) -> Result<u32, LabError> {
+        match whole(value.get_ref(), BLOCKS_MAX) {
+            Ok(blocks) if blocks >= BLOCKS_MIN => Ok(blocks),
+            _ => Err(self.wrong(
+                value.span(),
+                format!("'blocks' must be a whole number from {BLOCKS_MIN} to {BLOCKS_MAX}"),
+                "one block has no spread, so that no interval could be told; for a quick look take 2 with a shorter 'trial'",
+            )),
+        }
     }
 
     /// Names that are used must be there.

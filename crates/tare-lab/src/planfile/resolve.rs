@@ -11,7 +11,7 @@ const CELLS_MAX: usize = 256;
 /// Blocks unless plan or budget say otherwise.
 const BLOCKS: u32 = 5;
 /// Fewest blocks of which anything can be said: one alone has no spread.
-const BLOCKS_MIN: u32 = 2;
+pub(super) const BLOCKS_MIN: u32 = 2;
 pub(super) const BLOCKS_MAX: u32 = 10_000;
 /// About what starting and stopping a server takes.
 const LAUNCH: Duration = Duration::from_millis(500);

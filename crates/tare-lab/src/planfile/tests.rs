@@ -98,6 +98,11 @@ fn what_is_wrong_is_one_line_that_says_where() {
             "plan.toml:4: unknown key 'expects' (hint: did you mean 'expect'?)",
         ),
         ("[factors]\nthreds = [1]", "plan.toml:2: unknown key 'threds' (hint: did you mean 'threads'?)"),
+        (
+            "blocks = 1",
+            "plan.toml:1: 'blocks' must be a whole number from 2 to 10000 (hint: one block has no spread, so that no interval \
+             could be told; for a quick look take 2 with a shorter 'trial')",
+        ),
         ("threads = 0", "plan.toml:1: 'threads' must be a whole number from 1 to 1024"),
         ("sut_cpus = \"3-1\"", "plan.toml:1: 'sut_cpus' must be CPUs, as \"0-3,8\""),
         ("[factors]\nthreads = 4", "plan.toml:2: 'threads' must be a list of its levels, as [1, 2, 4]"),
@@ -112,7 +117,7 @@ fn what_is_wrong_is_one_line_that_says_where() {
         ("case = 3", "plan.toml:1: 'case' must be a list of tables, each under [[case]]"),
         (
             "baseline = \"b\"\n[[case]]\nname = \"a\"",
-            "plan.toml:1: there is no case 'b' to be the baseline (hint: did you mean 'a'?)",
+            "plan.toml:1: there is no case 'b' to be the baseline (hint: there is only 'a')",
         ),
         (
             "[[case]]\nname = \"a\"\nexpect = \"p98 up\"",
