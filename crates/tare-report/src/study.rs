@@ -20,7 +20,11 @@ const SHOWN: [(&str, &str, u8); 6] = [
 
 /// The result for a terminal.
 pub fn terminal(study: &StudyOutcome, style: Style) -> String {
-    let mut parts = vec![Part { title: "Cells", blocks: cells(study) }];
+    let mut parts = Vec::new();
+    if !study.name.is_empty() {
+        parts.push(Part { title: "", blocks: vec![Block::Line(Text::strong(study.name.clone()))] });
+    }
+    parts.push(Part { title: "Cells", blocks: cells(study) });
     let expected: Vec<Row> = study.cells.iter().flat_map(expectations).collect();
     if !expected.is_empty() {
         let columns = vec![Column::words("expected", 0), Column::words("", 0), Column::words("seen", 0)];
@@ -175,6 +179,7 @@ mod tests {
             left_out: BTreeMap::from([("eight".to_owned(), 9)]),
         };
         let text = terminal(&study, Style { color: false, width: 120, unicode: true });
+        assert!(text.starts_with("layouts\n"), "{text}");
         for wanted in [
             "one, against two",
             "2 of 3",

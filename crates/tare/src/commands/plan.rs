@@ -69,8 +69,9 @@ fn study(file: &Path) -> Result<Study, Failure> {
 
 /// What would be done.
 fn told(study: &Study) -> String {
+    let name = if study.name.is_empty() { String::new() } else { format!("{}\n", study.name) };
     let mut text = format!(
-        "{} blocks of {} cells, about {:.0} s\n",
+        "{name}{} blocks of {} cells, about {:.0} s\n",
         study.blocks,
         study.cells.len(),
         study.expected().as_secs_f64()
