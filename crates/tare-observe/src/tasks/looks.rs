@@ -62,7 +62,8 @@ impl Looks {
         }
     }
 
-    /// Counts what is known without a look, where something is, right after `schedstat` was heeded.
+    /// Counts once more what was found last of a thread that sleeps and that `schedstat`, heeded right before, tells not to
+    /// have run since; false where that is not told.
     pub(super) fn repeat(&mut self, turn: u64) -> bool {
         match self.last {
             Some((_, found @ Some(_))) if self.slept => self.add(found, turn),
@@ -97,7 +98,7 @@ impl Looks {
     }
 }
 
-/// Whether a thread slept (or waited, without an end) all the time between two readings.
+/// Whether a thread slept (or waited, without an end: only its state tells these apart) all the time between two readings.
 fn has_slept(before: Told, now: Told) -> bool {
     now.used_ns == before.used_ns && now.turns == before.turns
 }

@@ -113,7 +113,8 @@ impl Watched {
         !self.gone && self.file(Source::Syscall).is_some() && self.looks.is_restless(now_ns)
     }
 
-    /// Looks what it is doing in this turn of looks, unless its `schedstat`, if that was read just now, tells that.
+    /// Looks what it is doing in this turn of looks. What it sleeps on is asked only where its `schedstat`, if that was read
+    /// just now, does not tell that it is still what it was.
     pub(super) fn look(
         &mut self,
         scene: &Scene,
@@ -122,14 +123,15 @@ impl Watched {
         turn: u64,
         is_told: bool,
     ) -> io::Result<()> {
-        if is_told && self.looks.repeat(turn) {
-            return Ok(());
-        }
         let Some(file) = self.file(Source::Syscall) else { return Ok(()) };
         let mut text = [0; 256];
         let bytes = file.read_at(&mut text, 0)?;
         let doing =
             parse_syscall(std::str::from_utf8(text.get(..bytes).unwrap_or_default()).unwrap_or_default());
+        // One that was woken and is held back by a quota has the `schedstat` of a sleeper until it runs.
+        if is_told && doing != Doing::Runnable && self.looks.repeat(turn) {
+            return Ok(());
+        }
         let fds = Descriptors { scene, peers, pid: self.pid, tid: self.tid, dir: &self.files_dir };
         let why = fds.why(doing, now_ns);
         self.looks.add(why, turn);
@@ -183,5 +185,46 @@ impl Descriptors<'_> {
     fn is_on_disk(&self, fd: u64) -> bool {
         let link = std::fs::read_link(self.dir.join(fd.to_string()));
         link.is_ok_and(|target| target.is_absolute() && !target.starts_with("/dev"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Watch;
+    use crate::tape::Reading;
+    use std::collections::BTreeMap;
+    use tare_machine::Root;
+
+    /// Under a quota a thread that was woken may wait for a tenth of a second until it runs: its `schedstat` stands as if it
+    /// slept.
+    #[test]
+    fn one_that_was_woken_and_is_held_back_does_not_count_as_asleep() {
+        let dir = tempfile::tempdir().unwrap();
+        let task = dir.path().join("proc/7/task/7");
+        std::fs::create_dir_all(&task).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(task.join(name), text).unwrap();
+        write("stat", &format!("7 (web) S{}\n", " 1".repeat(49)));
+        write("schedstat", "5 5 7\n");
+        let asleep = format!("{} 0x0 0x0 0x7f 0x0 0x0 0x0 0x7f 0x7f\n", libc::SYS_clock_nanosleep);
+        write("syscall", &asleep);
+        let scene = Scene::new(Watch::default(), &Root::at(dir.path()));
+        let (mut watched, mut peers) = (Watched::open(&scene, 7, 7, Role::Sut).unwrap(), Peers::default());
+        let mut look = |turn: u64, is_told: bool| {
+            watched.looks.heed(&Reading { at_ns: turn, source: 0, bytes: b"5 5 7\n" });
+            watched.look(&scene, &mut peers, turn, turn, is_told).unwrap();
+        };
+        look(1, false);
+        look(2, true);
+        write("syscall", "running\n");
+        look(3, true);
+        look(4, true);
+        write("syscall", &asleep);
+        look(5, false);
+        let timer = Some(Sleep::Timer.into());
+        assert_eq!(
+            watched.looks.counts().collect::<BTreeMap<_, _>>(),
+            BTreeMap::from([(timer, 3), (None, 2)])
+        );
     }
 }
