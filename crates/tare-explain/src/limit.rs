@@ -7,7 +7,7 @@
 //! 5. The program's own waits. 6. A server that starves: its generator if that has nothing left, else too few
 //!    requests at once, if more of them are known or likely to bring more. Otherwise it is unknown.
 
-use crate::allotment::Loss;
+use crate::allotment::{Loss, ratio};
 use crate::books::Books;
 use crate::generator;
 use crate::threads::Asleep;
@@ -26,6 +26,8 @@ const BUSY_MIN: f64 = 0.85;
 const EQUALLY_FULL: f64 = crate::residual::OPEN;
 /// The share of its schedule that an open loop must reach.
 const SCHEDULE_SHARE_MIN: f64 = 0.99;
+/// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
+const HOLDERS_MIN: f64 = 0.5;
 /// More connections must bring this factor before they are said to bring more.
 const MORE_RATE: f64 = 1.1;
 
@@ -82,6 +84,12 @@ fn http(books: &Books) -> Cause {
     if one_thread_is_full(pool) {
         return Cause::OneThreadBound;
     }
+    // Asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
+    let parked = if may_be_a_lock(books) { 0.0 } else { sut.share(Loss::Program(Asleep::Lock)) };
+    if parked >= LOSS_SHARE_MIN && parks_threads(books) && more_connections_bring_more(books) != Some(true) {
+        return Cause::Unknown;
+    }
+    let server = server - parked;
     starved_with_a_generator_that_could(books, server, generator)
 }
 
@@ -131,9 +139,33 @@ fn waits_itself(books: &Books) -> Option<Cause> {
         (Asleep::Timer, Cause::Unknown),
     ];
     let share = |why| sut.share(Loss::Program(why));
-    let (largest, cause) = named.into_iter().max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
+    let named = named.into_iter().filter(|(why, _)| *why != Asleep::Lock || may_be_a_lock(books));
+    let (largest, cause) = named.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
     (share(largest) >= LOSS_SHARE_MIN && share(largest) >= sut.tare_share(TareCause::Starved))
         .then_some(cause)
+}
+
+/// Whether threads asleep in a futex can be told to wait for a lock: not where a runtime puts them there that have no work, nor
+/// where most of the time nobody is about who could have the lock.
+pub(crate) fn may_be_a_lock(books: &Books) -> bool {
+    !parks_threads(books) && holders(&books.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
+}
+
+/// Whether the program's runtime puts threads to sleep that it has no work for.
+pub(crate) fn parks_threads(books: &Books) -> bool {
+    let programs = books.record.identity.iter().flat_map(|identity| &identity.programs);
+    programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
+}
+
+/// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock. `None` for a single
+/// one, which waits for somebody who does not serve.
+fn holders(pool: &Window) -> Option<f64> {
+    let idle = [Asleep::Lock, Asleep::Event];
+    let about_s = |thread: &crate::threads::Thread| {
+        thread.wall_s - idle.into_iter().map(|why| thread.asleep(why)).sum::<f64>()
+    };
+    let about: Vec<f64> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).map(about_s).collect();
+    (about.len() > 1).then(|| ratio(about.iter().sum(), pool.wall_s))
 }
 
 /// Whether one of several serving threads is full while the others together have more than half of their time

@@ -187,6 +187,29 @@ fn own_waits_are_named_and_stay_in_net() {
 }
 
 #[test]
+fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
+    let workers = (0..4).map(|nth| Thread {
+        looks: Some([0.1, 0.9, 0.0, 0.0]),
+        ..Thread::new(Role::Sut, "worker", 4712 + nth, nth % 2, 0.1, 0.0)
+    });
+    let mut scene = Scene { threads: workers.collect(), ..Scene::default() };
+    scene.threads.push(Thread { cpu: 2, ..generator(0.97, 0.01) });
+    let outcome = explain(&asked(&scene));
+    limits_to(&outcome, Cause::LoadGeneratorBound);
+    assert!(outcome.findings.iter().all(|finding| finding.cause != Cause::LockContended));
+    // Nobody has the lock that they all would wait for; where one of them is always about, somebody may.
+    scene.threads[0].run = 0.9;
+    scene.threads.pop();
+    scene.threads.push(generator(0.3, 0.0));
+    let outcome = explain(&asked(&scene));
+    assert!(
+        outcome.findings.iter().any(|finding| finding.cause == Cause::LockContended),
+        "{:?}",
+        outcome.limit
+    );
+}
+
+#[test]
 fn one_full_thread_of_four_is_the_limit() {
     let threads =
         [(0.97, 0), (0.1, 1), (0.1, 1), (0.1, 1)].into_iter().zip(4712..).map(|((run, cpu), tid)| Thread {

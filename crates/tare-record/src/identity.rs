@@ -36,10 +36,22 @@ pub struct Program {
     pub build_id: Reading<String>,
     /// SHA-256 of its content, in hexadecimal, as `sha256sum` prints it. Shared libraries are not in it.
     pub sha256: Reading<String>,
+    /// What schedules its work onto threads, where it is known to do so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
     /// The words that it was called with, its own name among them.
     pub arguments: Reading<Vec<Setting>>,
     /// Its environment as it is now: a program may overwrite its own.
     pub environment: Reading<BTreeMap<String, Setting>>,
+}
+
+/// A runtime that puts threads to sleep (in a futex) whenever it has no work for them, and work to sleep without a thread:
+/// a thread asleep there says nothing of locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runtime {
+    /// Go's: a goroutine that waits for a `sync.Mutex`, a channel or a socket holds no thread.
+    Go,
 }
 
 /// A word or a variable's value.

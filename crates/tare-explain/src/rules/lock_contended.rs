@@ -2,6 +2,7 @@
 
 use super::{Draft, Input, Rule, Scope};
 use crate::books::Books;
+use crate::limit;
 use crate::summary::own_wait;
 use crate::threads::Asleep;
 use tare_record::outcome::Cause;
@@ -15,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn applies(books: &Books) -> bool {
-    own_wait(books, Asleep::Lock) >= 0.1
+    own_wait(books, Asleep::Lock) >= 0.1 && limit::may_be_a_lock(books)
 }
 
 fn describe(books: &Books) -> Draft {

@@ -3,6 +3,9 @@
 use super::{Draft, NOTICE_SHARE, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::generator;
+use crate::limit;
+use crate::summary::own_wait;
+use crate::threads::Asleep;
 use tare_record::outcome::Cause;
 
 pub(super) static RULE: Rule =
@@ -29,13 +32,21 @@ fn describe(books: &Books) -> Draft {
         "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::residual::NO_VERDICT) {
         "The books do not close"
+    } else if limit::parks_threads(books) && own_wait(books, Asleep::Lock) >= NOTICE_SHARE {
+        "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
+         other servers: which of these it was cannot be seen from outside"
     } else {
         "Nobody's books are full, and nothing that was lost explains the figure"
     };
     Draft {
         summary: format!("{why}."),
         evidence,
-        remedy: "read the warnings for what could not be seen; try more connections, a longer trial or more privileges".to_owned(),
+        remedy: if limit::parks_threads(books) {
+            "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu`"
+        } else {
+            "read the warnings for what could not be seen; try more connections, a longer trial or more privileges"
+        }
+        .to_owned(),
         confirm: "a change of one thing at a time (connections, generator threads, CPUs) that moves the figure names it".to_owned(),
         ..Draft::default()
     }

@@ -1,10 +1,12 @@
-//! The build id that a linker noted in an ELF file (gABI, "Note Section"; `NT_GNU_BUILD_ID` of binutils).
+//! What linkers note in an ELF file (gABI, "Note Section"): the build id (`NT_GNU_BUILD_ID` of binutils), and Go's own.
 
 const MAGIC: &[u8] = b"\x7fELF";
 const CLASS_64: u8 = 2;
 const LITTLE_ENDIAN: u8 = 1;
 const SEGMENT_NOTE: u32 = 4;
 const NOTE_BUILD_ID: u32 = 3;
+/// `ELF_NOTE_GOBUILDID_TAG` of Go's linker.
+const NOTE_GO_BUILD_ID: u32 = 4;
 /// Segments that are looked through, at most.
 const SEGMENTS_MAX: u16 = 64;
 /// No linker writes a longer one.
@@ -13,6 +15,15 @@ const ID_BYTES_MAX: usize = 64;
 /// The build id out of the beginning of a 64-bit little-endian ELF file; `None` for any other, and where the notes
 /// lie farther in.
 pub(super) fn build_id(file: &[u8]) -> Option<&[u8]> {
+    note(file, b"GNU\0", NOTE_BUILD_ID).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+}
+
+/// Whether Go's linker made it; stripping leaves the note.
+pub(super) fn is_go(file: &[u8]) -> bool {
+    note(file, b"Go\0\0", NOTE_GO_BUILD_ID).is_some()
+}
+
+fn note<'f>(file: &'f [u8], owner: &[u8; 4], kind: u32) -> Option<&'f [u8]> {
     if !file.starts_with(MAGIC) || file.get(4..6)? != [CLASS_64, LITTLE_ENDIAN] {
         return None;
     }
@@ -25,19 +36,19 @@ pub(super) fn build_id(file: &[u8]) -> Option<&[u8]> {
         }
         let begin = usize::try_from(u64_at(segment, 8)?).ok()?;
         let length = usize::try_from(u64_at(segment, 32)?).ok()?;
-        in_notes(file.get(begin..begin.checked_add(length)?)?)
+        in_notes(file.get(begin..begin.checked_add(length)?)?, owner, kind)
     })
 }
 
-fn in_notes(mut notes: &[u8]) -> Option<&[u8]> {
+fn in_notes<'f>(mut notes: &'f [u8], owner: &[u8; 4], wanted: u32) -> Option<&'f [u8]> {
     loop {
         let name_bytes = usize::try_from(u32_at(notes, 0)?).ok()?;
         let bytes = usize::try_from(u32_at(notes, 4)?).ok()?;
         let kind = u32_at(notes, 8)?;
         let content = 12usize.checked_add(name_bytes.checked_next_multiple_of(4)?)?;
         let end = content.checked_add(bytes)?;
-        if kind == NOTE_BUILD_ID && notes.get(12..16)? == b"GNU\0" {
-            return notes.get(content..end).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+        if kind == wanted && notes.get(12..16)? == owner {
+            return notes.get(content..end);
         }
         notes = notes.get(end.checked_next_multiple_of(4)?..)?;
     }
@@ -80,6 +91,7 @@ mod tests {
         assert_eq!(build_id(&file(NOTES)), Some(&b"\xab\xcd\xef"[..]));
         assert_eq!(build_id(&file(&NOTES[..18])), None);
         assert_eq!(build_id(b"#!/bin/sh\n"), None);
+        assert!(!is_go(&file(NOTES)) && is_go(&file(b"\x04\0\0\0\x02\0\0\0\x04\0\0\0Go\0\0xx\0\0")));
     }
 
     proptest! {
@@ -93,6 +105,7 @@ mod tests {
             noise.into_iter().for_each(|(at, byte)| bytes[at % length] = byte);
             build_id(&bytes);
             build_id(&bytes[..cut.min(length)]);
+            is_go(&bytes);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use tare_record::identity::{Program, Setting};
+use tare_record::identity::{Program, Runtime, Setting};
 use tare_record::observation::Role;
 use tare_record::{Missing, Reading, hexadecimal};
 
@@ -81,6 +81,7 @@ struct Content {
     size_bytes: Reading<u64>,
     build_id: Reading<String>,
     sha256: Reading<String>,
+    runtime: Option<Runtime>,
 }
 
 impl Content {
@@ -98,6 +99,7 @@ impl Content {
                     size_bytes: Reading::Measured(length),
                     build_id: named_by_linker(&head),
                     sha256: sum.unwrap_or_else(|error| Reading::Missing(unreadable(named, &error))),
+                    runtime: elf::is_go(&head).then_some(Runtime::Go),
                 }
             }
         }
@@ -108,6 +110,7 @@ impl Content {
             size_bytes: Reading::Missing(why.clone()),
             build_id: Reading::Missing(why.clone()),
             sha256: Reading::Missing(why.clone()),
+            runtime: None,
         }
     }
 
@@ -119,8 +122,8 @@ impl Content {
         arguments: Reading<Vec<Setting>>,
         environment: Reading<BTreeMap<String, Setting>>,
     ) -> Program {
-        let Content { size_bytes, build_id, sha256 } = self;
-        Program { role, processes, path, size_bytes, build_id, sha256, arguments, environment }
+        let Content { size_bytes, build_id, sha256, runtime } = self;
+        Program { role, processes, path, size_bytes, build_id, sha256, runtime, arguments, environment }
     }
 }
 
