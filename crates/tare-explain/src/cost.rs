@@ -9,7 +9,8 @@ use tare_record::Missing;
 const WAKEUPS_APART_MIN: f64 = 0.05;
 /// With more own sleeps a request than these, farther from saturation, the fit is a guess.
 const SLEEPS_MAX: f64 = 0.35;
-/// The fit never takes off more than this share of a measured cost.
+/// A fit that leaves less than this share of a measured cost is of noise: trials that were all held back alike tell little of
+/// wake-ups.
 const FIT_SHARE_MIN: f64 = 0.5;
 /// How far below the fit saturation may lie beside that: a light load costs more than its wake-ups tell.
 const FIT_LN_BELOW: f64 = 0.1;
@@ -100,8 +101,8 @@ impl Seen {
         let look = point.look(calm)?;
         let fit = Fit::of(&self.looks).filter(|_| apart >= WAKEUPS_APART_MIN)?;
         let share = 1.0 - fit.of_wakeups(&look) / look.cost;
-        // Nothing to take off is no fit: then what wake-ups cost was not seen.
-        (share < 1.0).then(|| share.max(FIT_SHARE_MIN))
+        // Nothing to take off is no fit, nor is more than wake-ups can be: then what they cost was not seen.
+        (FIT_SHARE_MIN..1.0).contains(&share).then_some(share)
     }
 }
 
