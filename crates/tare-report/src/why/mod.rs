@@ -93,15 +93,24 @@ fn headline(why: &Why) -> Text {
     let largest = why.parts.value().and_then(|parts| parts.first());
     match (rate.ci95, largest) {
         (Some(_), _) if !certain(rate.ci95) => {
-            let some = why.parts.value().into_iter().flatten().any(|part| certain(part.ci95));
-            let but = match some {
-                true => "parts of it that pull either way do, see below",
-                false => "nor does any part of it",
-            };
-            Text::new(
-                format!("No difference beyond what trials differ by: B is {change} ({figures}); {but}."),
-                Tone::Good,
-            )
+            let moved = why.parts.value().into_iter().flatten().filter(|part| certain(part.ci95));
+            match moved.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs())) {
+                Some(part) => Text::new(
+                    format!(
+                        "B is {change} ({figures}), which trials alone may differ by; but its {} ({}) did change: {} ln.",
+                        part.id,
+                        table::meaning(&part.id),
+                        logarithm(part.ln)
+                    ),
+                    Tone::Warn,
+                ),
+                None => Text::new(
+                    format!(
+                        "No difference beyond what trials differ by: B is {change} ({figures}); and none in any part of it."
+                    ),
+                    Tone::Good,
+                ),
+            }
         }
         (_, Some(part)) if rate.ln != 0.0 => {
             let share = percent(part.ln / rate.ln);
@@ -150,12 +159,15 @@ fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
             format!("the program itself did not change beyond what trials differ by ({figures})")
         }
         Some([low, high]) => format!(
-            "the program itself changed by {} ln ({}…{}; {figures})",
-            logarithm(change.ln),
+            "the program itself is {} ({figures}; {}…{} ln)",
+            changed(change.ln),
             logarithm(low),
             logarithm(high)
         ),
-        None => format!("{} ln ({figures})", logarithm(change.ln)),
+        None => format!(
+            "{} ({figures}), with no interval to tell whether trials alone differ by that",
+            changed(change.ln)
+        ),
     };
     format!("Net: {said}{clocks}.")
 }

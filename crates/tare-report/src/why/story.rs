@@ -113,6 +113,7 @@ fn allotment(outcome: &Outcome) -> Option<Table> {
     rows.extend(losses.iter().filter(|(_, lost)| lost / whole >= SMALL_SHARE).map(named));
     let lost: f64 = losses.iter().map(|(_, lost)| lost).sum();
     let rest = whole - sut.busy_cpus - lost;
+    let rest = if (rest / whole).abs() < SMALL_SHARE { 0.0 } else { rest };
     rows.push(share_row("unexplained", count(rest), rest / whole, "in no book, or in two"));
     rows.push(Row::Total(vec![
         Text::strong("allotment"),
@@ -132,27 +133,34 @@ fn wait(outcome: &Outcome) -> Option<Table> {
         ("own", wait.own, meaning("own")),
         ("scheduler", wait.scheduler, meaning("scheduler")),
     ];
-    shares(sut.wall_s, parts.into_iter().map(|(name, spent, meaning)| (name.to_owned(), spent, meaning)))
+    let parts = parts.into_iter().map(|(name, spent, meaning)| (name.to_owned(), spent, meaning));
+    shares("all threads", sut.wall_s, parts)
 }
 
+/// Of the threads that serve: one that only waits for its workers would hide what these sleep for.
 fn blocked(outcome: &Outcome) -> Option<Table> {
-    let sut = outcome.ledger.sut.as_ref().filter(|sut| sut.wall_s > 0.0)?;
+    let serving = &outcome.ledger.sut.as_ref().filter(|sut| sut.serving.wall_s > 0.0)?.serving;
     let told = |reason: &str| match reason {
         "event" => "waited for something to do",
         "other" => "in another system call",
         "unsplit" => "nobody could look why",
         known => meaning(known),
     };
-    shares(sut.wall_s, sut.blocked_s.iter().map(|(reason, spent)| (reason.clone(), *spent, told(reason))))
+    let parts = serving.blocked_s.iter().map(|(reason, spent)| (reason.clone(), *spent, told(reason)));
+    shares("serving threads", serving.wall_s, parts)
 }
 
-/// Shares of the lives of all threads; nothing where none is worth a line.
-fn shares(wall_s: f64, parts: impl Iterator<Item = (String, f64, &'static str)>) -> Option<Table> {
+/// Shares of the lives of these threads; nothing where none is worth a line.
+fn shares(
+    threads: &str,
+    wall_s: f64,
+    parts: impl Iterator<Item = (String, f64, &'static str)>,
+) -> Option<Table> {
     let rows: Vec<Row> = parts
         .filter(|(_, spent_s, _)| spent_s / wall_s >= SMALL_SHARE)
         .map(|(name, spent_s, meaning)| share_row(&name, seconds(spent_s), spent_s / wall_s, meaning))
         .collect();
-    (!rows.is_empty()).then(|| Table { columns: columns("all threads"), rows })
+    (!rows.is_empty()).then(|| Table { columns: columns(threads), rows })
 }
 
 fn cost(outcome: &Outcome) -> Option<Table> {

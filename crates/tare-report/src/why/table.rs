@@ -29,7 +29,7 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "irq" => "interrupts",
         "scheduler" => "ready, yet the CPU idled",
         "own" => "its threads queued for one CPU",
-        "lock" => "waited for a lock",
+        "lock" => "in a futex: a lock, or no work",
         "disk" => "waited for a disk",
         "downstream" => "waited for another server",
         "timer" => "slept by itself",

@@ -10,6 +10,8 @@ use tare_record::{Missing, Record};
 /// Variables that differ from one shell to the next and that no program measures by.
 const PASSING: &[&str] = &[
     "_",
+    // By which tare finds again what it started.
+    "TARE_RUN",
     "SHLVL",
     "OLDPWD",
     "WINDOWID",
