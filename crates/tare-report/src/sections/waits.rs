@@ -1,37 +1,35 @@
 //! Why the server's threads did not run: asleep by reason, and behind whom they waited.
 
 use super::{Medium, Section, Source};
-use crate::block::{Block, Column, Row, Table, Text};
+use crate::block::{Block, Text};
 use crate::format::{count, percent, seconds};
 use tare_record::observation::Role;
-use tare_record::outcome::{RoleLedger, ServingLedger};
+use tare_record::outcome::ServingLedger;
 use tare_record::schedule::{Quantiles, ScheduleSource, SwitchBooks};
 
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
 
-/// Rows of a list, at most, and the least share that has one.
+/// Names in a list, at most, and the least share that is told.
 const ROWS_MAX: usize = 6;
 const SHARE_SHOWN: f64 = 0.005;
+
+/// A label, and what is to be told of it.
+type Pair = (String, String);
 
 fn build(source: &Source) -> Vec<Block> {
     let ledger = &source.outcome.ledger;
     let (Some(sut), Some(switches)) = (&ledger.sut, &ledger.switches) else { return Vec::new() };
     let Some(how) = switches.blocked_source else { return Vec::new() };
-    let mut rows = sleeps(sut, switches);
-    rows.extend(waits(switches));
-    rows.extend(wakes(switches));
-    rows.extend(locks(switches));
-    if rows.is_empty() {
+    // Not a table: what a figure is of stands behind it, and must not go where the terminal is narrow.
+    let mut pairs = sleeps(&sut.serving, switches);
+    pairs.extend(waits(&sut.serving, switches));
+    pairs.extend(wakes(switches));
+    pairs.extend(locks(switches));
+    if pairs.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![
-        Block::Line(Text::dim(method(how, switches.looked_share))),
-        Block::Table(Table {
-            columns: vec![Column::words("", 0), Column::figures("", 0), Column::words("", 1)],
-            rows,
-        }),
-    ];
+    let mut blocks = vec![Block::Line(Text::dim(method(how, switches.looked_share))), Block::Pairs(pairs)];
     if switches.events_lost > 0 {
         let lost = format!("{} events were lost: what they told is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
@@ -53,86 +51,164 @@ fn method(how: ScheduleSource, looked_share: f64) -> String {
     }
 }
 
-fn cells(what: impl Into<String>, figure: String, detail: impl Into<String>) -> Row {
-    Row::Cells(vec![Text::plain(what.into()), Text::plain(figure), Text::dim(detail.into())])
-}
-
-fn sleeps(sut: &RoleLedger, switches: &SwitchBooks) -> Vec<Row> {
+fn sleeps(serving: &ServingLedger, switches: &SwitchBooks) -> Vec<Pair> {
     // A main thread that waits for its workers all day would hide what they wait for.
-    let ServingLedger { wall_s, blocked_s, .. } = &sut.serving;
+    let ServingLedger { wall_s, blocked_s, .. } = serving;
     let mut parts: Vec<(&String, &f64)> =
         blocked_s.iter().filter(|(_, slept_s)| **slept_s >= SHARE_SHOWN * wall_s).collect();
     parts.sort_by(|a, b| b.1.total_cmp(a.1));
-    let row = |(why, slept_s): (&String, &f64)| {
-        let peers = switches.downstream.iter().map(|peer| format!("{} {}", peer.peer, percent(peer.share)));
-        let detail = match why.as_str() {
-            "event" => "for events, or a socket that it accepted".to_owned(),
-            "lock" => "for a lock (futex)".to_owned(),
-            "disk" => "for a disk".to_owned(),
-            "downstream" => peers.take(ROWS_MAX).collect::<Vec<_>>().join(", "),
-            "timer" => "for a time to pass".to_owned(),
-            "fault" => "for a page of memory".to_owned(),
-            _ => seconds(*slept_s),
+    let pair = |(why, slept_s): (&String, &f64)| {
+        let what = match why.as_str() {
+            "event" => ", for events, or a socket that it accepted".to_owned(),
+            "lock" => {
+                ", in a futex or a lock of the kernel: for a lock, or until another thread has work for it"
+                    .to_owned()
+            }
+            "disk" => ", for a disk".to_owned(),
+            "downstream" => downstream(switches),
+            "timer" => ", for a time to pass".to_owned(),
+            "fault" => ", for a page of memory".to_owned(),
+            "other" => ", in another system call".to_owned(),
+            "unsplit" => ", nobody could look why".to_owned(),
+            _ => String::new(),
         };
-        cells(format!("asleep: {why}"), percent(slept_s / wall_s), detail)
+        (format!("asleep: {why}"), format!("{} of their time{what}", percent(slept_s / wall_s)))
     };
-    parts.into_iter().map(row).collect()
+    parts.into_iter().map(pair).collect()
 }
 
-fn waits(switches: &SwitchBooks) -> Vec<Row> {
-    let shown = switches.preempted_by.iter().filter(|one| one.share >= SHARE_SHOWN).take(ROWS_MAX);
-    let row = |one: &tare_record::schedule::Preemptor| {
-        let whose = match one.role {
+fn downstream(switches: &SwitchBooks) -> String {
+    let peers = switches.downstream.iter().take(ROWS_MAX);
+    let peers: Vec<String> = peers.map(|peer| format!("{} {}", peer.peer, percent(peer.share))).collect();
+    match peers.is_empty() {
+        true => ", for other servers".to_owned(),
+        false => format!(", for other servers: {}", peers.join(", ")),
+    }
+}
+
+/// Who ran in its place; threads of one name and role together, as each trial has a generator thread of its own.
+fn waits(serving: &ServingLedger, switches: &SwitchBooks) -> Option<Pair> {
+    let mut named: Vec<(String, Role, f64, f64)> = Vec::new();
+    for one in &switches.preempted_by {
+        match named.iter_mut().find(|(name, role, ..)| *name == one.name && *role == one.role) {
+            Some((.., share, wait_s)) => (*share, *wait_s) = (*share + one.share, *wait_s + one.wait_s),
+            None => named.push((one.name.clone(), one.role, one.share, one.wait_s)),
+        }
+    }
+    named.sort_by(|one, other| other.2.total_cmp(&one.2));
+    let waited_s: f64 = named.iter().map(|(.., wait_s)| wait_s).sum();
+    let share = waited_s / serving.wall_s;
+    let whose = |(name, role, share, _): &(String, Role, f64, f64)| {
+        let whose = match role {
             Role::Sut => "its own",
             Role::Load => "load generator",
             Role::Tare => "tare",
             Role::Other => "another program",
         };
-        let name = if one.pid == 0 { one.name.clone() } else { format!("{}/{}", one.name, one.pid) };
-        cells(
-            format!("waited behind {name}"),
-            percent(one.share),
-            format!("{}, {whose}", seconds(one.wait_s)),
-        )
+        format!("{name} {} ({whose})", percent(*share))
     };
-    shown.map(row).collect()
+    let shown = named.iter().filter(|(_, _, share, _)| *share >= SHARE_SHOWN).take(ROWS_MAX);
+    let shown: Vec<String> = shown.map(whose).collect();
+    (share >= SHARE_SHOWN).then(|| {
+        let of = format!("{} of their time; of that behind {}", percent(share), shown.join(", "));
+        ("ready while others ran".to_owned(), of)
+    })
 }
 
-fn wakes(switches: &SwitchBooks) -> Vec<Row> {
+fn wakes(switches: &SwitchBooks) -> Vec<Pair> {
     let times = |one: &Quantiles| {
         let ns = |ns: f64| seconds(ns / 1e9);
-        format!("90 % within {}, 99 % within {}, longest within {}", ns(one.p90), ns(one.p99), ns(one.max))
+        let ends = [ns(one.p90), ns(one.p99), ns(one.max)];
+        let [most, nearly_all, longest] = ends;
+        format!(
+            "{} times: 90 % within {most}, 99 % within {nearly_all}, longest within {longest}",
+            count(one.count)
+        )
     };
-    let named = [("for a CPU", &switches.run_queue_ns), ("from wake-up to running", &switches.wake_up_ns)];
-    let mut rows: Vec<Row> = named
+    let named =
+        [("waited for a CPU", &switches.run_queue_ns), ("from wake-up to running", &switches.wake_up_ns)];
+    let mut pairs: Vec<Pair> = named
         .into_iter()
-        .filter_map(|(name, of)| of.as_ref().map(|one| cells(name, count(one.count), times(one))))
+        .filter_map(|(name, of)| of.as_ref().map(|one| (name.to_owned(), times(one))))
         .collect();
-    rows.extend(switches.woken_hz.as_ref().map(|woken| {
+    pairs.extend(switches.woken_hz.as_ref().map(|woken| {
         let all = woken.sut + woken.load + woken.interrupt + woken.other;
-        let detail = format!(
-            "a second: own threads {}, generator {}, interrupts {}, others {}; {} across CPUs",
+        let by = format!(
+            "{} times a second: by own threads {}, generator {}, interrupts {}, others {}; {} across CPUs",
+            count(all),
             count(woken.sut),
             count(woken.load),
             count(woken.interrupt),
             count(woken.other),
             count(woken.cross_cpu)
         );
-        cells("woken", count(all), detail)
+        ("woken".to_owned(), by)
     }));
-    rows.extend(switches.migrations_hz.map(|hz| cells("moved to another CPU", count(hz), "a second")));
-    rows
+    let moved = switches.migrations_hz.map(|hz| format!("{} times a second", count(hz)));
+    pairs.extend(moved.map(|moved| ("moved to another CPU".to_owned(), moved)));
+    pairs
 }
 
-fn locks(switches: &SwitchBooks) -> Vec<Row> {
+fn locks(switches: &SwitchBooks) -> Vec<Pair> {
     let shown = switches.kernel_locks.iter().filter(|lock| lock.share >= SHARE_SHOWN).take(ROWS_MAX);
-    let row = |lock: &tare_record::schedule::LockShare| {
+    let pair = |lock: &tare_record::schedule::LockShare| {
         let how = if lock.spins { "spinning" } else { "sleeping" };
-        cells(
-            format!("kernel lock at {}", lock.at),
-            percent(lock.share),
-            format!("{how}, {} a second", count(lock.contended_hz)),
-        )
+        let share = percent(lock.share);
+        let of = format!("{share} of their time {how}, {} times a second", count(lock.contended_hz));
+        (format!("kernel lock at {}", lock.at), of)
     };
-    shown.map(row).collect()
+    shown.map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tare_record::schedule::{PeerShare, Preemptor, WakerRates};
+
+    #[test]
+    fn every_figure_says_what_it_is_of() {
+        let behind = |name: &str, role, share| Preemptor {
+            name: name.to_owned(),
+            pid: 7,
+            role,
+            share,
+            wait_s: 2.0 * share,
+        };
+        let times = Quantiles { count: 54_300.0, p50: 1e3, p90: 16_400.0, p99: 262e3, max: 8.39e6 };
+        let switches = SwitchBooks {
+            blocked_source: Some(ScheduleSource::Tracepoints),
+            not_traced: None,
+            looked_share: 0.0,
+            events_lost: 0,
+            preempted_by: vec![
+                behind("neighbour", Role::Other, 0.4),
+                behind("tare-load-0", Role::Load, 0.35),
+                behind("tare-load-0", Role::Load, 0.25),
+            ],
+            run_queue_ns: Some(times),
+            wake_up_ns: None,
+            migrations_hz: Some(1.69),
+            woken_hz: Some(WakerRates { sut: 0.0, load: 1.0, interrupt: 226.0, other: 0.0, cross_cpu: 84.2 }),
+            kernel_locks: Vec::new(),
+            downstream: vec![PeerShare { peer: "10.0.0.1:5432".to_owned(), share: 1.0 }],
+        };
+        let serving = ServingLedger {
+            threads: 1,
+            wall_s: 10.0,
+            blocked_s: BTreeMap::from([("downstream".to_owned(), 5.0), ("lock".to_owned(), 0.04)]),
+        };
+        let mut pairs = sleeps(&serving, &switches);
+        pairs.extend(waits(&serving, &switches));
+        pairs.extend(wakes(&switches));
+        let told: Vec<String> =
+            pairs.iter().map(|(label, text)| format!("{label}: {}", text.replace('\u{a0}', " "))).collect();
+        insta::assert_snapshot!(told.join("\n"), @r"
+        asleep: downstream: 50 % of their time, for other servers: 10.0.0.1:5432 100 %
+        ready while others ran: 20 % of their time; of that behind tare-load-0 60 % (load generator), neighbour 40 % (another program)
+        waited for a CPU: 54.3k times: 90 % within 16.4 µs, 99 % within 262 µs, longest within 8.39 ms
+        woken: 227 times a second: by own threads 0, generator 1, interrupts 226, others 0; 84.2 across CPUs
+        moved to another CPU: 1.69 times a second
+        ");
+    }
 }
