@@ -17,7 +17,7 @@ const SEEN_S_MIN: f64 = 1e-6;
 pub(crate) fn own_cost(books: &Books) -> OwnCost {
     let pool = &books.asked.pool;
     let per_second = |run_s: f64| if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 };
-    let run_s = |role| pool.threads_of(role).map(|thread| thread.run_s).sum::<f64>();
+    let run_s = |role| total(pool.threads_of(role).map(|thread| thread.run_s));
     OwnCost {
         observers_cpus: per_second(run_s(Role::Tare)),
         observers_ran_on: ran_on(pool, Role::Tare),
@@ -32,8 +32,13 @@ pub(crate) fn own_cost(books: &Books) -> OwnCost {
 pub(crate) fn on_sut_cpus(books: &Books) -> f64 {
     let pool = &books.asked.pool;
     let cpus = books.record.plan.sut_cpus.iter().filter_map(|cpu| pool.cpus.get(cpu));
-    let run_s: f64 = cpus.map(|cpu| cpu.ran_s.tare).sum();
+    let run_s = total(cpus.map(|cpu| cpu.ran_s.tare));
     if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 }
+}
+
+/// A sum that is 0 where there is nothing to add: that of no floats is −0, which a reader of the JSON would stumble over.
+fn total(parts: impl Iterator<Item = f64>) -> f64 {
+    parts.sum::<f64>() + 0.0
 }
 
 fn ran_on(pool: &Window, role: Role) -> Vec<u32> {

@@ -60,3 +60,8 @@ pub(crate) fn half_width_ln(books: &Books) -> Option<f64> {
     let interval = books.asked.interval(ln_figure)?;
     Some(0.5 * (interval.hi - interval.lo))
 }
+
+/// Half of an interval that reaches so far on the log, relative to its middle: the figure that stands behind gross.
+pub(crate) fn half_width_ratio(half_ln: f64) -> f64 {
+    half_ln.sinh()
+}

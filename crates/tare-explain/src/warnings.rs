@@ -109,7 +109,7 @@ impl Caution<'_> {
                 format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0))
             }
             Caution::TooNoisy { half_ln } => {
-                format!("gross is known to ±{:.0} % only", 100.0 * (half_ln.exp() - 1.0))
+                format!("gross is known to ±{:.0} % only", 100.0 * trend::half_width_ratio(*half_ln))
             }
             Caution::FewRequests { count } => {
                 format!("only {count:.0} requests were answered: costs and high percentiles mean little")

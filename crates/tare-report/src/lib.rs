@@ -45,6 +45,11 @@ pub fn terminal(record: &Record, outcome: &Outcome, style: Style) -> String {
     render::terminal::render(&sections::build(&Source { record, outcome }, Medium::Terminal), style)
 }
 
+/// What was run, and when, in one line.
+pub fn origin(record: &Record) -> String {
+    sections::origin(record)
+}
+
 /// The result in Markdown: for http the weighing and the trials, for commands the table that hyperfine's users
 /// know.
 pub fn markdown(record: &Record, outcome: &Outcome) -> String {

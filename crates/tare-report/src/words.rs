@@ -1,7 +1,7 @@
 //! What each cause means, in words that a reader of a report understands.
 
 use serde::Serialize;
-use tare_record::outcome::{Cause, GrossIs, TareCause};
+use tare_record::outcome::{Cause, GrossIs, TareCause, TarePart};
 
 /// The stable id of a cause, as it stands in the JSON result.
 pub(crate) fn id(cause: impl Serialize) -> String {
@@ -27,6 +27,14 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
     }
 }
 
+/// What a part of this size is.
+pub(crate) fn meaning_of(part: &TarePart) -> &'static str {
+    match part.cause {
+        TareCause::Cost if part.ln_share < 0.0 => "request cost below saturation cost",
+        cause => meaning(cause),
+    }
+}
+
 /// What a gross figure measures.
 pub(crate) fn gross_is(gross_is: GrossIs) -> &'static str {
     match gross_is {
@@ -44,7 +52,7 @@ pub(crate) fn limit(cause: Cause) -> &'static str {
         Cause::ServerCpuBound => "The server's CPU is the limit",
         Cause::OneThreadBound => "One thread of the server is the limit",
         Cause::CpuQuotaThrottled => "A CPU quota is the limit",
-        Cause::CpuContended => "Other programs on the server's CPUs are the limit",
+        Cause::CpuContended => "Other programs on its CPUs are the limit",
         Cause::Oversubscribed => "More threads than CPUs are the limit",
         Cause::PlacementConflict => "Server and load generator are in each other's way",
         Cause::Steal => "The hypervisor is the limit: it ran somebody else",

@@ -23,7 +23,7 @@ fn describe(books: &Books) -> Draft {
     Draft {
         summary: format!(
             "The trials differ: the gross figure is known to ±{:.0} % only.",
-            100.0 * (half.unwrap_or(0.0).exp() - 1.0)
+            100.0 * trend::half_width_ratio(half.unwrap_or(0.0))
         ),
         effect_ln: 0.0,
         confidence: if half.is_some_and(|half| half > NOISE_LN) { 1.0 } else { 0.0 },

@@ -5,7 +5,7 @@ use super::{Medium, Section, Source, weigh};
 use crate::block::{Block, Figure, Text, Tone};
 use crate::format::{NONE, logarithm, percent, spread, with_unit};
 use crate::words;
-use tare_record::outcome::NetOrMissing;
+use tare_record::outcome::{NetOrMissing, TarePart};
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
 
@@ -28,8 +28,10 @@ fn build(source: &Source) -> Vec<Block> {
     let (tare_figure, net_figure) = match &outcome.net {
         NetOrMissing::Net(net) => {
             let total: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-            let largest = outcome.tare.iter().max_by(|a, b| a.ln_share.total_cmp(&b.ln_share));
-            let mostly = largest.filter(|part| part.ln_share > 0.0);
+            // What a part is to a sum below 0 is how far it draws it down.
+            let weight = |part: &TarePart| part.ln_share * total.signum();
+            let largest = outcome.tare.iter().max_by(|a, b| weight(a).total_cmp(&weight(b)));
+            let mostly = largest.filter(|part| weight(part) > 0.0);
             let mostly = mostly.map(|part| format!("mostly {}", words::id(part.cause)));
             let tare = Figure {
                 label: "tare",

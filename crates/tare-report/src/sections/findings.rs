@@ -19,7 +19,10 @@ fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     let scale = Scale::of(outcome);
     let mut notes = Vec::new();
-    for finding in &outcome.findings {
+    // The limit first, the rest by what they take.
+    let is_limit = |finding: &&Finding| finding.cause == outcome.limit;
+    let (limit, others): (Vec<&Finding>, Vec<&Finding>) = outcome.findings.iter().partition(is_limit);
+    for finding in limit.into_iter().chain(others) {
         let is_limit = finding.cause == outcome.limit;
         let weighty = is_limit || finding.effect_ln.abs() >= NOTE_LN;
         notes.push(if weighty && notes.len() < FULL_MAX {
@@ -51,9 +54,18 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
     let mark = if is_limit { "the limit · " } else { "" };
     Note {
         title: Text::new(words::id(finding.cause), if is_limit { Tone::Strong } else { Tone::Warn }),
-        aside: format!("{mark}{effect} · confidence {}", percent(finding.confidence)),
+        aside: format!("{mark}{effect} · {}", sureness(finding, is_limit)),
         body: joined(&finding.summary),
         lines,
+    }
+}
+
+/// How sure it is. Of what is not the limit the confidence is that it takes enough to be one.
+fn sureness(finding: &Finding, is_limit: bool) -> String {
+    let confidence = percent(finding.confidence);
+    match is_limit || finding.confidence >= 0.5 {
+        true => format!("confidence {confidence}"),
+        false => "too little to be the limit".to_owned(),
     }
 }
 

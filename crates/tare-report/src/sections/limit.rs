@@ -110,7 +110,10 @@ fn sentence(source: &Source) -> String {
             }
         }
     };
-    let bound = outcome.gross_is == GrossIs::LowerBound && outcome.limit != Cause::LoadGeneratorBound;
+    // Of what is not known nothing more is to be said.
+    let bound = outcome.gross_is == GrossIs::LowerBound
+        && outcome.limit != Cause::LoadGeneratorBound
+        && outcome.gross.value().is_some();
     match bound {
         true if text.ends_with(&gross) => format!("{text}, a lower bound."),
         true => format!("{text}; {gross} is a lower bound."),

@@ -20,6 +20,7 @@ pub(crate) mod warnings;
 mod weigh;
 
 use crate::block::Block;
+pub(crate) use origin::origin;
 use tare_record::Record;
 use tare_record::outcome::Outcome;
 use tare_record::plan::{HttpWorkload, Sut, Workload};

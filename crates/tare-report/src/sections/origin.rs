@@ -2,19 +2,24 @@
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
+use tare_record::Record;
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let plan = &source.record.plan;
     let state = if source.outcome.valid { "valid" } else { "not valid" };
+    vec![Block::Line(Text::dim(format!("{} · {state}", origin(source.record))))]
+}
+
+/// The command line and when it was given.
+pub(crate) fn origin(record: &Record) -> String {
+    let plan = &record.plan;
     // Where the program lies says nothing about the measurement.
     let mut words: Vec<&str> = plan.argv.iter().map(String::as_str).collect();
     if let Some(program) = words.first_mut() {
         *program = program.rsplit('/').next().unwrap_or(program);
     }
-    let line = format!("{} · {} · {state}", words.join(" "), utc(plan.started_unix_s));
-    vec![Block::Line(Text::dim(line))]
+    format!("{} · {}", words.join(" "), utc(plan.started_unix_s))
 }
 
 /// Seconds since 1970 as a date and time of day in UTC.

@@ -93,7 +93,7 @@ fn part_row(part: &TarePart, scale: &Scale, unit: &str) -> Row {
         Text::dim(spread),
         Text::plain(logarithm(part.ln_share)),
         Text::plain(percent(scale.share(part.ln_share))),
-        Text::dim(words::meaning(part.cause)),
+        Text::dim(words::meaning_of(part)),
     ])
 }
 
@@ -155,7 +155,7 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
         label: words::id(part.cause),
         span: [ends[0] / longest, ends[1] / longest],
         figure: change(scale.amount(part.ln_share), unit),
-        meaning: format!("{}: {}", words::meaning(part.cause), percent(scale.share(part.ln_share))),
+        meaning: format!("{}: {}", words::meaning_of(part), percent(scale.share(part.ln_share))),
         hue: if part.ln_share > 0.0 { Hue::Throttled } else { Hue::Net },
     }));
     steps.push(whole("net", net.value, conditions(net), Hue::Net));
