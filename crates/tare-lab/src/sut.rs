@@ -272,11 +272,17 @@ fn preflight(load: &LoadSpec) -> Result<Preflight, LoadError> {
 }
 
 fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
-    preflight(load).map_err(|error| {
-        LabError::usage(
-            format!("nothing answers at {}: {error}", load.target),
+    preflight(load).map_err(|error| match error {
+        LoadError::NoConnection { why, .. } => LabError::usage(
+            format!("nothing answers at {}: {why}", load.target),
             "start the server, or have it started with --sut 'COMMAND'",
-        )
+        ),
+        LoadError::NoAnswer { .. } => LabError::usage(
+            format!("nothing answers at {}: {error}", load.target),
+            "is this its address? one that is slow to answer needs a longer --timeout",
+        ),
+        // Something is there: what is wrong with it says what to do.
+        error => LabError::usage(format!("nothing answers at {}: {error}", load.target), ""),
     })
 }
 

@@ -31,7 +31,7 @@ pub const RUN_VARIABLE: &str = "TARE_RUN";
 
 /// A journal that cannot be kept: nothing may be started or turned then.
 #[derive(Debug, thiserror::Error)]
-#[error("the journal {} cannot be written: {source}; hint: tare keeps there what it must undo after a crash", path.display())]
+#[error("the journal {} cannot be written: {source}; hint: set TARE_STATE_DIR to a folder that you may write; tare keeps there what it must undo after a crash", path.display())]
 pub struct JournalError {
     /// The file or folder.
     pub path: PathBuf,

@@ -18,7 +18,7 @@ pub fn display(quiet: bool) -> Box<dyn Progress> {
     } else if std::io::stderr().is_terminal() {
         Box::new(Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))))
     } else {
-        Box::new(Lines { last_live: Instant::now(), last_done: None })
+        Box::new(Lines { last_live: Instant::now(), last_done: None, phase: None })
     }
 }
 
@@ -53,6 +53,8 @@ impl Drop for Bar {
 struct Lines {
     last_live: Instant,
     last_done: Option<Instant>,
+    /// What was being done last.
+    phase: Option<String>,
 }
 
 impl Progress for Lines {
@@ -63,8 +65,10 @@ impl Progress for Lines {
             Event::Live { rate_hz, phase, .. } => {
                 if self.last_live.elapsed() >= PLAIN_EVERY {
                     self.last_live = Instant::now();
-                    say(&format!("tare: {phase}, {}", rate(rate_hz)));
+                    let rate = rate(rate_hz);
+                    say(&format!("tare: {phase}{}{rate}", if rate.is_empty() { "" } else { ", " }));
                 }
+                self.phase = Some(phase);
             }
             Event::TrialDone { seq, value, unit } => {
                 if self.last_done.is_some_and(|at| at.elapsed() < DONE_EVERY) {
@@ -76,7 +80,9 @@ impl Progress for Lines {
                     (Some(seconds), "s") => format!("{seconds:.4} s"),
                     (Some(value), unit) => format!("{value:.0} {unit}"),
                 };
-                say(&format!("tare: trial {} done: {value}", seq + 1));
+                // By the name that it had while it ran: trials of several levels are counted apart.
+                let trial = self.phase.clone().unwrap_or_else(|| format!("trial {}", seq + 1));
+                say(&format!("tare: {trial} done, {value}"));
             }
         }
     }

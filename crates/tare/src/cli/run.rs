@@ -97,7 +97,7 @@ pub struct GeneratorArgs {
     #[arg(long, conflicts_with = "command")]
     pub no_levels: bool,
     /// Do not load tare's own server on the SUT's CPUs in turns with the SUT (the machine's weather is taken out of net by it;
-    /// it takes 6 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
+    /// it takes 11 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
 }

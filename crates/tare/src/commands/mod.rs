@@ -44,15 +44,19 @@ pub fn records_dir() -> Result<PathBuf, Failure> {
 
 /// The named record, or the newest of the default ones.
 pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
-    let path = match file {
-        Some(path) => path.to_path_buf(),
-        None => tare_lab::records::newest(&records_dir()?).ok_or_else(|| {
+    let newest = || {
+        tare_lab::records::newest(&records_dir()?).ok_or_else(|| {
             Failure::usage(anyhow::anyhow!(
                 "there is no record yet (name a FILE, or make one with 'tare run')"
             ))
-        })?,
+        })
     };
+    let path = file.map_or_else(newest, |path| Ok(path.to_path_buf()))?;
     let record = tare_record::store::read(&path).map_err(Failure::usage)?;
+    if file.is_none() {
+        // Nothing else says which run it is.
+        terminal::say(&format!("tare: {}: {}", path.display(), tare_report::origin(&record)));
+    }
     Ok((path, record))
 }
 
