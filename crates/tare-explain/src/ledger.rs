@@ -38,7 +38,7 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
         return None;
     }
     let sum = |of: &dyn Fn(&Thread) -> f64| threads.iter().map(|thread| of(thread)).sum::<f64>();
-    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread)).collect();
+    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.wall_s)).collect();
     rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
     Some(RoleLedger {
         wall_s: sum(&|thread| thread.wall_s),
@@ -87,8 +87,10 @@ fn blocked(threads: &[&Thread]) -> BTreeMap<String, f64> {
     blocked
 }
 
-fn row(thread: &Thread) -> ThreadRow {
-    let share = |seconds: f64| ratio(seconds, thread.wall_s);
+fn row(thread: &Thread, window_s: f64) -> ThreadRow {
+    // Of a thread's own life; many that came and went have none together.
+    let of_s = if thread.is_one() { thread.wall_s } else { window_s };
+    let share = |seconds: f64| ratio(seconds, of_s);
     ThreadRow {
         pid: thread.pid,
         tid: thread.tid,

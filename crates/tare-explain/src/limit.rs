@@ -173,7 +173,7 @@ fn holders(pool: &Window) -> Option<f64> {
 pub(crate) fn one_thread_is_full(pool: &Window) -> bool {
     let mut shares: Vec<f64> = pool
         .threads_of(Role::Sut)
-        .filter(|thread| thread.serves() && thread.wall_s > 0.0)
+        .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
         .map(|thread| thread.run_s / thread.wall_s)
         .collect();
     shares.sort_by(f64::total_cmp);

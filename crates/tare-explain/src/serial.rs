@@ -107,7 +107,7 @@ fn repairman(threads: usize, share: f64) -> (f64, f64) {
 /// servers take turns.
 fn full_thread_s(serving: &[&Thread], parties: f64) -> f64 {
     let share = |thread: &Thread| ratio(thread.run_s * parties, thread.wall_s);
-    let mut by_share = serving.to_vec();
+    let mut by_share: Vec<&Thread> = serving.iter().copied().filter(|thread| thread.is_one()).collect();
     by_share.sort_by(|a, b| share(a).total_cmp(&share(b)));
     let Some((fullest, others)) = by_share.split_last() else { return 0.0 };
     let rest: Vec<f64> = others.iter().map(|thread| share(thread)).collect();

@@ -221,6 +221,11 @@ impl Thread {
         self.run_s > SERVING_RUN_SHARE * self.wall_s
     }
 
+    /// Whether this is one thread, and not what those together took that came and went unseen.
+    pub fn is_one(&self) -> bool {
+        self.tid != 0
+    }
+
     /// `name/tid`, as in the residuals and the evidence.
     pub fn label(&self) -> String {
         format!("{}/{}", self.name, self.tid)

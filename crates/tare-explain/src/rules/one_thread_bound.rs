@@ -18,7 +18,7 @@ fn describe(books: &Books) -> Draft {
         .asked
         .pool
         .threads_of(Role::Sut)
-        .filter(|thread| thread.serves() && thread.wall_s > 0.0)
+        .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
         .map(|thread| (thread.label(), thread.run_s / thread.wall_s))
         .collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -22,7 +22,7 @@ mod weigh;
 use crate::block::Block;
 pub(crate) use origin::origin;
 use tare_record::Record;
-use tare_record::outcome::Outcome;
+use tare_record::outcome::{Outcome, ThreadRow};
 use tare_record::plan::{HttpWorkload, Sut, Workload};
 
 /// What sections work from.
@@ -114,7 +114,12 @@ impl Source<'_> {
 
     /// What to call the SUT: its busiest thread's process name, or what was started.
     pub fn sut_name(&self) -> String {
-        let seen = self.outcome.ledger.sut.as_ref().and_then(|sut| sut.threads.first());
+        let threads = self.outcome.ledger.sut.as_ref().map_or(&[][..], |sut| &sut.threads);
+        // The busiest process is called what its main thread is: others have names of their own.
+        let busiest = threads.first();
+        let is_main =
+            |thread: &&ThreadRow| busiest.is_some_and(|one| [thread.pid, thread.tid] == [one.pid; 2]);
+        let seen = threads.iter().find(is_main).or(busiest);
         match (self.http().map(|http| &http.sut), seen) {
             (Some(Sut::Embedded), _) => "the built-in server".into(),
             (_, Some(thread)) if !thread.name.is_empty() => thread.name.clone(),
