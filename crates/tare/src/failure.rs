@@ -80,6 +80,15 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         false if first.ends_with(':') => format!(" {}", rest.join(" ")),
         false => format!("; {}", rest.join("; ")),
     };
+    let detail = match error.get(clap::error::ContextKind::InvalidArg) {
+        // The word before it was taken for the URL.
+        Some(clap::error::ContextValue::String(word)) if word.contains("://") => {
+            format!(
+                "{detail}; one URL stands there already: what belongs to an option may need a '=', as in --stacks=99"
+            )
+        }
+        _ => detail,
+    };
     terminal::say(&format!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')"));
     ExitCode::from(2)
 }

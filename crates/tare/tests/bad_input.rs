@@ -27,6 +27,7 @@ fn is_refused_in_one_line() {
     let start = format!("touch {}; sleep 60", marker.display());
     for (arguments, words) in [
         (vec!["run", "--no-such-flag"], "--no-such-flag"),
+        (vec!["run", "--stacks", "99", &refusing], "--stacks=99"),
         (vec!["run", "-q", &refusing], "nothing answers"),
         (vec!["run", "-q", "--sut-cpus", "999", "--sut", &start, &refusing], "CPU 999"),
         (vec!["run", "-q", "--load-cpus", "999"], "CPU 999"),
