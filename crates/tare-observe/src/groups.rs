@@ -15,6 +15,9 @@ use tare_record::observation::Sample;
 /// Samples per second between the edges: fine enough to set throttled time beside each 100 ms of latencies.
 const SAMPLE_HZ: f64 = 20.0;
 const FILE_BYTES_MAX: usize = 2048;
+/// Processes of the SUT whose groups are looked up, and groups that are not common to all of them, at most.
+const PROCESSES_MAX: usize = 256;
+const OWN_MAX: usize = 8;
 
 /// The files of one level, in the order of their source numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl Groups {
 impl Observer for Groups {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
-        self.levels = common_levels(scene);
+        self.levels = levels(scene);
         let levels = self.levels.as_deref().unwrap_or_default();
         let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
         let own = levels.first();
@@ -186,16 +189,24 @@ fn open_file(scene: &Scene, level: &Level, which: Which) -> Result<File, Missing
     open(&path)
 }
 
-/// The groups that all processes of the SUT are in, innermost first.
-fn common_levels(scene: &Scene) -> Result<Vec<Level>, Missing> {
+/// The groups that all processes of the SUT are in, innermost first, then those that some of them have for themselves: a quota
+/// may stand on any.
+fn levels(scene: &Scene) -> Result<Vec<Level>, Missing> {
     let (first, others) =
         scene.watch.sut_pids.split_first().ok_or_else(|| Missing::new("the SUT is not seen from here"))?;
     let mut levels = cgroup::of(&scene.root, *first)?;
-    for &pid in others {
+    let mut innermost: Vec<Level> = levels.first().cloned().into_iter().collect();
+    let family = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+    for &pid in others.iter().chain(&family).take(PROCESSES_MAX) {
         // One that has ended meanwhile says nothing about the rest.
         let Ok(theirs) = cgroup::of(&scene.root, pid) else { continue };
         levels.retain(|level| theirs.iter().any(|their| their.path == level.path));
+        if let Some(own) = theirs.into_iter().next().filter(|own| !innermost.contains(own)) {
+            innermost.push(own);
+        }
     }
+    innermost.retain(|own| levels.iter().all(|level| level.path != own.path));
+    levels.extend(innermost.into_iter().take(OWN_MAX));
     Ok(levels)
 }
 
@@ -230,6 +241,25 @@ mod tests {
         assert_eq!(value_of(text, "nr_throttled"), Some(3));
         assert_eq!(value_of(text, "nr_"), None);
         assert_eq!(value_of(text, "usage_usec"), None);
+    }
+
+    #[test]
+    fn groups_of_some_of_the_processes_are_watched_beside_those_of_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+        for (pid, parent, group) in [(10, 1, "/web"), (11, 10, "/web/worker"), (12, 10, "/batch")] {
+            put(&format!("proc/{pid}/stat"), &format!("{pid} (web) S {parent}{}\n", " 1".repeat(48)));
+            put(&format!("proc/{pid}/cgroup"), &format!("0::{group}\n"));
+        }
+        let watch = crate::Watch { sut_pids: vec![10], ..crate::Watch::default() };
+        let scene = Scene::new(watch, &tare_machine::Root::at(dir.path()));
+        let paths: Vec<String> = levels(&scene).unwrap().into_iter().map(|level| level.path).collect();
+        assert_eq!(paths, ["/", "/web", "/web/worker", "/batch"]);
     }
 
     proptest! {
