@@ -6,6 +6,9 @@ use crate::limit::LOSS_SHARE_MIN;
 use crate::summary::neighbours;
 use tare_record::outcome::{Cause, TareCause};
 
+/// Of what was lost, neighbours that are named must have run for so much.
+const SEEN_SHARE_MIN: f64 = 0.5;
+
 pub(super) static RULE: Rule = Rule {
     cause: Cause::CpuContended,
     scope: Scope::Any,
@@ -21,7 +24,10 @@ fn applies(books: &Books) -> bool {
 fn describe(books: &Books) -> Draft {
     let share = books.lost(TareCause::Preempted);
     let neighbours = neighbours(&books.asked.pool);
-    let who = match neighbours.first() {
+    // Who was seen to run for a small part only of what was lost did not take it.
+    let lost_cpus = books.sut().map_or(0.0, |sut| share * sut.cpus());
+    let seen_cpus: f64 = neighbours.iter().map(|(_, busy)| busy).sum();
+    let who = match neighbours.first().filter(|_| seen_cpus >= SEEN_SHARE_MIN * lost_cpus) {
         Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(*busy)),
         None => "Somebody whom no look at the processes caught".to_owned(),
     };

@@ -3,7 +3,7 @@
 use super::{Draft, NOTICE_SHARE, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::generator;
-use crate::limit;
+use crate::limit::{self, LOSS_SHARE_MIN};
 use crate::summary::own_wait;
 use crate::threads::Asleep;
 use tare_record::outcome::Cause;
@@ -35,6 +35,8 @@ fn describe(books: &Books) -> Draft {
     } else if limit::parks_threads(books) && own_wait(books, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
          other servers: which of these it was cannot be seen from outside"
+    } else if own_wait(books, Asleep::Timer) >= LOSS_SHARE_MIN {
+        "The program lets time pass (nanosleep and the like) while it could work, and nobody's books are full"
     } else {
         "Nobody's books are full, and nothing that was lost explains the figure"
     };
