@@ -2,7 +2,7 @@
 
 use super::weather::Sky;
 use super::{EMBEDDED, PORT, Request};
-use crate::blocks::Random;
+use crate::blocks::shuffle;
 use crate::drive::start;
 use crate::error::LabError;
 use crate::generate::load_failed;
@@ -18,6 +18,7 @@ use tare_machine::placement::Placement;
 use tare_record::comparison::{Arm, Figure, Launch, Weather};
 use tare_record::topology::Topology;
 use tare_record::trial::HttpSample;
+use tare_stats::SplitMix64;
 use tare_sys::time::{monotonic_ns, process_cpu_ns};
 
 /// Of a turn, this part at its end is for what is in flight: as long as a request takes where turns are scaled by that.
@@ -235,7 +236,7 @@ fn of(name: &str) -> impl Fn(LabError) -> LabError {
 /// All of `count`, in an order of `seed`.
 fn order(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    Random::new(seed).shuffle(&mut order);
+    shuffle(&mut order, &mut SplitMix64::new(seed));
     order
 }
 
