@@ -167,7 +167,12 @@ impl Drop for Started {
 
 /// Whether anybody is left in the group; `Cont` harms nobody who runs.
 fn group_alive(pgid: u32, leader_unreaped: bool) -> bool {
-    leader_unreaped || process::kill_group(pgid, Signal::Cont).is_ok()
+    if leader_unreaped {
+        return true;
+    }
+    // A shell's child that outlived it came to us, and would be in the group for ever.
+    process::reap_group(pgid);
+    process::kill_group(pgid, Signal::Cont).is_ok()
 }
 
 fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {

@@ -189,6 +189,14 @@ pub fn wait4(pid: u32, block: bool) -> io::Result<Option<Ended>> {
     }))
 }
 
+/// Reaps all in group `pgid` who have ended and came to us as orphans ([`become_subreaper`]). The leader must have been reaped
+/// before: what it ended with would be lost.
+pub fn reap_group(pgid: u32) {
+    let Ok(pgid) = target(pgid) else { return };
+    // SAFETY: plain numbers, and a null pointer where no status is wanted. Each turn takes one who has ended.
+    while unsafe { libc::waitpid(-pgid, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+}
+
 /// Whether child `pid` has ended, leaving it as a zombie whose `/proc` files can still be read
 /// (`waitid(WNOWAIT)`); with `block`, waits until it has.
 ///
