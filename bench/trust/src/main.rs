@@ -14,11 +14,17 @@ use serde::{Deserialize, Serialize};
 use servers::{Server, Servers};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tare_record::comparison::{Comparison, Effect, Figure};
+use tare_record::comparison::{Change, Comparison, Effect, Figure};
 use tare_sys::process::{Confinement, spawn};
 
-/// Asked for to find out what a nanosecond that is asked for takes.
-const CALIBRATION_NS: u64 = 2_000;
+/// Spun by both: the first reading of the clock, which a server that does not spin saves, is in neither's favour then.
+const BASE_NS: u64 = 500;
+/// A first guess of what a request costs.
+const GUESS_NS: f64 = 5_000.0;
+/// A calibration is good enough where it is within this share of what is wanted.
+const CALIBRATED_WITHIN: f64 = 0.1;
+/// Comparisons for a calibration, at most.
+const CALIBRATION_STEPS: u32 = 4;
 
 /// Compares servers with themselves, over and over.
 #[derive(Debug, Parser)]
@@ -101,25 +107,21 @@ struct Row {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Results {
     machine: serde_json::Value,
-    /// What each server costs and what a nanosecond that is asked for takes of it.
+    /// How each server was made dearer.
     calibrations: Vec<Calibration>,
     rows: Vec<Row>,
 }
 
-/// What a server must be asked for to be dearer by a share.
+/// What a server must be asked for to be dearer by a share, as measured with what is then asked for: a spin ends with the
+/// reading of a clock that finds its time over, so that tens of nanoseconds come in steps.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Calibration {
     server: Server,
-    /// CPU time of a request that spins for no time, nanoseconds.
-    cost_ns: f64,
-    /// CPU time that a nanosecond which is asked for takes.
-    slope: f64,
-}
-
-impl Calibration {
-    fn ns_for(&self, dearer: f64) -> u64 {
-        (dearer * self.cost_ns / self.slope).round().max(1.0) as u64
-    }
+    question: Question,
+    /// Spun beside [`BASE_NS`], nanoseconds.
+    more_ns: u64,
+    /// By how much CPU time of a request grows with it, and its interval.
+    dearer: Change,
 }
 
 fn main() -> Result<()> {
@@ -154,10 +156,7 @@ fn ask(question: Question, args: &Args, servers: &Servers, results: &mut Results
         let server = suited[before % suited.len()];
         let pages = match question.dearer() {
             None => [servers.page(server).to_owned(), servers.page(server).to_owned()],
-            Some(dearer) => {
-                let ns = calibration(server, args, servers, results)?.ns_for(dearer);
-                ["/spin?ns=0".to_owned(), format!("/spin?ns={ns}")]
-            }
+            Some(dearer) => pages(calibration(question, dearer, server, args, servers, results)?.more_ns),
         };
         let budget = format!("{}s", question.budget_s(args.short));
         let started_unix_s = tare_sys::time::wall_s();
@@ -179,21 +178,48 @@ fn ask(question: Question, args: &Args, servers: &Servers, results: &mut Results
     Ok(())
 }
 
-fn calibration(server: Server, args: &Args, servers: &Servers, results: &mut Results) -> Result<Calibration> {
-    if let Some(known) = results.calibrations.iter().find(|known| known.server == server) {
+/// Finds what makes a server dearer by `dearer`: secant steps from a first guess.
+fn calibration(
+    question: Question,
+    dearer: f64,
+    server: Server,
+    args: &Args,
+    servers: &Servers,
+    results: &mut Results,
+) -> Result<Calibration> {
+    let is_it = |known: &&Calibration| known.server == server && known.question == question;
+    if let Some(known) = results.calibrations.iter().find(is_it) {
         return Ok(*known);
     }
-    let pages = ["/spin?ns=0".to_owned(), format!("/spin?ns={CALIBRATION_NS}")];
-    let budget = if args.short { "10s" } else { "30s" };
-    let comparison = compare(args, servers, server, &pages, budget, "0.5%")?;
-    let cost = comparison.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest);
-    let cost = cost.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
-    let slope = (cost.value - cost.baseline) * 1e9 / CALIBRATION_NS as f64;
-    ensure!(slope > 0.5 && slope < 2.0, "a nanosecond takes {slope} of {}", server.name());
-    let calibration = Calibration { server, cost_ns: cost.baseline * 1e9, slope };
-    results.calibrations.push(calibration);
+    let off = |found: &Calibration| (found.dearer.value / dearer - 1.0).abs();
+    let (steps, budget) = if args.short { (1, "10s") } else { (CALIBRATION_STEPS, "60s") };
+    let mut more_ns = (dearer * GUESS_NS) as u64;
+    let mut best: Option<Calibration> = None;
+    for _ in 0..steps {
+        let comparison = compare(args, servers, server, &pages(more_ns), budget, "0.25%")?;
+        let cost = comparison.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest);
+        let cost = cost.and_then(|effect| effect.change);
+        let cost = cost.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
+        let found = Calibration { server, question, more_ns, dearer: cost };
+        eprintln!("{question:?} {}: {more_ns} ns more are {:+.2} %", server.name(), cost.value * 100.0);
+        if best.is_none_or(|best| off(&found) < off(&best)) {
+            best = Some(found);
+        }
+        if off(&found) <= CALIBRATED_WITHIN {
+            break;
+        }
+        // What was found to be nothing says only that it is too little.
+        more_ns = (more_ns as f64 * (dearer / cost.value.max(dearer / 4.0)).clamp(0.25, 4.0)).round() as u64;
+    }
+    let best = best.context("no calibration")?;
+    results.calibrations.push(best);
     keep(args, results)?;
-    Ok(calibration)
+    Ok(best)
+}
+
+/// What both spin, and what the second spins more.
+fn pages(more_ns: u64) -> [String; 2] {
+    [format!("/spin?ns={BASE_NS}"), format!("/spin?ns={}", BASE_NS + more_ns)]
 }
 
 fn compare(

@@ -85,6 +85,16 @@ pub fn markdown(results: &Results) -> String {
             );
         }
     }
+    for planted in &results.calibrations {
+        let [low, high] = planted.dearer.interval.map(|end| end * 100.0);
+        text += &format!(
+            "\n{:?} {}: {} ns more are {:+.2} % ({low:+.2} to {high:+.2}) of the CPU time of a request.\n",
+            planted.question,
+            planted.server.name(),
+            planted.more_ns,
+            planted.dearer.value * 100.0,
+        );
+    }
     text
 }
 

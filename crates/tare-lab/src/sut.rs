@@ -42,6 +42,17 @@ impl Sut {
         }
     }
 
+    /// Counts those as its own that its processes have started since it first answered.
+    pub fn meet_children(&mut self) {
+        let mut at = 0;
+        while let Some(pid) = self.pids.get(at).copied() {
+            let children = procs::children(&Root::live(), pid);
+            let new: Vec<u32> = children.into_iter().filter(|child| !self.pids.contains(child)).collect();
+            self.pids.extend(new);
+            at += 1;
+        }
+    }
+
     /// An error when the SUT has died; with its last words where tare started it.
     pub fn check_alive(&mut self) -> Result<(), LabError> {
         if self.pids.is_empty() || self.pids.iter().any(|pid| alive(*pid)) {

@@ -74,7 +74,7 @@ fn what_is_much_dearer_is_found_and_can_fail() {
         "/plaintext",
         "/spin?ns=20000",
         "--budget",
-        "12s",
+        "45s",
         "--window",
         "200ms",
         "--precision",
@@ -104,6 +104,8 @@ fn what_cannot_be_compared_is_one_line_and_nothing_starts() {
         (&["/a", "/b", "--fail-if", "speed > 2%"], "no figure 'speed'"),
         (&["/a", "/b", "--precision", "0"], "not a share"),
         (&["/a", "/b", "-o", "/proc/nowhere/x"], "cannot write"),
+        (&["/a", "/b", "-o", "/dev/null"], "not a comparison"),
+        (&["/a", "/b", "--window", "10m"], "longer than the whole budget"),
     ] {
         let output = tare.command().arg("compare").args(arguments).output().unwrap();
         let text = said(&output);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use tare_record::comparison::{Comparison, Figure};
+use tare_record::comparison::{Comparison, Effect, Figure};
 
 /// A change that fails a comparison once it is proven: once the whole interval is beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,11 +38,18 @@ impl FromStr for Condition {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let sign = if self.above { '>' } else { '<' };
-        write!(f, "{} {sign} {}%", self.figure.name(), self.bound * 100.0)
+        // As it was written: a share times a hundred may be 7.000000000000001.
+        write!(f, "{} {sign} {}%", self.figure.name(), (self.bound * 1e11).round() / 1e9)
     }
 }
 
 impl Condition {
+    /// Whether there is an interval for it, of each program: without one nothing was proven, for or against.
+    pub fn is_judged(&self, comparison: &Comparison) -> bool {
+        let told = |effect: &&Effect| effect.figure == self.figure && effect.change.is_some();
+        comparison.effects.iter().filter(told).count() + 1 >= comparison.programs.len()
+    }
+
     /// The programs of which it is proven, with their figure's change in per cent.
     pub fn proven<'c>(&self, comparison: &'c Comparison) -> Vec<(&'c str, f64)> {
         let effects = comparison.effects.iter().filter(|effect| effect.figure == self.figure);
@@ -68,6 +75,7 @@ mod tests {
             assert_eq!(read(text), Ok(wanted), "{text}");
         }
         assert_eq!(read("p99.9 > 5%").map(|condition| condition.figure), Ok(Figure::P999));
+        assert_eq!(read("p99 > 7%").map(|condition| condition.to_string()), Ok("p99 > 7%".to_owned()));
         for (text, wanted) in [
             ("throughput", "compares nothing"),
             ("speed < 2%", "cpu_per_request"),

@@ -85,9 +85,9 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
             }
         }
     }
-    // A tail that some launches have too few answers for would be of the faster ones alone.
+    // What some launches have too few answers for would be of the faster ones alone.
     let launches = comparison.launches.len();
-    gathered.retain(|(_, figure), values| *figure != Figure::P999 || values.first.len() == launches);
+    gathered.retain(|_, values| values.first.len() == launches);
     gathered
 }
 
@@ -188,10 +188,16 @@ struct Total {
     own_ns: u64,
     answers: u64,
     errors: u64,
-    cpu_ns: u64,
+    /// `None` once a launch did not tell it.
+    cpu_ns: Option<u64>,
 }
 
 impl Total {
+    /// Share of its turns in which it kept its CPUs busy.
+    fn busy(&self, cpus: f64) -> Option<f64> {
+        Some(self.cpu_ns? as f64 / self.own_ns.max(1) as f64 / cpus)
+    }
+
     /// Errors of status are answers as well.
     fn errors_share(&self) -> f64 {
         self.errors as f64 / self.answers.max(self.errors).max(1) as f64
@@ -200,13 +206,13 @@ impl Total {
 
 fn totals(comparison: &Comparison) -> Vec<Total> {
     let arms = comparison.launches.first().map_or(0, |launch| launch.arms.len());
-    let mut totals = vec![Total::default(); arms];
+    let mut totals = vec![Total { cpu_ns: Some(0), ..Total::default() }; arms];
     for launch in &comparison.launches {
         for (total, arm) in totals.iter_mut().zip(&launch.arms) {
             total.own_ns += arm.own_ns;
             total.answers += arm.answers;
             total.errors += arm.errors;
-            total.cpu_ns += arm.cpu_ns.unwrap_or(0);
+            total.cpu_ns = total.cpu_ns.zip(arm.cpu_ns).map(|(sum, more)| sum + more);
         }
     }
     totals
@@ -230,8 +236,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         warnings.push(warning("errors", text, "ask for what it answers with 200"));
     }
     let cpus = comparison.sut_cpus.len().max(1) as f64;
-    let busy = |total: &Total| total.cpu_ns as f64 / total.own_ns.max(1) as f64 / cpus;
-    let idlest = totals.iter().map(busy).fold(f64::INFINITY, f64::min);
+    let idlest = totals.iter().filter_map(|total| total.busy(cpus)).fold(f64::INFINITY, f64::min);
     if idlest < BUSY_MIN {
         let text = format!(
             "the servers were busy for {:.0} % of their turns only: throughput and latency tell of the generator as well",

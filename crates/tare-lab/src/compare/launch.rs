@@ -15,6 +15,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
 use tare_machine::placement::Placement;
+use tare_machine::{Root, procs};
 use tare_record::comparison::{Arm, Figure, Launch, Weather};
 use tare_record::topology::Topology;
 use tare_record::trial::HttpSample;
@@ -29,6 +30,8 @@ const SLICE: Duration = Duration::from_millis(200);
 const BREAK: Duration = Duration::from_millis(12);
 /// After the last turn of a slice every thread is asleep by then.
 const SETTLED: Duration = Duration::from_millis(3);
+/// Breaks in which books may be cut too late before it is given up.
+const CUTS_MAX: u32 = 8;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
 /// A tail of 0.1 % is told by ten answers or more.
@@ -82,19 +85,21 @@ impl<'a> Stage<'a> {
         let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut servers = self.servers(seed, running)?;
         let (mut turns, mut parties) = self.load(&mut servers, seed)?;
-        self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+        let mut warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
         let turn = turn_for(parties.iter_mut());
         if turn > self.turn {
             self.turn = turn;
             stop(parties)?;
             (turns, parties) = self.load(&mut servers, seed)?;
-            self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+            warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
         }
-        let (arms, weather) = self.window(&turns, &mut servers, &mut parties, phase, running)?;
+        let (arms, weather) = self.window(&turns, warm, &mut servers, &mut parties, phase, running)?;
         stop(parties)?;
         // All are asked before the first is waited for.
         servers.iter().for_each(|server| server.sut.ask_to_end());
         servers.iter_mut().for_each(|server| server.sut.stop());
+        // Whoever turned into a daemon is in no group of ours, and would stand beside the next launch.
+        sut::stop_orphans();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
     }
@@ -165,7 +170,7 @@ impl<'a> Stage<'a> {
         Ok((turns, generators.into_iter().map(|(_, generator)| generator).collect()))
     }
 
-    /// Slices that are not counted.
+    /// Slices that are not counted; which one was the last.
     fn warm_up(
         &self,
         turns: &Turns,
@@ -173,28 +178,31 @@ impl<'a> Stage<'a> {
         parties: &[Generator],
         phase: &str,
         running: &mut Running<'_>,
-    ) -> Result<(), LabError> {
-        let last = slices_in(turns, self.request.warmup).saturating_sub(1);
-        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)
+    ) -> Result<u64, LabError> {
+        // Where connections took long to open, the first slices are over already.
+        let last = slice_at(turns, monotonic_ns()) + slices_in(turns, self.request.warmup) - 1;
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        Ok(last)
     }
 
-    /// The slices that are counted.
+    /// The slices that are counted, behind `before`.
     fn window(
         &self,
         turns: &Turns,
+        before: u64,
         servers: &mut [Server],
         parties: &mut [Generator],
         phase: &str,
         running: &mut Running<'_>,
     ) -> Result<(Vec<Arm>, Weather), LabError> {
-        let first = slices_in(turns, self.request.warmup);
-        let slices = slices_in(turns, self.request.window);
-        let opened = pages(servers, parties);
+        servers.iter_mut().for_each(|server| server.sut.meet_children());
+        let (before, opened) = cut(turns, before, servers, parties, phase, running)?;
         let sky = Sky::look(&self.placement.sut_cpus);
-        wait_for(turns.slice_ns(first + slices - 1).1, servers, parties, phase, running)?;
-        let closed = pages(servers, parties);
+        let last = before + slices_in(turns, self.request.window);
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        let (last, closed) = cut(turns, last, servers, parties, phase, running)?;
         let weather = sky.until_now();
-        let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * slices;
+        let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
         let traffic = &self.request.traffic;
         // A connection that is opened anew for each request may have none in flight.
@@ -289,12 +297,54 @@ fn wait_for(
     servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
 }
 
+/// The books after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
+/// cut, some of it is in them.
+fn cut(
+    turns: &Turns,
+    mut last: u64,
+    servers: &mut [Server],
+    parties: &mut [Generator],
+    phase: &str,
+    running: &mut Running<'_>,
+) -> Result<(u64, Vec<Page>), LabError> {
+    for _ in 0..CUTS_MAX {
+        let pages = pages(servers, parties);
+        if monotonic_ns() < turns.slice_ns(last + 1).0 {
+            return Ok((last, pages));
+        }
+        last = slice_at(turns, monotonic_ns());
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+    }
+    Err(LabError::Observe(format!(
+        "books could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
+        BREAK.as_millis()
+    )))
+}
+
+/// The slice at an instant, or the next one.
+fn slice_at(turns: &Turns, now_ns: u64) -> u64 {
+    let (begin_ns, _) = turns.slice_ns(0);
+    let length_ns = turns.slice_ns(1).0.saturating_sub(begin_ns).max(1);
+    let slice = now_ns.saturating_sub(begin_ns) / length_ns;
+    if now_ns < turns.slice_ns(slice).1 { slice } else { slice + 1 }
+}
+
 fn pages(servers: &[Server], parties: &mut [Generator]) -> Vec<Page> {
-    let page = |(server, generator): (&Server, &mut Generator)| {
-        let cpu_ns = server.sut.pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok();
-        Page { sample: generator.cut(), cpu_ns }
+    let page = |(server, generator): (&Server, &mut Generator)| Page {
+        sample: generator.cut(),
+        cpu_ns: cpu_ns(&server.sut.pids),
     };
     servers.iter().zip(parties).map(page).collect()
+}
+
+/// CPU time of all of them; `None` where one has gone or one has come: what that took nobody knows.
+fn cpu_ns(pids: &[u32]) -> Option<u64> {
+    let root = Root::live();
+    let is_new = |child: u32| !pids.contains(&child);
+    if pids.is_empty() || pids.iter().any(|pid| procs::children(&root, *pid).into_iter().any(is_new)) {
+        return None;
+    }
+    pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok()
 }
 
 /// What a server did in `own_ns` of its own turns, with so many requests answered in the rests after them.
@@ -326,4 +376,41 @@ fn arm(own_ns: u64, in_rests: u64, before: &Page, after: Page) -> Arm {
 
 fn stop(parties: Vec<Generator>) -> Result<(), LabError> {
     parties.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Books are cut between the end of a slice and the begin of the next.
+        #[test]
+        fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
+            let turns = Turns {
+                begin_ns: 1_000_000,
+                turn_ns: 5_000_000,
+                rest_ns: 1_000_000,
+                parties: 3,
+                place: 0,
+                seed: 1,
+                slices: Some(Slices { rounds, break_ns }),
+            };
+            let slice = slice_at(&turns, now_ns);
+            prop_assert!(now_ns < turns.slice_ns(slice).1);
+            prop_assert!(slice == 0 || now_ns >= turns.slice_ns(slice - 1).1);
+        }
+    }
+
+    #[test]
+    fn who_has_gone_has_no_time() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id();
+        assert!(cpu_ns(&[pid]).is_some());
+        assert_eq!(cpu_ns(&[]), None);
+        assert_eq!(cpu_ns(&[pid, 0x3fff_fff0]), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(cpu_ns(&[pid]), None);
+    }
 }

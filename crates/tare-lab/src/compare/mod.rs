@@ -209,6 +209,16 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
         }
         launch::target(url, 80)?;
     }
+    if request.window + request.warmup > request.budget {
+        return Err(LabError::usage(
+            "a launch alone takes longer than the whole budget",
+            "give a longer --budget, or a shorter --window",
+        ));
+    }
+    if let Some(path) = running.record_path() {
+        Comparison::may_replace(path)
+            .map_err(|error| LabError::usage(error.to_string(), "give -o a new name, like result.json"))?;
+    }
     if request.traffic.pacing != Pacing::Closed {
         return Err(LabError::usage(
             "servers are compared in turns of milliseconds, in which no rate or pause can be kept",

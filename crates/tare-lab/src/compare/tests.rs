@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tare_record::comparison::{Arm, Disturbance, Effect, Ended, Verdict, Weather};
 
-/// Small and even enough to make launches with (Vigna's splitmix64, summed to something normal).
-struct Noise(u64);
+/// Even numbers, summed to something normal.
+struct Noise(tare_stats::SplitMix64);
 
 impl Noise {
+    fn new(seed: u64) -> Noise {
+        Noise(tare_stats::SplitMix64::new(seed))
+    }
+
     fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn normal(&mut self) -> f64 {
@@ -70,7 +70,7 @@ fn effect(comparison: &Comparison, figure: Figure) -> &Effect {
 
 #[test]
 fn what_is_dearer_is_found_and_what_is_not_is_not() {
-    let mut noise = Noise(3);
+    let mut noise = Noise::new(3);
     let mut dearer = comparison(40, 1.03, &mut noise);
     judge(&mut dearer);
     let cost = effect(&dearer, Figure::CpuPerRequest);
@@ -90,7 +90,7 @@ fn what_is_dearer_is_found_and_what_is_not_is_not() {
 /// Looked at after each launch and stopped as people stop, a server is told from itself in 5 of 100 comparisons at most.
 #[test]
 fn a_server_is_seldom_told_from_itself() {
-    let mut noise = Noise(4);
+    let mut noise = Noise::new(4);
     let runs = 300;
     let told = (0..runs)
         .filter(|_| {
@@ -109,7 +109,7 @@ fn a_server_is_seldom_told_from_itself() {
 
 #[test]
 fn it_ends_when_it_is_precise() {
-    let mut precise = Comparison { precision: 0.05, ..comparison(20, 1.0, &mut Noise(5)) };
+    let mut precise = Comparison { precision: 0.05, ..comparison(20, 1.0, &mut Noise::new(5)) };
     precise.planned = Some(60);
     judge(&mut precise);
     assert_eq!(precise.ended, Some(Ended::Precise));
@@ -127,7 +127,7 @@ fn it_ends_when_it_is_precise() {
 
 #[test]
 fn what_disturbs_is_marked_and_counts() {
-    let mut disturbed = comparison(10, 1.0, &mut Noise(6));
+    let mut disturbed = comparison(10, 1.0, &mut Noise::new(6));
     disturbed.launches[1].weather.steal_share = Some(0.2);
     disturbed.launches[2].weather.throttled_share = Some(0.2);
     disturbed.launches[3].arms = vec![arm(1e-5, 0), arm(1e-5, 0), arm(1e-5, 0)];
@@ -140,7 +140,7 @@ fn what_disturbs_is_marked_and_counts() {
 
 #[test]
 fn errors_and_idle_servers_are_told() {
-    let mut failing = comparison(10, 1.0, &mut Noise(7));
+    let mut failing = comparison(10, 1.0, &mut Noise::new(7));
     judge(&mut failing);
     assert!(is_valid(&failing), "{:?}", failing.warnings);
     for launch in &mut failing.launches {
@@ -161,7 +161,7 @@ proptest! {
         costs in prop::collection::vec((1e-9..1.0f64, 1e-9..1.0f64, 1e-9..1.0f64, prop::bool::ANY), 0..30),
         planned in prop::option::of(0usize..40),
     ) {
-        let mut odd = comparison(0, 1.0, &mut Noise(1));
+        let mut odd = comparison(0, 1.0, &mut Noise::new(1));
         odd.planned = planned;
         odd.launches = costs.iter().map(|(a, again, b, whole)| {
             let mut arms = vec![arm(*a, 0), arm(*again, 0), arm(*b, 3)];

@@ -21,7 +21,7 @@ itself is none of the programs'), and loads them in turns of 5 ms within the sam
 all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
 asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
 
-Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors.")]
+Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors, or a --fail-if could not be judged.")]
 pub struct CompareArgs {
     /// What to ask for: a path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded:
     /// /plaintext)].

@@ -47,6 +47,15 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     }
     let mut code = ExitCode::SUCCESS;
     for condition in &args.design.fail_if {
+        if !condition.is_judged(&comparison) {
+            terminal::say(&format!(
+                "tare: {condition} could not be judged: there is no interval for {} (hint: give a longer --budget)",
+                condition.figure.name()
+            ));
+            if code == ExitCode::SUCCESS {
+                code = ExitCode::from(NOT_VALID);
+            }
+        }
         for (program, percent) in condition.proven(&comparison) {
             terminal::say(&format!("tare: {program}: {condition} is proven: {percent:+.1} %"));
             code = ExitCode::from(PROVEN);
