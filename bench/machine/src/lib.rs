@@ -3,6 +3,8 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tare_machine::{Root, facts};
 
 /// Median and the distribution-free 95 % interval of the sign test: the order statistics n/2 ∓ 0.98·√n (Conover,
@@ -25,4 +27,36 @@ pub fn write(path: &Path, command: &str, found: &Value) -> Result<()> {
     let result = json!({ "command": command, "machine": machine, "found": found });
     std::fs::write(path, serde_json::to_string_pretty(&result)? + "\n")
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A busy loop on a CPU, until dropped.
+pub struct Busy {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Busy {
+    /// Starts it.
+    pub fn start(cpu: u32) -> Busy {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                let pinned = tare_sys::affinity::set(0, &[cpu]).is_ok();
+                while pinned && !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        Busy { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }

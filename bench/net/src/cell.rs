@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::{Command, Stdio};
+use tare_stats::mean;
 use tare_sys::process::{Confinement, spawn};
 
 /// What came of it.
@@ -74,7 +75,9 @@ pub fn weigh(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     let folder = tempfile::tempdir()?;
     let record = folder.path().join("cell.tare");
     let mut command = Command::new(&args.tare);
-    command.args(["run", "--json", "-q", "--trials", "1", "-w", "200ms", "-o"]).arg(record);
+    command
+        .args(["run", "--json", "-q", "--trials", &args.trials.to_string(), "-w", "200ms", "-o"])
+        .arg(record);
     let wrk = |threads| format!("wrk -t{threads} -c64 -d2s {}", server.url);
     match row {
         Row::Weak => command.args(["--load", &wrk(1)]),
@@ -107,7 +110,8 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
     }
     let trials = outcome["trials"].as_array().map(Vec::as_slice).unwrap_or_default();
     let cost_of = |level: &str| -> Option<f64> {
-        trials.iter().find(|trial| trial["level"] == level)?.get("sut_cpu_ns")?.as_f64()
+        let at_level = trials.iter().filter(|trial| trial["level"] == level);
+        mean(&at_level.filter_map(|trial| trial["sut_cpu_ns"].as_f64()).collect::<Vec<_>>())
     };
     let asked_ns = cost_of("asked").context("the asked level told no cost")?;
     let gross_hz = number("/gross/value")?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tare_sys::process::{Confinement, spawn};
+use tare_sys::process::{Confinement, Signal, kill, spawn};
 
 /// `yes` on a CPU: somebody who is never done.
 pub struct Busy(Child);
@@ -15,6 +15,14 @@ impl Busy {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let there = Confinement { cpus: vec![cpu], cgroup_procs: Vec::new() };
         spawn(&mut command, &there).map(Busy).context("cannot start yes")
+    }
+}
+
+impl Busy {
+    /// Stops it, or lets it go on.
+    pub fn pause(&self, paused: bool) -> Result<()> {
+        let signal = if paused { Signal::Stop } else { Signal::Cont };
+        kill(self.0.id(), signal).context("yes could not be paused")
     }
 }
 
@@ -29,6 +37,7 @@ impl Drop for Busy {
 pub struct Quota {
     root: PathBuf,
     group: PathBuf,
+    is_v1: bool,
 }
 
 impl Quota {
@@ -38,21 +47,28 @@ impl Quota {
         let root = if is_v1 { v1 } else { Path::new("/sys/fs/cgroup") };
         let group = root.join(format!("bench-net-{}", std::process::id()));
         std::fs::create_dir(&group).context("a quota needs root and a writable cpu controller")?;
-        let quota = Quota { root: root.to_owned(), group };
-        match is_v1 {
-            true => {
-                std::fs::write(quota.group.join("cpu.cfs_period_us"), "100000")?;
-                std::fs::write(quota.group.join("cpu.cfs_quota_us"), "30000")?;
-            }
-            false => {
-                std::fs::write(root.join("cgroup.subtree_control"), "+cpu")?;
-                std::fs::write(quota.group.join("cpu.max"), "30000 100000")?;
-            }
+        let quota = Quota { root: root.to_owned(), group, is_v1 };
+        if is_v1 {
+            std::fs::write(quota.group.join("cpu.cfs_period_us"), "100000")?;
+        } else {
+            std::fs::write(root.join("cgroup.subtree_control"), "+cpu")?;
         }
+        quota.lift(false)?;
         for pid in pids {
             std::fs::write(quota.group.join("cgroup.procs"), pid.to_string())?;
         }
         Ok(quota)
+    }
+
+    /// Lets its processes have all of the CPU, or again as little as they had.
+    pub fn lift(&self, lifted: bool) -> Result<()> {
+        let (file, value) = match (self.is_v1, lifted) {
+            (true, true) => ("cpu.cfs_quota_us", "-1"),
+            (true, false) => ("cpu.cfs_quota_us", "30000"),
+            (false, true) => ("cpu.max", "max 100000"),
+            (false, false) => ("cpu.max", "30000 100000"),
+        };
+        std::fs::write(self.group.join(file), value).with_context(|| format!("{file} cannot be written"))
     }
 }
 

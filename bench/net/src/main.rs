@@ -9,6 +9,7 @@ mod disturb;
 mod report;
 mod rows;
 mod servers;
+mod toggle;
 
 use anyhow::{Context, Result};
 use cell::Cell;
@@ -30,9 +31,21 @@ struct Args {
     /// No rounds: only make the tables of the JSON file again.
     #[arg(long, conflicts_with_all = ["rounds", "append"])]
     report: bool,
+    /// No rounds: so many pairs of windows of one launch of each server, beside a busy loop and without.
+    #[arg(long, value_name = "PAIRS", conflicts_with_all = ["rounds", "append", "report", "only"])]
+    toggle: Option<u32>,
+    /// The same of nginx and the reference in turns: a busy loop, and a quota, that come and go.
+    #[arg(long, value_name = "PAIRS", conflicts_with_all = ["rounds", "append", "report", "only", "toggle"])]
+    toggle_in_turns: Option<u32>,
     /// Length of a trial in milliseconds; under a quota it is twice that.
     #[arg(long, default_value_t = 1000)]
     trial_ms: u64,
+    /// Trials of each level in a cell: more of them average over more of what a host does to two programs unlike.
+    #[arg(long, default_value_t = 1)]
+    trials: u32,
+    /// Only these servers.
+    #[arg(long = "server", value_delimiter = ',')]
+    servers: Vec<Kind>,
     /// Only these rows.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Row>,
@@ -66,11 +79,28 @@ struct Results {
 struct Slice {
     rounds: u32,
     trial_ms: u64,
+    #[serde(default = "one")]
+    trials: u32,
     seed: u64,
+}
+
+/// Of each kind, in turn.
+const LAUNCHES: usize = 3;
+
+fn one() -> u32 {
+    1
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
+    if let Some(pairs) = args.toggle {
+        let kinds = Kind::ALL.into_iter().cycle().take(LAUNCHES * Kind::ALL.len());
+        return launches(&args, kinds.map(|kind| toggle::alone(&args, kind, pairs)));
+    }
+    if let Some(pairs) = args.toggle_in_turns {
+        let rows = [Row::Busy, Row::Quota].into_iter().cycle().take(2 * LAUNCHES);
+        return launches(&args, rows.map(|row| toggle::in_turns(&args, row, pairs)));
+    }
     let mut results = match args.append || args.report {
         true => read(&args.json)?,
         false => Results::default(),
@@ -85,6 +115,22 @@ fn main() -> Result<()> {
     write(&args.markdown, &text)?;
     println!("{text}");
     Ok(())
+}
+
+/// Makes launches, one after the other, and keeps what came of them.
+fn launches<T: Serialize + std::fmt::Debug>(
+    args: &Args,
+    launches: impl Iterator<Item = Result<T>>,
+) -> Result<()> {
+    let machine = tare_machine::facts::read(&tare_machine::Root::live());
+    let mut results = Vec::new();
+    for launch in launches {
+        let launch = launch?;
+        eprintln!("{launch:?}");
+        results.push(launch);
+    }
+    let results = serde_json::json!({ "machine": machine, "launches": results });
+    write(&args.json, &serde_json::to_string_pretty(&results)?)
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<()> {
@@ -103,14 +149,23 @@ fn rounds(args: &Args, results: &mut Results) -> Result<()> {
     let first = results.cells.iter().map(|cell| cell.round + 1).max().unwrap_or(0);
     let mut random = Random(args.seed ^ (u64::from(first) << 32));
     results.machine = serde_json::to_value(tare_machine::facts::read(&tare_machine::Root::live()))?;
-    results.slices.push(Slice { rounds: args.rounds, trial_ms: args.trial_ms, seed: args.seed });
+    results.slices.push(Slice {
+        rounds: args.rounds,
+        trial_ms: args.trial_ms,
+        trials: args.trials,
+        seed: args.seed,
+    });
     let rows: Vec<Row> = match args.only.is_empty() {
         true => Row::ALL.to_vec(),
         false => args.only.clone(),
     };
+    let servers: Vec<Kind> = match args.servers.is_empty() {
+        true => Kind::ALL.to_vec(),
+        false => args.servers.clone(),
+    };
     for round in first..first + args.rounds {
         let mut cells: Vec<(Kind, Row)> =
-            Kind::ALL.into_iter().flat_map(|kind| rows.iter().map(move |row| (kind, *row))).collect();
+            servers.iter().flat_map(|kind| rows.iter().map(move |row| (*kind, *row))).collect();
         random.shuffle(&mut cells);
         for (kind, row) in cells {
             match cell::weigh(args, round, kind, row) {

@@ -146,21 +146,28 @@ fn pair(
 
 /// The tables.
 pub fn markdown(results: &Results, summary: &Summary) -> String {
-    let rounds: u32 = results.slices.iter().map(|slice| slice.rounds).sum();
+    let mut trials: Vec<String> = results.slices.iter().map(|slice| slice.trials.to_string()).collect();
+    trials.sort_unstable();
+    trials.dedup();
     let mut text = format!(
         "# Net holds still\n\n\
-         Two servers on CPU 0 under eight things that are done to them; {rounds} rounds in an order drawn at random, fresh processes in each\n\
-         cell, one trial of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded in turns\n\
+         Two servers on CPU 0 under eight things that are done to them, in rounds whose order is drawn at random, fresh processes in each\n\
+         cell, {} of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded in turns\n\
          with it, 5 ms each; in req/s where the reference does {:.0}k, its geometric mean here. Means of logarithms over rounds without the fifth at either\n\
          end, 95 % intervals by Student's t on the winsorised spread (Yuen 1974), pairs by round. Made by `bench/net`.\n\n\
          Machine: {}, kernel {}.\n\n",
+        match trials.join(" or ") {
+            one if one == "1" => "one trial".to_owned(),
+            several => format!("{several} trials"),
+        },
         summary.reference_hz / 1e3,
         results.machine["cpu_model"].as_str().unwrap_or("?"),
         results.machine["kernel"].as_str().unwrap_or("?")
     );
     // Writing to a String cannot fail, here and below.
     let _ = overview(&mut text, summary);
-    for server in Kind::ALL {
+    let is_there = |server: &Kind| summary.rows.iter().any(|row| row.server == *server);
+    for server in Kind::ALL.into_iter().filter(is_there) {
         let spread = summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,

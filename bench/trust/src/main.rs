@@ -7,6 +7,7 @@
 
 mod report;
 mod servers;
+mod today;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
@@ -19,12 +20,9 @@ use tare_sys::process::{Confinement, spawn};
 
 /// Spun by both: the first reading of the clock, which a server that does not spin saves, is in neither's favour then.
 const BASE_NS: u64 = 500;
-/// A first guess of what a request costs.
-const GUESS_NS: f64 = 5_000.0;
-/// A calibration is good enough where it is within this share of what is wanted.
-const CALIBRATED_WITHIN: f64 = 0.1;
-/// Comparisons for a calibration, at most.
-const CALIBRATION_STEPS: u32 = 4;
+/// Spun more for a calibration, which makes the servers dearer by half and more: a few per cent would drown in noise.
+const LEVER_NS: u64 = 16_000;
+const LEVER_DEARER_MIN: f64 = 0.3;
 
 /// Compares servers with themselves, over and over.
 #[derive(Debug, Parser)]
@@ -32,14 +30,17 @@ struct Args {
     /// Only these questions.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Question>,
-    /// Comparisons of each, servers in turn.
+    /// Comparisons of each, servers in turn; 0 with --today alone.
     #[arg(long, default_value_t = 10)]
     count: u32,
     /// Two short comparisons of each question, kept nowhere: fails on errors, never on luck.
     #[arg(long)]
     short: bool,
+    /// Beside it what people do today: so many of each of wrk with Welch's t-test, hyperfine, and `tare compare --command`.
+    #[arg(long, default_value_t = 0)]
+    today: u32,
     /// No comparisons: only tell what the JSON file holds.
-    #[arg(long, conflicts_with_all = ["count", "short"])]
+    #[arg(long, conflicts_with_all = ["count", "short", "today"])]
     report: bool,
     /// The tare to compare with.
     #[arg(long, default_value = "target/release/tare")]
@@ -110,18 +111,32 @@ struct Results {
     /// How each server was made dearer.
     calibrations: Vec<Calibration>,
     rows: Vec<Row>,
+    /// What people do today.
+    #[serde(default)]
+    today: Vec<today::Row>,
 }
 
-/// What a server must be asked for to be dearer by a share, as measured with what is then asked for: a spin ends with the
-/// reading of a clock that finds its time over, so that tens of nanoseconds come in steps.
+/// By how much a server is dearer with [`LEVER_NS`] more.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Calibration {
     server: Server,
-    question: Question,
     /// Spun beside [`BASE_NS`], nanoseconds.
-    more_ns: u64,
+    lever_ns: u64,
     /// By how much CPU time of a request grows with it, and its interval.
     dearer: Change,
+}
+
+impl Calibration {
+    /// What makes it dearer by a share: CPU time grows in proportion to what is spun.
+    fn more_ns(&self, dearer: f64) -> u64 {
+        (self.lever_ns as f64 * dearer / self.dearer.value).round() as u64
+    }
+}
+
+impl Results {
+    fn calibration(&self, server: Server) -> Option<Calibration> {
+        self.calibrations.iter().find(|known| known.server == server).copied()
+    }
 }
 
 fn main() -> Result<()> {
@@ -137,6 +152,7 @@ fn main() -> Result<()> {
         for question in all {
             ask(question, &args, &servers, &mut results)?;
         }
+        today::ask(args.today, &args, &servers, &mut results)?;
     }
     let text = report::markdown(&results);
     println!("{text}");
@@ -146,17 +162,19 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// As many comparisons of a question as are wanted, the servers in turn where those of earlier slices ended.
+/// As many comparisons of a question as are wanted, each of the server that has the fewest so far.
 fn ask(question: Question, args: &Args, servers: &Servers, results: &mut Results) -> Result<()> {
     let suited: Vec<Server> =
         servers.all().filter(|server| question == Question::Aa || server.can_spin()).collect();
     let count = if args.short { 2 } else { args.count };
     for _ in 0..count {
-        let before = results.rows.iter().filter(|row| row.question == question).count();
-        let server = suited[before % suited.len()];
+        let done = |server: &Server| {
+            results.rows.iter().filter(|row| row.question == question && row.server == *server).count()
+        };
+        let server = suited.iter().copied().min_by_key(done).context("there is no server to compare")?;
         let pages = match question.dearer() {
             None => [servers.page(server).to_owned(), servers.page(server).to_owned()],
-            Some(dearer) => pages(calibration(question, dearer, server, args, servers, results)?.more_ns),
+            Some(dearer) => pages(calibration(server, args, servers, results)?.more_ns(dearer)),
         };
         let budget = format!("{}s", question.budget_s(args.short));
         let started_unix_s = tare_sys::time::wall_s();
@@ -178,43 +196,23 @@ fn ask(question: Question, args: &Args, servers: &Servers, results: &mut Results
     Ok(())
 }
 
-/// Finds what makes a server dearer by `dearer`: secant steps from a first guess.
-fn calibration(
-    question: Question,
-    dearer: f64,
-    server: Server,
-    args: &Args,
-    servers: &Servers,
-    results: &mut Results,
-) -> Result<Calibration> {
-    let is_it = |known: &&Calibration| known.server == server && known.question == question;
-    if let Some(known) = results.calibrations.iter().find(is_it) {
-        return Ok(*known);
+/// Finds how much dearer the lever makes a server, once for all questions.
+fn calibration(server: Server, args: &Args, servers: &Servers, results: &mut Results) -> Result<Calibration> {
+    if let Some(known) = results.calibration(server) {
+        return Ok(known);
     }
-    let off = |found: &Calibration| (found.dearer.value / dearer - 1.0).abs();
-    let (steps, budget) = if args.short { (1, "10s") } else { (CALIBRATION_STEPS, "60s") };
-    let mut more_ns = (dearer * GUESS_NS) as u64;
-    let mut best: Option<Calibration> = None;
-    for _ in 0..steps {
-        let comparison = compare(args, servers, server, &pages(more_ns), budget, "0.25%")?;
-        let cost = comparison.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest);
-        let cost = cost.and_then(|effect| effect.change);
-        let cost = cost.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
-        let found = Calibration { server, question, more_ns, dearer: cost };
-        eprintln!("{question:?} {}: {more_ns} ns more are {:+.2} %", server.name(), cost.value * 100.0);
-        if best.is_none_or(|best| off(&found) < off(&best)) {
-            best = Some(found);
-        }
-        if off(&found) <= CALIBRATED_WITHIN {
-            break;
-        }
-        // What was found to be nothing says only that it is too little.
-        more_ns = (more_ns as f64 * (dearer / cost.value.max(dearer / 4.0)).clamp(0.25, 4.0)).round() as u64;
-    }
-    let best = best.context("no calibration")?;
-    results.calibrations.push(best);
+    let budget = if args.short { "10s" } else { "40s" };
+    let comparison = compare(args, servers, server, &pages(LEVER_NS), budget, "0.5%")?;
+    let cost = comparison.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest);
+    let dearer = cost.and_then(|effect| effect.change);
+    let dearer = dearer.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
+    let shown = format!("{} with {LEVER_NS} ns more: {:+.1} %", server.name(), dearer.value * 100.0);
+    eprintln!("{shown}");
+    ensure!(dearer.value >= LEVER_DEARER_MIN, "{shown}, too little to calibrate by");
+    let found = Calibration { server, lever_ns: LEVER_NS, dearer };
+    results.calibrations.push(found);
     keep(args, results)?;
-    Ok(best)
+    Ok(found)
 }
 
 /// What both spin, and what the second spins more.

@@ -1,5 +1,6 @@
 //! From comparisons to how often they were wrong.
 
+use crate::today::{self, Tool};
 use crate::{Question, Results, Row};
 use tare_record::comparison::{Change, Effect, Figure, Verdict};
 
@@ -67,13 +68,10 @@ pub fn markdown(results: &Results) -> String {
                 let halves: Vec<f64> = rows.iter().filter_map(of).collect();
                 median(halves).map_or("–".to_owned(), |half| format!("{:.2} %", half * 100.0))
             };
-            let question = match question {
-                Question::Aa => "against itself, 20 s",
-                Question::Power2 => "2 % dearer, 60 s",
-                Question::Power1 => "1 % dearer, 180 s",
-            };
             text += &format!(
-                "| {question} | {} | {} | {} | {} | {:.0} | {:.0} | {} | {} |\n",
+                "| {}, {} s | {} | {} | {} | {} | {:.0} | {:.0} | {} | {} |\n",
+                asked_of(question),
+                question.budget_s(false),
                 server.map_or("all", |server| server.name()),
                 rows.iter().filter(|row| is_right(row)).count(),
                 rows.len(),
@@ -85,15 +83,57 @@ pub fn markdown(results: &Results) -> String {
             );
         }
     }
+    text += &of_today(&results.today);
     for planted in &results.calibrations {
         let [low, high] = planted.dearer.interval.map(|end| end * 100.0);
         text += &format!(
-            "\n{:?} {}: {} ns more are {:+.2} % ({low:+.2} to {high:+.2}) of the CPU time of a request.\n",
-            planted.question,
+            "\n{}: {} ns more are {:+.1} % ({low:+.1} to {high:+.1}) of the CPU time of a request; {} ns are taken for 2 %, {} ns for 1 %.\n",
             planted.server.name(),
-            planted.more_ns,
+            planted.lever_ns,
             planted.dearer.value * 100.0,
+            planted.more_ns(0.02),
+            planted.more_ns(0.01),
         );
+    }
+    text
+}
+
+fn asked_of(question: Question) -> &'static str {
+    match question {
+        Question::Aa => "against itself",
+        Question::Power2 => "2 % dearer",
+        Question::Power1 => "1 % dearer",
+    }
+}
+
+/// What people do today, beside `tare compare` of the same commands.
+fn of_today(rows: &[today::Row]) -> String {
+    let mut text = String::new();
+    for question in Question::ALL {
+        for (tool, name) in [
+            (Tool::Wrk, "wrk, three runs at each of two launches, Welch's t"),
+            (Tool::Hyperfine, "hyperfine, Welch's t"),
+            (Tool::Tare, "tare compare --command, 20 s"),
+        ] {
+            let of = |row: &&today::Row| row.tool == tool && row.question == question;
+            let asked: Vec<&today::Row> = rows.iter().filter(of).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            if text.is_empty() {
+                text += "\n| with | question | right | of | called different by more than 2 % | largest difference | median s |\n|---|---|---|---|---|---|---|\n";
+            }
+            let apart = |row: &today::Row| (row.ratio - 1.0).abs();
+            text += &format!(
+                "| {name} | {} | {} | {} | {} | {:.1} % | {:.0} |\n",
+                asked_of(question),
+                asked.iter().filter(|row| row.is_right()).count(),
+                asked.len(),
+                asked.iter().filter(|row| row.differs && apart(row) > GRAVE).count(),
+                asked.iter().map(|row| apart(row)).fold(0.0, f64::max) * 100.0,
+                median(asked.iter().map(|row| row.elapsed_s).collect()).unwrap_or(0.0),
+            );
+        }
     }
     text
 }

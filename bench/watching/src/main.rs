@@ -1,6 +1,7 @@
 //! What watching costs. One launch of a server and of the generator; the default observers are switched on and
-//! off every slice, in pairs whose order is drawn at random; the figure is the median log ratio of the rates,
-//! fixed before the run: rates jump by a third when the host does, and a few such pairs rule a mean.
+//! off every slice, in pairs whose order is drawn at random; the figure is the median log ratio of the rates of a second
+//! that the hypervisor left to the server's CPU, fixed before the run: what is stolen from one slice of a pair says
+//! nothing of observers, and rates jump by a third when the host does: a few such pairs rule a mean.
 //!
 //! `cargo run --release -p bench-watching -- --pairs 300 --out bench/results/watching.json`
 //!
@@ -55,6 +56,8 @@ struct Args {
     append: bool,
 }
 
+const SERVER_CPU: u32 = 0;
+
 /// The server ends with us, also when a measurement fails.
 struct Server(Child);
 
@@ -68,18 +71,16 @@ impl Drop for Server {
 fn main() -> Result<()> {
     let args = Args::parse();
     let (server, address) = start_server(&args)?;
-    let spec = LoadSpec {
-        connections: args.connections,
-        threads: 1,
-        cpus: vec![1],
-        ..LoadSpec::new(Target::parse(&format!("http://{address}{}", args.path))?)
-    };
+    let target = Target::parse(&format!("http://{address}{}", args.path))?;
+    let server_port = Some(target.port());
+    let spec = LoadSpec { connections: args.connections, threads: 1, cpus: vec![1], ..LoadSpec::new(target) };
     let mut generator = Generator::start(&spec)?;
     let watch = Watch {
+        server_port,
         sut_pids: vec![server.0.id()],
         beside_pids: Vec::new(),
         load: LoadWatch::Threads(generator.thread_ids()),
-        sut_cpus: vec![0],
+        sut_cpus: vec![SERVER_CPU],
         load_cpus: vec![1],
         observer_cpus: vec![1],
         sample_hz: 100.0,
@@ -99,7 +100,7 @@ fn main() -> Result<()> {
     let observers = Observers::start(watch, &Root::live())?;
     base.iter().chain([&observers]).for_each(|all| all.set_active(false));
     std::thread::sleep(Duration::from_secs(2));
-    let (mut off, mut on) = (Vec::new(), Vec::new());
+    let mut sides = [Side::default(), Side::default()];
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64 ^ u64::from(std::process::id());
     let (mut active_s, mut all_ns, mut within_ns) = (0.0, 0.0, 0.0);
     for pair in 0..args.pairs {
@@ -107,41 +108,58 @@ fn main() -> Result<()> {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
-        let mut rates = [0.0; 2];
         for active in if seed & 1 == 0 { [false, true] } else { [true, false] } {
             let before = cpu_ns(is_not_load);
             let watching = if active { Some(&observers) } else { base.as_ref() };
-            let (rate, within) = slice(&args, &mut generator, watching);
-            rates[usize::from(active)] = rate;
+            let slice = slice(&args, &mut generator, watching)?;
+            ensure!(slice.rate_hz > 0.0, "no requests in pair {pair}: is the server up?");
+            let side = &mut sides[usize::from(active)];
+            side.hz.push(slice.rate_hz);
+            side.stolen.push(slice.stolen);
             if active {
-                within_ns += within;
+                within_ns += slice.observers_ns;
                 active_s += args.slice_ms as f64 / 1e3;
                 all_ns += cpu_ns(is_not_load) - before;
             }
         }
-        ensure!(rates.iter().all(|rate| *rate > 0.0), "no requests in pair {pair}: is the server up?");
-        off.push(rates[0]);
-        on.push(rates[1]);
     }
     observers.stop();
     drop(base);
     generator.stop()?;
     let mut cpus = [all_ns / 1e9 / active_s, within_ns / 1e9 / active_s];
     if let Some(earlier) = earlier(&args)? {
-        let share = earlier.off.len() as f64 / (earlier.off.len() + off.len()) as f64;
+        let pairs = |sides: &[Side; 2]| sides[0].hz.len() as f64;
+        let share = pairs(&earlier.sides) / (pairs(&earlier.sides) + pairs(&sides));
         for (cpus, earlier) in cpus.iter_mut().zip(earlier.cpus) {
             *cpus = share * earlier + (1.0 - share) * *cpus;
         }
-        off.extend(earlier.off);
-        on.extend(earlier.on);
+        for (side, earlier) in sides.iter_mut().zip(earlier.sides) {
+            side.hz.extend(earlier.hz);
+            side.stolen.extend(earlier.stolen);
+        }
     }
-    report(&args, &off, &on, cpus)
+    report(&args, &sides, cpus)
+}
+
+/// The slices with observers, or those without.
+#[derive(Default)]
+struct Side {
+    hz: Vec<f64>,
+    /// Share of a slice in which the hypervisor had the server's CPU.
+    stolen: Vec<f64>,
+}
+
+impl Side {
+    /// Rates of a second that the server's CPU was there.
+    fn of_what_was_left(&self) -> Vec<f64> {
+        self.hz.iter().zip(&self.stolen).map(|(hz, stolen)| hz / (1.0 - stolen)).collect()
+    }
 }
 
 /// Pairs of earlier runs.
 struct Earlier {
-    off: Vec<f64>,
-    on: Vec<f64>,
+    /// Without and with observers.
+    sides: [Side; 2],
     cpus: [f64; 2],
 }
 
@@ -150,34 +168,57 @@ fn earlier(args: &Args) -> Result<Option<Earlier>> {
     let Some(path) = args.out.as_ref().filter(|path| args.append && path.exists()) else { return Ok(None) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: serde_json::Value = serde_json::from_str(&text)?;
-    let rates = |key: &str| -> Vec<f64> {
+    let numbers = |key: &str| -> Vec<f64> {
         value[key].as_array().into_iter().flatten().filter_map(serde_json::Value::as_f64).collect()
     };
-    let (off, on) = (rates("off_hz"), rates("on_hz"));
-    ensure!(off.len() == on.len(), "{} does not hold pairs", path.display());
+    let sides = ["off", "on"]
+        .map(|side| Side { hz: numbers(&format!("{side}_hz")), stolen: numbers(&format!("{side}_stolen")) });
+    let pairs = sides[0].hz.len();
+    let whole = sides.iter().all(|side| side.hz.len() == pairs && side.stolen.len() == pairs);
+    ensure!(whole, "{} does not hold pairs, or no account of what was stolen", path.display());
     let cpus = ["observers_cpus", "observers_cpus_within"].map(|key| value[key].as_f64());
     let [Some(all), Some(within)] = cpus else { bail!("{} is of an older kind", path.display()) };
-    Ok(Some(Earlier { off, on, cpus: [all, within] }))
+    Ok(Some(Earlier { sides, cpus: [all, within] }))
 }
 
-/// The rate of one slice, and the observers' CPU time within it. With observers, it is taken as `tare run` takes a
-/// trial: a whole window around it.
-fn slice(args: &Args, generator: &mut Generator, observers: Option<&Observers>) -> (f64, f64) {
+/// What was seen in a slice.
+struct Slice {
+    rate_hz: f64,
+    /// The observers' CPU time within it.
+    observers_ns: f64,
+    stolen: f64,
+}
+
+/// One slice. With observers, it is taken as `tare run` takes a trial: a whole window around it.
+fn slice(args: &Args, generator: &mut Generator, observers: Option<&Observers>) -> Result<Slice> {
     if let Some(observers) = observers {
         observers.set_active(true);
         observers.begin();
     }
-    let before_ns = cpu_ns(is_observer);
+    let (before_ns, before_stolen_s) = (cpu_ns(is_observer), stolen_s(SERVER_CPU)?);
     generator.cut();
     std::thread::sleep(Duration::from_millis(args.slice_ms));
     let sample = generator.cut();
-    let within_ns = cpu_ns(is_observer) - before_ns;
+    let observers_ns = cpu_ns(is_observer) - before_ns;
+    let elapsed_s = sample.elapsed_ns.max(1) as f64 / 1e9;
+    // Counted in ticks: more than all of it is none of it.
+    let stolen = ((stolen_s(SERVER_CPU)? - before_stolen_s) / elapsed_s).clamp(0.0, 0.9);
     if let Some(observers) = observers {
         drop(observers.end());
         observers.set_active(false);
     }
     let count = sample.requests.value().copied().unwrap_or(0);
-    (count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64, within_ns)
+    Ok(Slice { rate_hz: count as f64 / elapsed_s, observers_ns, stolen })
+}
+
+/// Seconds so far in which the hypervisor gave this CPU to somebody else (proc(5): the eighth figure of its line, in ticks of
+/// 10 ms).
+fn stolen_s(cpu: u32) -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/stat")?;
+    let name = format!("cpu{cpu}");
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name));
+    let ticks = line.and_then(|line| line.split_whitespace().nth(8)?.parse::<f64>().ok());
+    Ok(ticks.with_context(|| format!("/proc/stat does not tell what was stolen from {name}"))? / 100.0)
 }
 
 fn start_server(args: &Args) -> Result<(Server, String)> {
@@ -186,7 +227,7 @@ fn start_server(args: &Args) -> Result<(Server, String)> {
         None => std::env::current_exe()?.with_file_name("tare"),
     };
     let mut child = Command::new(&program)
-        .args(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--cpus", "0"])
+        .args(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--cpus", &SERVER_CPU.to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -238,24 +279,20 @@ fn median_log_ratio(off: &[f64], on: &[f64]) -> (f64, f64, f64) {
     (median, at((n / 2.0 - half).floor() - 1.0), at((n / 2.0 + half).ceil()))
 }
 
-fn report(args: &Args, off: &[f64], on: &[f64], cpus: [f64; 2]) -> Result<()> {
-    let mean = tare_stats::paired_log_ratio(off, on).context("no pairs")?;
-    let mean_ci = mean.ci95.context("fewer than two pairs")?;
-    let (median, low, high) = median_log_ratio(off, on);
-    // The cost is what is lost: the negative of the log ratio, so the ends change places.
-    let percent = |ln: f64| (1.0 - ln.exp()) * 100.0;
-    let (cost, ci) = (percent(median), [percent(high), percent(low)]);
-    let (cost_mean, ci_mean) = (percent(mean.value), [percent(mean_ci.hi), percent(mean_ci.lo)]);
-    println!(
-        "{} {cost:.2} % of throughput (median pair), 95 % interval {:.2} to {:.2} %",
-        match args.stacks {
-            Some(_) => "stacks cost, beside the default observers,",
-            None => "watching costs",
-        },
-        ci[0],
-        ci[1]
-    );
-    println!("mean of the pairs: {cost_mean:.2} %, 95 % interval {:.2} to {:.2} %", ci_mean[0], ci_mean[1]);
+fn report(args: &Args, sides: &[Side; 2], cpus: [f64; 2]) -> Result<()> {
+    let [off, on] = sides.each_ref().map(Side::of_what_was_left);
+    let (cost, ci) = percent(median_log_ratio(&off, &on));
+    let (cost_mean, ci_mean) = percent(mean_log_ratio(&off, &on)?);
+    let (cost_raw, ci_raw) = percent(median_log_ratio(&sides[0].hz, &sides[1].hz));
+    let what = match args.stacks {
+        Some(_) => "stacks cost, beside the default observers,",
+        None => "watching costs",
+    };
+    let figure =
+        |cost: f64, [low, high]: [f64; 2]| format!("{cost:.2} %, 95 % interval {low:.2} to {high:.2} %");
+    println!("{what} of throughput where the CPU was there (median pair): {}", figure(cost, ci));
+    println!("mean of the pairs: {}", figure(cost_mean, ci_mean));
+    println!("median pair with what was stolen: {}", figure(cost_raw, ci_raw));
     let [with_edges, within] = cpus.map(|cpus| cpus * 100.0);
     println!(
         "observers' CPU time: {within:.2} % of one CPU within windows, {with_edges:.2} % with the edges of one each second"
@@ -264,11 +301,26 @@ fn report(args: &Args, off: &[f64], on: &[f64], cpus: [f64; 2]) -> Result<()> {
         let result = serde_json::json!({
             "pairs": off.len(), "stacks_hz": args.stacks, "stacks_off_cpu": args.stacks_off_cpu, "slice_s": args.slice_ms as f64 / 1e3, "connections": args.connections, "path": args.path,
             "cost_percent": cost, "ci95_percent": ci, "mean_cost_percent": cost_mean, "mean_ci95_percent": ci_mean,
-            "observers_cpus": cpus[0], "observers_cpus_within": cpus[1], "off_hz": off, "on_hz": on,
+            "cost_with_steal_percent": cost_raw, "ci95_with_steal_percent": ci_raw,
+            "observers_cpus": cpus[0], "observers_cpus_within": cpus[1], "off_hz": sides[0].hz, "on_hz": sides[1].hz,
+            "off_stolen": sides[0].stolen, "on_stolen": sides[1].stolen,
             "machine": facts::read(&Root::live()),
         });
         std::fs::write(path, format!("{result:#}\n"))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The mean log ratio of the pairs, with Student's interval.
+fn mean_log_ratio(off: &[f64], on: &[f64]) -> Result<(f64, f64, f64)> {
+    let mean = tare_stats::paired_log_ratio(off, on).context("no pairs")?;
+    let ci95 = mean.ci95.context("fewer than two pairs")?;
+    Ok((mean.value, ci95.lo, ci95.hi))
+}
+
+/// What is lost: the negative of the log ratio, so the ends of the interval change places.
+fn percent((value, low, high): (f64, f64, f64)) -> (f64, [f64; 2]) {
+    let lost = |ln: f64| (1.0 - ln.exp()) * 100.0;
+    (lost(value), [lost(high), lost(low)])
 }

@@ -1,17 +1,21 @@
 //! The generator's side of the books: whether it had anything left to give.
 
 use crate::allotment::ratio;
+use crate::threads::Thread;
 use crate::window::Window;
 use tare_record::observation::Role;
 
 /// Above this share the generator is taken to be at its end.
 pub(crate) const SATURATED: f64 = 0.9;
 
-/// How much of its life the generator's serving threads ran or waited to run, 0..=1; `None` when unseen.
+/// How much of its life the generator's serving threads ran, waited to run, or would have run but for the hypervisor and
+/// interrupts, 0..=1; `None` when unseen.
 pub(crate) fn ready_share(window: &Window) -> Option<f64> {
     let serving = || window.threads_of(Role::Load).filter(|thread| thread.serves());
     let wall_s: f64 = serving().map(|thread| thread.wall_s).sum();
-    let ready_s: f64 = serving().map(|thread| thread.run_s + thread.queue_s.unwrap_or(0.0)).sum();
+    let ready =
+        |thread: &Thread| thread.run_s + thread.queue_s.unwrap_or(0.0) + thread.steal_s + thread.irq_s;
+    let ready_s: f64 = serving().map(ready).sum();
     (wall_s > 0.0).then(|| ratio(ready_s, wall_s).min(1.0))
 }
 

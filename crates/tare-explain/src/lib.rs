@@ -10,14 +10,18 @@
 //! that is not one.
 
 mod allotment;
+mod around;
 mod books;
 pub mod checks;
 mod command;
+mod confirmation;
 mod cost;
+mod course;
 mod cpus;
 mod execution;
 mod fit;
 pub mod frames;
+pub mod gate;
 mod generator;
 mod idle_periods;
 mod iron;
@@ -45,6 +49,9 @@ mod weigh;
 pub mod why;
 mod window;
 
+pub use limit::LOSS_SHARE_MIN;
+pub use rules::causes;
+
 use books::Books;
 use limit::Limit;
 use tare_record::outcome::{
@@ -62,7 +69,10 @@ pub fn explain(record: &Record) -> Outcome {
     let open = books.asked.pool.residuals().0.is_some_and(|residual| residual > residual::NO_VERDICT);
     let mut limit = limit::decide(&books);
     // Errors show in the requests, whatever the books of time say.
-    if open && limit.cause != Cause::Errors {
+    let failed = limit::fails(&books);
+    // And this in the connections, beside two sides that have more time to spare than the books miss.
+    let stands = failed || limit.cause == Cause::NetworkCeiling;
+    if open && !stands {
         limit = Limit { cause: Cause::Unknown, gross_is: limit.gross_is };
     }
     let judgement = rules::judge(&books, limit.cause);
@@ -74,7 +84,7 @@ pub fn explain(record: &Record) -> Outcome {
         workload: if http { "http" } else { "command" }.to_owned(),
         valid: gross.value().is_some_and(|value| value > 0.0)
             && !open
-            && limit.cause != Cause::Errors
+            && !failed
             && !limit::missed_schedule(&books.asked.pool),
         warnings,
         limit: limit.cause,
@@ -83,6 +93,7 @@ pub fn explain(record: &Record) -> Outcome {
         net: net(&books),
         tare: tare(&books),
         findings: judgement.findings,
+        confirmation: record.intervention.as_ref().map(confirmation::confirmation),
         ledger: ledger::ledger(&books),
         requests: http.then(|| requests::requests(&books)),
         latency_ns: http.then(|| requests::latency(&books)),
@@ -94,6 +105,8 @@ pub fn explain(record: &Record) -> Outcome {
             true => spikes::spikes(&books),
             false => Reading::NotApplicable { not_applicable: "a command has no latency".to_owned() },
         },
+        course: course::course(&books),
+        tried_layouts: books.http.map(|http| http.tried_layouts.clone()).unwrap_or_default(),
         own_cost: Some(own_cost::own_cost(&books)),
         machine: record.machine.clone(),
         trials: requests::trials(&books),

@@ -1,15 +1,21 @@
 //! What holds throughput where it is: exactly one cause, chosen from the books in the order in which one cause
 //! hides another.
 //!
-//! 1. Errors: an error page is not the workload. 2. An open loop that got its rate is held by that rate.
+//! 1. Errors, or what is known to have made them: an error page is not the workload. 2. An open loop that got its rate
+//!    is held by that rate.
 //! 3. What others took from the server, if it is the largest loss and more than noise: a server that is held back
 //!    is not full, however busy it is with the rest. 4. The server itself: all its CPUs, or one of its threads.
-//! 5. The program's own waits. 6. A server that starves: its generator if that has nothing left, else too few
-//!    requests at once, if more of them are known or likely to bring more. Otherwise it is unknown.
+//! 5. The program's own waits. 6. A server that starves: its generator if that has nothing left, else what held the
+//!    requests up between them, else too few requests at once, if more of them are known or likely to bring more.
+//!    Otherwise it is unknown.
 
 use crate::allotment::{Loss, ratio};
 use crate::books::Books;
 use crate::generator;
+use crate::rules::{
+    delayed_ack, gc_pauses, memory_pressure, network_ceiling, ports_exhausted, softirq_crowded,
+};
+use crate::summary::neighbours;
 use crate::threads::Asleep;
 use crate::window::Window;
 use tare_record::observation::Role;
@@ -18,7 +24,7 @@ use tare_record::outcome::{Cause, GrossIs, TareCause};
 /// More errors than this share of all attempts, and the figure is not a figure of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 /// A loss below this share of the allotment does not limit.
-pub(crate) const LOSS_SHARE_MIN: f64 = 0.12;
+pub const LOSS_SHARE_MIN: f64 = 0.12;
 /// Busier than this share of its allotment, a server may be the limit.
 const BUSY_MIN: f64 = 0.85;
 /// Of two that are both nearly full, the limit is the one that waits less for the other; closer than what the books
@@ -44,9 +50,10 @@ pub(crate) fn decide(books: &Books) -> Limit {
     let gross_is = match cause {
         Cause::OfferedLoad => GrossIs::Offered,
         // The server could do more than it was given here: the figure is a floor.
-        Cause::LoadGeneratorBound | Cause::TooLittleConcurrency | Cause::ListenOverflow => {
-            GrossIs::LowerBound
-        }
+        Cause::LoadGeneratorBound
+        | Cause::TooLittleConcurrency
+        | Cause::ListenOverflow
+        | Cause::PortsExhausted => GrossIs::LowerBound,
         Cause::Unknown if books.http.is_some() => GrossIs::LowerBound,
         _ => GrossIs::Capacity,
     };
@@ -55,8 +62,8 @@ pub(crate) fn decide(books: &Books) -> Limit {
 
 fn http(books: &Books) -> Cause {
     let pool = &books.asked.pool;
-    if pool.error_share() > ERROR_SHARE_MAX {
-        return Cause::Errors;
+    if fails(books) {
+        return behind_errors(books);
     }
     if pool.trials == 0 || pool.requests == Some(0.0) {
         return Cause::Unknown;
@@ -64,8 +71,12 @@ fn http(books: &Books) -> Cause {
     if reached_schedule(pool) {
         return Cause::OfferedLoad;
     }
-    let Some(sut) = books.sut() else { return from_the_generator_alone(pool) };
+    let Some(sut) = books.sut() else { return from_the_generator_alone(books) };
     if let Some(cause) = taken_by_others(books) {
+        return cause;
+    }
+    // Before the server itself: it is at work, or charged, while it takes memory back and in what others were sent.
+    if let Some(cause) = taken_in_kernel(books) {
         return cause;
     }
     let busy = sut.busy() / sut.cpus();
@@ -73,7 +84,7 @@ fn http(books: &Books) -> Cause {
     let generator = generator::fullness(pool).unwrap_or(0.0);
     let server = 1.0 - starved;
     if busy >= BUSY_MIN && server >= generator - EQUALLY_FULL {
-        return Cause::ServerCpuBound;
+        return if gc_pauses::holds(books) { Cause::GcPauses } else { Cause::ServerCpuBound };
     }
     if let Some(cause) = waits_itself(books) {
         return cause;
@@ -84,6 +95,9 @@ fn http(books: &Books) -> Cause {
     if one_thread_is_full(pool) {
         return Cause::OneThreadBound;
     }
+    if let Some(cause) = lost_between(books) {
+        return cause;
+    }
     // Asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
     let parked = if may_be_a_lock(books) { 0.0 } else { sut.share(Loss::Program(Asleep::Lock)) };
     if parked >= LOSS_SHARE_MIN && parks_threads(books) && more_connections_bring_more(books) != Some(true) {
@@ -91,6 +105,22 @@ fn http(books: &Books) -> Cause {
     }
     let server = server - parked;
     starved_with_a_generator_that_could(books, server, generator)
+}
+
+/// Whether so much failed that the figure is not a figure of the workload.
+pub(crate) fn fails(books: &Books) -> bool {
+    books.http.is_some() && books.asked.pool.error_share() > ERROR_SHARE_MAX
+}
+
+/// What failed, where it is told by more than the failures.
+fn behind_errors(books: &Books) -> Cause {
+    if ports_exhausted::holds(&books.asked.pool) {
+        Cause::PortsExhausted
+    } else if network_ceiling::fails(books) {
+        Cause::NetworkCeiling
+    } else {
+        Cause::Errors
+    }
 }
 
 /// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge.
@@ -105,10 +135,10 @@ pub(crate) fn missed_schedule(pool: &Window) -> bool {
     pool.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached_schedule(pool)
 }
 
-fn from_the_generator_alone(pool: &Window) -> Cause {
-    match generator::fullness(pool) {
+fn from_the_generator_alone(books: &Books) -> Cause {
+    match generator::fullness(&books.asked.pool) {
         Some(fullness) if fullness >= generator::SATURATED => Cause::LoadGeneratorBound,
-        _ => Cause::Unknown,
+        _ => lost_between(books).unwrap_or(Cause::Unknown),
     }
 }
 
@@ -125,7 +155,14 @@ fn taken_by_others(books: &Books) -> Option<Cause> {
     let (largest, cause) =
         named.into_iter().max_by(|a, b| sut.tare_share(a.0).total_cmp(&sut.tare_share(b.0)))?;
     let share = sut.tare_share(largest);
-    (share >= LOSS_SHARE_MIN && share >= sut.tare_share(TareCause::Starved)).then_some(cause)
+    let limits = share >= LOSS_SHARE_MIN && share >= sut.tare_share(TareCause::Starved);
+    // The kernel's own thread that handles packets where they are too many to be handled in passing.
+    let by_packets = || {
+        let neighbours = neighbours(&books.asked.pool);
+        neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"))
+    };
+    let crowded = cause == Cause::CpuContended && by_packets() && softirq_crowded::holds(books);
+    limits.then_some(if crowded { Cause::SoftirqCrowded } else { cause })
 }
 
 /// The program's own waits, where they take more than the lack of load does.
@@ -143,6 +180,29 @@ fn waits_itself(books: &Books) -> Option<Cause> {
     let (largest, cause) = named.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
     (share(largest) >= LOSS_SHARE_MIN && share(largest) >= sut.tare_share(TareCause::Starved))
         .then_some(cause)
+}
+
+fn taken_in_kernel(books: &Books) -> Option<Cause> {
+    first_that_holds(
+        books,
+        &[(memory_pressure::holds, Cause::MemoryPressure), (softirq_crowded::holds, Cause::SoftirqCrowded)],
+    )
+}
+
+/// What held requests up on their way, where neither end is full.
+fn lost_between(books: &Books) -> Option<Cause> {
+    // A held back acknowledgement is on its way for long, too.
+    first_that_holds(
+        books,
+        &[(delayed_ack::holds, Cause::DelayedAck), (network_ceiling::holds, Cause::NetworkCeiling)],
+    )
+}
+
+/// Whether a cause is what holds the rate.
+type Holds = fn(&Books) -> bool;
+
+fn first_that_holds(books: &Books, named: &[(Holds, Cause)]) -> Option<Cause> {
+    named.iter().find(|(holds, _)| holds(books)).map(|(_, cause)| *cause)
 }
 
 /// Whether threads asleep in a futex can be told to wait for a lock: not where a runtime puts them there that have no work, nor
@@ -193,7 +253,7 @@ pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
 }
 
 fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f64) -> Cause {
-    if books.asked.pool.listen_overflows.unwrap_or(0.0) >= 1.0
+    if books.asked.pool.around.listen_overflows.unwrap_or(0.0) >= 1.0
         && books.asked.pool.errors.contains_key(&tare_record::trial::ErrorKind::Connect)
     {
         return Cause::ListenOverflow;
@@ -216,7 +276,7 @@ fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f6
 
 /// Without a level to compare with: at most four requests in flight for each serving thread on either side
 /// cannot keep both at work.
-fn few_in_flight(books: &Books) -> bool {
+pub(crate) fn few_in_flight(books: &Books) -> bool {
     let threads =
         books.sut().map_or(1.0, |sut| sut.serving()) + books.load().map_or(1.0, |load| load.serving());
     let in_flight =

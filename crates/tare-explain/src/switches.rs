@@ -27,6 +27,10 @@ pub(crate) struct Followed {
     /// What is missing in the kernel's own count of waits, which counts them when they are over.
     pub wait_edges_s: Option<f64>,
     pub sleeps: BTreeMap<Asleep, f64>,
+    /// On a CPU, up to where each switch is stamped.
+    pub run_s: f64,
+    /// How often it went to sleep.
+    pub slept: f64,
 }
 
 /// How much of the serving threads' lives is told by switches, and how much by looks, seconds.
@@ -45,8 +49,11 @@ pub(crate) fn follow(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>, observat
     let Some(schedule) = traced else { return told };
     for thread in threads.iter_mut().filter(|thread| thread.role == Role::Sut) {
         let mut followed = thread.clone();
-        let is_there = of(schedule, thread.tid).is_some_and(|found| followed.follow(found));
+        let found = of(schedule, thread.tid);
+        let (run_s, slept) = found.as_ref().map_or((0.0, 0.0), |found| (found.run_s, found.slept));
+        let is_there = found.is_some_and(|found| followed.follow(found));
         taken::attribute(std::slice::from_mut(&mut followed), cpus);
+        followed.sleep_from_the_end_of_runs(run_s, slept);
         let closes = is_there && followed.gap_s().abs() <= NO_VERDICT * thread.wall_s;
         if thread.serves() {
             *(if closes { &mut told.switches_s } else { &mut told.looks_s }) += thread.wall_s;
@@ -70,7 +77,14 @@ fn of(schedule: &Schedule, tid: u32) -> Option<Followed> {
         *sleeps.entry(asleep(blocked.why)).or_default() += seconds(blocked.ns);
     }
     let wait_edges_s = thread.wait_edges_ns.map(|ns| ns as f64 / 1e9);
-    Some(Followed { wait, held_s: seconds(thread.held_ns), wait_edges_s, sleeps })
+    Some(Followed {
+        wait,
+        held_s: seconds(thread.held_ns),
+        wait_edges_s,
+        sleeps,
+        run_s: seconds(thread.run_ns),
+        slept: thread.blocked.iter().map(|blocked| blocked.count as f64).sum(),
+    })
 }
 
 fn asleep(why: Sleep) -> Asleep {

@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::window::Window;
-use tare_stats::{Interval, mean, stdev};
+use tare_stats::Interval;
 
 /// A drift smaller than this is no matter, however clear.
 const DRIFT_LN_MIN: f64 = 0.05;
@@ -44,15 +44,8 @@ fn ln_figure(window: &Window) -> Option<f64> {
 /// The drift over the asked level's trials; `None` for fewer than four.
 pub(crate) fn drift(books: &Books) -> Option<Drift> {
     let values: Vec<f64> = books.asked.trials.iter().map(ln_figure).collect::<Option<_>>()?;
-    if values.len() < 4 {
-        return None;
-    }
-    let (first, second) = values.split_at(values.len() / 2);
-    let ln = mean(second)? - mean(first)?;
-    let squared_error = |half: &[f64]| stdev(half).map(|spread| spread * spread / half.len() as f64);
-    let se = (squared_error(first)? + squared_error(second)?).sqrt();
-    let interval = Interval::around(ln, se, values.len() as f64 - 2.0)?;
-    Some(Drift { ln, interval, trials: values.len() })
+    let moved = tare_stats::drift(&values)?;
+    Some(Drift { ln: moved.value, interval: moved.ci95?, trials: values.len() })
 }
 
 /// Half of the gross figure's interval, on the log; `None` for one trial.

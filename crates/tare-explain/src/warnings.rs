@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::cost::Basis;
-use crate::limit::{ERROR_SHARE_MAX, Limit};
+use crate::limit::Limit;
 use crate::residual::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::rules::too_noisy::NOISE_LN;
 use crate::trend;
@@ -14,6 +14,9 @@ const REQUESTS_MIN: f64 = 1000.0;
 
 /// A shorter window is read with the error of the kernel's ticks and quota periods.
 const WINDOW_S_MIN: f64 = 1.0;
+
+/// Of a shorter load before the first trial nobody expects a level.
+const WARM_UP_S_MIN: f64 = 5.0;
 
 /// Observers that take more than this from the program's CPUs change what they look at. (The clock probe's short visits
 /// take less.)
@@ -35,6 +38,7 @@ enum Caution<'a> {
     CostNotSaturated { fitted: bool },
     NetMissing(&'a Missing),
     NotSteady { ln: f64 },
+    NotWarmedUp { seconds: f64 },
     TooNoisy { half_ln: f64 },
     FewRequests { count: f64 },
     ShortWindow { seconds: f64 },
@@ -63,6 +67,7 @@ impl Caution<'_> {
             Caution::CostNotSaturated { .. } => "cost-not-saturated",
             Caution::NetMissing(_) => "net-missing",
             Caution::NotSteady { .. } => "not-steady",
+            Caution::NotWarmedUp { .. } => "not-warmed-up",
             Caution::TooNoisy { .. } => "too-noisy",
             Caution::FewRequests { .. } => "low-requests",
             Caution::ShortWindow { .. } => "short-window",
@@ -108,6 +113,9 @@ impl Caution<'_> {
             Caution::NotSteady { ln } => {
                 format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0))
             }
+            Caution::NotWarmedUp { seconds } => {
+                format!("the rate came to no level in {seconds:.0} s of load before the first trial")
+            }
             Caution::TooNoisy { half_ln } => {
                 format!("gross is known to ±{:.0} % only", 100.0 * trend::half_width_ratio(*half_ln))
             }
@@ -134,7 +142,7 @@ impl Caution<'_> {
             Caution::NoTrials => "run again",
             Caution::OneTrial => "take at least three (--trials 3)",
             Caution::BooksOpen { ratio, .. } if *ratio > NO_VERDICT => {
-                "no verdict is given; take longer trials, and look for short-lived processes"
+                "quote no figure; take longer trials, and look for short-lived processes and interrupts of an idle CPU"
             }
             Caution::BooksOpen { .. } => "take longer trials; shares below this size mean little",
             Caution::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
@@ -152,6 +160,9 @@ impl Caution<'_> {
                 "let a saturating level be driven (without --no-levels) by a stronger generator"
             }
             Caution::NotSteady { .. } => "warm up longer, or take later trials only",
+            Caution::NotWarmedUp { .. } => {
+                "look at the rate over time (tare report); a server that still warms up needs longer (--warmup 60s)"
+            }
             Caution::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
             Caution::FewRequests { .. } => "take longer trials (-d) or a higher rate",
             Caution::ShortWindow { .. } => "take trials of a second or more (-d)",
@@ -197,7 +208,7 @@ pub(crate) fn warnings(books: &Books, limit: Limit, unjudged: &[(Missing, Vec<Ca
         cautions.push(Caution::ObserversOnSutCpus { cpus });
     }
     for (missing, causes) in unjudged {
-        let names: Vec<String> = causes.iter().map(|cause| cause_name(*cause)).collect();
+        let names: Vec<String> = causes.iter().map(|cause| cause.id()).collect();
         cautions.push(Caution::CouldNotJudge { causes: names.join(", "), missing });
     }
     cautions.into_iter().map(Caution::warning).chain(books.record.notices.iter().cloned()).collect()
@@ -211,7 +222,7 @@ fn http<'a>(books: &'a Books, limit: Limit, cautions: &mut Vec<Caution<'a>>) {
         Some(count) if count < REQUESTS_MIN => cautions.push(Caution::FewRequests { count }),
         Some(_) => {}
     }
-    if pool.error_share() > ERROR_SHARE_MAX {
+    if crate::limit::fails(books) {
         cautions.push(Caution::Errors { share: pool.error_share() });
     }
     if books.sut().is_none() {
@@ -245,23 +256,17 @@ fn common<'a>(books: &'a Books, cautions: &mut Vec<Caution<'a>>) {
     if let Some(missing) = crate::rules::clock_missing(books).filter(|_| !books.asked.trials.is_empty()) {
         cautions.push(Caution::ClockMissing(missing));
     }
+    let load_before = books.asked_trials().next().and_then(crate::course::warm_up);
+    if let Some(warm_up) = load_before.filter(|warm_up| !warm_up.is_over()) {
+        let seconds = warm_up.slice_ns as f64 / 1e9 * warm_up.answers.len() as f64;
+        if seconds >= WARM_UP_S_MIN {
+            cautions.push(Caution::NotWarmedUp { seconds });
+        }
+    }
     if let Some(drift) = trend::drift(books).filter(|drift| drift.is_clear()) {
         cautions.push(Caution::NotSteady { ln: drift.ln });
     }
     if let Some(half_ln) = trend::half_width_ln(books).filter(|half| *half > NOISE_LN) {
         cautions.push(Caution::TooNoisy { half_ln });
     }
-}
-
-/// A cause as it stands in data.
-pub(crate) fn cause_name(cause: Cause) -> String {
-    // Kebab-case of the variant's name, as the outcome serialises it.
-    let mut name = String::new();
-    for letter in format!("{cause:?}").chars() {
-        if letter.is_ascii_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }

@@ -2,6 +2,7 @@
 //! is adding, and leaving a trial out is adding the others.
 
 use crate::allotment::Allotment;
+use crate::around::Around;
 use crate::cpus::{self, Cpu};
 use crate::execution::{self, Events};
 use crate::idle_periods::IdlePeriods;
@@ -13,7 +14,7 @@ use crate::{placement, quota::Quota};
 use crate::{taken, wait};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_record::metric::Subject;
-use tare_record::metrics::{self, clock, network, pmu, wakeups};
+use tare_record::metrics::{self, clock, pmu, wakeups};
 use tare_record::observation::{Observation, Role};
 use tare_record::trial::{ErrorKind, Measure, Trial};
 use tare_record::{Missing, Record};
@@ -40,7 +41,7 @@ pub(crate) struct Window {
     pub quota: Option<Quota>,
     /// `None` where no group's throttled time could be read.
     pub throttled_s: Option<f64>,
-    pub listen_overflows: Option<f64>,
+    pub around: Around,
     /// Wake-ups of a thread of the SUT by another; `None` where they were not counted.
     pub peer_wakeups: Option<f64>,
     pub switches: Switches,
@@ -114,7 +115,7 @@ impl<'a> Context<'a> {
             clocks_hz,
             quota: Quota::read(&readings),
             throttled_s,
-            listen_overflows: readings.growth(&network::LISTEN_OVERFLOWS, &Subject::Machine),
+            around: Around::read(&readings),
             peer_wakeups: peer_wakeups(&readings),
             switches: Switches::read(observation, told),
             sut_events,
@@ -182,7 +183,7 @@ impl Window {
         self.quota = Quota::pooled(self.quota.take(), other.quota.as_ref());
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.throttled_s = sum(self.throttled_s, other.throttled_s);
-        self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
+        self.around.absorb(&other.around);
         self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
         self.switches.absorb(&other.switches);
         absorb_events(&mut self.sut_events, &other.sut_events);
@@ -243,6 +244,11 @@ impl Window {
     /// Failed attempts of any kind.
     pub fn errors(&self) -> f64 {
         self.errors.values().sum()
+    }
+
+    /// Whether at least half of the errors are of this kind, which makes what stands behind it the cause of them.
+    pub fn fails_mostly_by(&self, kind: ErrorKind) -> bool {
+        self.errors.get(&kind).copied().unwrap_or(0.0) >= 0.5 * self.errors().max(1.0)
     }
 
     /// Errors as a share of all attempts. A status error is an answer too; the others have none.

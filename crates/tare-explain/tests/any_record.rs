@@ -5,6 +5,8 @@ mod support;
 use proptest::prelude::*;
 use support::*;
 use tare_explain::explain;
+use tare_explain::gate::{self, Asked};
+use tare_record::gate::Run;
 use tare_record::metric::Subject;
 use tare_record::metrics;
 use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
@@ -247,7 +249,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             machine.regime.paravirt_time_accounting = regime;
             let mut plan = plan(workload);
             plan.ref_clock_hz = ref_clock_hz;
-            Record { machine, plan, trials, notices: Vec::new(), identity: None }
+            Record { machine, plan, trials, notices: Vec::new(), identity: None, intervention: None }
         })
 }
 
@@ -303,17 +305,34 @@ fn holds(outcome: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A gate makes no number of it that is none.
+fn is_judged(record: &Record) -> Result<(), TestCaseError> {
+    let asked = Asked { margin: 0.02, conditions: None };
+    let Ok(run) = gate::run(record, "any") else { return Ok(()) };
+    let past: Vec<Run> = (1..7).map(|time_unix_s| Run { time_unix_s, ..run.clone() }).collect();
+    for gate in
+        [gate::against_baseline(run.clone(), run.clone(), &asked), gate::against_history(run, &past, &asked)]
+    {
+        for change in gate.effects.iter().filter_map(|effect| effect.change.value()) {
+            prop_assert!(change.value.is_finite() && change.interval.iter().all(|end| end.is_finite()));
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_records_are_explained(record in any_record()) {
         holds(&explain(&record))?;
+        is_judged(&record)?;
     }
 
     #[test]
     fn damaged_records_are_explained(record in damaged_record()) {
         holds(&explain(&record))?;
+        is_judged(&record)?;
     }
 
     #[test]
@@ -355,6 +374,7 @@ fn nothing_at_all_is_explained_as_unknown() {
             trials: Vec::new(),
             notices: Vec::new(),
             identity: None,
+            intervention: None,
         };
         let outcome = explain(&record);
         assert!(!outcome.valid);

@@ -72,3 +72,20 @@ fn switches_that_tell_too_little_leave_the_looks_and_a_verdict() {
         assert!(outcome.ledger.residual_ratio.expect("checked") < 0.01);
     }
 }
+
+#[test]
+fn who_goes_to_sleep_does_so_before_the_switch_is_stamped() {
+    // 48 ms of 2 s are told by nothing but the run up to the switches.
+    let residual = |sleeps, run_ns| {
+        let mut record = traced(0.97);
+        for trial in &mut record.trials {
+            let worker = &mut trial.observation.schedule.as_mut().expect("traced").threads[0];
+            (worker.blocked[0].count, worker.run_ns) = (sleeps, run_ns);
+        }
+        explain(&record).ledger.residual_ratio.expect("checked")
+    };
+    assert!(residual(20_000, 448_000_000) < 1e-3);
+    // No switch takes so long; and what the run does not tell stays open.
+    assert!((residual(6_000, 448_000_000) - 0.012).abs() < 1e-3);
+    assert!((residual(20_000, 400_000_000) - 0.024).abs() < 1e-3);
+}

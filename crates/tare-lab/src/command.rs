@@ -70,6 +70,7 @@ fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabEr
     let observers = Observers::start(
         Watch {
             sut_pids: Vec::new(),
+            server_port: None,
             beside_pids: Vec::new(),
             load: LoadWatch::None,
             sut_cpus: request.sut_cpus.clone().unwrap_or_else(|| place.sut_cpus.clone()),
@@ -145,23 +146,27 @@ fn expand(command: &[String], parameters: &[Parameter]) -> Result<Vec<Vec<String
 
 /// The words that are executed: through the shell, or the program itself.
 fn program(words: &[String], request: &CommandRequest) -> Result<Vec<String>, LabError> {
-    let bad = |error: String| LabError::usage(error, "check the quotes");
     match (&request.shell, words) {
         (Some(shell), words) => {
-            let mut through = shell_words::split(shell).map_err(|error| bad(format!("--shell: {error}")))?;
+            let mut through = shell_words::split(shell)
+                .map_err(|error| LabError::usage(format!("--shell: {error}"), "check the quotes"))?;
             through.extend(["-c".to_string(), words.join(" ")]);
             Ok(through)
         }
-        (None, [line]) => {
-            let words = shell_words::split(line).map_err(|error| bad(format!("'{line}': {error}")))?;
-            if words.is_empty() { Err(bad("the command is empty".into())) } else { Ok(words) }
-        }
+        (None, [line]) => words_of(line),
         (None, words) => Ok(words.to_vec()),
     }
 }
 
+/// The words of a command line, one at least.
+pub(crate) fn words_of(line: &str) -> Result<Vec<String>, LabError> {
+    let bad = |error: String| LabError::usage(error, "check the quotes");
+    let words = shell_words::split(line).map_err(|error| bad(format!("'{line}': {error}")))?;
+    if words.is_empty() { Err(bad("the command is empty".into())) } else { Ok(words) }
+}
+
 /// An error when the shell would say "not found": better before anything has started than at the first run.
-fn find_program(name: &str) -> Result<(), LabError> {
+pub(crate) fn find_program(name: &str) -> Result<(), LabError> {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
     };
@@ -225,6 +230,7 @@ impl Bench<'_> {
             what: "the program",
             words: self.words.to_vec(),
             cpus: self.request.sut_cpus.clone().unwrap_or_default(),
+            groups: self.request.groups.clone(),
             environment: self.environment.to_vec(),
             output: if self.request.show_output { Output::Show } else { Output::KeepErrors },
         };
@@ -232,7 +238,7 @@ impl Bench<'_> {
         let begin_ns = tare_sys::time::monotonic_ns();
         let mut started = Started::launch(&launch, &running.journal)?;
         self.observers.watch_sut(vec![started.pid()]);
-        let end_ns = self.wait_for_end(&started, running)?;
+        let end_ns = wait_for_end(&started, running)?;
         // The zombie's counters are final; they are gone once it is reaped.
         let observation = self.observers.end();
         let ended = started.reap().ok_or_else(|| LabError::Sut {
@@ -247,26 +253,6 @@ impl Bench<'_> {
         Ok((sample(self.index, end_ns.saturating_sub(begin_ns), &ended), observation))
     }
 
-    /// A thread waits for the end and stamps it, so that the stamp is exact and Ctrl-C is still noticed.
-    fn wait_for_end(&self, started: &Started, running: &mut Running<'_>) -> Result<u64, LabError> {
-        let pid = started.pid();
-        let (sender, receiver) = mpsc::channel();
-        let watch = move || {
-            // An error means that it is gone already, which is the end as well.
-            process::has_ended(pid, true).ok();
-            sender.send(tare_sys::time::monotonic_ns()).ok();
-        };
-        let builder = std::thread::Builder::new().name("tare-wait".into());
-        builder.spawn(watch).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
-        loop {
-            match receiver.recv_timeout(LOOK_EVERY) {
-                Ok(end_ns) => return Ok(end_ns),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(tare_sys::time::monotonic_ns()),
-                Err(mpsc::RecvTimeoutError::Timeout) => running.check_interrupt()?,
-            }
-        }
-    }
-
     fn auxiliary(
         &self,
         option: &str,
@@ -275,15 +261,41 @@ impl Bench<'_> {
     ) -> Result<(), LabError> {
         let Some(command) = command else { return Ok(()) };
         let words = ["sh", "-c", command.as_str()].map(String::from).to_vec();
-        let launch =
-            Launch { what: option, words, cpus: Vec::new(), environment: Vec::new(), output: Output::Keep };
+        let launch = Launch {
+            what: option,
+            words,
+            cpus: Vec::new(),
+            groups: Vec::new(),
+            environment: Vec::new(),
+            output: Output::Keep,
+        };
         let mut started = Started::launch(&launch, &running.journal)?;
-        self.wait_for_end(&started, running)?;
+        wait_for_end(&started, running)?;
         if started.succeeded() {
             return Ok(());
         }
         let what = format!("was not run: {option} '{command}' failed: {}", started.exit_description());
         Err(LabError::Sut { what, last_output: started.output() })
+    }
+}
+
+/// A thread waits for the end and stamps it, so that the stamp is exact and Ctrl-C is still noticed.
+pub(crate) fn wait_for_end(started: &Started, running: &mut Running<'_>) -> Result<u64, LabError> {
+    let pid = started.pid();
+    let (sender, receiver) = mpsc::channel();
+    let watch = move || {
+        // An error means that it is gone already, which is the end as well.
+        process::has_ended(pid, true).ok();
+        sender.send(tare_sys::time::monotonic_ns()).ok();
+    };
+    let builder = std::thread::Builder::new().name("tare-wait".into());
+    builder.spawn(watch).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
+    loop {
+        match receiver.recv_timeout(LOOK_EVERY) {
+            Ok(end_ns) => return Ok(end_ns),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(tare_sys::time::monotonic_ns()),
+            Err(mpsc::RecvTimeoutError::Timeout) => running.check_interrupt()?,
+        }
     }
 }
 

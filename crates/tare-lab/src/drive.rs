@@ -70,6 +70,7 @@ impl Drive<'_> {
         mut reference: Option<Sut>,
         running: &mut Running<'_>,
     ) -> Result<(), LabError> {
+        running.warm_up = self.warm_up(sut, running)?;
         if let [level] = self.levels {
             return self.stand(0, level).alone(sut, running);
         }
@@ -98,6 +99,7 @@ impl Drive<'_> {
     pub(crate) fn watch(&self, sut: &Sut, load: LoadWatch) -> Watch {
         Watch {
             sut_pids: sut.pids.clone(),
+            server_port: Some(sut.target.port()),
             load,
             sut_cpus: self.placement.sut_cpus.clone(),
             load_cpus: self.placement.load_cpus.clone(),
@@ -201,14 +203,17 @@ impl Stand<'_> {
         let mut generator = start(&self.spec(pacing, sut), sut)?;
         let observers = observe(self.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
+        let is_cold = self.drive.request.warmup.at_most().is_zero();
         let first = trials.start == 0;
-        let warmup = if first { Duration::from_nanos(self.level.warmup_ns) } else { SETTLE };
-        // The last part of a long warm-up is good for a look too.
-        let looked_at = if warmup / 2 >= CALIBRATION_MIN { calibration(self.level) } else { Duration::ZERO };
-        let looked_at = looked_at.min(warmup / 2);
-        let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
-        running.wait(warmup - looked_at, "warm-up", rate)?;
-        look_at_idle(&observers, looked_at);
+        // Who wants it cold gets no more load than the look at idle periods takes.
+        if !(first && is_cold) {
+            let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
+            running.wait(SETTLE, "warm-up", rate)?;
+        }
+        // The first trial has none before it whose looks are near.
+        if first && !is_cold {
+            look_at_idle(&observers, calibration(self.level));
+        }
         for trial in trials {
             look_at_idle(&observers, calibration(self.level));
             self.trial(trial, &mut generator, &observers, sut, running)?;
@@ -286,8 +291,14 @@ impl Stand<'_> {
     ) -> Result<(), LabError> {
         let words = ["sh", "-c", command].map(String::from).to_vec();
         let cpus = self.drive.request.load_cpus.clone().unwrap_or_default();
-        let launch =
-            Launch { what: "the load generator", words, cpus, environment: Vec::new(), output: Output::Keep };
+        let launch = Launch {
+            what: "the load generator",
+            words,
+            cpus,
+            groups: Vec::new(),
+            environment: Vec::new(),
+            output: Output::Keep,
+        };
         let mut generator = Started::launch(&launch, &running.journal)?;
         let phase = self.phase(trial, &format!("of {command}"));
         let observers = observe(self.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
@@ -329,12 +340,15 @@ impl Stand<'_> {
 
     pub(crate) fn keep(
         &self,
-        sample: HttpSample,
+        mut sample: HttpSample,
         observation: tare_record::observation::Observation,
         running: &mut Running<'_>,
     ) -> Result<(), LabError> {
         let value =
             sample.requests.value().map(|count| *count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64);
+        if let Some(detail) = sample.detail.as_mut().filter(|_| self.level.purpose == Purpose::Asked) {
+            detail.warm_up = running.warm_up.take();
+        }
         let seq = running.next_seq();
         running.keep(Trial { seq, level: self.index, sample: Measure::Http(sample), observation })?;
         running.progress.show(Event::TrialDone { seq, value, unit: "req/s" });

@@ -48,6 +48,19 @@ impl LabError {
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         LabError::Usage { what: what.into(), hint: hint.into() }
     }
+
+    /// Says which of several servers this is about, and what to do where the server is to blame.
+    pub fn of(self, name: &str, hint: &str) -> Self {
+        match self {
+            LabError::Sut { what, last_output } => {
+                LabError::Sut { what: format!("{name} {what}{}", hinted(hint)), last_output }
+            }
+            LabError::Load { what, last_output } => {
+                LabError::Load { what: format!("for {name} {what}"), last_output }
+            }
+            other => other,
+        }
+    }
 }
 
 fn hinted(hint: &str) -> String {

@@ -1,18 +1,22 @@
 //! A sitting with a server: it is found or started, placed, and driven (`drive`).
 
+use crate::confirm;
 use crate::drive::Drive;
 use crate::error::LabError;
 use crate::fit;
 use crate::identity;
+use crate::layout;
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
 use crate::resolve;
 use crate::sitting::{Held, Running, Sitting};
 use crate::sut::{self, Sut};
+use std::path::PathBuf;
+use tare_machine::cgroup::Branch;
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup, procs};
-use tare_record::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, Workload};
+use tare_record::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, TriedLayout, Workload};
 use tare_record::topology::Topology;
 
 /// More generator threads than this are used only when asked for.
@@ -39,7 +43,14 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
 
     let topology = running.topology.clone();
     let mut sut = open_sut(request, target, &topology, running)?;
-    let placement = place(request, &sut, &topology)?;
+    let mut placement = place(request, &sut, &topology)?;
+    let (mut found, mut tried_layouts) = (None, Vec::new());
+    if request.find_layout {
+        let (best, tried) = layout::find(request, &placement, &topology, &mut sut, running)?;
+        placement = place(&best, &sut, &topology)?;
+        (found, tried_layouts) = (Some(best), tried);
+    }
+    let request = found.as_ref().unwrap_or(request);
     for note in &placement.notes {
         running.progress.show(Event::Notice(note.clone()));
     }
@@ -57,12 +68,17 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
         seed: tare_sys::time::monotonic_ns(),
         may_poll: has_cores_of_its_own(&placement, &topology),
     };
-    let reference = open_reference(request, &placement, &levels, running)?;
+    let reference = open_reference(request, &placement, &sut, &levels, running)?;
     let programs = identity::of_server(&sut, &request.load);
-    running.open_record(plan(request, &sut, &drive), programs)?;
-    running.progress.show(Event::Expected { total_s: drive.expected_s() });
+    running.open_record(plan(request, &sut, &drive, tried_layouts), programs)?;
+    let confirm_s = if request.confirm { confirm::EXPECTED_S } else { 0.0 };
+    let layouts_s = if request.find_layout { layout::EXPECTED_S } else { 0.0 };
+    running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
     running.progress.show(Event::Step(format!("weighing {}", sut.name())));
     drive.all(&mut sut, reference, running)?;
+    if request.confirm {
+        confirm::confirm(&drive, &mut sut, running)?;
+    }
     drop(pinned);
     sut.stop();
     Ok(())
@@ -72,6 +88,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
 fn open_reference(
     request: &HttpRequest,
     placement: &Placement,
+    sut: &Sut,
     levels: &[Level],
     running: &mut Running<'_>,
 ) -> Result<Option<Sut>, LabError> {
@@ -79,8 +96,31 @@ fn open_reference(
         return Ok(None);
     }
     running.progress.show(Event::Step("starting the reference server".into()));
-    sut::embedded(&request.embedded_program, &placement.sut_cpus, &running.journal, running.interrupt)
-        .map(Some)
+    let start = |groups: &[PathBuf]| {
+        let program = &request.embedded_program;
+        sut::embedded(program, &placement.sut_cpus, groups, &running.journal, running.interrupt)
+    };
+    match group_of(sut) {
+        // A group may refuse it: then it is weighed from outside, as where nobody may put it there.
+        Some(group) => start(&[group]).or_else(|_| start(&[])).map(Some),
+        None => start(&[]).map(Some),
+    }
+}
+
+/// The list of processes of the SUT's control group, where that is not ours and ours to join. A quota there holds the reference back at
+/// the same moments as the SUT then: out of it, the reference would have the CPU to itself for as long as the SUT is held back, and
+/// be the cheaper for it.
+fn group_of(sut: &Sut) -> Option<PathBuf> {
+    let root = Root::live();
+    let first = |branch: Branch| branch.levels.into_iter().next().map(|(_, dir)| dir);
+    let group = |pid: &u32| cgroup::branch_of(&root, *pid, "cpu").ok().and_then(first);
+    let mut groups: Vec<PathBuf> = sut.pids.iter().map(group).collect::<Option<_>>()?;
+    groups.dedup();
+    let own = cgroup::own(&root, "cpu").ok().and_then(first);
+    match groups.as_slice() {
+        [one] if tare_sys::process::is_root() && own.as_ref() != Some(one) => Some(one.join("cgroup.procs")),
+        _ => None,
+    }
 }
 
 fn open_sut(
@@ -93,7 +133,13 @@ fn open_sut(
         (SutRequest::Embedded, _) | (_, None) => {
             let place = choose(request, topology, &[], 1)?;
             running.progress.show(Event::Step("starting the built-in server".into()));
-            sut::embedded(&request.embedded_program, &place.sut_cpus, &running.journal, running.interrupt)
+            sut::embedded(
+                &request.embedded_program,
+                &place.sut_cpus,
+                &[],
+                &running.journal,
+                running.interrupt,
+            )
         }
         (SutRequest::Start(command), Some(target)) => {
             running.progress.show(Event::Step(format!("starting {command}")));
@@ -195,7 +241,7 @@ fn pin<'j>(request: &HttpRequest, sut: &Sut, journal: &'j Journal) -> Result<Opt
         .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
 }
 
-fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>) -> Plan {
+fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>) -> Plan {
     let placement = drive.placement;
     let generator = match &request.load {
         LoadRequest::Own { .. } => plan::Generator::Own { threads: drive.threads },
@@ -212,6 +258,7 @@ fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>) -> Plan {
             transport: sut.transport,
             levels: drive.levels.to_vec(),
             seed: (drive.levels.len() > 1).then_some(drive.seed),
+            tried_layouts,
         }),
         sut_cpus: match (&sut.kind, &request.sut_cpus) {
             (_, Some(cpus)) => cpus.clone(),

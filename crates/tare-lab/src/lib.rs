@@ -8,8 +8,10 @@
 //! next start ([`recover`]).
 
 mod blocks;
+pub mod calibrate;
 pub mod command;
 pub mod compare;
+mod confirm;
 mod drive;
 mod duration;
 pub mod error;
@@ -17,6 +19,7 @@ mod fit;
 pub mod generate;
 pub mod http;
 mod identity;
+mod layout;
 mod load;
 pub mod planfile;
 mod process;
@@ -27,6 +30,7 @@ pub mod resolve;
 mod sitting;
 mod sut;
 mod turns;
+mod warmup;
 
 pub use duration::duration;
 pub use error::LabError;
@@ -43,7 +47,7 @@ pub fn recover(state_dir: &Path) -> Vec<String> {
 
 /// What was stopped and restored, a line for each thing; none when there was nothing.
 pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
-    let journal::Recovery { stopped, restored, knobs, failed } = recovery;
+    let journal::Recovery { stopped, restored, groups, knobs, failed } = recovery;
     let stopped = stopped
         .iter()
         .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
@@ -51,7 +55,10 @@ pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
         let cpus = tare_sys::affinity::format_list(&left.cpus);
         format!("put thread {} back on CPUs {cpus}, left pinned by a run that was killed", left.tid)
     });
-    stopped.chain(restored).chain(told(knobs)).chain(failed.iter().cloned()).collect()
+    let groups = groups
+        .iter()
+        .map(|group| format!("removed the control group {}, left by a run that was killed", group.display()));
+    stopped.chain(restored).chain(groups).chain(told(knobs)).chain(failed.iter().cloned()).collect()
 }
 
 /// What became of settings that were put back, a line for each thing.

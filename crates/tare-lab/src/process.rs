@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use std::collections::VecDeque;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub struct Launch<'a> {
     pub words: Vec<String>,
     /// CPUs it is held on from its first instruction; empty: ours.
     pub cpus: Vec<u32>,
+    /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
+    pub groups: Vec<PathBuf>,
     /// Variables beside ours.
     pub environment: Vec<(&'static str, String)>,
     /// Where its output goes.
@@ -75,7 +78,7 @@ impl Started {
         let state = |error: tare_machine::journal::JournalError| LabError::State(error.to_string());
         journal.will_start(&launch.words.join(" ")).map_err(state)?;
         command.env(RUN_VARIABLE, journal.run_id());
-        let confinement = Confinement { cpus: launch.cpus.clone(), cgroup_procs: Vec::new() };
+        let confinement = Confinement { cpus: launch.cpus.clone(), cgroup_procs: launch.groups.clone() };
         let mut child = process::spawn(&mut command, &confinement).map_err(|error| {
             LabError::usage(format!("cannot start {} '{program}': {error}", launch.what), "check the command")
         })?;

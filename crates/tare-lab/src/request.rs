@@ -25,7 +25,7 @@ pub struct HttpRequest {
     /// How many trials.
     pub trials: u32,
     /// Load before the first trial.
-    pub warmup: Duration,
+    pub warmup: Warmup,
     /// CPUs to hold the SUT on.
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generator on.
@@ -40,6 +40,10 @@ pub struct HttpRequest {
     pub no_levels: bool,
     /// Do not weigh the reference server beside the SUT.
     pub no_reference: bool,
+    /// Try afterwards whether the limit is what it is said to be.
+    pub confirm: bool,
+    /// Whether layouts of the generator are tried first, and the one with the most headroom taken.
+    pub find_layout: bool,
     /// Which call stacks to sample in every trial.
     pub stacks: Option<StackWatch>,
     /// Clock that net is stated at.
@@ -106,6 +110,8 @@ pub struct CommandRequest {
     pub fit_runtime: bool,
     /// CPUs to hold the program on.
     pub sut_cpus: Option<Vec<u32>>,
+    /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
+    pub groups: Vec<PathBuf>,
     /// Clock that net is stated at.
     pub ref_clock_hz: Option<f64>,
 }
@@ -117,4 +123,36 @@ pub struct Parameter {
     pub name: String,
     /// Its values, in order.
     pub values: Vec<String>,
+}
+
+/// How long to load a server before its first trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warmup {
+    /// So long.
+    Fixed(Duration),
+    /// Until its rate is at one level, within bounds.
+    UntilSteady {
+        /// At least so long.
+        at_least: Duration,
+        /// And no longer than that.
+        at_most: Duration,
+    },
+}
+
+impl Warmup {
+    /// The shortest that it may be.
+    pub fn at_least(&self) -> Duration {
+        match *self {
+            Warmup::Fixed(length) => length,
+            Warmup::UntilSteady { at_least, .. } => at_least,
+        }
+    }
+
+    /// The longest that it may be.
+    pub fn at_most(&self) -> Duration {
+        match *self {
+            Warmup::Fixed(length) => length,
+            Warmup::UntilSteady { at_most, .. } => at_most,
+        }
+    }
 }

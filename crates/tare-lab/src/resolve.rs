@@ -57,7 +57,7 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
         rate_hz: request.traffic.pacing.rate_hz(),
         pipeline: request.traffic.pipeline,
         trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(TRIAL_NS), nanoseconds),
-        warmup_ns: nanoseconds(request.warmup),
+        warmup_ns: nanoseconds(request.warmup.at_least()),
         trials: request.trials,
         parties: 1,
     };

@@ -15,13 +15,14 @@ use tare_machine::journal::Journal;
 use tare_machine::topology;
 use tare_record::Record;
 use tare_record::identity::{Identity, Program};
+use tare_record::intervention::Intervention;
 use tare_record::machine::MachineFacts;
-use tare_record::outcome::Warning;
+use tare_record::outcome::{Outcome, Warning};
 use tare_record::plan::Plan;
 use tare_record::store::Writer;
 use tare_record::survey::Survey;
 use tare_record::topology::Topology;
-use tare_record::trial::Trial;
+use tare_record::trial::{Trial, WarmUp};
 
 /// How often a wait shows the live rate and looks at the interrupt flag.
 const LIVE_EVERY: Duration = Duration::from_millis(100);
@@ -56,10 +57,13 @@ pub struct Running<'a> {
     pub interrupt: &'a AtomicBool,
     /// Who shows progress.
     pub progress: &'a mut dyn Progress,
+    /// The load before the first trial, until that is kept.
+    pub warm_up: Option<WarmUp>,
     notices: Vec<Warning>,
     open: Option<(Plan, Writer)>,
     identity: Option<Box<Identity>>,
     trials: Vec<Trial>,
+    intervention: Option<Intervention>,
     began: Instant,
 }
 
@@ -85,10 +89,12 @@ impl<'a> Running<'a> {
             journal: Rc::new(journal),
             interrupt: &sitting.interrupt,
             progress,
+            warm_up: None,
             notices: Vec::new(),
             open: None,
             identity: None,
             trials: Vec::new(),
+            intervention: None,
             began: Instant::now(),
         })
     }
@@ -115,6 +121,37 @@ impl<'a> Running<'a> {
     /// The file that the user named for what is measured.
     pub fn record_path(&self) -> Option<&'a Path> {
         self.sitting.record.as_deref()
+    }
+
+    /// Where journals are, and the lock of knobs.
+    pub fn state_dir(&self) -> &'a Path {
+        &self.sitting.state_dir
+    }
+
+    /// What the trials so far come to; `None` before the plan is known.
+    pub fn explained(&mut self) -> Option<Outcome> {
+        let (plan, _) = self.open.as_ref()?;
+        let record = Record {
+            machine: self.facts.clone(),
+            plan: plan.clone(),
+            // Lent: they are large.
+            trials: std::mem::take(&mut self.trials),
+            notices: self.notices.clone(),
+            identity: self.identity.clone(),
+            intervention: None,
+        };
+        let outcome = tare_explain::explain(&record);
+        self.trials = record.trials;
+        Some(outcome)
+    }
+
+    /// Puts on disk what was tried on the limit.
+    pub fn keep_intervention(&mut self, tried: Intervention) -> Result<(), LabError> {
+        if let Some((_, writer)) = &mut self.open {
+            writer.intervened(&tried)?;
+        }
+        self.intervention = Some(tried);
+        Ok(())
     }
 
     /// Keeps a warning of the run itself.
@@ -199,7 +236,7 @@ impl<'a> Running<'a> {
     pub fn end(self, end: Result<(), LabError>) -> Held {
         // Whoever left the process group of what was started is still a descendant of ours.
         crate::sut::stop_orphans();
-        let Running { facts, journal, mut notices, open, trials, identity, .. } = self;
+        let Running { facts, journal, mut notices, open, trials, identity, intervention, .. } = self;
         let mut end = end;
         let record = open.map(|(plan, mut writer)| {
             if matches!(end, Err(LabError::Interrupted)) {
@@ -211,7 +248,7 @@ impl<'a> Running<'a> {
             if let (Ok(()), Err(error)) = (&end, writer.finish()) {
                 end = Err(error.into());
             }
-            Record { machine: facts, plan, trials, notices, identity }
+            Record { machine: facts, plan, trials, notices, identity, intervention }
         });
         // Somebody who still holds the journal has not undone everything: it stays for the next start.
         if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {

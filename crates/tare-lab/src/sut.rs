@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_load::{LoadError, LoadSpec, Preflight, Target};
@@ -88,23 +89,36 @@ impl Drop for Sut {
     }
 }
 
-/// Starts the embedded server on a free loopback port.
+/// Starts the embedded server on a free loopback port, in control groups.
 pub fn embedded(
     program: &std::path::Path,
     cpus: &[u32],
+    groups: &[PathBuf],
     journal: &Journal,
     interrupt: &AtomicBool,
 ) -> Result<Sut, LabError> {
     let mut words =
-        vec![program.display().to_string(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()];
+        [program.display().to_string(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()].to_vec();
     if !cpus.is_empty() {
         words.extend(["--cpus".into(), tare_sys::affinity::format_list(cpus)]);
         words.extend(["--threads".into(), cpus.len().to_string()]);
     }
+    listening(words, cpus, groups, journal, interrupt)
+}
+
+/// Starts a server that says on which address it listens in its first line, as the embedded one does, in control groups.
+pub fn listening(
+    words: Vec<String>,
+    cpus: &[u32],
+    groups: &[PathBuf],
+    journal: &Journal,
+    interrupt: &AtomicBool,
+) -> Result<Sut, LabError> {
     let launch = Launch {
-        what: "the embedded server",
+        what: "a server that says where it listens",
         words,
         cpus: cpus.to_vec(),
+        groups: groups.to_vec(),
         environment: Vec::new(),
         output: Output::Keep,
     };
@@ -174,6 +188,7 @@ pub fn launch(
         what: "the system under test",
         words,
         cpus: cpus.to_vec(),
+        groups: Vec::new(),
         environment,
         output: Output::Keep,
     };

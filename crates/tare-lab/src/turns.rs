@@ -27,7 +27,7 @@ pub(crate) const TURN: Duration = Duration::from_millis(5);
 const TURN_OVER_LATENCY: u32 = 10;
 const ROUNDS_MIN: u64 = 4;
 /// A server whose requests take longer than this allows for does not keep to its turns, which its books then show.
-const TURN_MAX: Duration = Duration::from_millis(500);
+pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
 
 impl Drive<'_> {
     /// One trial of each level of `stint`, in turns: `reference` answers where a level's purpose is that, else the SUT.
@@ -116,16 +116,19 @@ impl Drive<'_> {
     }
 }
 
-/// How long turns must be for what these servers have in flight: by the time that half of the requests take, of the slowest. Cuts
-/// the generators' books.
-pub(crate) fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
-    let time_of_one = |generator: &mut Generator| {
+/// How long turns must be for what these servers have in flight.
+fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
+    (slowest_median(generators) * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
+}
+
+/// The time that half of the requests take, of the slowest server. Cuts the generators' books.
+pub(crate) fn slowest_median<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
+    let median = |generator: &mut Generator| {
         let sample = generator.cut();
         let ns = sample.latency.value().and_then(|latency| latency.quantile_ns(0.5));
         ns.map_or(Duration::ZERO, Duration::from_nanos)
     };
-    let slowest = generators.map(time_of_one).max().unwrap_or(Duration::ZERO);
-    (slowest * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
+    generators.map(median).max().unwrap_or(Duration::ZERO)
 }
 
 fn stop(parties: Vec<Party>) -> Result<(), LabError> {

@@ -150,9 +150,19 @@ impl Session {
     #[inline]
     pub(crate) fn received(&mut self, c: u32, bytes: &[u8], fresh: usize, now_ns: u64) -> Verdict {
         self.tally.bytes_in += fresh as u64;
+        let before = self.tally.answers;
         let verdict = self.read(c, bytes, now_ns);
-        self.tally.settle();
+        self.settle(before, now_ns);
         verdict
+    }
+
+    /// What was answered since the count was `before` goes into the books.
+    #[inline]
+    fn settle(&mut self, before: u64, now_ns: u64) {
+        self.tally.settle();
+        if self.is_out_of_turn(now_ns) {
+            self.tally.out_of_turn += self.tally.answers - before;
+        }
     }
 
     #[inline]
@@ -242,8 +252,9 @@ impl Session {
         let connection = &mut self.connections[c as usize];
         match connection.reader.end(in_head) {
             End::Answer(answer) if connection.in_flight > 0 => {
+                let before = self.tally.answers;
                 let verdict = self.answered(c, answer, now_ns);
-                self.tally.settle();
+                self.settle(before, now_ns);
                 verdict
             }
             _ => self.broke(c, ErrorKind::Io),
@@ -482,6 +493,14 @@ impl Session {
             Schedule::InTurns(clock) => !clock.is_ours(now_ns),
             _ => false,
         }
+    }
+
+    /// Others have their turns: until when nobody needs to be woken for an answer, and how many are still to come.
+    #[inline]
+    pub(crate) fn sleeps_until_ns(&mut self, now_ns: u64) -> Option<(u64, u32)> {
+        let Schedule::InTurns(clock) = &mut self.schedule else { return None };
+        let until_ns = clock.sleeps_until_ns(now_ns)?;
+        Some((until_ns, self.connections.iter().map(|connection| connection.in_flight).sum()))
     }
 
     /// Whether sending has not begun.

@@ -25,8 +25,9 @@ impl Session {
 
     /// The answer at place `c` is whole.
     pub(crate) fn was_answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
+        let before = self.tally.answers;
         let verdict = self.answered(c, answer, now_ns);
-        self.tally.settle();
+        self.settle(before, now_ns);
         verdict
     }
 

@@ -281,4 +281,5 @@ fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
         (1, 2),
         "what is in flight is answered"
     );
+    assert_eq!(session.tally.out_of_turn, 1, "and counted as late");
 }

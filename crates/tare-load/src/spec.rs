@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Connections of a load that nobody said otherwise of: several requests are always due.
+pub const CONNECTIONS_DEFAULT: u32 = 64;
 /// Most connections of one generator: more than one address has ports for.
 pub const CONNECTIONS_MAX: u32 = 1 << 20;
 /// Most threads of one generator.

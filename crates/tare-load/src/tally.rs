@@ -14,6 +14,8 @@ pub(crate) struct Tally {
     /// Stamps of all clocks at both ends: monotonic, raw, the thread's CPU time.
     clocks_ns: [(u64, u64, u64); 2],
     pub(crate) answers: u64,
+    /// Of these, the ones that came when it was others' turn to send.
+    pub(crate) out_of_turn: u64,
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -57,6 +59,7 @@ impl Tally {
             end_ns: 0,
             clocks_ns: [(0, 0, 0); 2],
             answers: 0,
+            out_of_turn: 0,
             errors: [0; ErrorKind::ALL.len()],
             bytes_in: 0,
             bytes_out: 0,
@@ -102,6 +105,7 @@ impl Tally {
     /// Forgets all counts, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.answers = 0;
+        self.out_of_turn = 0;
         self.errors = [0; ErrorKind::ALL.len()];
         self.bytes_in = 0;
         self.bytes_out = 0;

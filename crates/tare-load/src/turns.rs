@@ -150,6 +150,14 @@ impl TurnClock {
         self.phase.is_ours && !self.ended
     }
 
+    /// While others send: when our turn begins. Until then nobody needs to be woken for each answer to what is in flight,
+    /// for which the server would pay. `None` in our turn, and where answers have a rest to come in, whose latencies count.
+    #[inline]
+    pub(crate) fn sleeps_until_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let sleeps = !self.is_ours(now_ns) && !self.ended && self.turns.rest_ns == 0;
+        sleeps.then_some(self.phase.until_ns)
+    }
+
     /// When what is free now may send.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
@@ -168,6 +176,25 @@ mod tests {
 
     fn turns(parties: u32, place: u32, seed: u64) -> Turns {
         Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, parties, place, seed, slices: None }
+    }
+
+    #[test]
+    fn who_is_not_to_send_sleeps_until_its_turn_unless_answers_have_a_rest() {
+        let of = |rest_ns| TurnClock::new(Turns { rest_ns, ..turns(2, 0, 7) }, 1_000);
+        let (mut plain, mut rested) = (of(0), of(TURN_NS_MIN / 4));
+        let mut slept = 0;
+        for at_ns in (1_000..1_000 + 40 * TURN_NS_MIN).step_by(TURN_NS_MIN as usize / 7) {
+            let sleeps = plain.sleeps_until_ns(at_ns);
+            assert_eq!(sleeps.is_none(), plain.is_ours(at_ns));
+            if let Some(until_ns) = sleeps {
+                slept += 1;
+                assert!(plain.turns.at(until_ns).is_ours && !plain.turns.at(until_ns - 1).is_ours);
+            }
+            assert_eq!(rested.sleeps_until_ns(at_ns), None);
+        }
+        assert!(slept > 100, "{slept}");
+        plain.end();
+        assert_eq!(plain.sleeps_until_ns(1_000), None);
     }
 
     fn owner(parties: u32, seed: u64, turn: u64) -> Vec<u32> {

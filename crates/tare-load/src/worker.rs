@@ -161,6 +161,14 @@ impl Worker {
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns))
     }
 
+    /// What to sleep through while others have their turns: so many answers, for so long at most.
+    #[inline]
+    pub(crate) fn sleep_through(&mut self) -> Option<(u32, Duration)> {
+        let (until_ns, answers) = self.session.sleeps_until_ns(self.now_ns)?;
+        let until_ns = until_ns.min(self.housekeeping_ns);
+        Some((answers, Duration::from_nanos(until_ns.saturating_sub(self.now_ns))))
+    }
+
     /// The next connection to open now, if the ramp allows one more; it counts as being opened from here on.
     pub(crate) fn next_to_open(&mut self) -> Option<u32> {
         while self.connecting < CONNECTING_MAX

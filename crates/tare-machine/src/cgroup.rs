@@ -103,9 +103,21 @@ pub struct Branch {
 /// # Errors
 /// As [`of`].
 pub fn own(root: &Root, controller: &str) -> Result<Branch, Missing> {
-    let file = "/proc/self/cgroup";
-    let text = root.text(file)?;
-    path_in(&Trees::read(root)?, file, &text, controller)
+    in_tree(root, "self", controller)
+}
+
+/// Where process `pid` stands in the tree of `controller`.
+///
+/// # Errors
+/// As [`of`].
+pub fn branch_of(root: &Root, pid: u32, controller: &str) -> Result<Branch, Missing> {
+    in_tree(root, &pid.to_string(), controller)
+}
+
+fn in_tree(root: &Root, whose: &str, controller: &str) -> Result<Branch, Missing> {
+    let file = format!("/proc/{whose}/cgroup");
+    let text = root.text(&file)?;
+    path_in(&Trees::read(root)?, &file, &text, controller)
 }
 
 /// Where process `pid` stands in the unified tree, whichever tree has the `cpu` controller: pressure is kept there.

@@ -5,11 +5,13 @@
 //! start time and boot: a number that was given out again is somebody else's.
 
 mod found;
+mod groups;
 mod recover;
 mod tuning;
 mod undo;
 
 pub(crate) use found::check_folder;
+pub use groups::{GroupError, MadeGroup, Members, place_for_groups};
 pub use recover::{Recovery, Restored, Stopped, recover, recover_holding};
 pub use tuning::{Changed, PutBack, Report, State, Tuning, restore, tunings};
 pub(crate) use tuning::{Turning, put_back};
@@ -92,6 +94,10 @@ enum Entry {
     WillPin(Pin),
     /// They were put back.
     Unpinned { id: Id },
+    /// A control group is about to be made.
+    WillMakeGroup { dir: PathBuf },
+    /// It was removed.
+    RemovedGroup { dir: PathBuf },
     /// A setting of the machine is about to be changed.
     WillTurn(Turning),
     /// All that was to be turned is, and this is what the kernel made of it. A standing one outlives its process.
@@ -216,11 +222,15 @@ impl Journal {
         self.append(&Entry::Stopped { pid })
     }
 
-    /// To be called when all is undone: removes the file.
+    /// To be called when all is undone: removes the file; but for a control group that could not be removed, which the next
+    /// start finds by it.
     ///
     /// # Errors
     /// [`JournalError`].
     pub fn finish(self) -> Result<(), JournalError> {
+        if found::read(&self.path).is_ok_and(|found| !groups::left(&found.entries).is_empty()) {
+            return Ok(());
+        }
         fs::remove_file(&self.path).map_err(|source| JournalError { path: self.path.clone(), source })
     }
 

@@ -13,12 +13,12 @@ use tare_record::CpuSet;
 use tare_record::placement::{CpuPlan, Policy};
 use tare_record::topology::Topology;
 
-fn all_machines() -> Vec<(String, Topology)> {
+fn all_machines() -> impl Iterator<Item = (String, Topology)> {
     let read = |tree: machines::Tree| {
         let topology = topology::read(&Root::at(&tree.dir), None);
         (tree.name, topology)
     };
-    hwloc_trees().map(read).chain(fixtures().map(read)).collect()
+    hwloc_trees().chain(fixtures()).map(read)
 }
 
 fn fixture(name: &str) -> Topology {
@@ -95,25 +95,31 @@ fn check(topology: &Topology, ask: &Ask, plan: &CpuPlan) -> Result<(), TestCaseE
 
 #[test]
 fn placements_keep_to_the_rules_on_every_machine() {
-    for (name, topology) in all_machines() {
-        assert!(!topology.allowed_cpus().is_empty(), "{name}");
-        let mut runner = TestRunner::new(ProptestConfig::with_cases(64));
-        let result = runner.run(&asks(), |ask| {
-            match plan(&topology, &ask) {
-                Ok(found) => {
-                    let again = plan(&topology, &ask).unwrap();
-                    prop_assert_eq!(&found, &again);
-                    check(&topology, &ask, &found)?;
-                }
-                Err(PlacementError::TooMany { wanted, have }) => {
-                    prop_assert!(wanted > have && ask.services > 1)
-                }
-                Err(error) => return Err(TestCaseError::fail(error.to_string())),
+    std::thread::scope(|scope| {
+        for (name, topology) in all_machines() {
+            scope.spawn(move || placements_keep_to_the_rules(&name, &topology));
+        }
+    });
+}
+
+fn placements_keep_to_the_rules(name: &str, topology: &Topology) {
+    assert!(!topology.allowed_cpus().is_empty(), "{name}");
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(64));
+    let result = runner.run(&asks(), |ask| {
+        match plan(topology, &ask) {
+            Ok(found) => {
+                let again = plan(topology, &ask).unwrap();
+                prop_assert_eq!(&found, &again);
+                check(topology, &ask, &found)?;
             }
-            Ok(())
-        });
-        assert!(result.is_ok(), "{name}: {}", result.unwrap_err());
-    }
+            Err(PlacementError::TooMany { wanted, have }) => {
+                prop_assert!(wanted > have && ask.services > 1)
+            }
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
+        }
+        Ok(())
+    });
+    assert!(result.is_ok(), "{name}: {}", result.unwrap_err());
 }
 
 fn nodes_of(topology: &Topology, cpus: &CpuSet) -> usize {

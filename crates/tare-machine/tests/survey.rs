@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 use tare_machine::Root;
 use tare_machine::facts::{Reach, survey};
@@ -13,7 +14,9 @@ use tare_record::survey::Survey;
 const FILES_ONLY: Reach = Reach { company: None, windows: false };
 
 /// What readers look at on this machine and on all machines of the fixtures: so that the tests below spoil whatever
-/// is read, and not what somebody remembered to list.
+/// is read, and not what somebody remembered to list. They are the same for all tests and cases, and looked for once.
+static FILES_THAT_ARE_READ: LazyLock<BTreeMap<PathBuf, Vec<u8>>> = LazyLock::new(files_that_are_read);
+
 fn files_that_are_read() -> BTreeMap<PathBuf, Vec<u8>> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let trees = std::fs::read_dir(fixtures).unwrap().map(|entry| Root::at(entry.unwrap().path()));
@@ -35,7 +38,9 @@ fn tree(
     files: &BTreeMap<PathBuf, Vec<u8>>,
     content: impl Fn(&Path, &[u8]) -> Vec<u8>,
 ) -> (tempfile::TempDir, Root) {
-    let dir = tempfile::tempdir().unwrap();
+    // Thousands of files a hundred times: in memory where that can be had.
+    let memory = Path::new("/dev/shm");
+    let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let root = Root::at(dir.path());
     for (path, bytes) in files {
         let file = root.path(path);
@@ -117,9 +122,9 @@ fn nothing_there_is_nothing_measured() {
 
 #[test]
 fn empty_files_are_missing() {
-    let files = files_that_are_read();
+    let files = &*FILES_THAT_ARE_READ;
     assert!(files.len() > 100, "only {} files are read", files.len());
-    let (_dir, root) = tree(&files, |_, _| Vec::new());
+    let (_dir, root) = tree(files, |_, _| Vec::new());
     let survey = survey(&root, FILES_ONLY);
     let found: Vec<_> = measured(&survey).into_iter().filter(|entry| !named_by_the_tree(entry)).collect();
     // Lists of CPUs are empty files where there are none; a line-by-line file has no lines.
@@ -130,7 +135,7 @@ fn empty_files_are_missing() {
 
 #[test]
 fn directories_in_place_of_files_are_missing() {
-    let files = files_that_are_read();
+    let files = &*FILES_THAT_ARE_READ;
     let dir = tempfile::tempdir().unwrap();
     let root = Root::at(dir.path());
     files.keys().for_each(|path| std::fs::create_dir_all(root.path(path)).unwrap());
@@ -156,8 +161,8 @@ proptest! {
     /// Nonsense: no text of any form, in every file at once.
     #[test]
     fn nonsense_is_missing(bytes in "[\u{1}-\u{8}#$%&;<>?@^`~\u{e4}]{1,60}") {
-        let files = files_that_are_read();
-        let (_dir, root) = tree(&files, |_, _| bytes.clone().into_bytes());
+        let files = &*FILES_THAT_ARE_READ;
+        let (_dir, root) = tree(files, |_, _| bytes.clone().into_bytes());
         let found = measured(&survey(&root, FILES_ONLY));
         let found: Vec<_> = found.iter().filter(|entry| !named_by_the_tree(entry)).collect();
         prop_assert!(found.is_empty(), "{found:#?}");
@@ -166,7 +171,7 @@ proptest! {
     /// One file after another cut off, doubled, or with its digits made enormous or negative: never a panic.
     #[test]
     fn a_spoilt_file_never_panics(seed in any::<u64>()) {
-        let files = files_that_are_read();
+        let files = &*FILES_THAT_ARE_READ;
         let mut state = seed;
         let mut next = move || { state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); state >> 33 };
         let spoilt: BTreeMap<PathBuf, Vec<u8>> = files.iter().map(|(path, bytes)| {

@@ -135,7 +135,12 @@ impl Observers {
 
     /// Watches other processes as the SUT, at once: a program that is started after its window was opened.
     pub fn watch_sut(&self, pids: Vec<u32>) {
-        self.shared.lock().scene.watch.sut_pids = pids;
+        let mut state = self.shared.lock();
+        let State { scene, observers, window, .. } = &mut *state;
+        scene.watch.sut_pids = pids;
+        if window.is_some() {
+            observers.iter_mut().for_each(|observer| observer.meet(scene));
+        }
     }
 
     /// Opens a window. One that is still open is dropped.

@@ -43,6 +43,13 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
 }
 
 impl Groups {
+    fn find(&mut self, scene: &Scene) {
+        self.levels = levels(scene);
+        let levels = self.levels.as_deref().unwrap_or_default();
+        self.files =
+            levels.iter().flat_map(|level| WHICH.map(|which| open_file(scene, level, which))).collect();
+    }
+
     fn read(&mut self) {
         for (source, file) in (0u32..).zip(&mut self.files) {
             let outcome = file.as_ref().ok().map(|file| self.tape.record(source, file, FILE_BYTES_MAX));
@@ -56,13 +63,18 @@ impl Groups {
 impl Observer for Groups {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
-        self.levels = levels(scene);
-        let levels = self.levels.as_deref().unwrap_or_default();
+        self.find(scene);
         let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
-        let own = levels.first();
+        let own = self.levels.as_deref().unwrap_or_default().first();
         self.is_own = own.is_some_and(|own| cgroup::holds_exactly(&scene.root, own, &pids) == Ok(true));
-        self.files =
-            levels.iter().flat_map(|level| WHICH.map(|which| open_file(scene, level, which))).collect();
+    }
+
+    /// A group that is counted from here on is nobody's own: what ran there before is missing.
+    fn meet(&mut self, scene: &Scene) {
+        self.tape.clear();
+        self.find(scene);
+        self.is_own = false;
+        self.read();
     }
 
     fn edge(&mut self, _edge: &mut Edge) {

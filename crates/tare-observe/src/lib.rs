@@ -8,7 +8,9 @@
 
 mod aperf;
 mod book;
+mod client;
 mod clock;
+mod connections;
 mod cpus;
 mod energy;
 mod engine;
@@ -19,6 +21,7 @@ mod network;
 mod numbers;
 mod pmu;
 mod pressure;
+mod reclaim;
 mod rights;
 mod scene;
 mod softirqs;
@@ -43,12 +46,15 @@ static REGISTRY: &[Open] = &[
     tasks::open,
     groups::open,
     network::open,
+    client::open,
+    connections::open,
     clock::open,
     aperf::open,
     wakeups::open,
     pmu::open,
     pressure::open,
     memory::open,
+    reclaim::open,
     softirqs::open,
     thermal::open,
     energy::open,
@@ -63,6 +69,9 @@ type Open = fn(&Scene) -> Box<dyn Observer>;
 trait Observer: Send {
     /// Before a window opens: look who is there, open files, forget the last window. May take its time.
     fn prepare(&mut self, scene: &Scene);
+
+    /// The SUT was started within the window that is open, and can be looked at from now on. Quick.
+    fn meet(&mut self, _scene: &Scene) {}
 
     /// At the instant where the window opens, and again where it closes. Quick.
     fn edge(&mut self, edge: &mut Edge);

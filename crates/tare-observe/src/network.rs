@@ -23,6 +23,7 @@ const FILES: [&str; 3] = ["netstat", "snmp", "softnet_stat"];
 static NAMED: &[(&Descriptor, u32, &str, &str)] = &[
     (&network::LISTEN_OVERFLOWS, NETSTAT, "TcpExt:", "ListenOverflows"),
     (&network::LISTEN_DROPS, NETSTAT, "TcpExt:", "ListenDrops"),
+    (&network::DELAYED_ACKS, NETSTAT, "TcpExt:", "DelayedACKs"),
     (&network::RETRANSMITS, SNMP, "Tcp:", "RetransSegs"),
     (&network::SEGMENTS_IN, SNMP, "Tcp:", "InSegs"),
     (&network::SEGMENTS_OUT, SNMP, "Tcp:", "OutSegs"),
@@ -122,7 +123,7 @@ impl Network {
 }
 
 /// Two lines start with `group`: names, then numbers in the same order.
-fn named(text: &str, group: &str, name: &str) -> Option<u64> {
+pub(crate) fn named(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with(group));
     let names = lines.next()?.split_ascii_whitespace();
     let mut values = lines.next()?.split_ascii_whitespace();

@@ -13,6 +13,8 @@ pub struct Watch {
     pub beside_pids: Vec<u32>,
     /// The load generator.
     pub load: LoadWatch,
+    /// The port that the SUT answers on; `None` for one that is no server.
+    pub server_port: Option<u16>,
     /// CPUs of the SUT.
     pub sut_cpus: Vec<u32>,
     /// CPUs of the generator.

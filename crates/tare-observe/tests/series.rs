@@ -12,6 +12,7 @@ use tare_record::observation::Observation;
 
 fn watch(sut: u32) -> Watch {
     Watch {
+        server_port: None,
         sut_pids: vec![sut],
         beside_pids: Vec::new(),
         load: LoadWatch::None,

@@ -76,6 +76,7 @@ fn ran(pid: u32) -> u64 {
 fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
     let cpus = tare_sys::affinity::get(0).unwrap();
     let watch = Watch {
+        server_port: None,
         sut_pids: spinners.iter().map(|spinner| spinner.0.id()).collect(),
         beside_pids: Vec::new(),
         load: LoadWatch::None,

@@ -38,6 +38,8 @@ pub enum Area {
     Limits,
     /// Who else is here.
     Company,
+    /// Tare itself.
+    Instrument,
 }
 
 /// One check of the machine.

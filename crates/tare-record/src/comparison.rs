@@ -1,4 +1,4 @@
-//! The result of a comparison of servers: every launch, and what follows from all of them. Its JSON form is a contract that
+//! The result of a comparison of servers or commands: every launch, and what follows from all of them. Its JSON form is a contract that
 //! scripts use: keys may be added, none renamed.
 
 use serde::{Deserialize, Serialize};
@@ -46,15 +46,16 @@ pub struct Comparison {
     pub warnings: Vec<crate::outcome::Warning>,
 }
 
-/// A server that was compared.
+/// A server or a command that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// `A`, `B`, …
     pub name: String,
     /// What starts it; `{port}` stands for its port.
     pub command: String,
-    /// What it was asked for.
-    pub url: String,
+    /// What it was asked for; a command is asked for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// Why a comparison ended.
@@ -67,7 +68,8 @@ pub enum Ended {
     Budget,
 }
 
-/// A launch: every program started afresh, the first one twice, and all loaded in turns within the same window.
+/// A launch: every program started afresh, the first one twice, and all loaded in turns within the same window. Of commands: runs of
+/// all, of the first as of two, in turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Seconds from the beginning of the comparison to that of the launch.
@@ -82,12 +84,12 @@ pub struct Launch {
     pub disturbed: Vec<Disturbance>,
 }
 
-/// What one server of a launch did in its own turns.
+/// What one server of a launch did in its own turns, or the runs of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    /// Time of its own turns, nanoseconds.
+    /// Time of its own turns, or of its runs, nanoseconds.
     pub own_ns: u64,
-    /// Answers, errors of status included.
+    /// Answers, errors of status included; or runs.
     pub answers: u64,
     /// Errors of all kinds.
     pub errors: u64,
@@ -103,6 +105,9 @@ pub struct Arm {
 pub enum Figure {
     /// Answers in its own turns over their time, 1/s.
     Throughput,
+    /// What it would do with nothing in the way, 1/s. In a comparison of servers that is its CPUs over the CPU time of a request, for each
+    /// CPU: it says what that says, the other way round.
+    Net,
     /// CPU time of its processes over answers, seconds.
     CpuPerRequest,
     /// Median latency, seconds.
@@ -112,32 +117,72 @@ pub enum Figure {
     /// 99.9th percentile of latency, seconds; where a launch has ten thousand answers of each server.
     #[serde(rename = "p99.9")]
     P999,
+    /// From the start of a command to its end, seconds.
+    Time,
+    /// CPU time of a command and of what it waited for, user and system, seconds.
+    CpuTime,
 }
 
 impl Figure {
     /// All, in the order of reports.
-    pub const ALL: [Figure; 5] =
-        [Figure::Throughput, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
+    pub const ALL: [Figure; 8] = [
+        Figure::Throughput,
+        Figure::Net,
+        Figure::CpuPerRequest,
+        Figure::P50,
+        Figure::P99,
+        Figure::P999,
+        Figure::Time,
+        Figure::CpuTime,
+    ];
+
+    /// Those that a record of a server is held to by a gate.
+    pub const GATED: [Figure; 6] =
+        [Figure::Throughput, Figure::Net, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
+
+    /// Those of a comparison of servers.
+    pub const COMPARED: [Figure; 6] =
+        [Figure::Throughput, Figure::Net, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
+
+    /// Those of a comparison of commands.
+    pub const OF_COMMANDS: [Figure; 2] = [Figure::Time, Figure::CpuTime];
 
     /// Its key in data.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Throughput => "throughput",
+            Figure::Net => "net",
             Figure::CpuPerRequest => "cpu_per_request",
             Figure::P50 => "p50",
             Figure::P99 => "p99",
             Figure::P999 => "p99.9",
+            Figure::Time => "time",
+            Figure::CpuTime => "cpu_time",
         }
     }
 
-    /// The figure of a key.
-    pub fn find(name: &str) -> Option<Figure> {
-        Figure::ALL.into_iter().find(|figure| figure.name() == name)
+    /// Whether a comparison goes on until it is known: a percentile may never be.
+    pub fn is_firm(self) -> bool {
+        matches!(self, Figure::Throughput | Figure::CpuPerRequest | Figure::Time | Figure::CpuTime)
+    }
+
+    /// Whether it is one more chance to be wrong in a comparison; net is the CPU time of a request turned round.
+    pub fn is_of_its_own(self) -> bool {
+        self != Figure::Net
     }
 
     /// Whether more of it is better.
     pub fn higher_is_better(self) -> bool {
-        self == Figure::Throughput
+        matches!(self, Figure::Throughput | Figure::Net)
+    }
+
+    /// What an interval of its ln(after/before) says, where differences up to the margin do not matter.
+    pub fn verdict(self, interval: tare_stats::Interval, margin: f64) -> Verdict {
+        let better = match self.higher_is_better() {
+            true => tare_stats::Better::Higher,
+            false => tare_stats::Better::Lower,
+        };
+        tare_stats::verdict(interval, margin, better).into()
     }
 }
 
@@ -148,6 +193,13 @@ pub struct Weather {
     pub steal_share: Option<f64>,
     /// Time for which a quota of tare's own group or of one above it held CPUs back, over the window; `null` where there is no such figure.
     pub throttled_share: Option<f64>,
+    /// Time of a step of arithmetic on a CPU of the servers, seconds: the clock's weather, and that of who else computes on the core. Median of
+    /// looks between the slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_s: Option<f64>,
+    /// Time of a load from memory there, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_s: Option<f64>,
 }
 
 /// What disturbed a launch.
@@ -178,7 +230,11 @@ pub struct Effect {
     /// Relative change with its interval, which holds together with all others in 95 of 100 comparisons whenever one stops, and
     /// is widened by what the placebo proves to be none of the program's. `null`: too few launches for an interval.
     pub change: Option<Change>,
-    /// The same of the first program against itself, not widened.
+    /// The same at the median of the launches' weather ([`Weather::compute_s`], [`Weather::load_s`]): what of it went with that weather is
+    /// taken out. `null`: weather that was not seen in all launches, that did not change, or of too few of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adjusted: Option<Change>,
+    /// The change of the first program against itself, not widened.
     pub placebo: Option<Change>,
     /// What the interval says.
     pub verdict: Verdict,
@@ -211,10 +267,26 @@ pub enum Verdict {
     CannotTell,
 }
 
+impl From<tare_stats::Verdict> for Verdict {
+    fn from(verdict: tare_stats::Verdict) -> Verdict {
+        match verdict {
+            tare_stats::Verdict::Faster => Verdict::Faster,
+            tare_stats::Verdict::Slower => Verdict::Slower,
+            tare_stats::Verdict::NoDifference => Verdict::NoDifference,
+            tare_stats::Verdict::CannotTell => Verdict::CannotTell,
+        }
+    }
+}
+
 /// A stranger's file is not read further than this to find out that it is none of ours.
 const READ_MAX_BYTES: u64 = 256 << 20;
 
 impl Comparison {
+    /// Whether commands were compared, and no servers.
+    pub fn is_of_commands(&self) -> bool {
+        !self.programs.is_empty() && self.programs.iter().all(|program| program.url.is_none())
+    }
+
     /// Whether what stands at `path` is nothing, empty, or an earlier comparison.
     ///
     /// # Errors
@@ -266,9 +338,7 @@ mod tests {
     fn figures_are_written_as_they_are_called() {
         for figure in Figure::ALL {
             assert_eq!(serde_json::to_value(figure).unwrap(), figure.name());
-            assert_eq!(Figure::find(figure.name()), Some(figure));
         }
-        assert_eq!(Figure::find("p98"), None);
     }
 
     #[test]

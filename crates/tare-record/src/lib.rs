@@ -5,10 +5,14 @@
 //! A value that could be absent is a [`Reading`]: measured, missing (why, and what would help), or not
 //! applicable. Missing is never zero.
 
+pub mod calibration;
 pub mod check;
 pub mod comparison;
+pub mod condition;
 pub mod cpuset;
+pub mod gate;
 pub mod identity;
+pub mod intervention;
 pub mod latency;
 pub mod load;
 pub mod machine;
@@ -57,4 +61,7 @@ pub struct Record {
     /// What else can differ between two runs; `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Box<identity::Identity>>,
+    /// What was tried on the limit, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervention: Option<intervention::Intervention>,
 }

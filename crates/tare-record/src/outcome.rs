@@ -1,11 +1,15 @@
 //! The result: gross, tare, net, ledgers, limit and findings. Its JSON form is a contract that scripts use:
 //! keys may be added, none renamed.
 
+mod confirmation;
+mod course;
 mod execution;
 mod ledger;
 mod spikes;
 mod weights;
 
+pub use confirmation::{Confirmation, Confirmed, Tried};
+pub use course::{Course, Stage, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
 pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
@@ -41,6 +45,9 @@ pub struct Outcome {
     pub tare: Vec<TarePart>,
     /// By effect, largest first; the limit's own finding is among them.
     pub findings: Vec<Finding>,
+    /// Whether the limit was confirmed by trying it; `None` where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
     /// The books.
     pub ledger: Ledger,
     /// The requests (http) of the asked level; absent for commands.
@@ -55,6 +62,12 @@ pub struct Outcome {
     /// Moments of high latency, and what moved in them.
     #[serde(default = "Spikes::not_looked_for")]
     pub spikes: Reading<Spikes>,
+    /// How the rate came to its level, and kept it; `None` for commands and where no slices were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
+    /// Layouts of the generator that were tried first, the one that was taken first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried_layouts: Vec<crate::plan::TriedLayout>,
     /// What the measuring itself took; `None` in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cost: Option<OwnCost>,
@@ -79,13 +92,20 @@ pub enum Cause {
     PlacementConflict,
     Steal,
     ClockDropped,
+    ColdCaches,
+    SoftirqCrowded,
     CrossCpuWakeups,
     ListenOverflow,
+    MemoryPressure,
     BlockedOnDisk,
     BlockedOnDownstream,
+    GcPauses,
     LockContended,
     KernelLockContended,
     TooLittleConcurrency,
+    NetworkCeiling,
+    DelayedAck,
+    PortsExhausted,
     NotSteady,
     Errors,
     TooNoisy,
@@ -94,6 +114,21 @@ pub enum Cause {
     /// A command that mostly slept: the program's own waits.
     ProgramWaits,
     Unknown,
+}
+
+impl Cause {
+    /// Its id, as it stands in data.
+    pub fn id(self) -> String {
+        // Kebab-case of the variant's name, as it is serialised.
+        let mut id = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !id.is_empty() {
+                id.push('-');
+            }
+            id.push(letter.to_ascii_lowercase());
+        }
+        id
+    }
 }
 
 /// One finding with its proof.

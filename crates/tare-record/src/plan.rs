@@ -46,6 +46,24 @@ pub struct HttpWorkload {
     /// only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Layouts of the generator that were tried first, the one that was taken first; empty: none was looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried_layouts: Vec<TriedLayout>,
+}
+
+/// A layout of the generator that was tried for a moment: medians of short trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriedLayout {
+    /// Its threads.
+    pub threads: u32,
+    /// The CPUs that these may use.
+    pub cpus: Vec<u32>,
+    /// Answers per second that it got.
+    pub rate_hz: f64,
+    /// CPUs that its threads were busy for that.
+    pub busy_cpus: f64,
+    /// The rate at which they would be full: `rate_hz` · min(threads, CPUs) / `busy_cpus`.
+    pub capacity_hz: f64,
 }
 
 /// Where the SUT comes from.

@@ -28,6 +28,8 @@ pub struct Probes {
     pub memory: Probed<Vec<MemoryLatency>>,
     /// What a second hardware thread of a core is worth.
     pub smt: Probed<Smt>,
+    /// Whether somebody else computes on the core.
+    pub company: Probed<Company>,
     /// Handing over between two threads on one CPU.
     pub switch: Probed<Handover>,
     /// Handing over between two threads on two CPUs that share no core.
@@ -239,6 +241,20 @@ pub struct Smt {
     /// What the second thread adds, in cores: together / alone − 1. About 0 where it adds nothing, 1 if it were
     /// a core of its own. For arithmetic; other work differs.
     pub second_thread_cores: f64,
+}
+
+/// How often a loop that takes all units of a core was slowed by who else computes there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Company {
+    /// The CPU it ran on.
+    pub cpu: u32,
+    /// Looks that were taken, interrupted ones left out.
+    pub samples: u32,
+    /// Share of them in which the core was crowded, 0–1: half as slow again, or slower, as in the fastest hundredth. 0 as well where it was
+    /// crowded in all of them.
+    pub crowded_ratio: f64,
+    /// How many times as long the loop took in the middle one of these; `None`: there were none.
+    pub slower_by: Option<f64>,
 }
 
 /// Two threads that wake each other in turn through pipes.

@@ -1,6 +1,7 @@
 //! The result of a plan file: cells, their figures over the blocks, and what became of what was expected. Its JSON form is a
 //! contract that scripts use: keys may be added, none renamed.
 
+use crate::comparison::Disturbance;
 use crate::outcome::Cause;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,10 +20,26 @@ pub struct StudyOutcome {
     pub seed: u64,
     /// Blocks that were planned.
     pub blocks: u32,
+    /// Blocks that were disturbed from outside and measured once more; of the two the one counts from which less was taken. The record of
+    /// either is kept.
+    #[serde(default)]
+    pub measured_again: usize,
+    /// Blocks that count though they were disturbed, and by what.
+    #[serde(default)]
+    pub disturbed: Vec<DisturbedBlock>,
     /// Every cell that was measured, in the order of the plan.
     pub cells: Vec<CellOutcome>,
     /// Cases that were left out, and how many CPUs they need.
     pub left_out: BTreeMap<String, u32>,
+}
+
+/// A block that counts though something was taken from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DisturbedBlock {
+    /// Which, counted from 1.
+    pub block: usize,
+    /// What disturbed it.
+    pub by: Vec<Disturbance>,
 }
 
 /// What came of a cell.
@@ -67,6 +84,9 @@ pub enum Unit {
     /// Busy CPUs.
     #[serde(rename = "CPUs")]
     Cpus,
+    /// Of a whole, 0..=1.
+    #[serde(rename = "share")]
+    Share,
 }
 
 /// A verdict with what it is of.

@@ -8,10 +8,12 @@ mod support;
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 use support::{machine, plan, record, trial, trial_with_stacks, write};
 use tare_record::Record;
 use tare_record::outcome::Warning;
 use tare_record::store::{StoreError, Writer, read};
+use tare_record::trial::Trial;
 
 /// The names in a directory, sorted.
 fn names(folder: &Path) -> Vec<String> {
@@ -47,6 +49,11 @@ fn layout(path: &Path) -> i32 {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
+/// These trials, and nothing told beside them.
+fn of(trials: Vec<Trial>) -> Record {
+    Record { notices: Vec::new(), trials, ..record(0, 0) }
+}
+
 #[test]
 fn stacks_come_back_and_only_files_with_stacks_need_a_newer_reader() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,7 +61,7 @@ fn stacks_come_back_and_only_files_with_stacks_need_a_newer_reader() {
     write(&plain, &record(2, 10));
     assert_eq!(layout(&plain), 1);
     let trials = vec![trial(0, 10), trial_with_stacks(1), trial(2, 10), trial_with_stacks(3)];
-    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new(), identity: None };
+    let wanted = of(trials);
     write(&with, &wanted);
     assert_eq!(layout(&with), 2);
     assert_eq!(read(&with).unwrap(), wanted);
@@ -203,7 +210,7 @@ fn an_hour_of_sixteen_threads_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hour.tare");
     let trials = vec![support::busy_trial(FIVE_MINUTES_SAMPLES)];
-    let wanted = Record { machine: machine(), plan: plan(), trials, notices: Vec::new(), identity: None };
+    let wanted = of(trials);
     write(&path, &wanted);
     let hour_bytes = fs::metadata(&path).unwrap().len() * 12;
     println!("an hour of 16 threads: {:.1} MB", hour_bytes as f64 / 1e6);
@@ -227,6 +234,16 @@ fn notices_travel_with_the_record() {
     assert_eq!(read(&path).unwrap().notices, [warning]);
 }
 
+/// A record with and without stacks, and the bytes of its file.
+static WHOLE: LazyLock<(Record, Vec<u8>)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.tare");
+    let mut whole = record(2, 30);
+    whole.trials.push(trial_with_stacks(2));
+    write(&path, &whole);
+    (whole, fs::read(&path).unwrap())
+});
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -235,10 +252,7 @@ proptest! {
     fn flipped_bits_never_change_what_is_read(flips in prop::collection::vec((0.0..1.0, 0u8..8), 1..4)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flip.tare");
-        let mut wanted = record(2, 30);
-        wanted.trials.push(trial_with_stacks(2));
-        write(&path, &wanted);
-        let mut bytes = fs::read(&path).unwrap();
+        let (wanted, mut bytes) = (&WHOLE.0, WHOLE.1.clone());
         for (place, bit) in flips {
             let at = (place * bytes.len() as f64) as usize;
             bytes[at] ^= 1 << bit;

@@ -39,13 +39,17 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(comparison).map(|text| text + "\n")
 }
 
-fn title(figure: Figure) -> &'static str {
+/// What a reader calls it.
+pub(crate) fn title(figure: Figure) -> &'static str {
     match figure {
         Figure::Throughput => "throughput",
+        Figure::Net => "net",
         Figure::CpuPerRequest => "CPU time of a request",
         Figure::P50 => "p50",
         Figure::P99 => "p99",
         Figure::P999 => "p99.9",
+        Figure::Time => "time",
+        Figure::CpuTime => "CPU time",
     }
 }
 
@@ -57,7 +61,7 @@ fn headline(comparison: &Comparison, program: &Program) -> Block {
     let name = &program.name;
     let with = |verdict: Verdict| effects.iter().filter(move |effect| effect.verdict == verdict);
     let told = |verdict: Verdict| {
-        let figures = with(verdict).map(|effect| {
+        let figures = with(verdict).filter(|effect| effect.figure.is_of_its_own()).map(|effect| {
             format!("{} {}", title(effect.figure), effect.change.map(whole).unwrap_or_default())
         });
         figures.collect::<Vec<_>>().join(", ")
@@ -124,16 +128,8 @@ fn table(comparison: &Comparison, others: &[Program]) -> Block {
 }
 
 fn row(effect: &Effect, margin: f64) -> Row {
-    let value = |value: f64| match effect.figure {
-        Figure::Throughput => count(value),
-        _ => seconds(value),
-    };
-    let verdict = match effect.verdict {
-        Verdict::Faster => Text::new("faster", Tone::Good),
-        Verdict::Slower => Text::new("slower", Tone::Bad),
-        Verdict::NoDifference => Text::plain(format!("no difference beyond {}", format::percent(margin))),
-        Verdict::CannotTell => Text::dim("cannot tell"),
-    };
+    let value = |value: f64| figure(effect.figure, value);
+    let verdict = said(effect.verdict, margin);
     let none = || format::NONE.to_owned();
     Row::Cells(vec![
         Text::plain(title(effect.figure)),
@@ -145,14 +141,32 @@ fn row(effect: &Effect, margin: f64) -> Row {
     ])
 }
 
+/// A rate, or a time with its unit.
+pub(crate) fn figure(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Throughput | Figure::Net => count(value),
+        _ => seconds(value),
+    }
+}
+
+/// A verdict in a table.
+pub(crate) fn said(verdict: Verdict, margin: f64) -> Text {
+    match verdict {
+        Verdict::Faster => Text::new("faster", Tone::Good),
+        Verdict::Slower => Text::new("slower", Tone::Bad),
+        Verdict::NoDifference => Text::plain(format!("no difference beyond {}", format::percent(margin))),
+        Verdict::CannotTell => Text::dim("cannot tell"),
+    }
+}
+
 /// `+2.0 % (+1.2 to +2.8)`.
-fn whole(change: Change) -> String {
+pub(crate) fn whole(change: Change) -> String {
     let [low, high] = change.interval.map(signed);
     format!("{}\u{a0}% ({low} to {high})", signed(change.value))
 }
 
 /// Per cent with a sign, two digits where they tell something.
-fn signed(share: f64) -> String {
+pub(crate) fn signed(share: f64) -> String {
     let percent = share * 100.0;
     let sign = if percent < 0.0 { "−" } else { "+" };
     match percent.abs() {
@@ -180,10 +194,15 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
             "intervals",
             format!(
                 "95 % for all {} together (Šidák), whenever it ended; widened by what {first} differs from itself",
-                comparison.effects.len()
+                comparison.effects.iter().filter(|effect| effect.figure.is_of_its_own()).count()
             ),
         ),
     ];
+    let adjusted = of_deciding(comparison, |effect| effect.adjusted.map(whole));
+    if !adjusted.is_empty() {
+        let how = "at the median of how fast core and memory were in the launches (linear; verdicts go by what is not adjusted)";
+        pairs.push(("adjusted", format!("{adjusted}, {how}")));
+    }
     let shows = of_deciding(comparison, |effect| {
         effect.detectable.map(|share| format!("{:.1}\u{a0}%", share * 100.0))
     });
@@ -199,26 +218,18 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
         pairs.push(("±1 % takes", takes));
     }
     pairs.push(("disturbed", disturbed(&comparison.launches)));
-    pairs.push((
-        "turns",
-        format!(
-            "{} each, servers on CPU {}, generators on CPU {}; seed {}",
-            seconds(comparison.turn_ns as f64 / 1e9),
-            listed(&comparison.sut_cpus),
-            listed(&comparison.load_cpus),
-            comparison.seed,
-        ),
-    ));
+    pairs.push(("turns", turns(comparison)));
     let told = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
-    let programs = comparison.programs.iter();
-    let programs =
-        programs.map(|program| (program.name.clone(), format!("{}  {}", program.command, program.url)));
+    let programs = comparison.programs.iter().map(|program| {
+        let words = [Some(program.command.as_str()), program.url.as_deref()];
+        (program.name.clone(), words.into_iter().flatten().collect::<Vec<_>>().join("  "))
+    });
     vec![Block::Pairs(told.chain(programs).collect())]
 }
 
 /// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is told of the firm figures.
 fn of_deciding(comparison: &Comparison, told: impl Fn(&Effect) -> Option<String>) -> String {
-    let firm = |effect: &&Effect| matches!(effect.figure, Figure::Throughput | Figure::CpuPerRequest);
+    let firm = |effect: &&Effect| effect.figure.is_firm();
     let each = comparison.effects.iter().filter(firm).filter_map(|effect| {
         let of = if comparison.programs.len() > 2 { format!(" ({})", effect.program) } else { String::new() };
         Some(format!("{} for {}{of}", told(effect)?, title(effect.figure)))
@@ -226,8 +237,36 @@ fn of_deciding(comparison: &Comparison, told: impl Fn(&Effect) -> Option<String>
     each.collect::<Vec<_>>().join(", ")
 }
 
+fn turns(comparison: &Comparison) -> String {
+    let seed = comparison.seed;
+    if comparison.is_of_commands() {
+        let runs: u64 =
+            comparison.launches.iter().flat_map(|launch| &launch.arms).map(|arm| arm.answers).sum();
+        let on = match comparison.sut_cpus.as_slice() {
+            [] => String::new(),
+            cpus => format!(" on CPU {}", listed(cpus)),
+        };
+        return format!("{runs} runs{on}, one of each in turns; seed {seed}");
+    }
+    format!(
+        "{} each, servers on CPU {}, generators on CPU {}; seed {seed}",
+        seconds(comparison.turn_ns as f64 / 1e9),
+        listed(&comparison.sut_cpus),
+        listed(&comparison.load_cpus),
+    )
+}
+
 fn listed(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// What it is called in a list.
+pub(crate) fn disturbance(what: Disturbance) -> &'static str {
+    match what {
+        Disturbance::Steal => "steal",
+        Disturbance::Throttled => "throttled",
+        Disturbance::Slow => "everything slow",
+    }
 }
 
 fn disturbed(launches: &[Launch]) -> String {
@@ -240,14 +279,7 @@ fn disturbed(launches: &[Launch]) -> String {
     if any == 0 {
         return "no launch".to_owned();
     }
-    let each = kinds.into_iter().map(|(what, times)| {
-        let word = match what {
-            Disturbance::Steal => "steal",
-            Disturbance::Throttled => "throttled",
-            Disturbance::Slow => "everything slow",
-        };
-        format!("{word} {times}")
-    });
+    let each = kinds.into_iter().map(|(what, times)| format!("{} {times}", disturbance(what)));
     format!("{any} of {} launches ({}); they count", launches.len(), each.collect::<Vec<_>>().join(", "))
 }
 
@@ -262,7 +294,7 @@ mod tests {
         let program = |name: &str| Program {
             name: name.into(),
             command: format!("./{name} {{port}}"),
-            url: "/".into(),
+            url: Some("/".into()),
         };
         let change = |value: f64| Some(Change { value, interval: [value - 0.01, value + 0.01] });
         let effect = |figure, value, verdict| Effect {
@@ -272,6 +304,7 @@ mod tests {
             value: 5e-6,
             launches: 20,
             change: change(value),
+            adjusted: change(value + 0.002),
             placebo: change(0.001),
             verdict,
             detectable: Some(0.012),
@@ -301,6 +334,7 @@ mod tests {
             elapsed_s: 20.0,
             launches: vec![launch(vec![Disturbance::Steal]), launch(Vec::new())],
             effects: vec![
+                effect(Figure::Net, -0.03, Verdict::Slower),
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
@@ -313,6 +347,8 @@ mod tests {
         for wanted in [
             "B is slower than A: CPU time of a request +3.10 % (+2.10 to +4.10).",
             "no difference beyond 2.0 %",
+            "95 % for all 2 together",
+            "adjusted    +3.30 % (+2.30 to +4.30) for CPU time of a request, at the median",
             "2 in 20 s",
             "as precise as was asked for",
             "1.2 % for CPU time of a request",
@@ -323,7 +359,7 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");
         }
-        comparison.effects.remove(0);
+        comparison.effects.drain(..2);
         assert!(shown(&comparison).contains("B does not differ from A by more than 2.0 %."));
         comparison.effects[0].verdict = Verdict::CannotTell;
         assert!(shown(&comparison).contains("It cannot be told whether B differs from A."));

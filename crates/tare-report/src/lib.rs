@@ -19,10 +19,12 @@
 //! ```
 
 mod block;
+pub mod calibration;
 pub mod comparison;
 pub mod doctor;
 pub mod flame;
 mod format;
+pub mod gate;
 pub mod load;
 mod plot;
 mod render;

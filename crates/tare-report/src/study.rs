@@ -1,6 +1,7 @@
 //! What came of a plan: a row for each cell, then what was expected and whether it held.
 
 use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::comparison::disturbance;
 use crate::format::{self, count, percent, seconds, with_unit};
 use crate::sections::Part;
 use crate::{Style, render, words};
@@ -59,8 +60,28 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
         .left_out
         .iter()
         .map(|(name, cpus)| Block::Line(Text::dim(format!("{name} was left out: it needs {cpus} CPUs"))));
+    let disturbed = weather(study).map(|text| Block::Line(Text::dim(text)));
     let order = Text::dim(format!("order of the cells: seed {}", study.seed));
-    std::iter::once(table).chain(left_out).chain([Block::Line(order)]).collect()
+    std::iter::once(table).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
+}
+
+/// What was disturbed from outside, and what was done about it.
+fn weather(study: &StudyOutcome) -> Option<String> {
+    let again = match study.measured_again {
+        0 => String::new(),
+        blocks => format!("; {} measured once more", words::things(blocks, "block")),
+    };
+    let by: BTreeSet<&str> =
+        study.disturbed.iter().flat_map(|block| &block.by).map(|what| disturbance(*what)).collect();
+    let by = by.into_iter().collect::<Vec<_>>().join(", ");
+    match study.disturbed.len() {
+        0 if again.is_empty() => None,
+        0 => Some(format!("no block that counts was disturbed from outside{again}")),
+        blocks => Some(format!(
+            "{blocks} of {} were disturbed from outside ({by}) and count{again}",
+            words::things(study.blocks as usize, "block")
+        )),
+    }
 }
 
 fn figure(seen: Option<FigureSeen>) -> String {
@@ -69,6 +90,7 @@ fn figure(seen: Option<FigureSeen>) -> String {
         Unit::Time => seconds(seen.value),
         Unit::Rate => count(seen.value),
         Unit::Cpus => format::ratio(seen.value),
+        Unit::Share => format::percent(seen.value),
     };
     match format::spread(seen.value, seen.ci95, |end| in_unit(end, seen.unit)) {
         spread if spread.is_empty() => value,
@@ -81,6 +103,7 @@ fn in_unit(value: f64, unit: Unit) -> String {
         Unit::Time => with_unit(value, "s"),
         Unit::Rate => with_unit(value, "1/s"),
         Unit::Cpus => with_unit(value, "CPUs"),
+        Unit::Share => format::percent(value),
     }
 }
 
@@ -141,6 +164,8 @@ fn sign(value: f64) -> &'static str {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use tare_record::comparison::Disturbance;
+    use tare_record::study::DisturbedBlock;
 
     #[test]
     fn says_what_was_expected_and_what_came() {
@@ -172,6 +197,8 @@ mod tests {
             name: "layouts".to_owned(),
             seed: 7,
             blocks: 3,
+            measured_again: 2,
+            disturbed: vec![DisturbedBlock { block: 2, by: vec![Disturbance::Steal] }],
             cells: vec![
                 cell("two", 100e3),
                 CellOutcome { baseline: Some("two".to_owned()), valid: 2, expectations, ..cell("one", 90e3) },
@@ -191,6 +218,7 @@ mod tests {
             "no p99 in a result",
             "did not hold",
             "812",
+            "1 of 3 blocks were disturbed from outside (steal) and count; 2 blocks measured once more",
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");
         }

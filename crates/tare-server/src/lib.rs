@@ -29,6 +29,7 @@ mod builtin;
 pub mod config;
 pub mod connection;
 pub mod counters;
+mod downstream;
 mod event_loop;
 mod files;
 pub mod handler;

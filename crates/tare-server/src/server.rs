@@ -18,6 +18,7 @@ use crate::backend::{Backend, Chosen};
 use crate::builtin;
 use crate::config::{Config, ServerError};
 use crate::counters::{Counters, Counts};
+use crate::downstream;
 use crate::event_loop::EventLoop;
 use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
@@ -67,6 +68,12 @@ impl Builder {
     pub fn builtin_routes(mut self) -> Builder {
         builtin::add(&mut self.routes);
         self
+    }
+
+    /// Adds `/downstream?us=N`: answered when the server at `other` has answered `/sleep?us=N`.
+    #[must_use]
+    pub fn downstream(self, other: SocketAddr) -> Builder {
+        self.route("/downstream", downstream::handler(other))
     }
 
     /// Serves the files of a folder at every path that no earlier route takes: ranges, conditional requests,

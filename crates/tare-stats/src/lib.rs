@@ -3,35 +3,43 @@
 //! One contract holds everywhere: a result that the data cannot give (too few values, a value that is not finite,
 //! a logarithm of nothing) is `None`, never NaN and never a made-up zero.
 
+mod adjusted;
 mod changes;
 mod describe;
 mod divisia;
+mod drift;
 mod interval;
 mod jackknife;
 #[cfg(test)]
 mod noise;
 mod normal;
 mod placebo;
+mod proportion;
 mod random;
 mod sequence;
 mod series;
+mod shifts;
 mod simultaneous;
 mod steady;
 mod student;
 mod trimmed;
 mod verdict;
 
+pub use adjusted::adjusted;
 pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
+pub use drift::drift;
 pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
 pub use placebo::{Contrasts, contrasts, widened};
+pub use proportion::proportion_interval;
 pub use random::SplitMix64;
 pub use sequence::{Look, PLANNED_MAX, Sequence, Stop};
 pub use series::{SERIES_MIN, SeriesMean, series_mean};
+pub use shifts::level_shifts;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
-pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness};
+pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts};
 pub use student::t_quantile;
 pub use trimmed::trimmed_mean_interval;
 pub use verdict::{Better, Verdict, verdict};

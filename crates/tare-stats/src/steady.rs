@@ -75,6 +75,24 @@ pub fn steadiness(values: &[f64]) -> Option<Steadiness> {
     Some(Steadiness { from, wild: values.len() - tame.len(), segments })
 }
 
+/// [`steadiness`] of what was counted in slices of equal length. Neighbours are put together, two, four or eight, until none is
+/// empty: a server of few requests has empty slices, at whatever level it is. Indices are those of `counts`.
+pub fn steadiness_of_counts(counts: &[u64]) -> Option<Steadiness> {
+    let together = [1, 2, 4, 8].into_iter().find(|&together| {
+        counts.chunks_exact(together).all(|counts| counts.iter().any(|count| *count > 0))
+    })?;
+    let sums: Vec<f64> =
+        counts.chunks_exact(together).map(|counts| counts.iter().sum::<u64>() as f64).collect();
+    let mut found = steadiness(&sums)?;
+    found.from = found.from.map(|from| from * together);
+    for segment in &mut found.segments {
+        segment.from *= together;
+        segment.to *= together;
+        segment.mean /= together as f64;
+    }
+    Some(found)
+}
+
 /// Indices of the values that are wild in no window.
 fn tame(values: &[f64]) -> Vec<usize> {
     let length = WINDOW.min(values.len());

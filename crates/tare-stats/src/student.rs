@@ -49,7 +49,7 @@ fn upper_tail(t: f64, df: f64) -> f64 {
 }
 
 /// Regularised incomplete beta function I(x; a, b), by its continued fraction (Abramowitz and Stegun 26.5.8).
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

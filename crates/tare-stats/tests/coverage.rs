@@ -190,8 +190,18 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     );
     let mut wrong = Vec::new();
     let sittings = WEATHERS.iter().flat_map(|weather| PLANTED.map(|planted| (weather, planted)));
-    for (seed, (weather, planted)) in (1..).zip(sittings) {
-        let found = simulate(weather, planted, seed).unwrap();
+    // Each has a seed of its own, so that they can be simulated at once.
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let simulated: Vec<_> = (1..)
+            .zip(sittings)
+            .map(|(seed, (weather, planted))| {
+                (weather, planted, scope.spawn(move || simulate(weather, planted, seed)))
+            })
+            .collect();
+        simulated.into_iter().map(|(weather, planted, found)| (weather, planted, found.join())).collect()
+    });
+    for (weather, planted, found) in all {
+        let found = found.unwrap().unwrap();
         let share = |count: usize| count as f64 / RUNS as f64;
         println!(
             "{:28}{:2.0} %{:7.3}{:9.3}{:9.3}{:11.3}{:9.3}{:8.1}",

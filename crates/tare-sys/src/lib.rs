@@ -18,6 +18,7 @@ pub mod perf;
 pub mod process;
 pub mod sched;
 pub mod slack;
+pub mod sockdiag;
 pub mod steer;
 pub mod time;
 pub mod unix;

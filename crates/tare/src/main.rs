@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => commands::run::run(*args, style),
         Command::Compare(args) => commands::compare::compare(&args, style),
+        Command::Gate(args) => commands::gate::gate(&args, style),
         Command::Plan(args) => commands::plan::plan(&args, style),
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Flame(args) => commands::flame::flame(&args),
         Command::Serve(args) => commands::serve::serve(*args),
         Command::Doctor(args) => commands::doctor::doctor(&args, style),
+        Command::Calibrate(args) => commands::calibrate::calibrate(&args, style),
         Command::Steady(args) => commands::steady::steady(&args, style),
         Command::Tune(args) => commands::tune::tune(&args, style),
         Command::Recover => commands::recover::recover(),

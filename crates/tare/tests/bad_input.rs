@@ -126,6 +126,8 @@ fn a_sut_that_dies_under_load_is_quoted_and_its_trials_are_kept() {
     let output = tare.run(&[
         "run",
         "-q",
+        "-w",
+        "300ms",
         "-d",
         "1s",
         "--trials",

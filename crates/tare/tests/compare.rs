@@ -189,3 +189,60 @@ fn an_interruption_keeps_what_was_measured() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(!result["launches"].as_array().unwrap().is_empty() && result["ended"].is_null(), "{result:#}");
 }
+
+#[test]
+fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let loops = |count: u32| format!("sh -c 'i=0; while [ $i -lt {count} ]; do i=$((i+1)); done'");
+    let (short, long) = (loops(3_000), loops(15_000));
+    let mut arguments =
+        vec!["compare", "-q", "--json", "--budget", "8s", "--window", "150ms", "--fail-if", "time > 50%"];
+    arguments.extend(["--command", &short, "--command", &long]);
+    let (result, code) = tare.json(&arguments);
+    assert_eq!(code, 1, "{result:#}");
+    assert!(result["programs"][0]["command"] == short.as_str() && result["programs"][0]["url"].is_null());
+    let launches = result["launches"].as_array().unwrap();
+    for launch in launches {
+        let arms = launch["arms"].as_array().unwrap();
+        let runs: Vec<u64> = arms.iter().map(|arm| arm["answers"].as_u64().unwrap()).collect();
+        // As many of each, an even number: every round has its mirror.
+        assert!(
+            runs.len() == 3 && runs[0].is_multiple_of(2) && runs.iter().all(|count| *count == runs[0]),
+            "{runs:?}"
+        );
+    }
+    for figure in ["time", "cpu_time"] {
+        let effect = effect(&result, figure);
+        let ratio = number(effect, "/value") / number(effect, "/baseline");
+        assert!((1.5..6.0).contains(&ratio) && effect["verdict"] == "slower", "{effect:#}");
+        let placebo = number(effect, "/placebo/value");
+        assert!(placebo.abs() < 0.5, "{effect:#}");
+    }
+    // A wall second of a loop is one of CPU.
+    let of = |figure| number(effect(&result, figure), "/value");
+    assert!(of("cpu_time") <= of("time") * 1.05, "{result:#}");
+}
+
+#[test]
+fn a_command_that_fails_is_told_and_what_does_not_fit_is_refused() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let run = |more: &[&str]| tare.run(&[&["compare", "-q"], more].concat());
+    let output = run(&["--command", "true", "--command", "sh -c 'echo broken >&2; exit 3'"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("B 'sh -c") && text.contains("exit status 3") && text.contains("broken"), "{text}");
+    for (arguments, word) in [
+        (&["--command", "true"][..], "second --command"),
+        (&["--command", "true", "--command", "no-such-program-at-all"], "no-such-program-at-all"),
+        (&["--command", "true", "--command", "false", "--sut", "embedded"], "cannot be used with"),
+        (&["--command", "true", "--command", "false", "-c", "8"], "cannot be used with"),
+        (&["--command", "true", "--command", "true", "--fail-if", "p99 > 5%"], "time, cpu_time"),
+        (&["/plaintext", "/plaintext", "--fail-if", "time > 5%"], "throughput"),
+    ] {
+        let output = run(arguments);
+        let text = said(&output);
+        assert!(output.status.code() == Some(2) && text.contains(word), "{arguments:?}: {text}");
+    }
+}

@@ -248,7 +248,14 @@ proptest::proptest! {
         let reach = tare_machine::facts::Reach { company: None, windows: false };
         let survey = tare_machine::facts::survey(&root, reach);
         let topology = tare_machine::topology::read(&root, None);
-        let examined = tare_explain::checks::Examined { survey: &survey, topology: &topology, probes: None };
+        let calibration = tare_record::Reading::missing("never");
+        let examined = tare_explain::checks::Examined {
+            survey: &survey,
+            topology: &topology,
+            probes: None,
+            calibration: &calibration,
+            now_unix_s: 0,
+        };
         for check in tare_explain::checks::examine(&examined) {
             let text = format!("{} {} {}", check.found, check.effect, check.fix);
             proptest::prop_assert!(!text.contains("NaN") && !text.contains(" inf"), "{}: {text}", check.id);

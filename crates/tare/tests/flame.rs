@@ -153,7 +153,7 @@ fn weighed(tare: &Tare, record: &Path, architecture: &str) {
     let output = tare
         .command()
         .args(["run", "-q", "--stacks", "--stacks-off-cpu", "--no-levels", "--no-keepalive", "--trials", "2"])
-        .args(["-d", "2s", "-c", "16", "--sut", &start, "-o"])
+        .args(["-w", "300ms", "-d", "2s", "-c", "16", "--sut", &start, "-o"])
         .arg(record)
         .arg(&url)
         .output()

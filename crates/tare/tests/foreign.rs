@@ -5,7 +5,7 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use support::{Server, Tare, alone, descendants, eventually, number};
+use support::{Server, Tare, alone, await_calm, descendants, eventually, number};
 use tare_record::metric::Subject;
 use tare_record::metrics::tasks;
 use tare_record::observation::{Observation, Role, Sample};
@@ -14,15 +14,20 @@ use tare_sys::time::monotonic_ns;
 #[test]
 fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     let _alone = alone();
-    let server = Server::nginx();
-    weigh_wrk(&server);
+    // A host that takes so much of the CPUs that this is the limit lets none other be seen: made again then.
+    if !(0..3).any(|_| books_agree()) {
+        panic!("three times the limit was what the hypervisor took");
+    }
 }
 
-fn weigh_wrk(server: &Server) {
-    let url = server.url("/");
+/// Whether there was something to see.
+fn books_agree() -> bool {
+    // Costs so much less than wrk that it is not full when that is, on any machine.
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wrk.tare");
-    let load = format!("wrk -t8 -c64 -d6s {url}");
+    let load = format!("wrk -t8 -c64 -d13s {url}");
     let tare = Tare::new();
     let mut command = tare.command();
     command.args([
@@ -46,9 +51,14 @@ fn weigh_wrk(server: &Server) {
         wrk.set(found.unwrap_or(0));
         found.is_some()
     });
-    let (theirs, seconds) = pidstat_switches(wrk.get(), 4);
+    // Its rows come up to a tenth of a second after it looked, on CPUs as full as these: a per cent of ten seconds.
+    let (theirs, seconds) = pidstat_switches(wrk.get(), 10);
     let output = child.wait_with_output().unwrap();
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    if result["limit"] == "steal" {
+        await_calm();
+        return false;
+    }
     assert_eq!(result["limit"], "load-generator-bound", "{result:#}");
     assert_eq!(result["gross_is"], "lower-bound");
     let findings = result["findings"].as_array().unwrap();
@@ -73,19 +83,21 @@ fn weigh_wrk(server: &Server) {
     let whole = switches_of(observation, &(observation.begin_ns..last_ns.max().unwrap()));
     // 2 %: the last tenth of a second of each thread's life is nobody's look.
     assert!((printed / whole - 1.0).abs() < 0.02, "printed {printed}, recorded {whole}");
+    true
 }
 
-/// Switches per second of all threads of a process as pidstat tells them, over `seconds` whole seconds, and the
-/// stretch of CLOCK_MONOTONIC that those were. The first second only starts the stretch.
-fn pidstat_switches(pid: u32, seconds: u32) -> (f64, std::ops::Range<u64>) {
-    let count = (seconds + 1).to_string();
+/// Switches per second of all threads of a process as pidstat tells them in `reports`, and the stretch of CLOCK_MONOTONIC that
+/// those were about. The first report only starts the stretch.
+fn pidstat_switches(pid: u32, reports: u32) -> (f64, std::ops::Range<u64>) {
+    let count = (reports + 1).to_string();
     let mut pidstat = Command::new("stdbuf")
         .args(["-oL", "pidstat", "-wt", "-p", &pid.to_string(), "1", &count])
         .env("LC_ALL", "C")
         .stdout(Stdio::piped())
         .spawn()
         .expect("pidstat is installed by .ci/run");
-    let (mut told, mut total, mut stretch, mut time) = (0, 0.0, 0..0, String::new());
+    // When each report came, and the sum of its rates: these are over its own second, which may be a longer one.
+    let (mut came, mut time): (Vec<(u64, f64)>, _) = (Vec::new(), String::new());
     for line in BufReader::new(pidstat.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -95,19 +107,16 @@ fn pidstat_switches(pid: u32, seconds: u32) -> (f64, std::ops::Range<u64>) {
         }
         if fields[0] != time {
             time = fields[0].to_string();
-            told += 1;
-            match told {
-                1 => stretch.start = monotonic_ns(),
-                _ => stretch.end = monotonic_ns(),
-            }
+            came.push((monotonic_ns(), 0.0));
         }
-        if told > 1 {
-            total += fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap();
-        }
+        let (_, rate) = came.last_mut().unwrap();
+        *rate += fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap();
     }
     pidstat.wait().unwrap();
-    assert!(total > 0.0 && told > seconds, "{told} reports");
-    (total / f64::from(seconds), stretch)
+    assert!(came.len() as u32 == reports + 1, "{} reports", came.len());
+    let switched: f64 = came.windows(2).map(|pair| pair[1].1 * (pair[1].0 - pair[0].0) as f64).sum();
+    let stretch = came[0].0..came[came.len() - 1].0;
+    (switched / (stretch.end - stretch.start) as f64, stretch)
 }
 
 /// Switches per second of the generator's threads in a record, between two instants.

@@ -5,17 +5,33 @@
 mod support;
 
 use serde_json::Value;
-use support::{Busy, Quota, Server, Tare, alone, number};
+use support::{Busy, Quota, Server, Tare, alone, await_calm, number};
 
 /// How much may be missing in the books: a thread's close on its own figures, a CPU's lean on what leaving idle costs.
 const THREAD_RESIDUAL_MAX: f64 = 0.01;
 const CPU_RESIDUAL_MAX: f64 = 0.02;
 
+/// The limit is told from three trials as from more, and none by the reference server. That this, which runs on the server's CPU, is not
+/// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
+const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
+const BY_DEFAULT: &[&str] = &[];
+
+/// A host that takes so much of the CPUs that this is the limit lets none other be seen: weighed again when it is calm, three times
+/// at most.
 fn weigh(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
+    for _ in 0..2 {
+        let (result, code) = weigh_once(server, path, options);
+        if result["limit"] != "steal" {
+            return (result, code);
+        }
+        await_calm();
+    }
+    weigh_once(server, path, options)
+}
+
+fn weigh_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     let url = server.url(path);
-    let mut arguments = vec!["run", "--json", "-q"];
-    arguments.extend(options);
-    arguments.push(&url);
+    let arguments = [&["run", "--json", "-q"], options, &[&url]].concat();
     let began = std::time::Instant::now();
     let (result, code) = Tare::new().json(&arguments);
     // With --nocapture this is the table of what each disturbance comes out as.
@@ -67,7 +83,7 @@ fn evidence_names(result: &Value, cause: &str) -> Vec<String> {
 }
 
 fn undisturbed(server: &Server) {
-    let (result, code) = weigh(server, server.good_path, &[]);
+    let (result, code) = weigh(server, server.good_path, BY_DEFAULT);
     check(&result, &["load-generator-bound", "server-cpu-bound"]);
     assert_eq!(result["valid"], true, "{:#}", result["warnings"]);
     assert_eq!(code, 0);
@@ -85,33 +101,33 @@ fn undisturbed(server: &Server) {
 fn throttled(server: &Server, by_parent: bool) {
     let quota = Quota::of_30_percent();
     quota.hold(&server.pids, by_parent);
-    let (result, _) = weigh(server, server.good_path, &[]);
+    let (result, _) = weigh(server, server.good_path, SHORT);
     check(&result, &["cpu-quota-throttled"]);
     let run = number(&result, "/ledger/sut/run_s") / number(&result, "/ledger/sut/wall_s");
     assert!(number(&result, "/ledger/sut/wait_s/throttled") > 0.0);
     assert!(run < 0.4, "the quota allows 0.3 of a CPU, it ran {run}");
 }
 
-fn contended(server: &Server) {
+fn contended(server: &Server, options: &[&str]) {
     let _busy = Busy::on(0);
-    let (result, _) = weigh(server, server.good_path, &[]);
+    let (result, _) = weigh(server, server.good_path, options);
     check(&result, &["cpu-contended"]);
     let names = evidence_names(&result, "cpu-contended");
     assert!(names.iter().any(|name| name.contains("yes")), "{names:?}");
 }
 
 fn same_cpu(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &["--load-cpus", "0"]);
+    let (result, _) = weigh(server, server.good_path, &[SHORT, &["--load-cpus", "0"]].concat());
     check(&result, &["placement-conflict"]);
 }
 
 fn one_connection(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &["-c", "1"]);
+    let (result, _) = weigh(server, server.good_path, &[SHORT, &["-c", "1"]].concat());
     check(&result, &["too-little-concurrency"]);
 }
 
 fn low_rate(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &["--rate", "5000"]);
+    let (result, _) = weigh(server, server.good_path, &[SHORT, &["--rate", "5000"]].concat());
     check(&result, &["offered-load"]);
     let gross = number(&result, "/gross/value");
     assert!((gross - 5000.0).abs() < 100.0, "{gross}");
@@ -119,7 +135,7 @@ fn low_rate(server: &Server) {
 }
 
 fn error_page(server: &Server) {
-    let (result, code) = weigh(server, "/missing", &[]);
+    let (result, code) = weigh(server, "/missing", SHORT);
     check(&result, &["errors"]);
     assert_eq!(result["valid"], false);
     assert_eq!(code, 4);
@@ -142,7 +158,7 @@ cases! {
     nginx_undisturbed: Server::nginx() => undisturbed;
     nginx_throttled: Server::nginx() => |server: &Server| throttled(server, false);
     nginx_throttled_by_its_parent: Server::nginx() => |server: &Server| throttled(server, true);
-    nginx_beside_a_busy_loop: Server::nginx() => contended;
+    nginx_beside_a_busy_loop: Server::nginx() => |server: &Server| contended(server, BY_DEFAULT);
     nginx_with_the_generator_on_its_cpu: Server::nginx() => same_cpu;
     nginx_with_one_connection: Server::nginx() => one_connection;
     nginx_at_a_low_rate: Server::nginx() => low_rate;
@@ -150,7 +166,7 @@ cases! {
     embedded_undisturbed: Server::embedded() => undisturbed;
     embedded_throttled: Server::embedded() => |server: &Server| throttled(server, false);
     embedded_throttled_by_its_parent: Server::embedded() => |server: &Server| throttled(server, true);
-    embedded_beside_a_busy_loop: Server::embedded() => contended;
+    embedded_beside_a_busy_loop: Server::embedded() => |server: &Server| contended(server, SHORT);
     embedded_with_the_generator_on_its_cpu: Server::embedded() => same_cpu;
     embedded_with_one_connection: Server::embedded() => one_connection;
     embedded_at_a_low_rate: Server::embedded() => low_rate;

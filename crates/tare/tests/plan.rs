@@ -64,18 +64,54 @@ fn what_is_expected_is_held_to_what_comes() {
     assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
 }
 
+/// Two blocks of a case with the built-in server, and one with `sut` on a port of its own.
+fn beside(dir: &Path, sut: &str, port: u16, trial: &str) -> Output {
+    let sut =
+        sut.replace("SERVE", &format!("{} serve --listen 127.0.0.1:{port}", env!("CARGO_BIN_EXE_tare")));
+    let plan = format!(
+        "blocks = 2\ntrial = \"{trial}\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
+         [[case]]\nname = \"ill\"\nsut = \"{sut}\"\nurl = \"http://127.0.0.1:{port}/plaintext\"\n"
+    );
+    std::fs::write(dir.join("plan.toml"), plan).unwrap();
+    tare(dir, &["plan", "plan.toml", "--json", "-q", "-o", "kept"])
+}
+
+fn listens(port: u16) -> bool {
+    support::answers((std::net::Ipv4Addr::LOCALHOST, port).into())
+}
+
 #[test]
-fn what_was_measured_before_a_server_died_is_kept() {
+fn what_was_measured_before_a_server_failed_is_kept() {
+    let _alone = support::alone();
+    // With this seed the other case comes first.
+    for (sut, trial, why, kept) in [
+        ("exit 3", "300ms", "died: exit status 3", 1),
+        // Answers, and ends while it is measured: what it did until then is kept, too.
+        ("timeout 1 SERVE >/dev/null", "3s", "died: exit status 124", 2),
+        ("sleep 1000", "300ms", "did not answer within", 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let port = support::free_port();
+        let output = beside(dir.path(), sut, port, trial);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{sut}: {}", said(&output));
+        let said_why = errors.contains(&format!("the system under test of case 'ill' {why}"));
+        assert!(said_why && errors.trim().lines().count() == 1, "{sut}: {errors}");
+        assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), kept, "{sut}");
+        assert!(!output.stdout.is_empty(), "{}", said(&output));
+        assert!(!listens(port), "{sut}");
+    }
+}
+
+#[test]
+fn a_server_that_left_its_group_does_not_keep_the_port() {
     let _alone = support::alone();
     let dir = tempfile::tempdir().unwrap();
-    let plan = "blocks = 2\ntrial = \"300ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
-                [[case]]\nname = \"ill\"\nsut = \"exit 3\"\nurl = \"http://127.0.0.1:1/\"\n";
-    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    let records = std::fs::read_dir(dir.path().join("kept")).unwrap().count();
-    assert!(records <= 1, "{records}");
-    assert_eq!(records == 1, !output.stdout.is_empty(), "{}", said(&output));
+    let port = support::free_port();
+    let output = beside(dir.path(), "setsid SERVE & exec sleep 1000", port, "300ms");
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", said(&output));
+    assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), 4, "{}", said(&output));
+    assert!(!listens(port));
 }
 
 #[test]

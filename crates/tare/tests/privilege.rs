@@ -58,7 +58,8 @@ impl Place {
     fn weigh(&self, server: &Server) -> (Value, Record) {
         let record = self.dir.path().join("record.tare");
         let url = format!("http://{}/plaintext", server.address);
-        let arguments = ["run", "--json", "-q", "--no-levels", "--trials", "2", "-d", "1s", "-o"];
+        let arguments =
+            ["run", "--json", "-q", "--no-levels", "-w", "300ms", "--trials", "2", "-d", "1s", "-o"];
         let mut command = self.command(false);
         let output = command.args(arguments).arg(&record).arg(&url).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

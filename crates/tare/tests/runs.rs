@@ -3,8 +3,9 @@
 
 mod support;
 
+use serde_json::Value;
 use std::process::{Command, Stdio};
-use support::{Server, Tare, alive, alone, children, descendants, eventually, free_port, number};
+use support::{Quota, Server, Tare, alive, alone, children, descendants, eventually, free_port, number};
 
 fn path(tare: &Tare, name: &str) -> String {
     tare.state.path().join(name).to_str().unwrap().to_string()
@@ -52,6 +53,28 @@ fn the_embedded_default_gives_gross_tare_and_net() {
     assert!(std::fs::read_to_string(markdown).unwrap().contains("| "));
     assert!(!std::path::Path::new(&format!("{record}-wal")).exists());
     assert!(!std::path::Path::new(&format!("{record}-journal")).exists());
+}
+
+/// Out of the server's group it would have the CPU to itself whenever the quota holds the server back, and be the cheaper for it.
+#[test]
+fn the_reference_server_is_held_back_where_the_server_is() {
+    let _alone = alone();
+    let (server, quota, tare) = (Server::embedded(), Quota::of_30_percent(), Tare::new());
+    quota.hold(&server.pids, true);
+    let members = || std::fs::read_to_string(quota.group(true).join("cgroup.procs")).unwrap().lines().count();
+    let ours = members();
+    let url = server.url("/plaintext");
+    let mut command = tare.command();
+    let words =
+        ["run", "--json", "-q", "--trials", "1", "-d", "500ms", "-w", "200ms", "--load-cpus", "1", &url];
+    let mut run = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("the reference is in the server's group", || members() > ours);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut run.stdout.take().unwrap(), &mut text).unwrap();
+    assert!(run.wait().unwrap().success());
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert!((0.7..1.4).contains(&number(&result, "/net/against_reference/ratio")), "{:#}", result["net"]);
+    assert_eq!(members(), ours);
 }
 
 #[test]
@@ -416,4 +439,36 @@ fn a_started_program_sees_what_fits_it_and_what_the_user_set() {
     assert!(said.contains("GOMAXPROCS stays"), "{said}");
     let refused = tare.run(&["run", "--fit-runtime", "http://127.0.0.1:9/"]);
     assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn the_generators_layout_is_found_first() {
+    let _alone = alone();
+    let run = [
+        "run",
+        "--json",
+        "-q",
+        "--no-levels",
+        "--trials",
+        "2",
+        "-d",
+        "300ms",
+        "-w",
+        "100ms",
+        "--find-layout",
+    ];
+    let (result, _) = Tare::new().json(&run);
+    let tried = result["tried_layouts"].as_array().unwrap();
+    assert!((2..=8).contains(&tried.len()), "{tried:#?}");
+    let taken = &tried[0];
+    let highest = tried.iter().map(|layout| layout["rate_hz"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert!(taken["rate_hz"].as_f64().unwrap() >= 0.95 * highest, "{tried:#?}");
+    // The sitting is held with it: its threads are those that the generator had.
+    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
+    assert_eq!(
+        threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("tare-load")).count()
+            as u64,
+        taken["threads"].as_u64().unwrap(),
+        "{threads:#?}"
+    );
 }

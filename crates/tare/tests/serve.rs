@@ -124,6 +124,20 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
 }
 
 #[test]
+fn a_server_that_asks_another_answers_when_that_has() {
+    let other = Serve::start(&["--threads", "1"]);
+    let address = other.address.to_string();
+    let server = Serve::start(&["--threads", "1", "--downstream", &address]);
+    for _ in 0..3 {
+        assert!(server.get("/downstream?us=1000").ends_with("done"), "by one connection that is kept");
+    }
+    assert!(server.get("/downstream").starts_with("HTTP/1.1 400 "));
+    other.stop();
+    assert!(server.get("/downstream?us=1").starts_with("HTTP/1.1 502 "), "there is nobody to ask");
+    server.stop();
+}
+
+#[test]
 fn more_connections_than_one_table_of_descriptors_has_room_for() {
     let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "700"]);
     assert!(!server.first_line.contains("table of descriptors"), "{}", server.first_line);

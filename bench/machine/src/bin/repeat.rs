@@ -5,12 +5,10 @@
 #![allow(clippy::print_stdout)] // a program of its own, not a room
 
 use anyhow::{Context, Result};
-use bench_machine::{median, write};
+use bench_machine::{Busy, median, write};
 use clap::Parser;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tare_machine::{Root, facts, probes};
 use tare_record::probes::{MemoryPlace, Probes};
 
@@ -104,6 +102,9 @@ fn figures(probes: &Probes, add: &mut impl FnMut(String, f64)) {
     if let Some(exit) = probes.exit.found.value() {
         add("hypervisor exit p50, µs".into(), exit.latency.p50_ns / 1e3);
     }
+    if let Some(company) = probes.company.found.value() {
+        add("core shared, % of the time".into(), company.crowded_ratio * 100.0);
+    }
     if let Some(syscall) = probes.syscall.found.value() {
         add("system call, ns".into(), syscall.call_ns.median);
     }
@@ -132,35 +133,4 @@ fn row(name: &str, values: &[f64]) -> Result<Value> {
         "within_1_percent": within,
         "values": values,
     }))
-}
-
-/// A busy loop on a CPU, until dropped.
-struct Busy {
-    stop: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Busy {
-    fn start(cpu: u32) -> Busy {
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::spawn({
-            let stop = Arc::clone(&stop);
-            move || {
-                let pinned = tare_sys::affinity::set(0, &[cpu]).is_ok();
-                while pinned && !stop.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            }
-        });
-        Busy { stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }

@@ -10,6 +10,7 @@ mod clock;
 mod company;
 mod groups;
 mod host;
+mod instrument;
 mod limits;
 mod memory;
 mod network;
@@ -17,6 +18,7 @@ mod processor;
 mod scheduler;
 mod words;
 
+use tare_record::calibration::Calibration;
 use tare_record::check::{Area, Check, Level};
 use tare_record::probes::Probes;
 use tare_record::survey::Survey;
@@ -32,6 +34,10 @@ pub struct Examined<'a> {
     pub topology: &'a Topology,
     /// What was measured; `None` where it was not asked for.
     pub probes: Option<&'a Probes>,
+    /// How often tare was right here, when it was last calibrated.
+    pub calibration: &'a Reading<Calibration>,
+    /// The time now, seconds since 1970.
+    pub now_unix_s: u64,
 }
 
 /// Things that are looked at together.
@@ -53,6 +59,7 @@ static TOPICS: &[&Topic] = &[
     &memory::TOPIC,
     &network::TOPIC,
     &limits::TOPIC,
+    &instrument::TOPIC,
 ];
 
 /// All checks, by area in a fixed order.

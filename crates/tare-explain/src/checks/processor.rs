@@ -3,16 +3,28 @@
 use super::words::{list, percent, short, things, time};
 use super::{Draft, Examined, Topic, each, note, ok, several, warn};
 use tare_record::check::Area;
-use tare_record::probes::{MemoryPlace, Probes, Smt};
+use tare_record::probes::{Company, MemoryPlace, Probes, Smt};
 use tare_record::survey::Mitigation;
 use tare_record::topology::{NumaNode, Topology};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Processor,
-    ids: &["smt", "smt-worth", "hybrid", "numa", "offline", "mitigations", "memory-latency", "syscall"],
+    ids: &[
+        "smt",
+        "smt-worth",
+        "core-shared",
+        "hybrid",
+        "numa",
+        "offline",
+        "mitigations",
+        "memory-latency",
+        "syscall",
+    ],
     look,
 };
 
+/// Less than this of the time is no company to speak of.
+const CROWDED: f64 = 0.02;
 /// The kernel's distance to a node's own memory.
 const LOCAL: f64 = 10.0;
 
@@ -104,6 +116,7 @@ fn mitigations(all: &[Mitigation]) -> Draft {
 
 fn probed(probes: &Probes) -> Vec<Draft> {
     let mut drafts = each("smt-worth", &probes.smt.found, smt_worth);
+    drafts.extend(each("core-shared", &probes.company.found, core_shared));
     drafts.extend(each("syscall", &probes.syscall.found, |syscall| {
         ok("syscall", format!("the cheapest system call takes {}", time(syscall.call_ns.median)))
     }));
@@ -135,4 +148,19 @@ fn smt_worth(smt: &Smt) -> Draft {
         smt.cpus[1]
     );
     note("smt-worth", found).effect("twice the CPUs are not twice the throughput")
+}
+
+fn core_shared(company: &Company) -> Draft {
+    let Some(slower_by) = company.slower_by.filter(|_| company.crowded_ratio >= CROWDED) else {
+        return ok("core-shared", format!("CPU {} had its core to itself", company.cpu));
+    };
+    let found = format!(
+        "somebody else computed on the core of CPU {} for {} of the time: a loop that takes all of it took {} times as long then",
+        company.cpu,
+        percent(company.crowded_ratio),
+        short(slower_by)
+    );
+    warn("core-shared", found)
+        .effect("what a request costs jumps by a third and more, for milliseconds or seconds, and neither steal nor the clock shows it")
+        .fix("compare in turns of milliseconds (tare compare); keep the core's other hyperthread idle; on a virtual machine, rent whole cores")
 }

@@ -52,6 +52,6 @@ fn describe(books: &Books) -> Draft {
         confidence: books.support_loss(TareCause::Throttled, LOSS_SHARE_MIN),
         evidence,
         remedy: "raise or remove the quota of the group or of the ancestor that carries it (cpu.max, cpu.cfs_quota_us)".to_owned(),
-        confirm: "with twice the quota throughput nearly doubles".to_owned(),
+        confirm: "with half as much quota again (or two thirds of it) throughput follows, with an elasticity above 0.5 (--confirm)".to_owned(),
     }
 }

@@ -1,10 +1,11 @@
 //! What a rule cannot judge without, and why it is not there.
 
+use super::gc_pauses;
 use crate::books::Books;
 use crate::threads::Asleep;
 use tare_record::Missing;
 use tare_record::metric::Descriptor;
-use tare_record::metrics::{clock, cpus, groups, network, tasks};
+use tare_record::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
 use tare_record::observation::Role;
 
 /// More sleep than this share without a reason, and reasons cannot be judged.
@@ -31,6 +32,18 @@ pub(crate) enum Input {
     Clock,
     /// Counters of the network namespace.
     Network,
+    /// What the kernel counts of the connections.
+    Connections,
+    /// Time in which somebody waited for memory.
+    MemoryPressure,
+    /// Packets that each CPU handled, and the SUT's among them.
+    Packets,
+    /// Hardware events at the asked level and at one that fills the server.
+    Events,
+    /// Whether a runtime of the SUT's collects garbage, and when.
+    Collector,
+    /// When each answer began and when it was whole, as our own generator knows.
+    Answers,
     /// Net, which sets a level's cost against the cost at saturation.
     Net,
 }
@@ -73,13 +86,48 @@ impl Input {
             }
             Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(books, &clock::EFFECTIVE_HZ)),
             Input::Network => {
-                unless(pool.listen_overflows.is_some(), absent(books, &network::LISTEN_OVERFLOWS))
+                unless(pool.around.listen_overflows.is_some(), absent(books, &network::LISTEN_OVERFLOWS))
             }
+            Input::Connections => {
+                unless(pool.around.connections.is_some(), absent(books, &connections::CLIENT_SEGMENTS))
+            }
+            Input::MemoryPressure => {
+                unless(pool.around.memory.stalled_s.is_some(), absent(books, &pressure::MEMORY_SOME_NS))
+            }
+            Input::Packets => unless(
+                pool.around.own_packets.is_some() && !pool.around.packets.is_empty(),
+                absent(books, &network::SOFTNET_PACKETS),
+            ),
+            Input::Events => no_events(books),
+            Input::Collector => gc_pauses::unseen(books),
+            Input::Answers => unless(
+                books.samples().any(|sample| sample.detail.is_some() && sample.latency.value().is_some()),
+                Missing::with_remedy(
+                    "the generator does not tell when each answer began",
+                    "use tare's own generator",
+                ),
+            ),
             Input::Net => books.weighing.as_ref().err().map(|missing| Missing {
                 why: format!("net is missing: {}", missing.why),
                 remedy: missing.remedy.clone(),
             }),
         }
+    }
+}
+
+fn no_events(books: &Books) -> Option<Missing> {
+    let unknown = || Missing::new("no hardware event was counted");
+    let pool = &books.asked.pool;
+    if pool.sut_events.is_none() {
+        return Some(pool.no_events.clone().unwrap_or_else(unknown));
+    }
+    match &books.saturating {
+        Some(level) if level.pool.sut_events.is_some() => None,
+        Some(_) => Some(unknown()),
+        None => Some(Missing::with_remedy(
+            "there is no second level of load to set the asked one against",
+            "leave out --no-levels",
+        )),
     }
 }
 

@@ -9,11 +9,11 @@ pub(super) static RULE: Rule =
     Rule { cause: Cause::ListenOverflow, scope: Scope::Http, needs: &[Input::Network], applies, describe };
 
 fn applies(books: &Books) -> bool {
-    books.asked.pool.listen_overflows.is_some_and(|overflows| overflows >= 1.0)
+    books.asked.pool.around.listen_overflows.is_some_and(|overflows| overflows >= 1.0)
 }
 
 fn describe(books: &Books) -> Draft {
-    let overflows = books.asked.pool.listen_overflows.unwrap_or(0.0);
+    let overflows = books.asked.pool.around.listen_overflows.unwrap_or(0.0);
     let refused = books.asked.pool.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
     Draft {
         summary: format!(

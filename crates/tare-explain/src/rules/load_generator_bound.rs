@@ -56,6 +56,6 @@ fn describe(books: &Books) -> Draft {
         remedy:
             "give the generator more CPUs and as many threads (-t, --load-cpus), or take a cheaper generator"
                 .to_owned(),
-        confirm: "with one more generator thread on a CPU of its own, throughput rises".to_owned(),
+        confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
     }
 }

@@ -4,23 +4,30 @@
 mod blocked_on_disk;
 mod blocked_on_downstream;
 mod clock_dropped;
+mod cold_caches;
 mod cpu_contended;
 mod cpu_quota_throttled;
 mod cross_cpu_wakeups;
+pub(crate) mod delayed_ack;
 mod errors;
+pub(crate) mod gc_pauses;
 mod input;
 mod kernel_lock_contended;
 mod listen_overflow;
 mod load_generator_bound;
 mod lock_contended;
+pub(crate) mod memory_pressure;
+pub(crate) mod network_ceiling;
 mod not_steady;
 mod offered_load;
 mod one_thread_bound;
 mod oversubscribed;
 mod placement_conflict;
+pub(crate) mod ports_exhausted;
 mod program_cpu_bound;
 mod program_waits;
 mod server_cpu_bound;
+pub(crate) mod softirq_crowded;
 mod steal;
 mod too_little_concurrency;
 pub(crate) mod too_noisy;
@@ -85,19 +92,31 @@ pub(crate) static RULES: &[&Rule] = &[
     &oversubscribed::RULE,
     &steal::RULE,
     &clock_dropped::RULE,
+    &cold_caches::RULE,
     &cross_cpu_wakeups::RULE,
+    &softirq_crowded::RULE,
     &lock_contended::RULE,
     &kernel_lock_contended::RULE,
+    &memory_pressure::RULE,
     &blocked_on_disk::RULE,
+    &gc_pauses::RULE,
     &blocked_on_downstream::RULE,
     &too_little_concurrency::RULE,
     &listen_overflow::RULE,
+    &network_ceiling::RULE,
+    &delayed_ack::RULE,
+    &ports_exhausted::RULE,
     &not_steady::RULE,
     &too_noisy::RULE,
     &program_cpu_bound::RULE,
     &program_waits::RULE,
     &unknown::RULE,
 ];
+
+/// Every cause that there is a rule for.
+pub fn causes() -> impl Iterator<Item = Cause> {
+    RULES.iter().map(|rule| rule.cause)
+}
 
 /// What the rules found, and what they could not judge.
 pub(crate) struct Judgement {

@@ -56,6 +56,8 @@ fn describe(books: &Books) -> Draft {
         evidence,
         remedy: "put the generator on other physical cores than the server's (--load-cpus, --sut-cpus)"
             .to_owned(),
-        confirm: "with the generator elsewhere the server's wait is gone and throughput rises".to_owned(),
+        confirm:
+            "with the generator on another CPU the server's wait is gone and throughput rises (--confirm)"
+                .to_owned(),
     }
 }

@@ -57,7 +57,7 @@ fn describe(books: &Books) -> Draft {
         },
         evidence,
         remedy: "open more connections (-c), unless this concurrency is what your clients have".to_owned(),
-        confirm: "with twice the connections throughput rises and the time of a request hardly does"
+        confirm: "with half as many connections more throughput rises with an elasticity above 0.3 (--confirm), and the time of a request hardly does"
             .to_owned(),
     }
 }

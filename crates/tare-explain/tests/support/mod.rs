@@ -81,6 +81,8 @@ pub struct Scene {
     /// Quota of a group in CPUs.
     pub quota: Option<(&'static str, f64)>,
     pub steal: f64,
+    /// The same of the generator's CPU.
+    pub load_steal: f64,
     pub clock_hz: Option<f64>,
     pub listen_overflows: f64,
     /// `None`: not counted.
@@ -101,6 +103,7 @@ impl Default for Scene {
             throttled: vec![("/sut", 0.0), ("/", 0.0)],
             quota: None,
             steal: 0.0,
+            load_steal: 0.0,
             clock_hz: Some(3.0e9),
             listen_overflows: 0.0,
             peer_wakeups_hz: Some(0.0),
@@ -153,7 +156,7 @@ impl Scene {
     fn cpu_columns(&self, cpu: u32) -> Vec<Column> {
         let subject = || Subject::Cpu(cpu);
         let run: f64 = self.threads.iter().filter(|thread| thread.cpu == cpu).map(|thread| thread.run).sum();
-        let (steal, hidden) = if cpu == 0 { (self.steal, self.hidden) } else { (0.0, 0.0) };
+        let (steal, hidden) = if cpu == 0 { (self.steal, self.hidden) } else { (self.load_steal, 0.0) };
         let idle = (1.0 - run - steal - hidden).max(0.0);
         let mut columns = vec![
             self.column(&cpus::TASK_RUN_NS, subject(), run * 1e9),
@@ -295,6 +298,7 @@ pub fn http(levels: Vec<Level>) -> HttpWorkload {
         transport: Transport::Loopback,
         levels,
         seed: None,
+        tried_layouts: Vec::new(),
     }
 }
 
@@ -323,6 +327,7 @@ pub fn record(levels: Vec<Level>, scenes: &[(u32, Scene)]) -> Record {
         trials: (0u32..).zip(scenes).map(trial).collect(),
         notices: Vec::new(),
         identity: None,
+        intervention: None,
     }
 }
 
@@ -433,6 +438,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
         trials: (0u32..).zip(runs).map(trial).collect(),
         notices: Vec::new(),
         identity: None,
+        intervention: None,
     }
 }
 

@@ -1,17 +1,14 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
 use super::length_s;
+use super::weather::disturbances;
 use std::collections::BTreeMap;
 use tare_record::comparison::{
     Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
 };
 use tare_record::outcome::Warning;
-use tare_stats::{
-    Better, Interval, Look, SERIES_MIN, Sequence, contrasts, level_of_each, median, verdict, widened,
-};
+use tare_stats::{Interval, Look, SERIES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened};
 
-/// More of the window than this taken by others disturbs a launch.
-const TAKEN_MAX: f64 = 0.01;
 /// A launch in which all programs are slower by more than this than in the median one is in bad weather.
 const SLOWER_MAX: f64 = 0.15;
 /// More errors than this and the result is not valid.
@@ -24,8 +21,6 @@ const DISTURBED_MAX: f64 = 0.25;
 const POWER: f64 = 0.9;
 /// Of this width is the interval whose price is told.
 const ONE_PERCENT: f64 = 0.01;
-/// Figures that must be precise for a comparison to end before its budget: percentiles may never be.
-const DECIDING: [Figure; 2] = [Figure::Throughput, Figure::CpuPerRequest];
 
 /// Judges all launches so far: fills in what follows from them, and whether it is enough.
 pub fn judge(comparison: &mut Comparison) {
@@ -41,8 +36,7 @@ fn ended(comparison: &Comparison) -> Option<Ended> {
     let enough = |effect: &Effect| {
         effect.change.is_some_and(|change| half_ln(change).is_some_and(|half| half <= comparison.precision))
     };
-    let mut deciding =
-        comparison.effects.iter().filter(|effect| DECIDING.contains(&effect.figure)).peekable();
+    let mut deciding = comparison.effects.iter().filter(|effect| effect.figure.is_firm()).peekable();
     if deciding.peek().is_some() && deciding.all(enough) {
         return Some(Ended::Precise);
     }
@@ -92,12 +86,13 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
 }
 
 fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
-    let level = level_of_each(gathered.len());
+    let level = level_of_each(gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count());
+    let weather = covariates(&comparison.launches);
     let sequence = comparison.planned.and_then(|planned| Sequence::of_launches(planned, level));
     let others = comparison.programs.get(1..).unwrap_or_default();
     let effect = |(key, values): (&Key, &Values)| {
         let Program { name, .. } = others.get(key.0)?;
-        effect(comparison, name, key.1, values, sequence.as_ref())
+        effect(comparison, name, key.1, (values, &weather), sequence.as_ref())
     };
     gathered.iter().filter_map(effect).collect()
 }
@@ -106,7 +101,7 @@ fn effect(
     comparison: &Comparison,
     program: &str,
     figure: Figure,
-    values: &Values,
+    (values, weather): (&Values, &[Vec<f64>]),
     sequence: Option<&Sequence>,
 ) -> Option<Effect> {
     let contrasts = contrasts(&values.first, &values.placebo, &values.other)?;
@@ -114,7 +109,6 @@ fn effect(
     let looks = sequence.and_then(|sequence| {
         Some((sequence, sequence.look(&contrasts.effect)?, sequence.look(&contrasts.placebo)?))
     });
-    let better = if figure.higher_is_better() { Better::Higher } else { Better::Lower };
     let both: Vec<f64> = values.first.iter().chain(&values.placebo).copied().collect();
     let mut effect = Effect {
         program: program.to_owned(),
@@ -123,6 +117,7 @@ fn effect(
         value: median(&values.other)?,
         launches,
         change: None,
+        adjusted: None,
         placebo: None,
         verdict: Verdict::CannotTell,
         detectable: None,
@@ -132,19 +127,28 @@ fn effect(
         let interval = widened(look.interval, placebo.interval);
         let per_launch_s = length_s(&comparison.launches);
         effect.change = change(&look, interval);
+        let calm = adjusted(&contrasts.effect, weather).and_then(|values| sequence.look(&values));
+        effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, placebo.interval)));
         effect.placebo = change(&placebo, placebo.interval);
-        effect.verdict = match verdict(interval, comparison.margin, better) {
-            tare_stats::Verdict::Faster => Verdict::Faster,
-            tare_stats::Verdict::Slower => Verdict::Slower,
-            tare_stats::Verdict::NoDifference => Verdict::NoDifference,
-            tare_stats::Verdict::CannotTell => Verdict::CannotTell,
-        };
+        effect.verdict = figure.verdict(interval, comparison.margin);
         effect.detectable = sequence.detectable(&look.mean, launches, POWER).map(f64::exp_m1);
         effect.one_percent_s = sequence
             .blocks_for(ONE_PERCENT, &look.mean, launches)
             .map(|launches| launches as f64 * per_launch_s);
     }
     Some(effect)
+}
+
+/// What the launches' weather was, as logarithms; of what was seen in all of them. All programs met the same: what they differ by may
+/// go with it all the same, where the one waits for memory and the other computes.
+fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
+    let of = |seen: fn(&Launch) -> Option<f64>| {
+        launches.iter().map(|launch| seen(launch).map(f64::ln)).collect::<Option<Vec<f64>>>()
+    };
+    [of(|launch| launch.weather.compute_s), of(|launch| launch.weather.load_s)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// From logarithms to relative changes.
@@ -159,20 +163,18 @@ fn mark(launches: &mut [Launch]) {
     let known: Vec<f64> = speeds.iter().flatten().copied().collect();
     let slow = median(&known).map(|middle| middle - SLOWER_MAX);
     for (launch, speed) in launches.iter_mut().zip(speeds) {
-        let taken = |share: Option<f64>| share.is_some_and(|share| share > TAKEN_MAX);
         let is_slow = speed.zip(slow).is_some_and(|(speed, slow)| speed < slow);
-        let found = [
-            (taken(launch.weather.steal_share), Disturbance::Steal),
-            (taken(launch.weather.throttled_share), Disturbance::Throttled),
-            (is_slow, Disturbance::Slow),
-        ];
-        launch.disturbed = found.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+        launch.disturbed = disturbances(&launch.weather);
+        launch.disturbed.extend(is_slow.then_some(Disturbance::Slow));
     }
 }
 
 /// How fast all arms were together, as a logarithm.
 fn speed_ln(launch: &Launch) -> Option<f64> {
-    let ln = |arm: &Arm| arm.figures.get(&Figure::Throughput).map(|rate| rate.ln());
+    let ln = |arm: &Arm| match arm.figures.get(&Figure::Throughput) {
+        Some(rate) => Some(rate.ln()),
+        None => arm.figures.get(&Figure::Time).map(|time_s| -time_s.ln()),
+    };
     let sum: f64 = launch.arms.iter().map(ln).sum::<Option<f64>>()?;
     (!launch.arms.is_empty()).then(|| sum / launch.arms.len() as f64)
 }
@@ -237,7 +239,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
     }
     let cpus = comparison.sut_cpus.len().max(1) as f64;
     let idlest = totals.iter().filter_map(|total| total.busy(cpus)).fold(f64::INFINITY, f64::min);
-    if idlest < BUSY_MIN {
+    if idlest < BUSY_MIN && !comparison.is_of_commands() {
         let text = format!(
             "the servers were busy for {:.0} % of their turns only: throughput and latency tell of the generator as well",
             idlest * 100.0

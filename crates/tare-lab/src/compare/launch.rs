@@ -1,20 +1,23 @@
 //! One launch: every program afresh and the first one twice, all loaded in turns within the same window.
 
+use super::length::{self, Count, Length};
+use super::pace::Pace;
 use super::weather::Sky;
-use super::{EMBEDDED, PORT, Request};
+use super::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use crate::blocks::shuffle;
 use crate::drive::start;
 use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::sitting::Running;
 use crate::sut::{self, Sut};
-use crate::turns::{TURN, turn_for};
+use crate::turns::slowest_median;
 use crate::{http, resolve};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
 use tare_machine::placement::Placement;
+use tare_machine::probes::speed::LOOK_NS;
 use tare_machine::{Root, procs};
 use tare_record::comparison::{Arm, Figure, Launch, Weather};
 use tare_record::topology::Topology;
@@ -22,8 +25,8 @@ use tare_record::trial::HttpSample;
 use tare_stats::SplitMix64;
 use tare_sys::time::{monotonic_ns, process_cpu_ns};
 
-/// Of a turn, this part at its end is for what is in flight: as long as a request takes where turns are scaled by that.
-const REST_OF_TURN: u32 = 8;
+/// Counted load in a launch until it is known better.
+const WINDOW: Duration = Duration::from_millis(600);
 /// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
 const SLICE: Duration = Duration::from_millis(200);
 /// Between slices nobody sends, so that books are cut with nothing in flight.
@@ -40,11 +43,13 @@ const ANSWERS_FOR_P999: u64 = 10_000;
 /// What is the same in every launch.
 pub(super) struct Stage<'a> {
     request: &'a Request,
+    /// The load to make, but for where it goes and when.
+    traffic: LoadSpec,
     placement: &'a Placement,
     may_poll: bool,
     seed: u64,
-    /// Found by the first launch.
-    turn: Duration,
+    pace: Pace,
+    length: Length,
 }
 
 /// A server of a launch.
@@ -60,15 +65,32 @@ struct Page {
     cpu_ns: Option<u64>,
 }
 
+/// What came of a window.
+struct Counted {
+    arms: Vec<Arm>,
+    /// The effect in each half, while the best length is learnt.
+    halves: Option<[f64; 2]>,
+    weather: Weather,
+}
+
 impl<'a> Stage<'a> {
     pub fn new(request: &'a Request, placement: &'a Placement, topology: &Topology, seed: u64) -> Stage<'a> {
         let may_poll = http::has_cores_of_its_own(placement, topology);
-        Stage { request, placement, may_poll, seed, turn: TURN }
+        let length = Length::new(request.window, WINDOW);
+        let cpus = placement.sut_cpus.len().max(1) as u32;
+        let connections = request.connections.unwrap_or(CONNECTIONS_EACH_CPU * cpus);
+        let traffic = LoadSpec { connections, ..request.traffic.clone() };
+        Stage { request, traffic, placement, may_poll, seed, pace: Pace::default(), length }
+    }
+
+    /// Whether later launches may take longer than those so far.
+    pub fn is_learning(&self) -> bool {
+        self.length.is_learning()
     }
 
     /// Length of a turn.
     pub fn turn(&self) -> Duration {
-        self.turn
+        self.pace.turn().length
     }
 
     /// Launch number `seq` of a comparison that began at `since`.
@@ -86,14 +108,14 @@ impl<'a> Stage<'a> {
         let mut servers = self.servers(seed, running)?;
         let (mut turns, mut parties) = self.load(&mut servers, seed)?;
         let mut warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
-        let turn = turn_for(parties.iter_mut());
-        if turn > self.turn {
-            self.turn = turn;
+        if self.pace.learn(slowest_median(parties.iter_mut())) {
             stop(parties)?;
             (turns, parties) = self.load(&mut servers, seed)?;
             warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+            self.pace.learn_anew(slowest_median(parties.iter_mut()));
         }
-        let (arms, weather) = self.window(&turns, warm, &mut servers, &mut parties, phase, running)?;
+        let Counted { arms, halves, weather } =
+            self.window(&turns, warm, &mut servers, &mut parties, phase, running)?;
         stop(parties)?;
         // All are asked before the first is waited for.
         servers.iter().for_each(|server| server.sut.ask_to_end());
@@ -101,6 +123,8 @@ impl<'a> Stage<'a> {
         // Whoever turned into a daemon is in no group of ours, and would stand beside the next launch.
         sut::stop_orphans();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
+        let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
+        self.length.learn(halves, took_s, left_s);
         Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
     }
 
@@ -120,7 +144,7 @@ impl<'a> Stage<'a> {
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();
         let mut servers = Vec::with_capacity(arms.len());
         for (at, name, target, sut) in starting {
-            let load = self.request.traffic.aimed_at(target);
+            let load = self.traffic.aimed_at(target);
             let others: Vec<u32> = pids.iter().copied().filter(|pid| *pid != sut.pid()).collect();
             let sut = sut.answered(&load, &others, running.interrupt).map_err(of(&name))?;
             servers.push((at, Server { sut, name }));
@@ -140,15 +164,16 @@ impl<'a> Stage<'a> {
 
     /// A generator for each server.
     fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Turns, Vec<Generator>), LabError> {
-        let (traffic, cpus) = (&self.request.traffic, &self.placement.load_cpus);
+        let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
         let parties = servers.len() as u32;
-        let round = self.turn * parties;
+        let turn = self.pace.turn();
+        let round = turn.length * parties;
         // Whole pairs of rounds, each the mirror of the other.
         let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
         let turns = Turns {
             begin_ns: monotonic_ns() + resolve::nanoseconds(OPENING * parties),
-            turn_ns: resolve::nanoseconds(self.turn),
-            rest_ns: resolve::nanoseconds(self.turn / REST_OF_TURN),
+            turn_ns: resolve::nanoseconds(turn.length),
+            rest_ns: resolve::nanoseconds(turn.rest),
             parties,
             place: 0,
             seed,
@@ -194,34 +219,39 @@ impl<'a> Stage<'a> {
         parties: &mut [Generator],
         phase: &str,
         running: &mut Running<'_>,
-    ) -> Result<(Vec<Arm>, Weather), LabError> {
+    ) -> Result<Counted, LabError> {
         servers.iter_mut().for_each(|server| server.sut.meet_children());
         let (before, opened) = cut(turns, before, servers, parties, phase, running)?;
-        let sky = Sky::look(&self.placement.sut_cpus);
-        let last = before + slices_in(turns, self.request.window);
-        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        let mut sky = Sky::look(&self.placement.sut_cpus);
+        let slices = slices_in(turns, self.length.window());
+        let (half, last) = (before + slices / 2, before + slices);
+        let mut seen = vec![counts(servers, parties)];
+        for slice in before + 1..=last {
+            // In the break before it, where that is not nearly over.
+            if monotonic_ns() + LOOK_NS < turns.slice_ns(slice).0 {
+                sky.probe();
+            }
+            wait_for(turns.slice_ns(slice).1, servers, parties, phase, running)?;
+            if slice == last || slice == half && self.length.is_learning() {
+                seen.push(counts(servers, parties));
+            }
+        }
         let (last, closed) = cut(turns, last, servers, parties, phase, running)?;
         let weather = sky.until_now();
         let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
-        let traffic = &self.request.traffic;
-        // A connection that is opened anew for each request may have none in flight.
-        let depth = if traffic.keep_alive { u64::from(traffic.pipeline) } else { 0 };
-        let arms = opened.iter().zip(closed).map(|(before, after)| {
-            let held = after.sample.connections.value().map_or(0, |open| u64::from(*open)) * depth;
-            arm(own_ns, rounds * held, before, after)
-        });
-        Ok((arms.collect(), weather))
+        let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
+        Ok(Counted { arms, halves: length::effect(&seen), weather })
     }
 }
 
 /// Which program each arm is: the first once more as the second.
-fn arms(programs: usize) -> Vec<usize> {
+pub(super) fn arms(programs: usize) -> Vec<usize> {
     [0].into_iter().chain(0..programs).collect()
 }
 
 /// `A ('./server …')`, `A once more`.
-fn name(program: usize, arm: usize, command: &str) -> String {
+pub(super) fn name(program: usize, arm: usize, command: &str) -> String {
     let letter = char::from(b'A' + program as u8);
     let again = if arm == 1 { " (once more)" } else { "" };
     format!("{letter}{again} '{command}'")
@@ -229,20 +259,11 @@ fn name(program: usize, arm: usize, command: &str) -> String {
 
 /// Names the program that an error is about, with a hint.
 fn of(name: &str) -> impl Fn(LabError) -> LabError {
-    move |error| match error {
-        LabError::Sut { what, last_output } => LabError::Sut {
-            what: format!("{name} {what} (hint: try the command by hand, with a number for {PORT})"),
-            last_output,
-        },
-        LabError::Load { what, last_output } => {
-            LabError::Load { what: format!("for {name} {what}"), last_output }
-        }
-        other => other,
-    }
+    move |error| error.of(name, &format!("try the command by hand, with a number for {PORT}"))
 }
 
 /// All of `count`, in an order of `seed`.
-fn order(count: usize, seed: u64) -> Vec<usize> {
+pub(super) fn order(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     shuffle(&mut order, &mut SplitMix64::new(seed));
     order
@@ -337,6 +358,15 @@ fn pages(servers: &[Server], parties: &mut [Generator]) -> Vec<Page> {
     servers.iter().zip(parties).map(page).collect()
 }
 
+/// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
+fn counts(servers: &[Server], parties: &[Generator]) -> Vec<Count> {
+    let count = |(server, generator): (&Server, &Generator)| Count {
+        cpu_ns: cpu_ns(&server.sut.pids),
+        answers: generator.live().answers,
+    };
+    servers.iter().zip(parties).map(count).collect()
+}
+
 /// CPU time of all of them; `None` where one has gone or one has come: what that took nobody knows.
 fn cpu_ns(pids: &[u32]) -> Option<u64> {
     let root = Root::live();
@@ -347,17 +377,19 @@ fn cpu_ns(pids: &[u32]) -> Option<u64> {
     pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok()
 }
 
-/// What a server did in `own_ns` of its own turns, with so many requests answered in the rests after them.
-fn arm(own_ns: u64, in_rests: u64, before: &Page, after: Page) -> Arm {
+/// What a server did in `own_ns` of its own turns and the rests after them.
+fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
     let sample = after.sample;
     let answers = sample.requests.value().copied().unwrap_or(0);
     let cpu_ns = before.cpu_ns.zip(after.cpu_ns).and_then(|(before, after)| after.checked_sub(before));
-    let in_time = answers.saturating_sub(in_rests);
+    let late = sample.detail.as_ref().and_then(|detail| detail.out_of_turn);
+    let rate = late.map(|late| answers.saturating_sub(late) as f64 * 1e9 / own_ns.max(1) as f64);
     let latency = sample.latency.value();
     let quantile = |share| latency.and_then(|latency| latency.quantile_ns(share)).map(|ns| ns as f64 / 1e9);
     let cost = cpu_ns.filter(|_| answers > 0).map(|cpu_ns| cpu_ns as f64 / 1e9 / answers as f64);
     let figures = [
-        (Figure::Throughput, Some(in_time as f64 * 1e9 / own_ns.max(1) as f64)),
+        (Figure::Throughput, rate),
+        (Figure::Net, cost.map(f64::recip)),
         (Figure::CpuPerRequest, cost),
         (Figure::P50, quantile(0.5)),
         (Figure::P99, quantile(0.99)),

@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tare_record::comparison::{Arm, Disturbance, Effect, Ended, Verdict, Weather};
+use tare_record::condition::Condition;
 
 /// Even numbers, summed to something normal.
 struct Noise(tare_stats::SplitMix64);
@@ -27,6 +28,7 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
     let answers = (0.2 / cost_s) as u64;
     let figures = [
         (Figure::Throughput, 1.0 / cost_s),
+        (Figure::Net, 1.0 / cost_s),
         (Figure::CpuPerRequest, cost_s),
         (Figure::P50, 64.0 * cost_s),
         (Figure::P99, 100.0 * cost_s),
@@ -40,10 +42,11 @@ fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
         let weather: f64 = if noise.unit() < 0.2 { 1.3 } else { 1.0 };
         let mut cost = |times: f64| 5e-6 * weather * times * (0.01 * noise.normal()).exp();
         let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(dearer), 0)];
-        let weather = Weather { steal_share: Some(0.0), throttled_share: None };
+        let weather = Weather { steal_share: Some(0.0), ..Weather::default() };
         Launch { begin_s: at as f64, took_s: 1.0, arms, weather, disturbed: Vec::new() }
     };
-    let program = |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: "/".into() };
+    let program =
+        |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: Some("/".into()) };
     Comparison {
         schema: SCHEMA,
         argv: Vec::new(),
@@ -85,6 +88,54 @@ fn what_is_dearer_is_found_and_what_is_not_is_not() {
     let fails = |text: &str, of: &Comparison| !text.parse::<Condition>().unwrap().proven(of).is_empty();
     assert!(fails("cpu_per_request > 1%", &dearer) && !fails("cpu_per_request > 1%", &same));
     assert!(!fails("cpu_per_request > 5%", &dearer) && !fails("throughput > 0%", &dearer));
+}
+
+/// A core that somebody else computes on makes the one program dearer by more than the other.
+#[test]
+fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
+    let mut noise = Noise::new(8);
+    let mut leaning = comparison(40, 1.02, &mut noise);
+    for launch in &mut leaning.launches {
+        let crowd = noise.unit();
+        launch.weather.compute_s = Some(3e-9 * crowd.exp());
+        let cost_s = launch.arms[2].figures[&Figure::CpuPerRequest] * (0.3 * crowd).exp();
+        launch.arms[2] = arm(cost_s, 0);
+    }
+    judge(&mut leaning);
+    let cost = effect(&leaning, Figure::CpuPerRequest);
+    let width = |change: Change| change.interval[1] - change.interval[0];
+    let (raw, adjusted) = (cost.change.unwrap(), cost.adjusted.unwrap());
+    assert!(width(adjusted) < 0.5 * width(raw), "{cost:?}");
+    // At the median crowd.
+    assert!((adjusted.value - (1.02 * 0.15f64.exp() - 1.0)).abs() < 0.03, "{cost:?}");
+    leaning.launches[7].weather.compute_s = None;
+    judge(&mut leaning);
+    assert_eq!(
+        effect(&leaning, Figure::CpuPerRequest).adjusted,
+        None,
+        "weather that was not seen throughout"
+    );
+}
+
+/// Net is the cost turned round, and no chance more to be wrong: no interval is wider for it.
+#[test]
+fn net_says_what_the_cost_says() {
+    let mut with = comparison(20, 1.03, &mut Noise::new(9));
+    judge(&mut with);
+    let (net, cost) = (effect(&with, Figure::Net), effect(&with, Figure::CpuPerRequest));
+    assert_eq!((net.verdict, cost.verdict), (Verdict::Slower, Verdict::Slower));
+    let turned = |share: f64| (1.0 + share).recip() - 1.0;
+    let (one, other) = (net.change.unwrap(), cost.change.unwrap());
+    assert!((one.interval[0] - turned(other.interval[1])).abs() < 1e-9, "{net:?} {cost:?}");
+    assert!((one.interval[1] - turned(other.interval[0])).abs() < 1e-9, "{net:?} {cost:?}");
+    let mut without = with.clone();
+    without
+        .launches
+        .iter_mut()
+        .flat_map(|launch| &mut launch.arms)
+        .for_each(|arm| _ = arm.figures.remove(&Figure::Net));
+    judge(&mut without);
+    assert_eq!(effect(&without, Figure::CpuPerRequest).change, cost.change);
 }
 
 /// Looked at after each launch and stopped as people stop, a server is told from itself in 5 of 100 comparisons at most.

@@ -1,20 +1,34 @@
-//! What was taken from the servers' CPUs in a window: by the hypervisor, and by quotas.
+//! The weather of a window: what was taken from the servers' CPUs, by the hypervisor and by quotas, and how fast their cores and memory were.
 
 use std::path::PathBuf;
 use std::time::Instant;
+use tare_machine::probes::speed::{self, Speed};
 use tare_machine::{Root, cgroup};
-use tare_record::comparison::Weather;
+use tare_record::comparison::{Disturbance, Weather};
+use tare_stats::median;
 
 /// Clock ticks in a second, as `/proc/stat` counts them (USER_HZ, the same on every architecture that Linux has today).
 const TICKS_PER_S: f64 = 100.0;
 
+/// More of the window than this taken by others disturbs.
+const TAKEN_MAX: f64 = 0.01;
+
+/// What others took enough of to disturb.
+pub(crate) fn disturbances(weather: &Weather) -> Vec<Disturbance> {
+    let taken =
+        [(weather.steal_share, Disturbance::Steal), (weather.throttled_share, Disturbance::Throttled)];
+    let is_much = |(share, _): &(Option<f64>, _)| share.is_some_and(|share| share > TAKEN_MAX);
+    taken.into_iter().filter(is_much).map(|(_, what)| what).collect()
+}
+
 /// A first look.
-pub(super) struct Sky {
+pub(crate) struct Sky {
     cpus: Vec<u32>,
     at: Instant,
     steal_ticks: Option<u64>,
     /// Files that count throttled time, of our group and those above it, and what they said.
     groups: Vec<(PathBuf, u64)>,
+    speeds: Vec<Speed>,
 }
 
 impl Sky {
@@ -29,7 +43,14 @@ impl Sky {
             at: Instant::now(),
             steal_ticks: steal_ticks(cpus),
             groups: levels.iter().filter_map(counted).map(|(ns, file)| (file, ns)).collect(),
+            speeds: Vec::new(),
         }
+    }
+
+    /// How fast one of the CPUs is now, each in its turn. Nothing else should run there meanwhile.
+    pub fn probe(&mut self) {
+        let cpu = self.cpus.get(self.speeds.len() % self.cpus.len().max(1));
+        self.speeds.extend(cpu.and_then(|cpu| speed::look(*cpu).ok()));
     }
 
     /// What was taken since.
@@ -41,7 +62,15 @@ impl Sky {
         let since = |(file, before): &(PathBuf, u64)| Some(throttled_ns(file)?.saturating_sub(*before));
         // A group's count holds its ancestors' too: the largest, never the sum.
         let throttled_ns = self.groups.iter().filter_map(since).max();
-        Weather { steal_share, throttled_share: throttled_ns.map(|ns| ns as f64 / 1e9 / window_s) }
+        let seconds = |ns: &dyn Fn(&Speed) -> Option<f64>| {
+            median(&self.speeds.iter().filter_map(ns).collect::<Vec<_>>()).map(|ns| ns / 1e9)
+        };
+        Weather {
+            steal_share,
+            throttled_share: throttled_ns.map(|ns| ns as f64 / 1e9 / window_s),
+            compute_s: seconds(&|speed| Some(speed.compute_ns)),
+            load_s: seconds(&|speed| speed.load_ns),
+        }
     }
 }
 
@@ -89,7 +118,14 @@ mod tests {
 
     #[test]
     fn a_look_at_this_machine_ends() {
-        let weather = Sky::look(&[0]).until_now();
-        assert!(weather.steal_share.is_none_or(|share| share >= 0.0));
+        let cpu = tare_sys::affinity::get(0).unwrap()[0];
+        let calm = Sky::look(&[cpu]).until_now();
+        assert!(calm.steal_share.is_none_or(|share| share >= 0.0) && calm.compute_s.is_none());
+        let mut sky = Sky::look(&[cpu]);
+        sky.probe();
+        assert!(sky.until_now().compute_s.is_some_and(|step_s| (1e-10..1e-6).contains(&step_s)));
+        let mut nowhere = Sky::look(&[]);
+        nowhere.probe();
+        assert_eq!(nowhere.until_now().compute_s, None);
     }
 }

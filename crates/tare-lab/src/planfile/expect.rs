@@ -35,6 +35,11 @@ impl Expectation {
             Claim::Limit(_) => false,
         }
     }
+
+    /// Whether it can be told from scheduler tracepoints only.
+    pub fn needs_trace(&self) -> bool {
+        matches!(&self.claim, Claim::Change { figure, .. } | Claim::Value { figure, .. } if figure.traced)
+    }
 }
 
 /// What is claimed.
@@ -206,6 +211,7 @@ fn number(text: &str, unit: Unit) -> Result<f64, &'static str> {
         }
         Unit::Rate => (&[("k", 1e3), ("M", 1e6), ("", 1.0)], "write a rate per second, as 300k"),
         Unit::Cpus => (&[("%", 0.01), ("", 1.0)], "write busy CPUs, as 0.9 or 90%"),
+        Unit::Share => (&[("%", 0.01), ("", 1.0)], "write a share, as 3% or 0.03"),
     };
     let parsed = suffixes.iter().find_map(|(suffix, scale)| {
         let number: f64 = text.strip_suffix(suffix)?.trim().parse().ok()?;

@@ -10,6 +10,7 @@ fn what_must_be_sayable_is() {
         "sut.voluntary_switches = 0; load.voluntary_switches up by 50%",
         "p99 same within 20%; throughput down by 5%; sut.voluntary_switches = 0",
         "throughput > 300k; sut.busy = 90%; load.busy=100%; limit = load-generator-bound",
+        "sut.lock_contention > 3%; sut.softirq < 0.15; sut.cross_cpu_wakeups up by 50%",
         "p99.9 < 2ms; p50 <= 150us; cpu_per_request < 5µs; net same;",
     ];
     for table in tables {
@@ -24,6 +25,8 @@ fn what_must_be_sayable_is() {
     assert!((value("p50 < 150 us") - 150e-6).abs() < 1e-12);
     assert!((value("throughput > 300k") - 3e5).abs() < 1e-6);
     assert!((value("sut.busy = 90%") - 0.9).abs() < 1e-12);
+    let traced = parse("sut.lock_contention > 3%; sut.softirq < 15%; p99 up").unwrap();
+    assert_eq!(traced.iter().map(Expectation::needs_trace).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(parse("limit=server-cpu-bound").unwrap()[0].claim, Claim::Limit(Cause::ServerCpuBound));
 }
 

@@ -67,6 +67,9 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         latency_ns: Some(LatencySummary { p99: Some(p99_ns), ..LatencySummary::default() }),
         commands: Vec::new(),
         spikes: Reading::missing("none"),
+        course: None,
+        confirmation: None,
+        tried_layouts: Vec::new(),
         own_cost: None,
         machine: MachineFacts {
             kernel: String::new(),

@@ -7,7 +7,7 @@ pub mod expect;
 pub mod figures;
 mod hold;
 pub mod judge;
-mod nearest;
+pub(crate) mod nearest;
 mod order;
 mod read;
 mod resolve;
@@ -29,6 +29,8 @@ pub struct PlanFile {
     pub name: String,
     /// How often every cell is measured, each time on a fresh launch; `None`: as often as the budget allows.
     pub blocks: Option<u32>,
+    /// How many blocks that were disturbed from outside may be measured once more.
+    pub reruns: u32,
     /// How long all of it may take.
     pub budget: Option<Duration>,
     /// Trials in a launch.

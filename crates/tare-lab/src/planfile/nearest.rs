@@ -8,7 +8,7 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// `did you mean 'x'?`, or all that are known.
-pub(super) fn hint(word: &str, known: &[&str]) -> String {
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
     match (nearest(word, known), known) {
         (Some(best), _) => format!("did you mean '{best}'?"),
         (None, [only]) => format!("there is only '{only}'"),

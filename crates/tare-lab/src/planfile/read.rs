@@ -13,8 +13,9 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// The keys of a plan beside those of [`Settings`].
-const PLAN_KEYS: [&str; 10] =
-    ["name", "blocks", "budget", "trials", "trial", "warmup", "seed", "baseline", "factors", "case"];
+const PLAN_KEYS: [&str; 11] = [
+    "name", "blocks", "reruns", "budget", "trials", "trial", "warmup", "seed", "baseline", "factors", "case",
+];
 /// The keys of a case beside those of [`Settings`].
 const CASE_KEYS: [&str; 3] = ["name", "needs_cpus", "expect"];
 /// Longest plan that is read, bytes.
@@ -66,6 +67,7 @@ impl Source<'_> {
         let mut plan = PlanFile {
             name: String::new(),
             blocks: None,
+            reruns: 0,
             budget: None,
             trials: 1,
             trial: TRIAL,
@@ -82,6 +84,7 @@ impl Source<'_> {
             match name {
                 "name" => plan.name = text(value.get_ref()).map_err(of)?,
                 "blocks" => plan.blocks = Some(self.blocks(value)?),
+                "reruns" => plan.reruns = whole(value.get_ref(), BLOCKS_MAX).map_err(of)?,
                 "trials" => plan.trials = whole(value.get_ref(), TRIALS_MAX).map_err(of)?,
                 "budget" => plan.budget = Some(duration(value.get_ref()).map_err(of)?),
                 "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,

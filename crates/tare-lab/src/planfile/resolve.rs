@@ -4,7 +4,7 @@ use super::expect::Expectation;
 use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::time::Duration;
-use tare_load::Target;
+use tare_load::{CONNECTIONS_DEFAULT, Target};
 
 /// Most cells of a plan.
 const CELLS_MAX: usize = 256;
@@ -25,6 +25,8 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// How many blocks.
     pub blocks: u32,
+    /// How many of them may be measured once more, because they were disturbed.
+    pub reruns: u32,
     /// Trials in a launch.
     pub trials: u32,
     /// Length of a trial.
@@ -51,7 +53,7 @@ pub struct Cell {
 }
 
 impl Study {
-    /// About how long it takes.
+    /// About how long it takes, with nothing measured again.
     pub fn expected(&self) -> Duration {
         self.length_of_block() * self.blocks
     }
@@ -99,6 +101,7 @@ impl PlanFile {
             name: self.name.clone(),
             cells,
             blocks: BLOCKS,
+            reruns: self.reruns,
             trials: self.trials,
             trial: self.trial,
             warmup: self.warmup,
@@ -136,19 +139,23 @@ impl PlanFile {
         let Some(budget) = self.budget else { return Ok(self.blocks.unwrap_or(BLOCKS)) };
         let block = study.length_of_block();
         let fit = (budget.as_secs_f64() / block.as_secs_f64().max(1e-3)).min(f64::from(BLOCKS_MAX)) as u32;
-        let wanted = self.blocks.unwrap_or(BLOCKS_MIN);
+        let wanted = self.blocks.unwrap_or(BLOCKS_MIN).saturating_add(self.reruns);
         if fit < wanted {
+            let reruns = if self.reruns > 0 { ", those measured again among them," } else { "" };
             return Err(LabError::usage(
                 format!(
-                    "{wanted} blocks of {} cells take about {:.0} s, more than the budget of {:.0} s",
+                    "{wanted} blocks{reruns} of {} cells take about {:.0} s, more than the budget of {:.0} s",
                     study.cells.len(),
                     (block * wanted).as_secs_f64(),
                     budget.as_secs_f64()
                 ),
-                "raise 'budget', or lower 'blocks', 'trials' or 'trial'",
+                match self.reruns {
+                    0 => "raise 'budget', or lower 'blocks', 'trials' or 'trial'",
+                    _ => "raise 'budget', or lower 'blocks', 'reruns', 'trials' or 'trial'",
+                },
             ));
         }
-        Ok(self.blocks.unwrap_or(fit))
+        Ok(self.blocks.unwrap_or(fit - self.reruns))
     }
 }
 
@@ -208,8 +215,8 @@ fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError
         ));
     }
     match (settings.threads, settings.connections) {
-        (Some(threads), connections) if threads > connections.unwrap_or(super::settings::CONNECTIONS) => {
-            let connections = connections.unwrap_or(super::settings::CONNECTIONS);
+        (Some(threads), connections) if threads > connections.unwrap_or(CONNECTIONS_DEFAULT) => {
+            let connections = connections.unwrap_or(CONNECTIONS_DEFAULT);
             Err(LabError::usage(
                 format!("{name}: {threads} generator threads for {connections} connections"),
                 "a thread without a connection has nothing to do",

@@ -2,8 +2,6 @@
 
 use toml::de::DeValue;
 
-/// Connections unless a plan says otherwise.
-pub const CONNECTIONS: u32 = 64;
 /// Most connections, as of `tare load`.
 const CONNECTIONS_MAX: u32 = 1_000_000;
 /// Most threads, or requests at once.
@@ -30,12 +28,14 @@ pub struct Settings {
     pub rate_hz: Option<f64>,
     /// Requests in flight on each connection.
     pub pipeline: Option<u32>,
+    /// A header of every request: its name and its value.
+    pub header: Option<(String, String)>,
 }
 
 impl Settings {
     /// The keys, as a plan writes them.
-    pub(super) const KEYS: [&str; 8] =
-        ["sut", "url", "sut_cpus", "load_cpus", "connections", "threads", "rate", "pipeline"];
+    pub(super) const KEYS: [&str; 9] =
+        ["sut", "url", "sut_cpus", "load_cpus", "connections", "threads", "rate", "pipeline", "header"];
 
     /// Sets what `key` (one of [`Self::KEYS`]) stands for; `Err` says what its value must be.
     pub(super) fn set(&mut self, key: &str, value: &DeValue<'_>) -> Result<(), String> {
@@ -48,6 +48,7 @@ impl Settings {
             "threads" => self.threads = Some(whole(value, AT_ONCE_MAX)?),
             "rate" => self.rate_hz = Some(rate_hz(value)?),
             "pipeline" => self.pipeline = Some(whole(value, AT_ONCE_MAX)?),
+            "header" => self.header = Some(header(value)?),
             _ => return Err(format!("one of {}", Self::KEYS.join(", "))),
         }
         Ok(())
@@ -64,6 +65,7 @@ impl Settings {
             threads: self.threads.or(base.threads),
             rate_hz: self.rate_hz.or(base.rate_hz),
             pipeline: self.pipeline.or(base.pipeline),
+            header: self.header.clone().or_else(|| base.header.clone()),
         }
     }
 }
@@ -97,6 +99,14 @@ fn cpus(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
         _ => integer(value).and_then(|cpu| tare_sys::affinity::parse_list(&cpu.to_string())),
     };
     list.ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
+}
+
+/// What a header may hold, the generator judges.
+fn header(value: &DeValue<'_>) -> Result<(String, String), String> {
+    let text = text(value).unwrap_or_default();
+    let header = text.split_once(':').filter(|(name, _)| !name.trim().is_empty());
+    let (name, value) = header.ok_or_else(|| "a header, as \"Connection: close\"".to_owned())?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn rate_hz(value: &DeValue<'_>) -> Result<f64, String> {

@@ -34,6 +34,7 @@ threads = [2, 3]
 [[case]]
 name = "one"
 load_cpus = 1
+header = "Connection: close"
 expect = "p99 up; sut.voluntary_switches up"
 
 [[case]]
@@ -71,6 +72,8 @@ fn a_plan_becomes_its_cells() {
     assert_eq!(cell.settings.load_cpus, Some(vec![1]));
     assert_eq!((cell.settings.pipeline, cell.settings.threads), (Some(8), Some(2)));
     assert_eq!((cell.settings.connections, cell.expect.len()), (Some(500), 2));
+    assert_eq!(cell.settings.header, Some(("Connection".to_owned(), "close".to_owned())));
+    assert_eq!(study.cells[4].settings.header, None);
 }
 
 #[test]
@@ -87,6 +90,9 @@ fn a_budget_says_how_many_blocks() {
     assert_eq!(found.blocks, 10);
     assert!(found.expected() <= Duration::from_secs(60));
     assert_eq!(study("budget = 60\nblocks = 7").unwrap().blocks, 7);
+    // What may be measured once more must fit as well.
+    let again = study("budget = 60\nreruns = 10").unwrap();
+    assert_eq!((again.blocks, again.reruns), (20, 10));
 }
 
 #[test]
@@ -112,6 +118,7 @@ fn what_is_wrong_is_one_line_that_says_where() {
             "plan.toml:1: 'budget' must be a length of time, as \"500ms\", \"2s\" or \"5m\"",
         ),
         ("rate = nan", "plan.toml:1: 'rate' must be requests per second, a number above 0"),
+        ("header = \"close\"", "plan.toml:1: 'header' must be a header, as \"Connection: close\""),
         ("[[case]]\nthreads = 1", "plan.toml:1: a case has no name (hint: add name = \"…\" below [[case]])"),
         ("[[case]]\nname = \"a\"\n[[case]]\nname = \"a\"", "plan.toml:3: there are two cases 'a'"),
         ("case = 3", "plan.toml:1: 'case' must be a list of tables, each under [[case]]"),
@@ -136,6 +143,11 @@ fn what_is_wrong_is_one_line_that_says_where() {
             "budget = \"10s\"\nblocks = 6",
             "6 blocks of 1 cells take about 12 s, more than the budget of 10 s \
              (hint: raise 'budget', or lower 'blocks', 'trials' or 'trial')",
+        ),
+        (
+            "budget = \"10s\"\nreruns = 4",
+            "6 blocks, those measured again among them, of 1 cells take about 12 s, more than the budget of 10 s \
+             (hint: raise 'budget', or lower 'blocks', 'reruns', 'trials' or 'trial')",
         ),
         ("[[case]]\nname = \"a\"\nneeds_cpus = 4", "every case of the plan needs more CPUs than the 2 here"),
         (
@@ -169,9 +181,10 @@ proptest! {
     }
 }
 
-const PLAN_KEYS_AND_SETTINGS: [&str; 20] = [
+const PLAN_KEYS_AND_SETTINGS: [&str; 22] = [
     "name",
     "blocks",
+    "reruns",
     "budget",
     "trials",
     "trial",
@@ -190,4 +203,5 @@ const PLAN_KEYS_AND_SETTINGS: [&str; 20] = [
     "threads",
     "rate",
     "pipeline",
+    "header",
 ];

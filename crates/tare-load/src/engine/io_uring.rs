@@ -92,7 +92,10 @@ impl IoUringEngine {
         self.ring.watch(self.worker.waker(), Readiness::Readable, WAKER)?;
         self.open_waiting()?;
         loop {
-            self.ring.wait_beyond_sends(Some(self.worker.patience()))?;
+            // Out of turn: once all have come, not for each.
+            let (answers, patience) =
+                self.worker.sleep_through().unwrap_or_else(|| (1, self.worker.patience()));
+            self.ring.wait_beyond_sends(answers, Some(patience))?;
             self.worker.now_ns = monotonic_ns();
             let woken = self.take_in()?;
             self.send_out()?;

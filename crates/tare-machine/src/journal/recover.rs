@@ -2,13 +2,13 @@
 
 use super::found::{Found, Journals, journals};
 use super::tuning::{self, Report};
-use super::{Entry, Id, Pin, RUN_VARIABLE, identity, undo};
+use super::{Entry, Id, Pin, RUN_VARIABLE, groups, identity, undo};
 use crate::facts::boot_id;
 use crate::knobs::Lock;
 use crate::procs;
 use crate::root::Root;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tare_sys::process::{Signal, kill};
 
@@ -40,6 +40,8 @@ pub struct Recovery {
     pub stopped: Vec<Stopped>,
     /// Threads put back.
     pub restored: Vec<Restored>,
+    /// Control groups removed.
+    pub groups: Vec<PathBuf>,
     /// Settings of the machine put back.
     pub knobs: Report,
     /// What could not be undone, in words; its journal is kept.
@@ -54,7 +56,7 @@ impl Recovery {
 }
 
 /// Undoes what journals in `dir` say whose owner is dead: kills what it started and what carries its run id,
-/// puts pinned threads and turned settings back, and deletes the journal. Never touches what a live owner has,
+/// removes its control groups, puts pinned threads and turned settings back, and deletes the journal. Never touches what a live owner has,
 /// what was turned to stay until it is asked back, nor anything after
 /// a reboot. A folder that is not there means that nothing was left; one that others may write to is not followed.
 pub fn recover(dir: &Path, root: &Root) -> Recovery {
@@ -95,6 +97,7 @@ fn recover_one(found: &Found, lock: Option<&Lock>, root: &Root, boot_now: &str, 
     }
     let failures = recovery.failed.len();
     stop_left(root, &found.entries, &owner.run, recovery);
+    groups::remove_left(&found.entries, &mut recovery.groups, &mut recovery.failed);
     unpin_left(root, &found.entries, recovery);
     let is_done = tuning::put_back_left(&found.path, &turned, lock, &mut recovery.knobs);
     if is_done && recovery.failed.len() == failures {

@@ -34,15 +34,7 @@ pub fn run(root: &Root, cpu: u32, duration_ns: u64) -> Vec<MemoryLatency> {
 
 /// Memory alone.
 pub fn beyond_caches(cpu: u32, duration_ns: u64) -> MemoryLatency {
-    let load_ns = on_cpu(cpu, duration_ns, move || {
-        let chase = Chase::new(MEMORY_BUFFER_BYTES as usize);
-        let prepare = |window| {
-            chase.flush(window).then_some(()).ok_or_else(|| {
-                Missing::new("a program cannot drive data out of the caches on this architecture")
-            })
-        };
-        samples(&chase, duration_ns, prepare)
-    });
+    let load_ns = on_cpu(cpu, duration_ns, move || beyond_caches_here(duration_ns));
     MemoryLatency {
         place: MemoryPlace::Memory,
         cpu,
@@ -50,6 +42,22 @@ pub fn beyond_caches(cpu: u32, duration_ns: u64) -> MemoryLatency {
         load_ns: load_ns.into(),
         caution: None,
     }
+}
+
+/// Median nanoseconds of a load from memory on the CPU that this runs on.
+pub(super) fn load_ns(duration_ns: u64) -> Result<f64, Missing> {
+    beyond_caches_here(duration_ns).map(|spread| spread.median)
+}
+
+fn beyond_caches_here(duration_ns: u64) -> Result<Spread, Missing> {
+    let chase = Chase::new(MEMORY_BUFFER_BYTES as usize);
+    let prepare = |window| {
+        chase
+            .flush(window)
+            .then_some(())
+            .ok_or_else(|| Missing::new("a program cannot drive data out of the caches on this architecture"))
+    };
+    samples(&chase, duration_ns, prepare)
 }
 
 fn cache(levels: &[Level], at: usize, cpu: u32, duration_ns: u64) -> MemoryLatency {

@@ -4,15 +4,18 @@
 //! (any time: a call of 2 ms between two trials is fine), and says how far its figures spread. One that could not run
 //! is missing, with the reason. [`run`] is one round of all of them.
 
+mod arithmetic;
 pub mod audit;
 mod choose;
 pub mod clock;
+pub mod company;
 pub mod exit;
 pub mod gaps;
 pub mod handover;
 pub mod memory;
 mod place;
 pub mod smt;
+pub mod speed;
 pub mod syscall;
 pub mod wakeup;
 
@@ -72,7 +75,8 @@ mod share {
     pub(super) const SMT: u64 = 6;
     pub(super) const SWITCH: u64 = 4;
     pub(super) const CROSS_WAKEUP: u64 = 4;
-    pub(super) const GAPS: u64 = 18;
+    pub(super) const COMPANY: u64 = 4;
+    pub(super) const GAPS: u64 = 14;
     pub(super) const WAKEUPS: u64 = 48;
 }
 
@@ -92,6 +96,7 @@ pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dy
         round.probe("memory latency", share::MEMORY, |ns| Reading::Measured(memory::run(root, cpu, ns)));
     let siblings = choose::siblings(facts, &allowed);
     let smt = round.probe("SMT siblings", share::SMT, |ns| smt::on_siblings(siblings, ns));
+    let company = round.probe("who else is on the core", share::COMPANY, |ns| company::run(cpu, ns).into());
     let switch = round.probe("context switch", share::SWITCH, |ns| handover::run([cpu, cpu], ns).into());
     let apart = choose::apart(facts, &allowed);
     let cross_wakeup = round.probe("wake-up of another CPU", share::CROSS_WAKEUP, |ns| {
@@ -108,6 +113,7 @@ pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dy
         gaps,
         memory,
         smt,
+        company,
         switch,
         cross_wakeup,
         exit,

@@ -1,6 +1,7 @@
 //! What a second hardware thread of a core is worth: arithmetic that keeps the core's units busy, on one sibling
 //! alone and on both together, in turns.
 
+use super::arithmetic::compute;
 use super::place::on_each;
 use tare_record::probes::{CpuReading, Smt, Spread};
 use tare_record::{Missing, Reading};
@@ -34,16 +35,9 @@ fn slice_hz(cpus: &[u32], slice_ns: u64) -> Result<f64, Missing> {
 
 fn rounds_hz(slice_ns: u64) -> f64 {
     let begin_ns = monotonic_ns();
-    let mut lanes = [1u64, 2, 3, 4, 5, 6, 7, 8];
     let mut rounds = 0u64;
     loop {
-        for _ in 0..BATCH {
-            // Eight chains that do not wait for each other: more than the units of a core take at once.
-            for lane in &mut lanes {
-                *lane = (*lane ^ (*lane >> 29)).wrapping_add(0x9e37_79b9_7f4a_7c15).rotate_left(7);
-            }
-        }
-        std::hint::black_box(&mut lanes);
+        compute::<8>(BATCH);
         rounds += u64::from(BATCH);
         let taken_ns = monotonic_ns() - begin_ns;
         if taken_ns >= slice_ns.max(1) {

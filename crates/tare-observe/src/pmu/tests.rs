@@ -51,6 +51,7 @@ impl Counts for FakeCounts {
 fn window(fake: Fake) -> (Observation, Pmu) {
     let clock = Arc::clone(&fake.clock);
     let watch = Watch {
+        server_port: None,
         sut_pids: vec![std::process::id()],
         beside_pids: Vec::new(),
         load: LoadWatch::None,

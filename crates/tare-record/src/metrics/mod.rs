@@ -2,7 +2,9 @@
 //!
 //! The order of [`ALL`] is for reading only: ids, never positions, reach the disk.
 
+pub mod client;
 pub mod clock;
+pub mod connections;
 pub mod cpus;
 pub mod energy;
 pub mod groups;
@@ -23,6 +25,8 @@ pub static ALL: &[&[&Descriptor]] = &[
     cpus::DESCRIPTORS,
     groups::DESCRIPTORS,
     network::DESCRIPTORS,
+    client::DESCRIPTORS,
+    connections::DESCRIPTORS,
     clock::DESCRIPTORS,
     wakeups::DESCRIPTORS,
     pmu::DESCRIPTORS,

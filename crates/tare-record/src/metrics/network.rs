@@ -11,6 +11,8 @@ super::descriptors! {
         "TCP segments received.", "/proc/net/snmp InSegs";
     SEGMENTS_OUT = "network.segments_out", Count, Counter,
         "TCP segments sent.", "/proc/net/snmp OutSegs";
+    DELAYED_ACKS = "network.delayed_acks", Count, Counter,
+        "Acknowledgements that waited for data to go with them, and went alone when their time was up.", "/proc/net/netstat DelayedACKs";
     SOFTNET_PACKETS = "network.softnet_packets", Count, Counter,
         "Packets taken from this CPU's backlog.", "/proc/net/softnet_stat column 1";
     SOFTNET_DROPS = "network.softnet_drops", Count, Counter,

@@ -68,6 +68,8 @@ impl Reader<'_> {
         let machine = self.meta("machine")?;
         let plan = self.meta("plan")?;
         let identity = self.meta_row("identity")?.map(|json| self.parse(&json, "identity")).transpose()?;
+        let intervention =
+            self.meta_row("intervention")?.map(|json| self.parse(&json, "intervention")).transpose()?;
         let mut trials = self.trials()?;
         let axes = self.axes()?;
         self.columns(&mut trials, &axes)?;
@@ -87,7 +89,7 @@ impl Reader<'_> {
             notices.push(unfinished());
         }
         let trials = trials.into_iter().map(|(trial, _)| trial).collect();
-        Ok(Record { machine, plan, trials, notices, identity })
+        Ok(Record { machine, plan, trials, notices, identity, intervention })
     }
 
     /// Whether there is a table of stacks beside those that every record has.

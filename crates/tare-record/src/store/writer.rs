@@ -4,6 +4,7 @@ use super::error::{StoreError, WRITE};
 use super::header::Header;
 use super::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of, pack, stacks};
 use crate::identity::Identity;
+use crate::intervention::Intervention;
 use crate::machine::MachineFacts;
 use crate::observation::{Column, Observation, Sample};
 use crate::outcome::Warning;
@@ -58,8 +59,20 @@ impl Writer {
     /// The disk refuses.
     pub fn identify(&mut self, identity: &Identity) -> Result<(), StoreError> {
         let json = json(&self.path, identity)?;
-        put_meta(&self.connection, "identity", &json)
-            .map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))
+        self.put("identity", &json)
+    }
+
+    /// Adds what was tried on the limit; once, and on disk when this returns.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn intervened(&mut self, tried: &Intervention) -> Result<(), StoreError> {
+        let json = json(&self.path, tried)?;
+        self.put("intervention", &json)
+    }
+
+    fn put(&self, key: &str, json: &str) -> Result<(), StoreError> {
+        put_meta(&self.connection, key, json).map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))
     }
 
     /// Adds a finished trial; it is on disk when this returns.

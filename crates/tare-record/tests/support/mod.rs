@@ -61,6 +61,7 @@ pub fn plan() -> Plan {
             transport: Transport::Loopback,
             levels: vec![level],
             seed: None,
+            tried_layouts: Vec::new(),
         }),
         sut_cpus: vec![0],
         load_cpus: vec![1],
@@ -98,6 +99,7 @@ pub fn record(trials: u32, samples: u64) -> Record {
         trials,
         notices: vec![notice("a"), notice("b")],
         identity: None,
+        intervention: None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Medium, Section, Source, join};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;
-use tare_record::outcome::Finding;
+use tare_record::outcome::{Finding, Outcome, Tried};
 
 pub(crate) static SECTION: Section =
     Section { title: "Findings", media: &[Medium::Terminal, Medium::Page], build };
@@ -26,7 +26,7 @@ fn build(source: &Source) -> Vec<Block> {
         let is_limit = finding.cause == outcome.limit;
         let weighty = is_limit || finding.effect_ln.abs() >= NOTE_LN;
         notes.push(if weighty && notes.len() < FULL_MAX {
-            full(finding, is_limit, &scale)
+            full(finding, is_limit, &scale, tried(outcome, finding))
         } else {
             short(finding)
         });
@@ -34,7 +34,7 @@ fn build(source: &Source) -> Vec<Block> {
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
 }
 
-fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
+fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>) -> Note {
     let mut lines = Vec::new();
     if !finding.evidence.is_empty() {
         let proof = |one: &tare_record::outcome::Evidence| {
@@ -47,6 +47,7 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
             lines.push((label, joined(text)));
         }
     }
+    lines.extend(tried.map(|tried| ("tried", tried)));
     let effect = match finding.effect_ln {
         0.0 => "no effect on the weight".into(),
         ln => format!("takes {} ({} ln)", percent(scale.share(ln)), logarithm(ln)),
@@ -58,6 +59,24 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale) -> Note {
         body: joined(&finding.summary),
         lines,
     }
+}
+
+/// What came of trying it, where it was.
+fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
+    let confirmation = outcome.confirmation.as_ref().filter(|tried| tried.cause == finding.cause)?;
+    Some(match confirmation.tried.clone().ok() {
+        Ok(Tried { what, unit, before, changed, pairs, elasticity, ci95: [lo, hi], floor, verdict }) => {
+            format!(
+                "{}: {what} from {} to {} in {pairs} pairs of trials: elasticity {elasticity:.2} ({lo:.2} to {hi:.2}), the cause implies \
+             above {floor}",
+                verdict.word(),
+                with_unit(before, &unit),
+                with_unit(changed, &unit),
+            )
+        }
+        Err(missing) if missing.remedy.is_empty() => format!("not possible here: {}", missing.why),
+        Err(missing) => format!("not possible here: {}; {}", missing.why, missing.remedy),
+    })
 }
 
 /// How sure it is. Of what is not the limit the confidence is that it takes enough to be one.

@@ -27,7 +27,9 @@ fn build(source: &Source) -> Vec<Block> {
         Cause::ServerCpuBound | Cause::OneThreadBound | Cause::ProgramCpuBound | Cause::ProgramWaits => {
             Tone::Good
         }
-        Cause::Errors | Cause::NotSteady | Cause::TooNoisy | Cause::Unknown => Tone::Warn,
+        Cause::Errors | Cause::PortsExhausted | Cause::NotSteady | Cause::TooNoisy | Cause::Unknown => {
+            Tone::Warn
+        }
         _ => Tone::Strong,
     };
     let text = if outcome.commands.is_empty() { sentence(source) } else { command_sentence(outcome) };

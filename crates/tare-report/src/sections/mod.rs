@@ -8,11 +8,13 @@ mod findings;
 mod flame;
 mod footer;
 mod latency;
+mod layouts;
 mod limit;
 mod machine;
 mod origin;
 mod scale;
 mod spikes;
+mod steadiness;
 mod threads;
 mod trials;
 mod waits;
@@ -20,7 +22,7 @@ pub(crate) mod warnings;
 mod weigh;
 
 use crate::block::Block;
-pub(crate) use origin::origin;
+pub(crate) use origin::{origin, utc};
 use tare_record::Record;
 use tare_record::outcome::{Outcome, ThreadRow};
 use tare_record::plan::{HttpWorkload, Sut, Workload};
@@ -66,11 +68,13 @@ static SECTIONS: &[&Section] = &[
     &commands::TABLE,
     &weigh::SECTION,
     &findings::SECTION,
+    &steadiness::SECTION,
     &latency::SECTION,
     &spikes::SECTION,
     &course::SECTION,
     &threads::SECTION,
     &waits::SECTION,
+    &layouts::SECTION,
     &cpus::SECTION,
     &flame::SECTION,
     &warnings::SECTION,

@@ -25,7 +25,7 @@ pub(crate) fn origin(record: &Record) -> String {
 /// Seconds since 1970 as a date and time of day in UTC.
 ///
 /// The date is Howard Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>).
-fn utc(unix_s: u64) -> String {
+pub(crate) fn utc(unix_s: u64) -> String {
     // Far beyond any clock; keeps the arithmetic within its range.
     let unix_s = unix_s.min(253_402_300_799);
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);

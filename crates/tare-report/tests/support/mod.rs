@@ -170,6 +170,9 @@ pub fn server_bound() -> Outcome {
         }),
         commands: Vec::new(),
         spikes: tare_record::Reading::missing("no slices"),
+        course: Some(course(gross)),
+        confirmation: None,
+        tried_layouts: Vec::new(),
         own_cost: None,
         machine: machine(),
         trials: vec![
@@ -252,6 +255,8 @@ pub fn throttled() -> Outcome {
     };
     Outcome {
         spikes: Reading::Measured(spikes()),
+        confirmation: None,
+        tried_layouts: Vec::new(),
         own_cost: Some(OwnCost {
             observers_cpus: 0.0061,
             observers_ran_on: vec![1],
@@ -375,6 +380,7 @@ pub fn commands() -> (Record, Outcome) {
     let outcome = server_bound();
     let outcome = Outcome {
         workload: "command".into(),
+        course: None,
         limit: Cause::ProgramCpuBound,
         gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
         net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
@@ -457,4 +463,20 @@ pub fn all() -> Vec<(&'static str, Record, Outcome)> {
         pair("one-command", one_command()),
         pair("empty", empty()),
     ]
+}
+
+/// A clock that sank, on a server that was compiled while it ran.
+fn course(typical_hz: f64) -> Course {
+    let stage = |share: f64, clock_hz| Stage {
+        rate_hz: share * typical_hz,
+        clock_hz: Some(clock_hz),
+        weather: Some(1.0),
+    };
+    Course {
+        warm_up: Some(WarmUpCourse { length_s: 4.25, steady_from_s: Some(0.85), growth: Some(2.31) }),
+        slices: 60,
+        floor: stage(0.83, 2.31e9),
+        typical: stage(1.0, 2.89e9),
+        burst: stage(1.04, 2.91e9),
+    }
 }

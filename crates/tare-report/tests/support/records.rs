@@ -63,6 +63,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
             transport: Transport::Loopback,
             levels: vec![level(Purpose::Asked, 64, 3), level(Purpose::Saturating, 256, 1)],
             seed: None,
+            tried_layouts: Vec::new(),
         }),
         sut_cpus: Vec::new(),
         load_cpus: vec![1],
@@ -79,6 +80,7 @@ pub fn record() -> Record {
         trials,
         notices: Vec::new(),
         identity: None,
+        intervention: None,
     }
 }
 

@@ -309,8 +309,8 @@ mod tests {
         let Some(mut ring) = permitted(Ring::open(cpu, &trigger, detail, 1 << 20)) else { return };
         sleep_on(cpu, 20);
         assert_eq!(ring.drain(|_| {}), 0);
-        ring.enable(true).unwrap();
         let begin_ns = time::monotonic_ns();
+        ring.enable(true).unwrap();
         sleep_on(cpu, 100);
         ring.enable(false).unwrap();
         let (kind, prev) = (format.field("common_type").unwrap(), format.field("prev_pid").unwrap());

@@ -235,14 +235,15 @@ impl Ring {
         self.take_in(1, timeout)
     }
 
-    /// As [`Ring::wait`], and does not come back for a few sends alone, which are over at once: something else is
-    /// done too. How such a send went is told with that, or when the time is over.
+    /// As [`Ring::wait`], and does not come back for a few sends alone, which are over at once: `more` (one at least; of
+    /// very many, some) is done beside them. How such a send went is told with that, or when the time is over.
     #[inline]
-    pub fn wait_beyond_sends(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    pub fn wait_beyond_sends(&mut self, more: u32, timeout: Option<Duration>) -> io::Result<()> {
         let sends = self.outgoing.on_the_way();
         // The kernel tells of as many completions at once as are waited for: not of more than there are buffers.
         let few = (self.buffers.count() / 2) as usize;
-        self.take_in(if sends <= few { sends as u32 + 1 } else { 1 }, timeout)
+        let at_least = if sends <= few { (sends + more.max(1) as usize).min(few + 1) } else { 1 };
+        self.take_in(at_least as u32, timeout)
     }
 
     /// As [`Ring::wait`], until so many things are done.

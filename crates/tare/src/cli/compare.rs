@@ -3,35 +3,43 @@
 use super::traffic::TrafficArgs;
 use super::values::{self, CpuList};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tare_lab::compare::Condition;
+use tare_record::comparison::Figure;
+use tare_record::condition::Condition;
 
-/// Which servers, under which load, how well.
+/// Which servers under which load, or which commands; how well.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tare compare --sut './old --port {port}' --sut './new --port {port}' /plaintext
   tare compare --sut './server --port {port}' /json /fast-json      one program, two of its pages
   tare compare --sut embedded --sut './server {port}' /plaintext /  a page for each
   tare compare /plaintext '/spin?ns=200'                            the built-in server
-  tare compare --fail-if 'throughput < -2%' --fail-if 'p99 > 5%' --sut … --sut … /
+  tare compare --fail-if 'net < -2%' --fail-if 'p99 > 5%' --sut … --sut … /
+  tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
+  tare compare base.tare new.tare                                   records of tare run, as far as they tell
 
 How: every launch starts all programs afresh, the first one twice (the second time as a placebo: what differs between it and
-itself is none of the programs'), and loads them in turns of 5 ms within the same window, so that the machine's moods meet
+itself is none of the programs'), and loads them in turns of 1 ms within the same window, so that the machine's moods meet
 all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
 asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
+Commands are run in turns instead, the first as two, and compared by time and CPU time.
 
 Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors, or a --fail-if could not be judged.")]
 pub struct CompareArgs {
     /// What to ask for: a path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded:
-    /// /plaintext)].
-    #[arg(value_name = "URL")]
+    /// /plaintext)]. Or records of `tare run`, each held against the first.
+    #[arg(value_name = "URL|FILE.tare")]
     pub urls: Vec<String>,
     /// Start this server (through sh) with a port in place of {port}; `embedded` is the built-in one. The first is what others are
     /// held against; one alone is asked for two URLs [default: embedded].
     #[arg(long = "sut", value_name = "COMMAND", help_heading = "Servers")]
     pub suts: Vec<String>,
-    /// Hold all servers on these CPUs [default: half of the cores].
+    /// Run this command (without a shell) again and again instead of asking a server; the first is what others are held against.
+    #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "warmup"])]
+    #[arg(conflicts_with_all = super::traffic::ALL)]
+    pub commands: Vec<String>,
+    /// Hold all servers, or commands, on these CPUs [default: half of the cores; commands: wherever they want to be].
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub sut_cpus: Option<CpuList>,
     /// Hold the generators on these CPUs [default: other physical cores than the servers', where there are any].
@@ -54,6 +62,16 @@ pub struct CompareArgs {
     pub quiet: bool,
 }
 
+impl CompareArgs {
+    /// Whether records are compared, which nothing is measured for.
+    pub fn are_records(&self) -> bool {
+        let is_path_of_url =
+            |url: &str| url.contains("://") || (url.starts_with('/') && !Path::new(url).exists());
+        let is_record = |url: &String| url.ends_with(".tare") && !is_path_of_url(url);
+        self.suts.is_empty() && self.urls.len() > 1 && self.urls.iter().all(is_record)
+    }
+}
+
 /// How long and how well.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
@@ -61,23 +79,28 @@ pub struct DesignArgs {
     /// Take no longer than this.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     pub budget: Duration,
-    /// End as soon as the intervals of throughput and of the CPU time of a request are as narrow: ± this.
+    /// End as soon as the intervals of throughput and of the CPU time of a request (commands: of both times) are as narrow: ± this.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
     pub precision: f64,
     /// Differences up to this do not matter: `no difference` is then said.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
     pub margin: f64,
     /// Exit with code 1 once this is proven (its whole interval is beyond it); may be given several times. Figures: throughput,
-    /// cpu_per_request, p50, p99, p99.9.
-    #[arg(long, value_name = "CONDITION")]
+    /// cpu_per_request, p50, p99, p99.9; of records: net as well; of commands: time, cpu_time.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
-    /// Counted load in a launch, all servers together.
-    #[arg(long, value_name = "TIME", default_value = "600ms", value_parser = values::positive_duration)]
-    pub window: Duration,
+    /// Counted load in a launch, all servers together; commands: runs in turns for so long at least [default: 600ms; servers, where
+    /// the budget has room for 40 launches: then as long as the first ones show to tell most].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub window: Option<Duration>,
     /// Load before that.
     #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = values::positive_duration)]
     pub warmup: Duration,
     /// Seed of all orders [default: another one each time].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+fn condition(text: &str) -> Result<Condition, String> {
+    Condition::of(text, &Figure::ALL)
 }

@@ -1,8 +1,10 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
+pub mod calibrate;
 pub mod compare;
 pub mod doctor;
 pub mod flame;
+pub mod gate;
 pub mod load;
 pub mod plan;
 pub mod run;
@@ -29,7 +31,9 @@ use std::path::{Path, PathBuf};
   tare run --load 'wrk -t4 -c500 -d20s http://127.0.0.1:8080/'
   tare run -- ./program --its --arguments    weigh a program that runs and ends
   tare compare --sut './old {port}' --sut './new {port}' /    which of two servers is faster
+  tare gate new.tare --history main.jsonl    is it worse than the branch was, for CI
   tare doctor                                what this machine will do to a measurement
+  tare calibrate                             how often tare is right on this machine
   tare show last.tare                        print a result again
   tare why before.tare after.tare            which part of the difference between two runs is what
   tare report last.tare -o last.html         the same as a page
@@ -63,6 +67,8 @@ pub enum Command {
     Run(Box<run::RunArgs>),
     /// Tell which of several servers is faster, on a machine that cannot be trusted.
     Compare(Box<compare::CompareArgs>),
+    /// Tell whether what a branch does now is worse than it was: for CI.
+    Gate(gate::GateArgs),
     /// Measure the cells of a plan file in blocks, and tell whether what it expects held.
     Plan(plan::PlanArgs),
     /// Make load and tell what came back, as wrk does.
@@ -90,6 +96,8 @@ pub enum Command {
     ///
     /// For anybody's series, not only tare's own: iterations of a benchmark, seconds of a load test.
     Steady(steady::SteadyArgs),
+    /// Weigh known weights: inject causes for real and see whether they are found; this machine's certificate.
+    Calibrate(calibrate::CalibrateArgs),
     /// Hold the machine still while something is measured, and always put it back.
     Tune(Box<tune::TuneArgs>),
     /// Stop and restore what killed runs of tare left behind.

@@ -11,9 +11,11 @@ use std::path::PathBuf;
   url = \"http://127.0.0.1:8080/\"      # without it, the built-in server
   sut = \"./server --port 8080\"        # started anew for each launch; without it, who answers at the URL
   blocks = 5                          # each cell once in each, on a fresh launch, in an order drawn at random
+  reruns = 2                          # so many that the host disturbed (steal, a quota) are measured once more; the calmer one counts
   budget = \"3m\"                       # instead of blocks: as many as fit
   trials = 1                          # in a launch; trial = \"1s\" each, after warmup = \"500ms\"
-  connections = 64                    # also sut_cpus, load_cpus, threads, rate, pipeline
+  connections = 64                    # also sut_cpus, load_cpus, threads, rate, pipeline,
+                                      # header = \"Connection: close\"
   baseline = \"one\"                    # the case that others are held against; without it, the first
 
   [factors]                           # every combination is a cell in every case
@@ -32,7 +34,8 @@ use std::path::PathBuf;
 What can be expected of a figure: up, down (by 20%), same (within 10%), against the baseline; =, <, > a number.
 Figures: throughput, net, cpu_per_request, load.cpu_per_request, p50, p90, p99, p99.9, p99.99, mean, max,
 sut.voluntary_switches and sut.involuntary_switches (a second and thread that serves), sut.busy (CPUs), and load. for
-each of these; and limit = CAUSE.
+each of these; sut.softirq (of the busy time of its CPUs); sut.lock_contention (the kernel's locks, of the serving threads'
+time) and sut.cross_cpu_wakeups (a second), which turn tracing on; and limit = CAUSE.
 
 Exit code 1: an expectation did not hold.")]
 pub struct PlanArgs {

@@ -100,6 +100,15 @@ pub struct GeneratorArgs {
     /// it takes 11 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
+    /// Try afterwards whether the limit is what it is said to be: change a little of that one resource (CPU time, a quota, connections,
+    /// the rate, the generator's CPUs) in 8 pairs of short trials, and say whether throughput follows; some 9 s more. What is changed
+    /// is put back.
+    #[arg(long, conflicts_with_all = ["command", "load", "load_pid"])]
+    pub confirm: bool,
+    /// Try layouts of the generator first (one thread, one for each CPU; the CPUs that tare would choose, all but the server's, all),
+    /// at most 8 in short trials in turn, and take the one with the most headroom; some 5 s more.
+    #[arg(long, conflicts_with_all = ["command", "load", "load_pid", "load_cpus", "threads"])]
+    pub find_layout: bool,
 }
 
 /// Trials.
@@ -113,7 +122,8 @@ pub struct TrialArgs {
     /// How many trials (for a program: runs) [default: 5; with --load 3; for a program at least 10 and 3 s].
     #[arg(long, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
-    /// Load before the first trial; for a program, runs before the counted ones [default: 1s, 0 runs].
+    /// Load before the first trial; for a program, runs before the counted ones [default: until the rate is at one level, 1.5 to 20 s;
+    /// 0 runs].
     #[arg(short = 'w', long, value_name = "TIME|RUNS")]
     pub warmup: Option<String>,
     /// State net at this clock [default: the fastest seen in this run].

@@ -18,6 +18,7 @@ use tare_server::architecture::Architecture;
   /lock?us=N            uses a CPU for N µs under one mutex    (threads in each other's way)
   /alloc?kb=N           takes, touches and frees N KiB         (memory)
   /fsync                waits for the disk
+  /downstream?us=N      waits for another server            (with --downstream)
 
 Examples:
   tare serve --threads 1 --cpus 0            one pinned loop: what one CPU can do
@@ -33,6 +34,11 @@ pub struct ServeArgs {
     /// them. Nothing outside the folder can be reached, links included.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Answer /downstream?us=N when the server at this address has answered /sleep?us=N.
+    ///
+    /// One kept connection for each thread, which waits for the answer: as a service that calls another one.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address, conflicts_with = "root")]
+    pub downstream: Option<SocketAddr>,
     /// Serve the server's own counts at /metrics on this address, as Prometheus text.
     ///
     /// By a thread of its own, so that a server that is full can still be read.

@@ -44,9 +44,9 @@ pub const ALL: [&str; 29] = [
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub struct TrafficArgs {
-    /// Open connections.
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 64, value_parser = values::connections)]
-    pub connections: u32,
+    /// Open connections [default: 64; tare compare: 8 for each CPU of the servers].
+    #[arg(short = 'c', long, value_name = "N", value_parser = values::connections)]
+    pub connections: Option<u32>,
     /// Generator threads [default: one for each CPU it is given].
     #[arg(short = 't', long, value_name = "N", value_parser = values::at_once)]
     pub threads: Option<u32>,

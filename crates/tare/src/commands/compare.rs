@@ -6,19 +6,26 @@ use crate::{Ended, progress, terminal};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tare_lab::compare::{self, Asked, EMBEDDED, PORT, Request};
+use std::time::Duration;
+use tare_lab::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
 use tare_lab::{LabError, Sitting};
 use tare_load::Target;
+use tare_record::comparison::Figure;
 use tare_report::{Style, comparison as report};
 
 /// Exit code where a condition to fail on was proven.
 const PROVEN: u8 = 1;
+/// Commands are run in turns for so long at a time.
+const COMMANDS_WINDOW: Duration = Duration::from_millis(600);
 /// Stands for the servers until they are up and their ports known.
 const ANYWHERE: &str = "http://127.0.0.1/";
 
 /// Compares, prints and keeps.
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
-    let request = request(args)?;
+    check_conditions(args).map_err(Failure::usage)?;
+    if args.are_records() {
+        return super::gate::compare_records(args, style);
+    }
     let sitting = Sitting {
         record: args.output.clone(),
         state_dir: super::state_dir()?,
@@ -26,7 +33,10 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let compared = compare::compare(&request, &sitting, progress.as_mut());
+    let compared = match args.commands.as_slice() {
+        [] => compare::compare(&request(args)?, &sitting, progress.as_mut()),
+        _ => compare::compare_commands(&of_commands(args), &sitting, progress.as_mut()),
+    };
     drop(progress);
     let Some(comparison) = compared.comparison else {
         compared.end?;
@@ -64,6 +74,39 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     Ok(code)
 }
 
+/// What is to be proven must be a figure of what is compared.
+fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
+    let figures = match args {
+        args if args.are_records() => &Figure::GATED[..],
+        args if args.commands.is_empty() => &Figure::COMPARED,
+        _ => &Figure::OF_COMMANDS,
+    };
+    match args.design.fail_if.iter().find(|condition| !figures.contains(&condition.figure)) {
+        Some(condition) => {
+            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+            Err(anyhow!(
+                "'{condition}' is none of what is compared here (hint: there are {})",
+                names.join(", ")
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+fn of_commands(args: &CompareArgs) -> CommandsRequest {
+    let design = &args.design;
+    CommandsRequest {
+        argv: super::run::argv(),
+        commands: args.commands.clone(),
+        budget: design.budget,
+        precision: design.precision,
+        margin: design.margin,
+        seed: design.seed,
+        window: design.window.unwrap_or(COMMANDS_WINDOW),
+        sut_cpus: args.sut_cpus.clone().map(|list| list.0),
+    }
+}
+
 fn request(args: &CompareArgs) -> Result<Request, Failure> {
     let design = &args.design;
     let target = Target::parse(ANYWHERE).map_err(Failure::usage)?;
@@ -71,6 +114,7 @@ fn request(args: &CompareArgs) -> Result<Request, Failure> {
         argv: super::run::argv(),
         programs: programs(&args.suts, &args.urls).map_err(Failure::usage)?,
         traffic: super::traffic::spec(&args.traffic, target)?,
+        connections: args.traffic.connections,
         threads: args.traffic.threads,
         budget: design.budget,
         precision: design.precision,
@@ -109,11 +153,25 @@ fn programs(suts: &[String], urls: &[String]) -> anyhow::Result<Vec<Asked>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use tare_lab::calibrate;
 
     fn paired(suts: &[&str], urls: &[&str]) -> Option<Vec<(String, String)>> {
         let owned = |given: &[&str]| given.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let programs = programs(&owned(suts), &owned(urls)).ok()?;
         Some(programs.into_iter().map(|asked| (asked.command, asked.url)).collect())
+    }
+
+    #[test]
+    fn calibration_compares_as_is_done_here_unless_told_otherwise() {
+        let words = ["tare", "compare", "--budget", "10s", "--seed", "7", "/plaintext", "/plaintext"];
+        let Ok(Cli { command: Command::Compare(args), .. }) = Cli::try_parse_from(words) else {
+            unreachable!("{words:?}")
+        };
+        let Ok(asked) = request(&args) else { unreachable!("{args:?}") };
+        let there = calibrate::itself::request(&asked.argv, &asked.embedded_program, 7).unwrap();
+        assert_eq!(format!("{asked:?}"), format!("{there:?}"));
     }
 
     #[test]

@@ -59,7 +59,14 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
         false => Reading::missing("a captured machine cannot be probed"),
     };
     drop(shown);
-    let checks = examine(&Examined { survey: &survey, topology: &topology, probes: probes.value() });
+    let calibration = super::calibrate::certificate(&root);
+    let checks = examine(&Examined {
+        survey: &survey,
+        topology: &topology,
+        probes: probes.value(),
+        calibration: &calibration,
+        now_unix_s: tare_sys::time::wall_s(),
+    });
     let text = match args.json {
         true => report::json(&checks, &topology, &survey, &probes).map_err(Failure::underway)?,
         false => report::terminal(&checks, args.all, style),

@@ -1,9 +1,11 @@
 //! One file per subcommand: from arguments to rooms to an exit code.
 
+pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod flame;
+pub mod gate;
 pub mod load;
 pub mod plan;
 pub mod recover;
@@ -111,4 +113,10 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
         std::fs::remove_file(path).ok();
     }
     Ok(())
+}
+
+/// Whether both names lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    real(a).is_some() && real(a) == real(b)
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_lab::request::{
-    CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind,
+    CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind, Warmup,
 };
 use tare_lab::{Held, LabError, Sitting};
 use tare_load::Target;
@@ -21,6 +21,9 @@ use tare_report::Style;
 const TRIALS: u32 = 5;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
+/// The rate must be seen for so long before it can be called steady, and is given up after so long.
+const WARMUP_MIN: Duration = Duration::from_millis(1500);
+const WARMUP_MAX: Duration = Duration::from_secs(20);
 /// Stands for the built-in server until it is up and its port known.
 const EMBEDDED_URL: &str = "http://127.0.0.1/";
 /// A single argument with one of these is a command line, not the name of a program.
@@ -108,8 +111,11 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         _ => TRIALS,
     };
     let warmup = match &args.trials.warmup {
-        Some(text) => values::duration(text).map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?,
-        None => Duration::from_secs(1),
+        Some(text) => {
+            let length = values::duration(text);
+            Warmup::Fixed(length.map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?)
+        }
+        None => Warmup::UntilSteady { at_least: WARMUP_MIN, at_most: WARMUP_MAX },
     };
     let target = Target::parse(args.url.as_deref().unwrap_or(EMBEDDED_URL)).map_err(Failure::usage)?;
     let traffic = super::traffic::spec(&args.traffic, target)?;
@@ -129,6 +135,8 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         fit_runtime: args.sut.fit_runtime,
         no_levels: args.generator.no_levels,
         no_reference: args.generator.no_reference,
+        confirm: args.generator.confirm,
+        find_layout: args.generator.find_layout,
         stacks: stacks(args),
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
@@ -185,6 +193,7 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         parameters: parameters(args)?,
         fit_runtime: args.sut.fit_runtime,
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
+        groups: Vec::new(),
         ref_clock_hz: args.trials.ref_clock,
     })
 }

@@ -23,6 +23,10 @@ pub fn serve(args: ServeArgs) -> Ended {
         Some(folder) => Server::builder().files(folder).map_err(Failure::usage)?,
         None => Server::builder().builtin_routes(),
     };
+    let builder = match args.downstream {
+        Some(other) => builder.downstream(other),
+        None => builder,
+    };
     let (architecture, place) = (config.architecture.name(), loops_line(&config));
     let server = builder.bind(config).map_err(Failure::usage)?;
     if let Chosen::Epoll { instead: Some(why) } = server.backend() {

@@ -5,7 +5,9 @@ use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use std::path::Path;
-use tare_load::{EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Target, WeightedUrl};
+use tare_load::{
+    CONNECTIONS_DEFAULT, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Target, WeightedUrl,
+};
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
@@ -30,7 +32,7 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         method: message.method.to_ascii_uppercase(),
         headers: headers(&message.headers)?,
         body,
-        connections: args.connections,
+        connections: args.connections.unwrap_or(CONNECTIONS_DEFAULT),
         threads: args.threads.unwrap_or(1),
         pacing: pacing(args)?,
         keep_alive: !args.no_keepalive,

@@ -15,7 +15,7 @@ pub fn why(args: &WhyArgs, style: Style) -> Ended {
     let text = match &args.b {
         None => alone(args, &record, style)?,
         Some(b) => {
-            if same_file(&path, b) {
+            if super::same_file(&path, b) {
                 return Err(Failure::usage(anyhow::anyhow!(
                     "both are {}: nothing can differ (name two records, made with 'tare run -o FILE')",
                     path.display()
@@ -62,9 +62,4 @@ fn difference(
 
 fn not_comparable(missing: Missing) -> Failure {
     Failure::usage(anyhow::anyhow!("cannot compare: {} ({})", missing.why, missing.remedy))
-}
-
-fn same_file(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    real(a).is_some() && real(a) == real(b)
 }

@@ -14,6 +14,37 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Waits until the hypervisor takes little of CPUs that are kept busy, for a minute at most: where it takes so much that this is
+/// the limit, none other can be seen.
+pub fn await_calm() {
+    for _ in 0..30 {
+        let (before, begun) = (stolen_s(), Instant::now());
+        std::thread::scope(|scope| {
+            let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+            for _ in 0..cpus {
+                scope.spawn(|| {
+                    while begun.elapsed() < Duration::from_secs(1) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+        });
+        let stolen = stolen_s() - before;
+        println!("waiting for a calm host: {stolen:.2} s of a second of each CPU were taken");
+        if stolen < 0.05 {
+            return;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// What the hypervisor took of all CPUs so far, in ticks of 10 ms (proc(5)).
+fn stolen_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let ticks = text.lines().next().unwrap().split_whitespace().nth(8).unwrap();
+    ticks.parse::<f64>().unwrap() / 100.0
+}
+
 /// A run of tare with a state directory of its own.
 pub struct Tare {
     pub state: tempfile::TempDir,
@@ -215,6 +246,18 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     let direct = children(pid);
     let deeper: Vec<u32> = direct.iter().flat_map(|child| descendants(*child)).collect();
     direct.into_iter().chain(deeper).collect()
+}
+
+/// Builds a Go program of one file. The standard library is compiled for the first of all tests, and kept.
+pub fn go_program(folder: &Path, source: &str) -> PathBuf {
+    let (file, program) = (folder.join("program.go"), folder.join("program"));
+    std::fs::write(&file, source).unwrap();
+    let go = ["/usr/local/go/bin/go", "/usr/bin/go"].into_iter().find(|path| Path::new(path).exists());
+    let mut build = Command::new(go.expect("go is installed by .ci/run"));
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    build.env("GOCACHE", kept).env("GO111MODULE", "off").args(["build", "-o"]).args([&program, &file]);
+    assert!(build.status().unwrap().success());
+    program
 }
 
 /// `yes`, held on a CPU: somebody else who is never done.

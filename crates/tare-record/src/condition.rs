@@ -1,10 +1,10 @@
-//! What a comparison fails on: `throughput < -2%`, `p99 > 5%`.
+//! What a comparison or a gate fails on: `throughput < -2%`, `p99 > 5%`.
 
+use crate::comparison::{Change, Comparison, Effect, Figure};
 use std::fmt;
 use std::str::FromStr;
-use tare_record::comparison::{Comparison, Effect, Figure};
 
-/// A change that fails a comparison once it is proven: once the whole interval is beyond it.
+/// A change that fails a comparison or a gate once it is proven: once the whole interval is beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Of what.
@@ -19,12 +19,23 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Condition, String> {
+        Condition::of(text, &Figure::GATED)
+    }
+}
+
+impl Condition {
+    /// Reads a condition on one of these figures.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and what to write instead.
+    pub fn of(text: &str, figures: &[Figure]) -> Result<Condition, String> {
         let example = "write it as 'throughput < -2%' or 'cpu_per_request > 2%'";
         let at = text.find(['<', '>']).ok_or_else(|| format!("'{text}' compares nothing; {example}"))?;
         let (name, rest) = text.split_at(at);
-        let figure = Figure::find(name.trim()).ok_or_else(|| {
-            let names = Figure::ALL.map(Figure::name).join(", ");
-            format!("there is no figure '{}'; there are {names}", name.trim())
+        let found = figures.iter().copied().find(|figure| figure.name() == name.trim());
+        let figure = found.ok_or_else(|| {
+            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+            format!("there is no figure '{}'; there are {}", name.trim(), names.join(", "))
         })?;
         let number = rest[1..].trim().strip_suffix('%').map(str::trim_end);
         let percent = number.and_then(|number| number.replace('−', "-").parse::<f64>().ok());
@@ -54,12 +65,16 @@ impl Condition {
     pub fn proven<'c>(&self, comparison: &'c Comparison) -> Vec<(&'c str, f64)> {
         let effects = comparison.effects.iter().filter(|effect| effect.figure == self.figure);
         let proven = effects.filter_map(|effect| {
-            let change = effect.change?;
-            let [low, high] = change.interval;
-            let beyond = if self.above { low > self.bound } else { high < self.bound };
-            beyond.then_some((effect.program.as_str(), change.value * 100.0))
+            let change = effect.change.filter(|change| self.is_proven_by(*change))?;
+            Some((effect.program.as_str(), change.value * 100.0))
         });
         proven.collect()
+    }
+
+    /// Whether the whole interval is beyond the bound.
+    pub fn is_proven_by(&self, change: Change) -> bool {
+        let [low, high] = change.interval;
+        if self.above { low > self.bound } else { high < self.bound }
     }
 }
 
@@ -74,6 +89,8 @@ mod tests {
         for text in ["throughput < -2%", "throughput<-2 %", "throughput < −2%"] {
             assert_eq!(read(text), Ok(wanted), "{text}");
         }
+        assert!(Condition::of("net < -2%", &Figure::OF_COMMANDS).unwrap_err().contains("no figure 'net'"));
+        assert_eq!(read("net < -2%").map(|condition| condition.figure), Ok(Figure::Net));
         assert_eq!(read("p99.9 > 5%").map(|condition| condition.figure), Ok(Figure::P999));
         assert_eq!(read("p99 > 7%").map(|condition| condition.to_string()), Ok("p99 > 7%".to_owned()));
         for (text, wanted) in [

@@ -1,0 +1,29 @@
+//! A server that gets faster and faster, as with caches that fill.
+
+use super::table;
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "cold-start",
+    about: "a server that gets faster all along",
+    expected: &[Cause::NotSteady],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+/// What a request costs at first and in the end, over so many requests; then it stays.
+const FROM_NS: u64 = 150_000;
+const TO_NS: u64 = 20_000;
+const REQUESTS: u64 = 50_000;
+const AFTER: usize = 150_000;
+
+fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    let falling = (0..REQUESTS).map(|request| FROM_NS - (FROM_NS - TO_NS) * request / REQUESTS);
+    let (path, table) = table("ns", falling.chain(std::iter::repeat_n(TO_NS, AFTER)))?;
+    let server = &mut scene.server;
+    (server.traffic.templates, server.traffic.csv_file) = (true, Some(path));
+    server.path = "/spin?ns={{csv:ns}}".into();
+    super::many_short_trials(scene);
+    scene.hold(table);
+    Ok(())
+}

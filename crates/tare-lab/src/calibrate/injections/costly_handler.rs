@@ -1,0 +1,16 @@
+//! A handler that computes.
+
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "costly-handler",
+    about: "a handler that computes for 50 µs",
+    expected: &[Cause::ServerCpuBound],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    scene.server.path = "/spin?ns=50000".into();
+    Ok(())
+}

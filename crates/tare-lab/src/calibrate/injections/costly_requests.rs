@@ -1,0 +1,18 @@
+//! A generator that has more to do for a request than the server.
+
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "costly-requests",
+    about: "requests that are dear to make",
+    expected: &[Cause::LoadGeneratorBound],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    let traffic = &mut scene.server.traffic;
+    traffic.templates = true;
+    traffic.headers = vec![("X-Digits".into(), "{{hex:1024}}".repeat(4))];
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! A server that gets slower and slower, as with a table that grows.
+
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "drift",
+    about: "a server that gets slower all along",
+    expected: &[Cause::NotSteady],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    // A nanosecond more for each request that was answered before.
+    scene.server.traffic.templates = true;
+    scene.server.path = "/spin?ns={{counter:60000}}".into();
+    super::many_short_trials(scene);
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! A handler that waits for the disk.
+
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "fsync",
+    about: "a handler that waits until the disk has a byte",
+    expected: &[Cause::BlockedOnDisk],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    scene.server.traffic.connections = 4;
+    scene.server.path = "/fsync".into();
+    Ok(())
+}

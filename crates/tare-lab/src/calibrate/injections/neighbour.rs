@@ -1,0 +1,16 @@
+//! Somebody else on the server's CPU.
+
+use super::{Cause, Ground, Injection, LabError, Need, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "neighbour",
+    about: "a busy loop on the server's CPU",
+    expected: &[Cause::CpuContended],
+    needs: &[Need::Cpus(2)],
+    put_up,
+};
+
+fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    scene.hold(ground.neighbour(ground.place.sut_cpu)?);
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! A CPU quota that the server's own group does not show.
+
+use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "parent-quota",
+    about: "a quota of 30 % on the parent of the server's group",
+    expected: &[Cause::CpuQuotaThrottled],
+    needs: &[Need::Cpus(2), Need::Controller("cpu")],
+    put_up,
+};
+
+fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    let quota = Quota::of(0.3, ground)?;
+    let inner = quota.inner()?;
+    inner.holds(&mut scene.server);
+    scene.trial = super::MANY_PERIODS;
+    // The inner one is taken down first.
+    scene.hold(quota);
+    scene.hold(inner);
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! A program beside somebody else.
+
+use super::{Cause, Ground, Injection, LabError, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "program-neighbour",
+    about: "a program that computes beside a busy loop",
+    expected: &[Cause::CpuContended],
+    needs: &[],
+    put_up,
+};
+
+fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    scene.command = Some(super::shell(super::COMPUTES));
+    scene.hold(ground.neighbour(ground.place.sut_cpu)?);
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! A CPU quota on the server's own group.
+
+use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+
+pub(super) static INJECTION: Injection = Injection {
+    name: "quota",
+    about: "a quota of 30 % on the server's group",
+    expected: &[Cause::CpuQuotaThrottled],
+    needs: &[Need::Cpus(2), Need::Controller("cpu")],
+    put_up,
+};
+
+fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
+    let quota = Quota::of(0.3, ground)?;
+    quota.holds(&mut scene.server);
+    scene.trial = super::MANY_PERIODS;
+    scene.hold(quota);
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! How long turns must be, learnt from what requests take.
+//!
+//! The shorter the better: what a host does for milliseconds to seconds meets all servers alike then. But what is in flight when a
+//! turn ends is answered after it, so the end of a turn is left to that.
+
+use crate::turns::TURN_MAX;
+use std::time::Duration;
+
+/// Length of a turn, unless requests take too long for it. A core's speed changes for milliseconds, with what its other hyperthread does for
+/// somebody else: the same programs differ by half as much in turns of 1 ms as in those of 5.
+const TURN: Duration = Duration::from_millis(1);
+/// Of a turn, this part at its end is for what is in flight, at least and at most.
+const REST_MIN: f64 = 1.0 / 8.0;
+const REST_MAX: f64 = 1.0 / 4.0;
+/// For what is in flight there is so many times what a request takes: all connections wait for theirs at once.
+const REST_OVER_LATENCY: f64 = 1.25;
+
+/// A turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub length: Duration,
+    /// Its end, in which nobody sends.
+    pub rest: Duration,
+}
+
+impl Turn {
+    /// For requests that take so long.
+    fn of(latency: Duration) -> Turn {
+        let rest = latency.mul_f64(REST_OVER_LATENCY).min(TURN_MAX.mul_f64(REST_MAX));
+        let length = rest.div_f64(REST_MAX).max(TURN);
+        Turn { length, rest: rest.max(length.mul_f64(REST_MIN)) }
+    }
+}
+
+/// What is known of the time that requests take.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// Of the slowest server, launch by launch.
+    latencies: Vec<Duration>,
+}
+
+impl Pace {
+    /// The turn for what most launches showed: one bad moment makes no longer turns.
+    pub fn turn(&self) -> Turn {
+        let mut latencies = self.latencies.clone();
+        latencies.sort_unstable();
+        let middle = latencies.get(latencies.len().saturating_sub(1) / 2);
+        Turn::of(middle.copied().unwrap_or_default())
+    }
+
+    /// What requests took in a launch. Whether turns must be found anew before that launch is measured: the first one's are too
+    /// short for what its servers have in flight, and while they are in each other's way nobody knows what a request takes.
+    pub fn learn(&mut self, latency: Duration) -> bool {
+        let is_first = self.latencies.is_empty();
+        let too_short = is_first && Turn::of(latency).length > self.turn().length;
+        self.latencies.push(latency);
+        too_short
+    }
+
+    /// What the first launch's requests take in the turns that it asked for.
+    pub fn learn_anew(&mut self, latency: Duration) {
+        self.latencies = vec![latency];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_turn_ends_with_a_rest_for_what_is_in_flight() {
+        assert_eq!(Turn::of(Duration::ZERO), Turn { length: TURN, rest: TURN / 8 });
+        let rest = Duration::from_micros(225);
+        assert_eq!(Turn::of(Duration::from_micros(180)), Turn { length: TURN, rest });
+        assert_eq!(Turn::of(ms(8)), Turn { length: ms(40), rest: ms(10) });
+        assert_eq!(Turn::of(Duration::from_secs(9)), Turn { length: TURN_MAX, rest: TURN_MAX / 4 });
+    }
+
+    #[test]
+    fn one_slow_moment_makes_no_longer_turns() {
+        let mut pace = Pace::default();
+        assert!(pace.learn(ms(6)), "too short for the first launch");
+        pace.learn_anew(ms(2));
+        assert_eq!(pace.turn(), Turn::of(ms(2)));
+        assert!(!pace.learn(ms(90)));
+        assert!(!pace.learn(ms(2)));
+        assert_eq!(pace.turn(), Turn::of(ms(2)));
+        // Most launches say so.
+        (0..3).for_each(|_| assert!(!pace.learn(ms(4))));
+        assert_eq!(pace.turn(), Turn::of(ms(4)));
+        assert!(!Pace::default().learn(Duration::from_micros(180)), "long enough as it is");
+    }
+
+    proptest! {
+        /// A turn is one that generators take: they send for more than half of it.
+        #[test]
+        fn more_than_half_of_a_turn_is_for_sending(latency_ns in 0u64..20_000_000_000) {
+            let Turn { length, rest } = Turn::of(Duration::from_nanos(latency_ns));
+            prop_assert!((TURN..=TURN_MAX).contains(&length));
+            prop_assert!(rest * 4 <= length + Duration::from_nanos(4) && rest * 8 >= length - Duration::from_nanos(8));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The connections between generator and server at both edges of a window: what each end counted.
+//!
+//! Those that are opened or closed in between are in neither sum; where each request has its own there are none.
+
+use crate::book::{Book, refused};
+use crate::tape::Tape;
+use crate::{Edge, Observer, Scene};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use tare_record::Missing;
+use tare_record::metric::{Descriptor, Subject};
+use tare_record::metrics::connections as metrics;
+use tare_record::observation::Sample;
+use tare_sys::sockdiag::{Family, SockDiag, TcpSocket, sockets};
+
+/// Room for a dump: some 2,600 sockets. Where there are more, reading them all would take longer than an edge may.
+const DUMP_BYTES_MAX: usize = 1 << 20;
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+/// Which end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Server,
+    Client,
+}
+
+/// A metric, whose ends it sums up, and the count.
+type Count = (&'static Descriptor, End, fn(&TcpSocket) -> Option<u64>);
+
+static COUNTS: &[Count] = &[
+    (&metrics::BUSY_NS, End::Server, |socket| Some(socket.busy_us.saturating_mul(1000))),
+    (&metrics::RECEIVER_FULL_NS, End::Server, |socket| Some(socket.receiver_full_us.saturating_mul(1000))),
+    (&metrics::BUFFER_FULL_NS, End::Server, |socket| Some(socket.buffer_full_us.saturating_mul(1000))),
+    (&metrics::BYTES_ACKED, End::Server, |socket| Some(socket.bytes_acked)),
+    (&metrics::SERVER_RETRANSMITS, End::Server, |socket| Some(u64::from(socket.retransmits))),
+    (&metrics::SERVER_SEGMENTS, End::Server, |socket| Some(u64::from(socket.segments_out))),
+    (&metrics::SERVER_SEGMENTS_IN, End::Server, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::CLIENT_RETRANSMITS, End::Client, |socket| Some(u64::from(socket.retransmits))),
+    (&metrics::CLIENT_SEGMENTS, End::Client, |socket| Some(u64::from(socket.segments_out))),
+    (&metrics::CLIENT_SEGMENTS_IN, End::Client, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::SERVER_TIMED_OUT_NS, End::Server, timed_out_ns),
+    (&metrics::CLIENT_TIMED_OUT_NS, End::Client, timed_out_ns),
+];
+
+fn timed_out_ns(socket: &TcpSocket) -> Option<u64> {
+    Some(u64::from(socket.timed_out_ms?) * 1_000_000)
+}
+
+struct Connections {
+    /// The way to ask in the generator's namespace, and in the server's where that is another.
+    ways: Vec<Result<SockDiag, Missing>>,
+    tape: Tape,
+}
+
+pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
+    Box::new(Connections { ways: Vec::new(), tape: Tape::default() })
+}
+
+impl Observer for Connections {
+    fn prepare(&mut self, scene: &Scene) {
+        self.tape.clear();
+        self.ways.clear();
+        if scene.watch.server_port.is_some() {
+            self.ways
+                .push(SockDiag::open().map_err(|error| refused("the kernel's view of connections", &error)));
+            self.ways.extend(namespace_of_the_server(scene));
+        }
+    }
+
+    fn edge(&mut self, _edge: &mut Edge) {
+        for (way, place) in self.ways.iter_mut().zip(0u32..) {
+            for (family, source) in FAMILIES.into_iter().zip(2 * place..) {
+                let Ok(diag) = way else { break };
+                let read = |buffer: &mut [u8]| diag.dump(family, buffer);
+                if let Err(error) = self.tape.record_with(source, DUMP_BYTES_MAX, read) {
+                    *way = Err(unread(&error));
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, scene: &Scene, book: &mut Book) {
+        let Some(port) = scene.watch.server_port else {
+            let reason = Missing::new("there is no server");
+            return metrics::DESCRIPTORS.iter().for_each(|metric| book.absent(metric, None, reason.clone()));
+        };
+        let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
+        for end in [End::Server, End::Client] {
+            let lasting = self.lasting(end, port);
+            if lasting.is_empty() {
+                let none = || Missing::new("no connection was open from the window's begin to its end");
+                let reason = why.clone().unwrap_or_else(none);
+                let of_end = COUNTS.iter().filter(|(_, of, _)| *of == end);
+                of_end.for_each(|(metric, ..)| book.absent(metric, None, reason.clone()));
+                if end == End::Server {
+                    book.absent(&metrics::OPEN, None, reason);
+                }
+                continue;
+            }
+            for (metric, _, count) in COUNTS.iter().filter(|(_, of, _)| *of == end) {
+                match sums(&lasting, *count) {
+                    Some(samples) => book.column(metric, Subject::Machine, samples),
+                    None => book.absent(metric, None, Missing::new("this kernel does not count it")),
+                }
+            }
+            if end == End::Server {
+                let at = |at_ns| Sample { at_ns, value: lasting.len() as f64 };
+                let ends = lasting.first().map(|[first, last]| vec![at(first.0), at(last.0)]);
+                book.column(&metrics::OPEN, Subject::Machine, ends.unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// A socket as it was at the first edge and at the last, each with its stamp.
+type Both = [(u64, TcpSocket); 2];
+
+impl Connections {
+    /// Ends that were there at both edges.
+    fn lasting(&self, end: End, port: u16) -> Vec<Both> {
+        let is_of_end = |socket: &TcpSocket| match end {
+            End::Server => socket.local_port == port,
+            End::Client => socket.remote_port == port,
+        };
+        let mut first: HashMap<(u32, u64), (u64, TcpSocket)> = HashMap::new();
+        let mut lasting: HashMap<(u32, u64), Both> = HashMap::new();
+        for reading in self.tape.readings() {
+            for socket in sockets(reading.bytes).filter(is_of_end) {
+                let (key, now) = ((reading.source, socket.cookie), (reading.at_ns, socket));
+                let begin = *first.entry(key).or_insert(now);
+                if begin.0 < now.0 {
+                    lasting.insert(key, [begin, now]);
+                }
+            }
+        }
+        lasting.into_values().collect()
+    }
+}
+
+/// `None` where one of them is not counted.
+fn sums(lasting: &[Both], count: fn(&TcpSocket) -> Option<u64>) -> Option<Vec<Sample>> {
+    let at = |edge: usize| {
+        let counts = lasting.iter().map(|both| count(&both[edge].1).map(|count| count as f64));
+        Some(Sample { at_ns: lasting.first()?[edge].0, value: counts.sum::<Option<f64>>()? })
+    };
+    Some(vec![at(0)?, at(1)?])
+}
+
+/// `None` where it is the generator's own, or nobody knows the server.
+fn namespace_of_the_server(scene: &Scene) -> Option<Result<SockDiag, Missing>> {
+    let pid = scene.watch.sut_pids.first()?;
+    let name = |of: &str| std::fs::read_link(scene.root.path(format!("/proc/{of}/ns/net"))).ok();
+    let own = name("self")?;
+    if name(&pid.to_string())? == own {
+        return None;
+    }
+    let path = format!("/proc/{pid}/ns/net");
+    let opened = File::open(scene.root.path(&path)).and_then(|file| SockDiag::open_in(file.as_fd()));
+    Some(opened.map_err(|error| refused(&path, &error)))
+}
+
+fn unread(error: &io::Error) -> Missing {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            Missing::with_remedy("there are too many connections to look at each", "fewer connections (-c)")
+        }
+        _ => refused("the kernel's view of connections", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Watch;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use tare_machine::Root;
+
+    #[test]
+    fn connections_that_stay_are_counted_and_others_are_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0);
+        let (mut client, mut server) = connect();
+        let short_lived = connect();
+        let watch = Watch { server_port: Some(address.port()), ..Watch::default() };
+        let scene = Scene::new(watch, &Root::live());
+        let mut observer = open(&scene);
+        let mut edge = Edge { at_ns: 0 };
+        observer.prepare(&scene);
+        observer.edge(&mut edge);
+        server.write_all(b"hello").unwrap();
+        client.read_exact(&mut [0; 5]).unwrap();
+        drop(short_lived);
+        let _new = connect();
+        observer.edge(&mut edge);
+        let mut book = Book::new(0, 1);
+        observer.report(&scene, &mut book);
+        let seen = book.close();
+        let machine = Subject::Machine;
+        assert_eq!(seen.last(&metrics::OPEN, &machine).ok(), Ok(1.0));
+        assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
+        assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
+        assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);
+    }
+
+    #[test]
+    fn without_a_server_or_a_connection_it_is_said() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        for server_port in [None, Some(listener.local_addr().unwrap().port())] {
+            let scene = Scene::new(Watch { server_port, ..Watch::default() }, &Root::live());
+            let mut observer = open(&scene);
+            observer.prepare(&scene);
+            observer.edge(&mut Edge { at_ns: 0 });
+            observer.edge(&mut Edge { at_ns: 0 });
+            let mut book = Book::new(0, 1);
+            observer.report(&scene, &mut book);
+            let reason = book.close().why_absent(&metrics::BUSY_NS, &Subject::Machine);
+            assert!(
+                reason.why.starts_with(if server_port.is_some() { "no connection" } else { "there is no" }),
+                "{reason}"
+            );
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Whether what a branch does now is worse than it was: one sentence, a row for each figure, what the branch went through.
+
+use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::comparison::{figure, said, signed, title, whole};
+use crate::format::{self, joined, percent};
+use crate::sections::{self, Part, warnings::note};
+use crate::{Style, render, words};
+use serde::Serialize;
+use tare_record::Reading;
+use tare_record::comparison::{Figure, Verdict};
+use tare_record::gate::{Against, Effect, Gate, Judged, Run, Shift, State};
+
+/// The result for a terminal.
+pub fn terminal(gate: &Gate, style: Style) -> String {
+    let mut parts = vec![Part { title: "", blocks: vec![headline(gate)] }];
+    let mut part = |title, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            parts.push(Part { title, blocks });
+        }
+    };
+    part("Figures", vec![table(gate)]);
+    part("Not compared", missing(gate));
+    part("What the branch went through", shifts(&gate.shifts));
+    part("Conditions", conditions(gate));
+    part("How far to trust it", trust(gate));
+    let notes = (!gate.warnings.is_empty()).then(|| Block::Notes(gate.warnings.iter().map(note).collect()));
+    part("Warnings", notes.into_iter().collect());
+    render::terminal::render(&parts, style)
+}
+
+/// The result as one JSON object, or several as an array of such.
+///
+/// # Errors
+/// None that is known: every key is a string, and a number that is not finite becomes `null`.
+pub fn json(gates: &(impl Serialize + ?Sized)) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(gates).map(|text| text + "\n")
+}
+
+/// What a run is held against, in words.
+fn held_against(gate: &Gate) -> String {
+    match &gate.against {
+        Against::Baseline(run) => run.label.clone(),
+        Against::History { .. } => "the branch".to_owned(),
+    }
+}
+
+fn headline(gate: &Gate) -> Block {
+    let (new, old) = (&gate.new.label, held_against(gate));
+    let with = |verdict: Verdict| -> Vec<String> {
+        let mine = gate.effects.iter().filter(|effect| effect.verdict == verdict);
+        mine.map(|effect| match effect.change.value() {
+            Some(change) => format!("{} {}", title(effect.figure), whole(*change)),
+            None => title(effect.figure).to_owned(),
+        })
+        .collect()
+    };
+    let (faster, slower) = (with(Verdict::Faster), with(Verdict::Slower));
+    let told = gate.effects.iter().any(|effect| effect.change.value().is_some());
+    let text = match (faster.as_slice(), slower.as_slice()) {
+        _ if !gate.valid => Text::new(format!("{new} cannot be judged: a result is not valid."), Tone::Bad),
+        ([], []) if !told => Text::new(unjudged(gate), Tone::Warn),
+        ([], []) => Text::strong(format!("No figure of {new} is proven to differ from {old}.")),
+        (_, []) => Text::new(format!("{new} is better than {old}: {}.", faster.join(", ")), Tone::Good),
+        ([], _) => Text::new(format!("{new} is worse than {old}: {}.", slower.join(", ")), Tone::Bad),
+        _ => Text::new(
+            format!(
+                "{new} is better than {old} in some figures ({}) and worse in others ({}).",
+                faster.join(", "),
+                slower.join(", ")
+            ),
+            Tone::Warn,
+        ),
+    };
+    Block::Headline(text)
+}
+
+fn unjudged(gate: &Gate) -> String {
+    let lacks = gate.effects.iter().map(|effect| effect.runs_missing).filter(|lacks| *lacks > 0).min();
+    match lacks {
+        Some(lacks) => format!(
+            "{} cannot be judged yet: the history lacks {}.",
+            gate.new.label,
+            words::things(lacks as usize, "more run")
+        ),
+        None => format!("It cannot be told whether {} differs from {}.", gate.new.label, held_against(gate)),
+    }
+}
+
+fn table(gate: &Gate) -> Block {
+    let mut columns = vec![
+        Column::words("", 0),
+        Column::figures("was", 2),
+        Column::figures("is", 2),
+        Column::figures("change", 0),
+        Column::words("", 0),
+    ];
+    if matches!(gate.against, Against::History { .. }) {
+        columns.push(Column::words("from", 3));
+    }
+    let rows = gate.effects.iter().map(|effect| row(effect, gate)).collect();
+    Block::Table(Table { columns, rows })
+}
+
+fn row(effect: &Effect, gate: &Gate) -> Row {
+    let none = || format::NONE.to_owned();
+    // A ratio has no unit.
+    let shown = |value: Option<f64>| match value {
+        Some(value) if effect.of_reference => format!("{}×", format::ratio(value)),
+        Some(value) => figure(effect.figure, value),
+        None => none(),
+    };
+    let unit = if effect.of_reference { " (of the reference's)" } else { "" };
+    let mut cells = vec![
+        Text::plain(format!("{}{unit}", title(effect.figure))),
+        Text::plain(shown(effect.baseline)),
+        Text::plain(shown(effect.value)),
+        Text::strong(effect.change.value().map_or_else(none, |change| whole(*change))),
+        said(effect.verdict, gate.margin),
+    ];
+    if matches!(gate.against, Against::History { .. }) {
+        cells.push(Text::dim(words::things(effect.runs as usize, "run")));
+    }
+    Row::Cells(cells)
+}
+
+/// Why a figure has no interval; figures with the same reason together.
+fn missing(gate: &Gate) -> Vec<Block> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for effect in &gate.effects {
+        let reason = match &effect.change {
+            Reading::Measured(_) => continue,
+            Reading::Missing(missing) if missing.remedy.is_empty() => missing.why.clone(),
+            Reading::Missing(missing) => format!("{} ({})", missing.why, missing.remedy),
+            Reading::NotApplicable { not_applicable } => not_applicable.clone(),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, figures)) => figures.push(title(effect.figure)),
+            None => reasons.push((reason, vec![title(effect.figure)])),
+        }
+    }
+    let pair = |(reason, figures): (String, Vec<&str>)| (figures.join(", "), joined(&reason));
+    if reasons.is_empty() { Vec::new() } else { vec![Block::Pairs(reasons.into_iter().map(pair).collect())] }
+}
+
+/// The last shift of each figure; earlier ones are counted.
+fn shifts(shifts: &[Shift]) -> Vec<Block> {
+    let last = |figure: Figure| {
+        let mine: Vec<&Shift> = shifts.iter().filter(|shift| shift.figure == figure).collect();
+        let shift = *mine.last()?;
+        let earlier = match mine.len() - 1 {
+            0 => String::new(),
+            more => format!("; {} before that", words::things(more, "shift")),
+        };
+        let text = format!(
+            "{}\u{a0}% since {} ({}, {} since){earlier}",
+            signed(shift.change),
+            shift.since,
+            sections::utc(shift.time_unix_s),
+            words::things(shift.runs as usize, "run")
+        );
+        Some((title(figure).to_owned(), text))
+    };
+    let pairs: Vec<(String, String)> = Figure::ALL.into_iter().filter_map(last).collect();
+    if pairs.is_empty() { Vec::new() } else { vec![Block::Pairs(pairs)] }
+}
+
+fn conditions(gate: &Gate) -> Vec<Block> {
+    let pair = |judged: &Judged| (judged.condition.clone(), state(judged.state).to_owned());
+    vec![Block::Pairs(gate.conditions.iter().map(pair).collect())]
+}
+
+/// What became of a condition, in words.
+pub fn state(state: State) -> &'static str {
+    match state {
+        State::Proven => "proven: this fails the gate",
+        State::NotProven => "not proven",
+        State::TooFewRuns => "cannot be judged yet: the history is too short",
+        State::CannotTell => "cannot be judged: there is no interval",
+    }
+}
+
+fn trust(gate: &Gate) -> Vec<Block> {
+    let run =
+        |run: &Run| format!("{} · {} · kernel {}", sections::utc(run.time_unix_s), run.machine, run.kernel);
+    let mut pairs = vec![
+        ("intervals".to_owned(), joined(&gate.method)),
+        ("no difference".to_owned(), format!("within {}", percent(gate.margin))),
+        (gate.new.label.clone(), run(&gate.new)),
+    ];
+    match &gate.against {
+        Against::Baseline(baseline) => pairs.push((baseline.label.clone(), run(baseline))),
+        Against::History { runs, other_plans } => pairs.push((
+            "history".to_owned(),
+            format!(
+                "{} of this plan, {other_plans} of others; since its last shift what the table says",
+                words::things(*runs as usize, "run")
+            ),
+        )),
+    }
+    pairs.push(("plan".to_owned(), gate.new.plan.clone()));
+    vec![Block::Pairs(pairs)]
+}

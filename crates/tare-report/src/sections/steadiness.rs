@@ -1,0 +1,58 @@
+//! What can be promised, what is usual, and what it can do for a moment; and how long it took to get there.
+
+use super::{Medium, Section, Source};
+use crate::block::{Block, Text};
+use crate::format::{count, hertz, percent, seconds, with_unit};
+use tare_record::outcome::{Course, Stage, WarmUpCourse};
+
+pub(crate) static SECTION: Section =
+    Section { title: "Rate", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
+
+/// What moves a figure by less is no news.
+const NEWS: f64 = 0.02;
+
+fn build(source: &Source) -> Vec<Block> {
+    let Some(course) = &source.outcome.course else { return Vec::new() };
+    let mut lines = vec![rates(course)];
+    lines.extend(stages(course, "clock", |stage| stage.clock_hz, &hertz));
+    lines.extend(stages(course, "a request cost the reference", |stage| stage.weather, &percent));
+    lines.extend(course.warm_up.as_ref().map(warm_up));
+    lines.into_iter().map(|line| Block::Line(Text::plain(line))).collect()
+}
+
+fn rates(course: &Course) -> String {
+    format!(
+        "floor {} · typical {} · burst {} (5th, 50th and 95th percentile of {} slices)",
+        count(course.floor.rate_hz),
+        count(course.typical.rate_hz),
+        with_unit(course.burst.rate_hz, "req/s"),
+        course.slices
+    )
+}
+
+/// How the machine was then, where that differed.
+fn stages(
+    course: &Course,
+    what: &str,
+    pick: fn(&Stage) -> Option<f64>,
+    told: &dyn Fn(f64) -> String,
+) -> Option<String> {
+    let [floor, typical, burst] = [pick(&course.floor)?, pick(&course.typical)?, pick(&course.burst)?];
+    let differs = [floor, burst].iter().any(|value| (value / typical - 1.0).abs() > NEWS);
+    differs.then(|| {
+        format!("{what} {} · {} · {} in the trials about there", told(floor), told(typical), told(burst))
+    })
+}
+
+fn warm_up(warm_up: &WarmUpCourse) -> String {
+    let length = seconds(warm_up.length_s);
+    match (warm_up.steady_from_s, warm_up.growth) {
+        (None, _) => format!("came to no level in {length} of load before the first trial"),
+        (Some(from_s), Some(growth)) if from_s > 0.0 => format!(
+            "at its level after {} of load ({} of what it was before), of {length} before the first trial",
+            seconds(from_s),
+            percent(growth)
+        ),
+        (Some(_), _) => format!("at its level from the first of {length} of load before the trials on"),
+    }
+}

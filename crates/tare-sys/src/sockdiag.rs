@@ -1,0 +1,269 @@
+//! What the kernel counts of each TCP connection, of both ends where both are here (`NETLINK_SOCK_DIAG`). A dump is kept as it
+//! comes and read later: [`sockets`].
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// The kernel gives no larger piece of a dump at once.
+const PIECE_BYTES_MAX: usize = 32 << 10;
+/// Pieces of one dump, at most.
+const PIECES_MAX: usize = 1 << 12;
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// Of the answers' attributes, the one that holds a `tcp_info`, and its bit in a request.
+const INET_DIAG_INFO: u16 = 2;
+const WITH_INFO: u8 = 1 << (INET_DIAG_INFO - 1);
+const ESTABLISHED: u32 = 1 << 1;
+const HEADER_BYTES: usize = 16;
+const MESSAGE_BYTES: usize = 72;
+const REQUEST_BYTES: usize = HEADER_BYTES + 56;
+
+/// Which sockets a dump is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6, and IPv4 that goes over such a socket.
+    V6,
+}
+
+/// A way to ask, in one network namespace.
+#[derive(Debug)]
+pub struct SockDiag(OwnedFd);
+
+impl SockDiag {
+    /// In the namespace of the thread that calls.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn open() -> io::Result<SockDiag> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: socket just returned this descriptor and nobody else holds it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // A dump that never ends shall not hold anybody up.
+        let patience = libc::timeval { tv_sec: 1, tv_usec: 0 };
+        let length = size_of::<libc::timeval>() as libc::socklen_t;
+        // SAFETY: `patience` lives through the call, and `length` is its size.
+        let set = unsafe {
+            let value = (&raw const patience).cast();
+            libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, value, length)
+        };
+        if set < 0 { Err(io::Error::last_os_error()) } else { Ok(SockDiag(fd)) }
+    }
+
+    /// In the namespace that `/proc/PID/ns/net` is open as: a thread of its own goes there, opens it, and ends.
+    ///
+    /// # Errors
+    /// Mostly: only root may.
+    pub fn open_in(namespace: BorrowedFd<'_>) -> io::Result<SockDiag> {
+        let there = || {
+            // SAFETY: plain numbers; the descriptor is open. Only this thread, which ends at once, changes its namespace.
+            let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+            if entered < 0 { Err(io::Error::last_os_error()) } else { SockDiag::open() }
+        };
+        let gone = || Err(io::Error::other("the thread that went there did not come back"));
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, there)?;
+            thread.join().unwrap_or_else(|_| gone())
+        })
+    }
+
+    /// All established connections, into `buffer`; how much of that they fill. After an error there may be more to come,
+    /// so that this way to ask should not be used again.
+    ///
+    /// # Errors
+    /// `FileTooLarge` where the buffer has no room for them; else as the kernel says.
+    pub fn dump(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
+        let request = request(family);
+        let fd = self.0.as_raw_fd();
+        // SAFETY: the pointer and the length are those of `request`, which lives through the call.
+        let sent = unsafe { libc::send(fd, request.as_ptr().cast(), request.len(), 0) };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut filled = 0;
+        for _ in 0..PIECES_MAX {
+            let room = buffer.get_mut(filled..).filter(|room| room.len() >= PIECE_BYTES_MAX);
+            let Some(room) = room else { break };
+            // SAFETY: the pointer and the length are those of `room`, which nobody else has.
+            let got = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), 0) };
+            let got = match usize::try_from(got) {
+                Ok(got) => got.min(room.len()),
+                Err(_) => return Err(io::Error::last_os_error()),
+            };
+            let last = messages(&room[..got]).last();
+            filled += got;
+            match last {
+                Some((kind, _)) if kind == libc::NLMSG_DONE as u16 => return Ok(filled),
+                Some((kind, text)) if kind == libc::NLMSG_ERROR as u16 => {
+                    let code = read(text, 0).map_or(libc::EIO, |code: [u8; 4]| -i32::from_ne_bytes(code));
+                    return Err(io::Error::from_raw_os_error(code));
+                }
+                Some(_) => {}
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+        Err(io::ErrorKind::FileTooLarge.into())
+    }
+}
+
+fn request(family: Family) -> [u8; REQUEST_BYTES] {
+    let family = match family {
+        Family::V4 => libc::AF_INET,
+        Family::V6 => libc::AF_INET6,
+    };
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let mut bytes = [0; REQUEST_BYTES];
+    bytes[..4].copy_from_slice(&(REQUEST_BYTES as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+    bytes[HEADER_BYTES..HEADER_BYTES + 3].copy_from_slice(&[
+        family as u8,
+        libc::IPPROTO_TCP as u8,
+        WITH_INFO,
+    ]);
+    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+    bytes
+}
+
+/// One end of a connection, and what was counted since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpSocket {
+    /// Its own port.
+    pub local_port: u16,
+    /// The other end's.
+    pub remote_port: u16,
+    /// Tells it from every other socket of its namespace, those of the past included.
+    pub cookie: u64,
+    /// Time in which something was sent that the other end had not acknowledged.
+    pub busy_us: u64,
+    /// Of it, time in which the other end had no room for more.
+    pub receiver_full_us: u64,
+    /// Of it, time in which its own buffer had no room for more.
+    pub buffer_full_us: u64,
+    /// Segments that were sent again.
+    pub retransmits: u32,
+    /// Time in which it did nothing but wait since an acknowledgement was overdue, that of now included; `None`: not counted (before
+    /// Linux 6.7).
+    pub timed_out_ms: Option<u32>,
+    /// Segments with data that were sent.
+    pub segments_out: u32,
+    /// Segments that came in, empty ones too.
+    pub segments_in: u32,
+    /// Bytes that the other end acknowledged.
+    pub bytes_acked: u64,
+}
+
+/// The connections of a dump. One whose counts the kernel does not tell (before Linux 4.10) is left out.
+pub fn sockets(dump: &[u8]) -> impl Iterator<Item = TcpSocket> + '_ {
+    messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| socket(message))
+}
+
+/// Type and content of each message.
+fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = u32::from_ne_bytes(read(rest, 0)?) as usize;
+        let kind = u16::from_ne_bytes(read(rest, 4)?);
+        let content = rest.get(HEADER_BYTES..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, content))
+    })
+}
+
+/// `struct inet_diag_msg` and its attributes.
+fn socket(message: &[u8]) -> Option<TcpSocket> {
+    let info = attribute(message.get(MESSAGE_BYTES..)?, INET_DIAG_INFO)?;
+    let short = |at| read(info, at).map(u32::from_ne_bytes);
+    let long = |at| read(info, at).map(u64::from_ne_bytes);
+    // Offsets in `struct tcp_info`, which only grows at its end.
+    Some(TcpSocket {
+        local_port: u16::from_be_bytes(read(message, 4)?),
+        remote_port: u16::from_be_bytes(read(message, 6)?),
+        cookie: u64::from_ne_bytes(read(message, 44)?),
+        retransmits: short(100)?,
+        bytes_acked: long(120)?,
+        segments_in: short(140)?,
+        segments_out: short(156)?,
+        busy_us: long(168)?,
+        receiver_full_us: long(176)?,
+        buffer_full_us: long(184)?,
+        timed_out_ms: short(244),
+    })
+}
+
+/// The content of the attribute of that type.
+fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(read(bytes, 0)?));
+        let content = bytes.get(4..length)?;
+        if u16::from_ne_bytes(read(bytes, 2)?) == wanted {
+            return Some(content);
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn both_ends_of_a_connection_are_found_with_their_counts() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.write_all(b"hello").unwrap();
+        client.read_exact(&mut [0; 5]).unwrap();
+        let mut buffer = vec![0; 4 << 20];
+        let diag = SockDiag::open().unwrap();
+        let filled = diag.dump(Family::V4, &mut buffer).unwrap();
+        let found: Vec<TcpSocket> = sockets(&buffer[..filled]).collect();
+        let end = |local: &TcpStream, remote: &TcpStream| {
+            let ports = [local, remote].map(|end| end.local_addr().unwrap().port());
+            let is_it = |socket: &&TcpSocket| [socket.local_port, socket.remote_port] == ports;
+            *found.iter().find(is_it).unwrap()
+        };
+        let (at_server, at_client) = (end(&server, &client), end(&client, &server));
+        assert_eq!((at_server.segments_out, at_client.segments_out), (1, 0));
+        assert!(at_client.segments_in >= 1 && at_server.cookie != at_client.cookie);
+        assert_eq!(at_server.retransmits, 0);
+        // The same way to ask may be used again, and a buffer that is too small is said.
+        assert!(diag.dump(Family::V6, &mut buffer).is_ok());
+        let error = diag.dump(Family::V4, &mut buffer[..100]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_namespace_that_is_our_own_may_be_entered_by_root() {
+        let namespace = std::fs::File::open("/proc/self/ns/net").unwrap();
+        match SockDiag::open_in(std::os::fd::AsFd::as_fd(&namespace)) {
+            Ok(diag) => assert!(diag.dump(Family::V4, &mut vec![0; 4 << 20]).is_ok()),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_ends_and_is_no_socket(bytes in prop::collection::vec(any::<u8>(), 0..600), length in 0..40u32) {
+            let mut framed = vec![0; 16];
+            framed[..4].copy_from_slice(&(16 + bytes.len() as u32 - length.min(bytes.len() as u32)).to_ne_bytes());
+            framed[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+            framed.extend(&bytes);
+            sockets(&bytes).for_each(drop);
+            sockets(&framed).for_each(drop);
+        }
+    }
+}

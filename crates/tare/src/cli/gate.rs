@@ -1,0 +1,68 @@
+//! The arguments of `tare gate`.
+
+use super::values;
+use clap::{ArgGroup, Args};
+use std::path::PathBuf;
+use tare_record::condition::Condition;
+
+/// `tare gate`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("against").required(true).args(["baseline", "history"])))]
+#[command(after_help = "Examples:
+  tare run -o new.tare --sut './server --port 8080' http://127.0.0.1:8080/
+  tare gate new.tare --baseline base.tare                   against one run, of the branch's base for instance
+  tare gate new.tare --baseline base.tare --fail-if 'net < -2%' --fail-if 'p99 > 10%'
+  tare gate new.tare --history main.jsonl                   against the level that the branch has come to
+  tare gate new.tare --history main.jsonl --keep --label \"$(git rev-parse --short HEAD)\"
+  tare gate new.tare --history main.jsonl --json | jq '.shifts'
+
+Net and the CPU time of a request are taken in units of tare's own server where both records weighed it in turns with the
+program ('tare run' does, unless told not to): what the machine does to both is then not in them, and machines of other
+kinds can be compared. Throughput and latencies are compared on machines of one kind only.
+
+Which is better: two records know what trials of a run differ by, and not what runs do. A history knows that after 5 runs:
+its intervals are those in which one more run of the same program would lie; where its level has shifted it counts from
+there on, and says since which run. A run that is kept counts from then on, whether it failed or not: keep those of the
+branch itself. Where both builds can be had in one job, 'tare compare' of the two is the sharpest.
+
+Without --fail-if: 'net < -5%', or 'throughput < -5%' where net cannot be compared.
+
+Exit codes: 0 nothing was proven, or the history is too short yet; 1 a condition was proven; 2 a file cannot be read, or
+holds something else; 4 a result is not valid, or a condition could not be judged.")]
+pub struct GateArgs {
+    /// The record of the run to judge.
+    pub new: PathBuf,
+    /// Hold it against this record.
+    #[arg(long, value_name = "BASE.tare")]
+    pub baseline: Option<PathBuf>,
+    /// Hold it against the runs in this file, one a line; one that is not there yet holds none.
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub history: Option<PathBuf>,
+    /// Add the run to the history, after it was judged; a result that is not valid is not added.
+    #[arg(long, requires = "history", conflicts_with = "baseline")]
+    pub keep: bool,
+    /// What the run is called, for instance its commit [default: the record's file].
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub label: Option<String>,
+    /// Exit with code 1 if this is proven (its whole interval is beyond it); may be given several times. Figures: throughput, net,
+    /// cpu_per_request, p50, p99, p99.9 [default: net < -5%].
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// Differences up to this do not matter: `no difference` is then said.
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    pub margin: f64,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Longer names are no names.
+const LABEL_CHARS_MAX: usize = 200;
+
+fn label(text: &str) -> Result<String, String> {
+    let fits =
+        !text.is_empty() && text.chars().count() <= LABEL_CHARS_MAX && !text.contains(char::is_control);
+    fits.then(|| text.to_owned()).ok_or_else(|| {
+        format!("a name has 1 to {LABEL_CHARS_MAX} characters and is one line, as \"$(git rev-parse --short HEAD)\"")
+    })
+}

@@ -1,0 +1,107 @@
+//! `tare calibrate`: from arguments to known weights to this machine's certificate.
+
+use crate::cli::calibrate::CalibrateArgs;
+use crate::failure::Failure;
+use crate::{Ended, progress, terminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tare_lab::Sitting;
+use tare_lab::calibrate::{self, Request};
+use tare_machine::Root;
+use tare_record::calibration::Calibration;
+use tare_record::{Missing, Reading};
+use tare_report::{Style, calibration as report};
+
+/// Exit code of an instrument that is wrong too often.
+const WRONG: u8 = 1;
+/// Comparisons of the built-in server with itself, unless causes are named.
+const COMPARISONS: u32 = 3;
+/// The certificate's name.
+const FILE: &str = "calibration.json";
+
+/// Injects, weighs, prints and keeps.
+pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
+    if args.list {
+        let list = calibrate::list()?;
+        let text = match args.json {
+            true => report::list_json(&list).map_err(Failure::underway)?,
+            false => report::list(&list, style),
+        };
+        terminal::print(&text).map_err(Failure::underway)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(path) = &args.output {
+        super::check_writable(path)?;
+    }
+    let request = Request {
+        argv: super::run::argv(),
+        repeats: args.repeats,
+        only: args.only.clone(),
+        comparisons: args.comparisons.unwrap_or(if args.only.is_empty() { COMPARISONS } else { 0 }),
+        seed: args.seed,
+        embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+        records: args.records.clone(),
+    };
+    let sitting = Sitting {
+        record: None,
+        state_dir: super::state_dir()?,
+        records_dir: super::records_dir()?,
+        interrupt: super::interrupt_flag()?,
+    };
+    let mut progress = progress::display(args.quiet);
+    let calibrated = calibrate::calibrate(&request, &sitting, progress.as_mut());
+    drop(progress);
+    let Some(calibration) = calibrated.calibration.filter(|calibration| !calibration.runs.is_empty()) else {
+        calibrated.end?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let json = report::json(&calibration).map_err(Failure::underway)?;
+    if let Some(path) = &args.output {
+        super::write(path, &json)?;
+    }
+    if args.output.as_deref() != Some(std::path::Path::new("-")) {
+        let text = if args.json { json } else { report::terminal(&calibration, style) };
+        terminal::print(&text).map_err(Failure::underway)?;
+    }
+    keep(&calibration)?;
+    calibrated.end?;
+    Ok(if calibration.summary.is_good() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
+}
+
+/// The certificate outlives a reboot, as records do.
+fn certificate_path() -> Result<PathBuf, Failure> {
+    let records = super::records_dir()?;
+    Ok(records.parent().map_or_else(|| PathBuf::from(FILE), |folder| folder.join(FILE)))
+}
+
+/// Keeps the certificate; a part of one only where there is no whole one.
+fn keep(calibration: &Calibration) -> Result<(), Failure> {
+    let path = certificate_path()?;
+    let whole = |kept: &Calibration| kept.complete && kept.machine == calibration.machine;
+    if !calibration.complete && Calibration::read(&path).ok().flatten().is_some_and(|kept| whole(&kept)) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(Failure::underway)?;
+    }
+    calibration.keep(&path).map_err(Failure::underway)
+}
+
+/// This machine's certificate, for `tare doctor`.
+pub fn certificate(root: &Root) -> Reading<Calibration> {
+    if !root.is_live() {
+        return Reading::NotApplicable { not_applicable: "a captured machine has no certificate".into() };
+    }
+    let Ok(path) = certificate_path() else { return Reading::missing("there is no folder for it") };
+    match Calibration::read(&path) {
+        Ok(Some(calibration)) => Reading::Measured(calibration),
+        Ok(None) => Reading::Missing(Missing::with_remedy(
+            "this machine was never calibrated",
+            "tare calibrate (about 12 minutes)",
+        )),
+        Err(error) => Reading::Missing(Missing::with_remedy(
+            format!("{} cannot be read: {error}", path.display()),
+            "tare calibrate makes a new one",
+        )),
+    }
+}

@@ -1,0 +1,105 @@
+//! Servers that are slower at first: how long that takes is found from their own rate.
+#![allow(clippy::unwrap_used)] // a test may
+
+mod support;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use support::{Server, Tare, alone, free_port, number};
+
+/// Else this server sends header and body apart, and every answer waits 40 ms for an acknowledgement.
+const NO_DELAY: &str = "-Dsun.net.httpserver.nodelay=true";
+
+/// A JVM interprets before it compiles, and compiles in steps: seconds of load show that it was not at its level at first.
+#[test]
+fn a_jvm_is_slower_until_it_is_compiled() {
+    let _alone = alone();
+    let port = free_port();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/Server.java");
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", "java", "-XX:+UseSerialGC", NO_DELAY, source, &port.to_string()]);
+    let server = Server::of(command, port);
+    let (told, code) = Tare::new().json(&arguments(&server.url("/"), &["--warmup", "8s"]));
+    assert_eq!(code, 0, "{told:#}");
+    let course = &told["course"];
+    assert!((number(course, "/warm_up/length_s") - 8.0).abs() < 0.2, "{course:#}");
+    // Where it still climbs at the end, it has come to no level.
+    if let Some(from_s) = course.pointer("/warm_up/steady_from_s").and_then(serde_json::Value::as_f64) {
+        assert!(from_s >= 0.1 && number(course, "/warm_up/growth") > 1.2, "{course:#}");
+    }
+    let [floor, typical, burst] =
+        ["floor", "typical", "burst"].map(|stage| number(course, &format!("/{stage}/rate_hz")));
+    assert!(0.0 < floor && floor <= typical && typical <= burst, "{course:#}");
+}
+
+/// Files come from the disk at first, and from memory from the second time on.
+#[test]
+fn a_cold_cache_is_loaded_until_it_is_warm() {
+    let _alone = alone();
+    let folder = tempfile::tempdir_in(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).unwrap();
+    let requests = files(folder.path());
+    let (port, root) = (free_port(), folder.path().to_str().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
+    command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--threads", "1", "--cpus", "0"]);
+    command.args(["--root", root]);
+    let server = Server::of(command, port);
+    let url = server.url("/");
+    let arguments = arguments(&url, &["--request-file", &requests]);
+    let (told, code) = Tare::new().json(&arguments);
+    assert_eq!(code, 0, "{told:#}");
+    let course = &told["course"];
+    assert!(number(course, "/warm_up/steady_from_s") >= 0.1, "{course:#}");
+    assert!(number(course, "/warm_up/growth") > 1.2, "{course:#}");
+    // The same files once more are warm from the first request on.
+    let (told, _) = Tare::new().json(&arguments);
+    let again = &told["course"];
+    let growth = again.pointer("/warm_up/growth").and_then(serde_json::Value::as_f64);
+    assert!(growth.is_none_or(|growth| growth < number(course, "/warm_up/growth")), "{again:#}");
+}
+
+fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let run = ["run", "--json", "-q", "--no-levels", "--trials", "2", "-d", "1500ms", "-c", "8"];
+    run.into_iter().chain(more.iter().copied()).chain([url]).collect()
+}
+
+/// Small ones: what a disk takes to find each, and not how fast it streams, is what makes them slow.
+const FILES: usize = 8000;
+const FILE_BYTES: usize = 8 << 10;
+/// About how long all are to come from the disk: a rate that stays at one low level for longer than the shortest warm-up cannot be
+/// told from the server's own.
+const COLD_S: f64 = 0.7;
+
+/// Has the disk written to, takes all files out of memory, and says how many seconds it takes to read one of them then.
+const FORGET: &str = r#"
+import os, sys, time
+os.sync()
+names = [os.path.join(sys.argv[1], name) for name in sorted(os.listdir(sys.argv[1]))]
+def each(names, of_file):
+    for name in names:
+        file = os.open(name, os.O_RDONLY)
+        of_file(file)
+        os.close(file)
+forget = lambda file: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+each(names, forget)
+some = names[::len(names) // 400]
+begin = time.monotonic()
+each(some, lambda file: os.read(file, 1 << 20))
+print((time.monotonic() - begin) / len(some))
+each(some, forget)
+"#;
+
+/// Files that no memory holds, and the file of requests for as many of them as the disk reads in a moment.
+fn files(folder: &Path) -> String {
+    let bytes = vec![b'x'; FILE_BYTES];
+    for number in 0..FILES {
+        std::fs::write(folder.join(format!("{number}")), &bytes).unwrap();
+    }
+    let output = Command::new("python3").args(["-c", FORGET]).arg(folder).output().unwrap();
+    let each_s: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    let asked = ((COLD_S / each_s) as usize).clamp(FILES / 20, FILES);
+    let requests: String = (0..asked).map(|number| format!("GET /{number}\n")).collect();
+    let list = folder.join("requests.txt");
+    std::fs::File::create(&list).unwrap().write_all(requests.as_bytes()).unwrap();
+    list.to_str().unwrap().to_owned()
+}
