@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
 use tare_observe::{LoadWatch, Observers, Watch};
@@ -20,6 +21,13 @@ impl Drop for Reaped {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// One test at a time of those that keep CPUs busy: whoever reads is held up by the loops of another, at an edge by a
+/// slice of each.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn shell(script: &str) -> Reaped {
@@ -66,6 +74,7 @@ fn grown(observation: &Observation, metric: &Descriptor, subject: &Subject) -> f
 
 #[test]
 fn a_busy_loop_and_a_sleeper() {
+    let _alone = alone();
     let busy = shell("while :; do :; done");
     let sleeper = shell("read line");
     let observers = Observers::start(watch(&[&busy, &sleeper]), &Root::live()).unwrap();
@@ -104,6 +113,7 @@ fn a_busy_loop_and_a_sleeper() {
 
 #[test]
 fn processes_that_come_and_go_in_a_window() {
+    let _alone = alone();
     let parent = shell("read go; sh -c 'while :; do :; done'; read end");
     let observers = Observers::start(watch(&[&parent]), &Root::live()).unwrap();
     let root = Root::live();
@@ -138,6 +148,7 @@ fn processes_that_come_and_go_in_a_window() {
 
 #[test]
 fn whoever_else_ran_is_named() {
+    let _alone = alone();
     let sut = shell("read line");
     let neighbour = shell("while :; do :; done");
     let observers = Observers::start(watch(&[&sut]), &Root::live()).unwrap();
@@ -197,6 +208,7 @@ fn peer_wakeups(observation: &Observation) -> Option<f64> {
 
 #[test]
 fn a_pipe_between_two_processes_of_the_sut_is_handed_over() {
+    let _alone = alone();
     // Bytes are read one by one, so the writer sleeps until a page of the pipe is free, again and again.
     let pipeline = shell("read go; yes | while read line; do :; done");
     let observers = Observers::start(watch(&[&pipeline]), &Root::live()).unwrap();
@@ -277,6 +289,7 @@ fn open_books(observation: &Observation, children: [&Reaped; 3]) -> Option<Strin
 
 #[test]
 fn a_traced_thread_is_somewhere_all_the_time() {
+    let _alone = alone();
     let busy = shell("while :; do :; done");
     // Many short runs, each of which pushes somebody off; dash knows no `read -t`. They share a CPU: some kernels tell
     // nothing of what an idle CPU switches to.
