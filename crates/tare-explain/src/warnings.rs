@@ -147,7 +147,9 @@ impl Caution<'_> {
             Caution::BooksOpen { .. } => "take longer trials; shares below this size mean little",
             Caution::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
             Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
-            Caution::Errors { .. } => "ask for the URL by hand; the figures are those of an error path",
+            Caution::Errors { .. } => {
+                "see which kinds failed; the figures are not those of the workload alone"
+            }
             Caution::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
             Caution::GeneratorSaturated => {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"

@@ -246,9 +246,10 @@ impl Window {
         self.errors.values().sum()
     }
 
-    /// Whether at least half of the errors are of this kind, which makes what stands behind it the cause of them.
-    pub fn fails_mostly_by(&self, kind: ErrorKind) -> bool {
-        self.errors.get(&kind).copied().unwrap_or(0.0) >= 0.5 * self.errors().max(1.0)
+    /// Whether at least half of the errors are of these kinds, which makes what stands behind those the cause of them.
+    pub fn fails_mostly_by(&self, kinds: &[ErrorKind]) -> bool {
+        let of = |kind: &ErrorKind| self.errors.get(kind).copied().unwrap_or(0.0);
+        kinds.iter().map(of).sum::<f64>() >= 0.5 * self.errors().max(1.0)
     }
 
     /// Errors as a share of all attempts. A status error is an answer too; the others have none.

@@ -236,6 +236,30 @@ fn requests_that_fail_of_lost_packets_do_not_hide_them() {
     limits(&failing(&[(ErrorKind::Timeout, 60), (ErrorKind::Status, 100)], 200.0), Cause::Errors);
 }
 
+#[test]
+fn what_failed_is_called_what_it_is() {
+    let told = |errors: &[(ErrorKind, u64)]| {
+        let outcome = limits(&asked(&Scene { errors: errors.to_vec(), ..idle() }), Cause::Errors);
+        let found = finding(&outcome, Cause::Errors).unwrap();
+        (found.summary.clone(), found.remedy.clone())
+    };
+    let late = told(&[(ErrorKind::Timeout, 30_000), (ErrorKind::Status, 10)]);
+    assert!(late.0.contains("in no latency") && late.1.contains("--timeout"), "{late:?}");
+    for ended in [
+        &[(ErrorKind::Io, 30_000)][..],
+        &[(ErrorKind::GoAway, 30_000)],
+        &[(ErrorKind::Connect, 9_000), (ErrorKind::Tls, 9_000), (ErrorKind::Status, 12_000)],
+    ] {
+        let broken = told(ended);
+        assert!(broken.0.contains("refused or broke") && broken.1.contains("stays up"), "{broken:?}");
+    }
+    let of_each = told(&[(ErrorKind::Io, 9_000), (ErrorKind::Timeout, 9_000), (ErrorKind::Status, 9_000)]);
+    assert!(!of_each.0.contains("error path") && of_each.1.contains("one by one"), "{of_each:?}");
+    for answered in [&[(ErrorKind::Status, 30_000)][..], &[(ErrorKind::Malformed, 30_000)]] {
+        assert!(told(answered).0.contains("error path"), "{:?}", told(answered));
+    }
+}
+
 /// A group that is at its limit, with somebody waiting for memory for a share of the time.
 fn short_of_memory(stalled: f64, hits_hz: f64) -> Record {
     let mut reading = server(0.4, 0.0);

@@ -208,7 +208,9 @@ impl Caution {
         match self {
             Caution::Uncounted(_) => "run again",
             Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
-            Caution::Errors { .. } => "ask for the URL by hand; the figures are those of an error path",
+            Caution::Errors { .. } => {
+                "see which kinds failed; the figures are not those of the workload alone"
+            }
             Caution::ScheduleMissed { .. } => {
                 "lower the rate, or give more connections (-c) and threads (-t)"
             }

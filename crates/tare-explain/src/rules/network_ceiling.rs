@@ -45,7 +45,7 @@ pub(crate) fn holds(books: &Books) -> bool {
 /// Whether it is what requests fail of: most that do have no answer in time, and the time went to what was lost on the way.
 pub(crate) fn fails(books: &Books) -> bool {
     let pool = &books.asked.pool;
-    pool.fails_mostly_by(ErrorKind::Timeout) && has_time_to_spare(pool) && loses(books)
+    pool.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(books)
 }
 
 /// Whether what was lost on the way took most of the requests' time.

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 /// Whether most of the errors are this one.
 pub(crate) fn holds(pool: &Window) -> bool {
-    pool.fails_mostly_by(ErrorKind::PortsExhausted)
+    pool.fails_mostly_by(&[ErrorKind::PortsExhausted])
 }
 
 fn failed(pool: &Window) -> f64 {

@@ -147,7 +147,7 @@ fn error_path(outcome: &Outcome) -> String {
     let kinds = kinds.filter(|(_, errors)| **errors > 0);
     let kinds: Vec<String> =
         kinds.map(|(kind, errors)| format!("{kind} {}", count(*errors as f64))).collect();
-    format!("An error path was measured, not the workload: errors by kind: {}", kinds.join(", "))
+    format!("Failures were measured, not the workload: errors by kind: {}", kinds.join(", "))
 }
 
 fn too_few(outcome: &Outcome, name: &str, sut: &RoleLedger) -> String {
