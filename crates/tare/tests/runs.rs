@@ -42,7 +42,9 @@ fn the_embedded_default_gives_gross_tare_and_net() {
     // The same from the file alone.
     let (shown, _) = tare.json(&["show", "--json", &record]);
     assert_eq!(shown, result);
-    let text = String::from_utf8(tare.run(&["show", &record]).stdout).unwrap();
+    let shown = tare.run(&["show", &record]);
+    assert!(String::from_utf8_lossy(&shown.stderr).starts_with("tare: tare run "), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.contains("gross") && text.contains("net") && !text.contains('\u{1b}'), "{text}");
     let page = path(&tare, "a.html");
     assert!(tare.run(&["report", &record, "-o", &page]).status.success());
