@@ -18,8 +18,11 @@ pub struct StudyOutcome {
     pub name: String,
     /// Seed of the order of the cells.
     pub seed: u64,
-    /// Blocks that were planned.
+    /// Blocks that were planned, at most where `precision` may end it before.
     pub blocks: u32,
+    /// How well throughput was to be known, and is; `None`: nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Blocks that were disturbed from outside and measured once more; of the two the one counts from which less was taken. The record of
     /// either is kept.
     #[serde(default)]
@@ -31,6 +34,22 @@ pub struct StudyOutcome {
     pub cells: Vec<CellOutcome>,
     /// Cases that were left out, and how many CPUs they need.
     pub left_out: BTreeMap<String, u32>,
+}
+
+/// How well the throughput of each cell is known against its baseline's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// What was asked for: half of the 95 % interval of the ratio, as a share.
+    pub asked: f64,
+    /// What there is, of the cell that is known least; `null`: too few blocks are valid.
+    pub reached: Option<f64>,
+}
+
+impl Precision {
+    /// Whether no further block is needed.
+    pub fn is_reached(&self) -> bool {
+        self.reached.is_some_and(|reached| reached <= self.asked)
+    }
 }
 
 /// A block that counts though something was taken from it.
@@ -64,9 +83,9 @@ pub struct CellOutcome {
 /// A figure over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FigureSeen {
-    /// Mean.
+    /// Mean. Here and in [`Seen`], where a precision was asked for: without the fifth of the blocks at either end, if there is an interval.
     pub value: f64,
-    /// Its 95 % interval; `null` with one block.
+    /// Its 95 % interval; `null` with too few blocks.
     pub ci95: Option<[f64; 2]>,
     /// What it is counted in.
     pub unit: Unit,

@@ -61,8 +61,24 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
         .iter()
         .map(|(name, cpus)| Block::Line(Text::dim(format!("{name} was left out: it needs {cpus} CPUs"))));
     let disturbed = weather(study).map(|text| Block::Line(Text::dim(text)));
+    let known = precision(study).map(|text| Block::Line(Text::plain(text)));
     let order = Text::dim(format!("order of the cells: seed {}", study.seed));
-    std::iter::once(table).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
+    std::iter::once(table).chain(known).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
+}
+
+/// How well throughput is known, where that was to end it.
+fn precision(study: &StudyOutcome) -> Option<String> {
+    let precision = study.precision?;
+    let blocks = measured(study);
+    let reached = match precision.reached {
+        Some(reached) => format!("known to ±{} against its baseline", percent(reached)),
+        None => "not known against its baseline".to_owned(),
+    };
+    let asked = percent(precision.asked);
+    Some(format!(
+        "throughput is {reached} after {blocks} of {} blocks at most; ±{asked} was asked",
+        study.blocks
+    ))
 }
 
 /// What was disturbed from outside, and what was done about it.
@@ -79,9 +95,14 @@ fn weather(study: &StudyOutcome) -> Option<String> {
         0 => Some(format!("no block that counts was disturbed from outside{again}")),
         blocks => Some(format!(
             "{blocks} of {} were disturbed from outside ({by}) and count{again}",
-            words::things(study.blocks as usize, "block")
+            words::things(measured(study), "block")
         )),
     }
+}
+
+/// Blocks that there are, which may be fewer than were planned.
+fn measured(study: &StudyOutcome) -> usize {
+    study.cells.iter().map(|cell| cell.blocks).max().unwrap_or(0)
 }
 
 fn figure(seen: Option<FigureSeen>) -> String {
@@ -165,7 +186,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use tare_record::comparison::Disturbance;
-    use tare_record::study::DisturbedBlock;
+    use tare_record::study::{DisturbedBlock, Precision};
 
     #[test]
     fn says_what_was_expected_and_what_came() {
@@ -196,7 +217,8 @@ mod tests {
             schema: tare_record::study::SCHEMA,
             name: "layouts".to_owned(),
             seed: 7,
-            blocks: 3,
+            blocks: 16,
+            precision: Some(Precision { asked: 0.02, reached: Some(0.013) }),
             measured_again: 2,
             disturbed: vec![DisturbedBlock { block: 2, by: vec![Disturbance::Steal] }],
             cells: vec![
@@ -218,6 +240,7 @@ mod tests {
             "no p99 in a result",
             "did not hold",
             "812",
+            "throughput is known to ±1.3 % against its baseline after 3 of 16 blocks at most; ±2.0 % was asked",
             "1 of 3 blocks were disturbed from outside (steal) and count; 2 blocks measured once more",
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");

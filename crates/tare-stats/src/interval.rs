@@ -60,25 +60,16 @@ pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, ci95 })
 }
 
-/// Mean of the differences `after − before` of pairs, with its t-interval. What disturbs both members of a pair
-/// alike falls out. `None` unless the slices are of equal length and not empty.
-pub fn paired_difference(before: &[f64], after: &[f64]) -> Option<Estimate> {
-    paired(before, after, |one, other| finite(other - one))
-}
-
-/// As [`paired_difference`], of ln(`after`/`before`): for rates and times, whose disturbances are factors. All
-/// values must be above zero. exp of the result is a ratio with its interval.
+/// Mean of ln(`after`/`before`) of pairs, with its t-interval: for rates and times, whose disturbances are factors. What disturbs
+/// both members of a pair alike falls out. exp of the result is a ratio with its interval. `None` unless the slices are of equal
+/// length and not empty, and all values above zero.
 pub fn paired_log_ratio(before: &[f64], after: &[f64]) -> Option<Estimate> {
-    paired(before, after, |one, other| {
-        (one > 0.0 && other > 0.0).then(|| other.ln() - one.ln()).and_then(finite)
-    })
-}
-
-fn paired(before: &[f64], after: &[f64], f: impl Fn(f64, f64) -> Option<f64>) -> Option<Estimate> {
     if before.len() != after.len() {
         return None;
     }
-    let differences: Option<Vec<f64>> =
-        before.iter().zip(after).map(|(one, other)| f(*one, *other)).collect();
+    let of = |(one, other): (&f64, &f64)| {
+        (*one > 0.0 && *other > 0.0).then(|| other.ln() - one.ln()).and_then(finite)
+    };
+    let differences: Option<Vec<f64>> = before.iter().zip(after).map(of).collect();
     mean_interval(&differences?)
 }

@@ -30,7 +30,7 @@ pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
 pub use drift::drift;
-pub use interval::{Estimate, Interval, mean_interval, paired_difference, paired_log_ratio};
+pub use interval::{Estimate, Interval, mean_interval, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
 pub use placebo::{Contrasts, contrasts, widened};
 pub use proportion::proportion_interval;

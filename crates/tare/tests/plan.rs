@@ -64,6 +64,24 @@ fn what_is_expected_is_held_to_what_comes() {
     assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
 }
 
+/// Two cases that do the same are soon known well enough for so little to be asked.
+#[test]
+fn it_ends_once_enough_is_known() {
+    let _alone = support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "blocks = 24\nprecision = \"60%\"\ntrial = \"500ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
+                [[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let told = tare(dir.path(), &["plan", "plan.toml", "--dry-run"]);
+    assert!(said(&told).contains("s at most, until throughput is known to ±60 %"), "{}", said(&told));
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let blocks = result["cells"][1]["blocks"].as_u64().unwrap();
+    let reached = result["precision"]["reached"].as_f64();
+    assert!((8..24).contains(&blocks) && reached.is_some_and(|reached| reached <= 0.6), "{result:#}");
+}
+
 /// Two blocks of a case with the built-in server, and one with `sut` on a port of its own.
 fn beside(dir: &Path, sut: &str, port: u16, trial: &str) -> Output {
     let sut =

@@ -198,7 +198,7 @@ fn change(part: &str, figure: &'static Figure, rest: &str) -> Result<Claim, NotE
 }
 
 /// `20%`, to 1000 %.
-fn percent(text: &str) -> Option<f64> {
+pub(super) fn percent(text: &str) -> Option<f64> {
     let share = text.strip_suffix('%')?.parse::<f64>().ok()? / 100.0;
     (0.0..=10.0).contains(&share).then_some(share)
 }

@@ -3,7 +3,7 @@
 use super::expect::Expectation;
 use super::figures::FIGURES;
 use super::judge::judge;
-use super::{Cell, Study, orders};
+use super::{Cell, Looks, Study, orders};
 use crate::compare::weather::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
@@ -85,6 +85,7 @@ fn all(
     }
     let requests: Vec<HttpRequest> =
         study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
+    let looks = Looks::of(study);
     for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
         let name = format!("block {}/{}", block + 1, study.blocks);
         let file = format!("block-{:04}", block + 1);
@@ -106,6 +107,9 @@ fn all(
         }
         pass.results.into_iter().for_each(|(cell, result)| seen.results[cell].push(result));
         pass.end?;
+        if looks.precision(study, &seen.results).is_some_and(|precision| precision.is_reached()) {
+            break;
+        }
     }
     Ok(())
 }
@@ -196,6 +200,8 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, Lab
 
 fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
     let Seen { results, measured_again, disturbed } = seen;
+    let looks = Looks::of(study);
+    let precision = looks.precision(study, &results);
     let cells = study.cells.iter().enumerate().map(|(at, cell)| {
         let valid: Vec<&Outcome> = results[at].iter().filter(|outcome| outcome.valid).collect();
         CellOutcome {
@@ -203,12 +209,12 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             baseline: (cell.baseline != at).then(|| study.cells[cell.baseline].name.clone()),
             blocks: results[at].len(),
             valid: valid.len(),
-            figures: figures(&valid),
+            figures: figures(&valid, &looks),
             limits: valid.iter().map(|outcome| outcome.limit).collect(),
             expectations: cell
                 .expect
                 .iter()
-                .map(|expected| judge(expected, &results[cell.baseline], &results[at]))
+                .map(|expected| judge(expected, &results[cell.baseline], &results[at], &looks))
                 .collect(),
         }
     });
@@ -217,6 +223,7 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
         name: study.name.clone(),
         seed,
         blocks: study.blocks,
+        precision,
         measured_again,
         disturbed,
         cells: cells.collect(),
@@ -224,12 +231,15 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
     }
 }
 
-fn figures(valid: &[&Outcome]) -> BTreeMap<String, Option<FigureSeen>> {
+fn figures(valid: &[&Outcome], looks: &Looks) -> BTreeMap<String, Option<FigureSeen>> {
     let one = |figure: &super::figures::Figure| {
         let values: Option<Vec<f64>> = valid.iter().map(|outcome| (figure.value)(outcome)).collect();
-        let mean = tare_stats::mean_interval(&values?)?;
-        let ci95 = mean.ci95.map(|interval| [interval.lo, interval.hi]);
-        Some(FigureSeen { value: mean.value, ci95, unit: figure.unit })
+        let values = values?;
+        let (value, ci95) = match looks.interval(&values) {
+            Ok((value, interval)) => (value, Some([interval.lo, interval.hi])),
+            Err(_) => (tare_stats::mean(&values)?, None),
+        };
+        Some(FigureSeen { value, ci95, unit: figure.unit })
     };
     FIGURES.iter().map(|figure| (figure.name.to_owned(), one(figure))).collect()
 }

@@ -2,9 +2,10 @@
 
 use super::expect::{Claim, Comparison, Direction, Expectation};
 use super::figures::Figure;
+use super::looks::Looks;
 use tare_record::outcome::{Cause, Outcome};
 use tare_record::study::{Judgement, Seen, Verdict};
-use tare_stats::{Interval, mean_interval, paired_difference, paired_log_ratio};
+use tare_stats::Interval;
 
 /// `=` is within this share of the value.
 const ABOUT: f64 = 0.1;
@@ -12,9 +13,15 @@ const ABOUT: f64 = 0.1;
 /// Holds an expectation to the results of a cell and of its baseline, block by block, in the same order.
 ///
 /// A result that is not valid counts for nothing, and with it its partner. Each verdict is by a 95 % interval of its own (Student's t over the
-/// blocks, which are launches of their own): of twenty expectations that are right one is expected to fall out of its interval.
-pub fn judge(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome]) -> Judgement {
-    let judged = judged(expectation, baseline, results);
+/// blocks, which are launches of their own; `looks` says when they are looked at): of twenty expectations that are right one is expected to fall out
+/// of its interval.
+pub fn judge(
+    expectation: &Expectation,
+    baseline: &[Outcome],
+    results: &[Outcome],
+    looks: &Looks,
+) -> Judgement {
+    let judged = judged(expectation, baseline, results, looks);
     let (verdict, seen) = judged.unwrap_or_else(|why| (Verdict::CouldNotTell, Seen::Nothing(why)));
     Judgement { expected: expectation.text.clone(), verdict, seen }
 }
@@ -22,13 +29,13 @@ pub fn judge(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome
 /// `Err` says why nothing can be said.
 type Judged = Result<(Verdict, Seen), String>;
 
-fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome]) -> Judged {
+fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> Judged {
     let pairs = || baseline.iter().zip(results);
     let valid: Vec<&Outcome> = results.iter().filter(|result| result.valid).collect();
     match &expectation.claim {
         Claim::Limit(cause) => limit(*cause, &valid),
         Claim::Value { figure, comparison, value } => {
-            values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values))
+            values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values, looks))
         }
         Claim::Change { figure, direction, by } => {
             let valid: Vec<_> = pairs().filter(|(one, other)| one.valid && other.valid).collect();
@@ -37,7 +44,7 @@ fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome]) 
             let after = of(valid.iter().map(|(_, other)| *other).collect());
             before
                 .and_then(|before| Ok((before, after?)))
-                .and_then(|(before, after)| against(figure, *direction, *by, &before, &after))
+                .and_then(|(before, after)| against(figure, *direction, *by, [&before, &after], looks))
         }
     }
 }
@@ -51,8 +58,8 @@ fn values(figure: &Figure, outcomes: &[&Outcome]) -> Result<Vec<f64>, String> {
     values.ok_or_else(|| format!("no {} in a result", figure.name))
 }
 
-fn by_itself(figure: &Figure, comparison: Comparison, wanted: f64, values: &[f64]) -> Judged {
-    let (value, seen) = interval(mean_interval(values))?;
+fn by_itself(figure: &Figure, comparison: Comparison, wanted: f64, values: &[f64], looks: &Looks) -> Judged {
+    let (value, seen) = looks.interval(values)?;
     let near = (ABOUT * wanted).max(figure.negligible);
     let (lo, hi) = match comparison {
         Comparison::Below => (f64::NEG_INFINITY, wanted),
@@ -62,16 +69,26 @@ fn by_itself(figure: &Figure, comparison: Comparison, wanted: f64, values: &[f64
     Ok((within(seen, lo, hi), Seen::Value { value, ci95: ends(seen), unit: figure.unit }))
 }
 
-fn against(figure: &Figure, direction: Direction, by: f64, before: &[f64], after: &[f64]) -> Judged {
+fn against(
+    figure: &Figure,
+    direction: Direction,
+    by: f64,
+    [before, after]: [&[f64]; 2],
+    looks: &Looks,
+) -> Judged {
+    // What disturbs both members of a pair alike falls out.
+    let changes = |of: fn(f64, f64) -> f64| {
+        looks.interval(&before.iter().zip(after).map(|(one, other)| of(*one, *other)).collect::<Vec<f64>>())
+    };
     let negligible = |values: &[f64]| values.iter().all(|value| *value <= figure.negligible);
     let zero = before.iter().chain(after).any(|value| *value <= 0.0);
     if zero || negligible(before) && negligible(after) {
-        let (value, seen) = interval(paired_difference(before, after))?;
+        let (value, seen) = changes(|one, other| other - one)?;
         // A share of nothing is nothing: what counts is beyond what is negligible.
         let (lo, hi) = room(direction, figure.negligible, -figure.negligible, figure.negligible);
         return Ok((within(seen, lo, hi), Seen::Difference { value, ci95: ends(seen), unit: figure.unit }));
     }
-    let (value, seen) = interval(paired_log_ratio(before, after))?;
+    let (value, seen) = changes(|one, other| (other / one).ln())?;
     let (lo, hi) = room(direction, by.ln_1p(), (-by.min(1.0)).ln_1p(), by.ln_1p());
     let ratio = seen.map(f64::exp).ok_or("the ratio is too large for a number")?;
     Ok((within(seen, lo, hi), Seen::Ratio { value: value.exp(), ci95: ends(ratio) }))
@@ -98,11 +115,6 @@ fn within(seen: Interval, lo: f64, hi: f64) -> Verdict {
     } else {
         Verdict::CouldNotTell
     }
-}
-
-fn interval(estimate: Option<tare_stats::Estimate>) -> Result<(f64, Interval), String> {
-    let estimate = estimate.ok_or("a figure is not a number")?;
-    Ok((estimate.value, estimate.ci95.ok_or("one block has no interval")?))
 }
 
 fn limit(cause: Cause, valid: &[&Outcome]) -> Judged {

@@ -98,7 +98,7 @@ fn what_came_out_is_held_to_what_was_expected() {
     let before = results([100e3, 70e3, 101e3, 99e3], 1e6, 900.0);
     // Slower by 10 %, in the same weather; it never sleeps.
     let after = results([90e3, 63.2e3, 91e3, 89e3], 2e6, 0.0);
-    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &before, &after).verdict;
+    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &before, &after, &Looks::once()).verdict;
     use Verdict::{CouldNotTell, DidNotHold, Held};
     for (text, expected) in [
         ("throughput down", Held),
@@ -130,7 +130,7 @@ fn what_came_out_is_held_to_what_was_expected() {
 #[test]
 fn nothing_beside_nothing_is_the_same() {
     let (none, few) = (results([1e5; 4], 1e6, 0.0), results([1e5; 4], 1e6, 0.2));
-    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &none, &few).verdict;
+    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &none, &few, &Looks::once()).verdict;
     assert_eq!(verdict("sut.voluntary_switches same"), Verdict::Held);
     assert_eq!(verdict("sut.voluntary_switches up"), Verdict::DidNotHold);
 }
@@ -141,11 +141,39 @@ fn what_is_not_valid_counts_for_nothing() {
     let mut after = results([9e4, 9.1e4, 9e4, 5e6], 1e6, 0.0);
     after[3].valid = false;
     let down = &parse("throughput down").unwrap()[0];
-    assert_eq!(judge(down, &before, &after).verdict, Verdict::Held);
+    assert_eq!(judge(down, &before, &after, &Looks::once()).verdict, Verdict::Held);
     after.iter_mut().for_each(|outcome| outcome.valid = false);
-    let judged = judge(down, &before, &after);
+    let judged = judge(down, &before, &after, &Looks::once());
     assert_eq!(judged.verdict, Verdict::CouldNotTell);
     assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".to_owned()));
-    assert_eq!(judge(down, &before[..1], &after[..1]).verdict, Verdict::CouldNotTell);
-    assert_eq!(judge(&parse("limit = unknown").unwrap()[0], &[], &[]).verdict, Verdict::CouldNotTell);
+    assert_eq!(judge(down, &before[..1], &after[..1], &Looks::once()).verdict, Verdict::CouldNotTell);
+    assert_eq!(
+        judge(&parse("limit = unknown").unwrap()[0], &[], &[], &Looks::once()).verdict,
+        Verdict::CouldNotTell
+    );
+}
+
+/// An interval that holds for every look is wider, and most of all while there are few of the planned blocks.
+#[test]
+fn what_is_looked_at_after_each_block_is_told_less_early() {
+    // Spread out evenly, in an order that goes with nothing.
+    let noise = |block: u32, step: f64| (f64::from(block) * step).fract() - 0.5;
+    let rates = |rate_hz: f64, step: f64| {
+        (0..24)
+            .map(|block| outcome(rate_hz * (1.0 + 0.04 * noise(block, step)), 1e6, 0.0))
+            .collect::<Vec<_>>()
+    };
+    let (before, after) = (rates(100e3, 0.618), rates(98e3, 0.414));
+    let down = &parse("throughput down").unwrap()[0];
+    let width =
+        |blocks: usize, looks: &Looks| match judge(down, &before[..blocks], &after[..blocks], looks).seen {
+            Seen::Ratio { ci95: [lo, hi], .. } => Some(hi - lo),
+            _ => None,
+        };
+    let each = Looks::after_each(24).unwrap();
+    assert_eq!(width(7, &each), None, "too few to look at");
+    let [early, half, all] =
+        [8, 12, 24].map(|blocks| width(blocks, &each).unwrap() / width(blocks, &Looks::once()).unwrap());
+    assert!(early > half && early > all && half > 1.0 && all > 1.0, "{early} {half} {all}");
+    assert!(Looks::after_each(7).is_none());
 }

@@ -1,12 +1,13 @@
 //! Plan files: what to vary, how often, and what is expected of it, written down before anything is measured.
 //!
 //! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] deals the
-//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out; [`hold`] runs it.
+//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out, by intervals of [`Looks`]; [`hold`] runs it.
 
 pub mod expect;
 pub mod figures;
 mod hold;
 pub mod judge;
+mod looks;
 pub(crate) mod nearest;
 mod order;
 mod read;
@@ -14,6 +15,7 @@ mod resolve;
 mod settings;
 
 pub use hold::{Setup, Studied, hold};
+pub use looks::Looks;
 pub use order::orders;
 pub use read::read;
 pub use resolve::{Cell, Study};
@@ -33,6 +35,8 @@ pub struct PlanFile {
     pub reruns: u32,
     /// How long all of it may take.
     pub budget: Option<Duration>,
+    /// It ends before that once each throughput is known this well against its baseline's, as a share.
+    pub precision: Option<f64>,
     /// Trials in a launch.
     pub trials: u32,
     /// Length of a trial.

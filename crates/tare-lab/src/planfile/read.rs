@@ -13,8 +13,19 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// The keys of a plan beside those of [`Settings`].
-const PLAN_KEYS: [&str; 11] = [
-    "name", "blocks", "reruns", "budget", "trials", "trial", "warmup", "seed", "baseline", "factors", "case",
+const PLAN_KEYS: [&str; 12] = [
+    "name",
+    "blocks",
+    "reruns",
+    "budget",
+    "precision",
+    "trials",
+    "trial",
+    "warmup",
+    "seed",
+    "baseline",
+    "factors",
+    "case",
 ];
 /// The keys of a case beside those of [`Settings`].
 const CASE_KEYS: [&str; 3] = ["name", "needs_cpus", "expect"];
@@ -69,6 +80,7 @@ impl Source<'_> {
             blocks: None,
             reruns: 0,
             budget: None,
+            precision: None,
             trials: 1,
             trial: TRIAL,
             warmup: WARMUP,
@@ -87,6 +99,7 @@ impl Source<'_> {
                 "reruns" => plan.reruns = whole(value.get_ref(), BLOCKS_MAX).map_err(of)?,
                 "trials" => plan.trials = whole(value.get_ref(), TRIALS_MAX).map_err(of)?,
                 "budget" => plan.budget = Some(duration(value.get_ref()).map_err(of)?),
+                "precision" => plan.precision = Some(precision(value.get_ref()).map_err(of)?),
                 "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,
                 "warmup" => plan.warmup = duration(value.get_ref()).map_err(of)?,
                 "seed" => plan.seed = Some(u64::from(whole(value.get_ref(), u32::MAX).map_err(of)?)),
@@ -227,6 +240,14 @@ fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
     length
         .filter(|length| !length.is_zero())
         .ok_or_else(|| "a length of time, as \"500ms\", \"2s\" or \"5m\"".to_owned())
+}
+
+/// A share that an interval can reach to either side.
+fn precision(value: &DeValue<'_>) -> Result<f64, String> {
+    let share = value.as_str().and_then(|text| expect::percent(text.trim()));
+    share
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| "a share below 100 %, as \"2%\"".to_owned())
 }
 
 /// A level as its author wrote it, without quotes.

@@ -5,6 +5,7 @@ use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, Target};
+use tare_stats::SERIES_MIN;
 
 /// Most cells of a plan.
 const CELLS_MAX: usize = 256;
@@ -23,8 +24,10 @@ pub struct Study {
     pub name: String,
     /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
-    /// How many blocks.
+    /// How many blocks, at most where `precision` may end it before.
     pub blocks: u32,
+    /// How well each throughput is to be known against its baseline's, as a share.
+    pub precision: Option<f64>,
     /// How many of them may be measured once more, because they were disturbed.
     pub reruns: u32,
     /// Trials in a launch.
@@ -101,6 +104,7 @@ impl PlanFile {
             name: self.name.clone(),
             cells,
             blocks: BLOCKS,
+            precision: self.precision,
             reruns: self.reruns,
             trials: self.trials,
             trial: self.trial,
@@ -109,6 +113,7 @@ impl PlanFile {
             left_out,
         };
         study.blocks = self.blocks(&study)?;
+        check_precision(&study)?;
         Ok(study)
     }
 
@@ -119,9 +124,8 @@ impl PlanFile {
         match found {
             Some(found) => Ok(found),
             // Nobody is held against it.
-            None if cases
-                .iter()
-                .all(|case| case.expect.iter().all(|expected| !expected.needs_baseline())) =>
+            None if self.precision.is_none()
+                && cases.iter().all(|case| case.expect.iter().all(|expected| !expected.needs_baseline())) =>
             {
                 Ok(0)
             }
@@ -180,6 +184,29 @@ fn combinations(factors: &[Factor]) -> Result<Vec<(String, Settings)>, LabError>
             .collect();
     }
     Ok(all)
+}
+
+/// What is looked at after each block must be told against something, and by enough of them.
+fn check_precision(study: &Study) -> Result<(), LabError> {
+    if study.precision.is_none() {
+        return Ok(());
+    }
+    if study.cells.iter().enumerate().all(|(at, cell)| cell.baseline == at) {
+        return Err(LabError::usage(
+            "'precision' is of throughput against a baseline, and there is nothing beside it",
+            "add a second [[case]], or say how long with 'blocks' or 'budget' alone",
+        ));
+    }
+    if (study.blocks as usize) < SERIES_MIN {
+        return Err(LabError::usage(
+            format!(
+                "'precision' cannot be told from fewer than {SERIES_MIN} blocks, and {} are planned",
+                study.blocks
+            ),
+            "raise 'blocks' or 'budget', or lower 'trial'",
+        ));
+    }
+    Ok(())
 }
 
 /// A change is one from the baseline: of the baseline itself none can be expected.

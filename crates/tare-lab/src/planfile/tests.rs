@@ -96,6 +96,25 @@ fn a_budget_says_how_many_blocks() {
 }
 
 #[test]
+fn a_precision_needs_something_beside_it_and_enough_blocks() {
+    let two = "[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\npipeline = 8";
+    let found = study(&format!("precision = \"2%\"\nbudget = \"3m\"\n{two}")).unwrap();
+    assert_eq!((found.precision, found.blocks), (Some(0.02), 45));
+    assert!(
+        refused(&format!("precision = \"2%\"\n{two}")).contains("fewer than 8 blocks, and 5 are planned")
+    );
+    assert!(refused("precision = \"2%\"\nblocks = 20").contains("nothing beside it"));
+    let away = format!(
+        "precision = \"2%\"\nblocks = 20\nbaseline = \"c\"\n{two}\n[[case]]\nname = \"c\"\nneeds_cpus = 9"
+    );
+    assert!(refused(&away).starts_with("the baseline 'c' needs more CPUs"));
+    for wrong in ["0.02", "\"0%\"", "\"100%\"", "\"2\""] {
+        let said = refused(&format!("precision = {wrong}"));
+        assert_eq!(said, "plan.toml:1: 'precision' must be a share below 100 %, as \"2%\"");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_one_line_that_says_where() {
     for (plan, said) in [
         ("thread = 2", "plan.toml:1: unknown key 'thread' (hint: did you mean 'threads'?)"),
@@ -181,11 +200,12 @@ proptest! {
     }
 }
 
-const PLAN_KEYS_AND_SETTINGS: [&str; 22] = [
+const PLAN_KEYS_AND_SETTINGS: [&str; 23] = [
     "name",
     "blocks",
     "reruns",
     "budget",
+    "precision",
     "trials",
     "trial",
     "warmup",

@@ -13,6 +13,8 @@ use std::path::PathBuf;
   blocks = 5                          # each cell once in each, on a fresh launch, in an order drawn at random
   reruns = 2                          # so many that the host disturbed (steal, a quota) are measured once more; the calmer one counts
   budget = \"3m\"                       # instead of blocks: as many as fit
+  precision = \"2%\"                    # ends before that, once throughput is known so well against the
+                                      # baseline's; blocks: about what may be needed, 8 at least
   trials = 1                          # in a launch; trial = \"1s\" each, after warmup = \"500ms\"
   connections = 64                    # also sut_cpus, load_cpus, threads, rate, pipeline,
                                       # header = \"Connection: close\"

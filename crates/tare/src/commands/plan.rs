@@ -70,8 +70,11 @@ fn study(file: &Path) -> Result<Study, Failure> {
 /// What would be done.
 fn told(study: &Study) -> String {
     let name = if study.name.is_empty() { String::new() } else { format!("{}\n", study.name) };
+    let until = study.precision.map_or(String::new(), |share| {
+        format!(" at most, until throughput is known to ±{} %", (1e4 * share).round() / 100.0)
+    });
     let mut text = format!(
-        "{name}{} blocks of {} cells, about {:.0} s\n",
+        "{name}{} blocks of {} cells, about {:.0} s{until}\n",
         study.blocks,
         study.cells.len(),
         study.expected().as_secs_f64()

@@ -1,0 +1,65 @@
+//! Intervals over the blocks of a plan: of a fixed number of them, or good for a look after each, so that it can end once enough is
+//! known.
+
+use super::Study;
+use super::figures;
+use tare_record::outcome::Outcome;
+use tare_record::study::Precision;
+use tare_stats::{Interval, Sequence, mean_interval};
+
+/// Coverage of the intervals.
+const LEVEL: f64 = 0.95;
+
+/// When the blocks are looked at.
+#[derive(Debug)]
+pub struct Looks(Option<Sequence>);
+
+impl Looks {
+    /// Once, after the last one.
+    pub fn once() -> Looks {
+        Looks(None)
+    }
+
+    /// After each of so many at most: intervals hold for all looks together ([`Sequence`]). `None` where those are too few.
+    pub fn after_each(planned: usize) -> Option<Looks> {
+        Sequence::of_launches(planned, LEVEL).map(|sequence| Looks(Some(sequence)))
+    }
+
+    /// As a study asks for.
+    pub(super) fn of(study: &Study) -> Looks {
+        let each = study.precision.and_then(|_| Looks::after_each(study.blocks as usize));
+        each.unwrap_or_else(Looks::once)
+    }
+
+    /// The middle of one value a block and its 95 % interval: the mean, or, where it may end after each block, the trimmed one. `Err`
+    /// says why there is none.
+    pub(super) fn interval(&self, values: &[f64]) -> Result<(f64, Interval), String> {
+        if !values.iter().all(|value| value.is_finite()) {
+            return Err("a figure is not a number".to_owned());
+        }
+        let found = match &self.0 {
+            Some(sequence) => sequence.look(values).map(|look| (look.mean.value, look.interval)),
+            None => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
+        };
+        found.ok_or_else(|| format!("{} blocks are too few for an interval", values.len()))
+    }
+
+    /// How well it is known by now what each cell's throughput is over its baseline's; `None` where nobody asked.
+    pub(super) fn precision(&self, study: &Study, results: &[Vec<Outcome>]) -> Option<Precision> {
+        let asked = study.precision?;
+        let pairs = study.cells.iter().enumerate().filter(|(at, cell)| cell.baseline != *at);
+        let halves = pairs.map(|(at, cell)| self.half_ln(results.get(cell.baseline)?, results.get(at)?));
+        let reached =
+            halves.collect::<Option<Vec<f64>>>().and_then(|halves| halves.into_iter().reduce(f64::max));
+        Some(Precision { asked, reached: reached.map(f64::exp_m1) })
+    }
+
+    fn half_ln(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<f64> {
+        let throughput = figures::find("throughput")?;
+        let valid = baseline.iter().zip(results).filter(|(one, other)| one.valid && other.valid);
+        let changes =
+            valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
+        let (_, seen) = self.interval(&changes.collect::<Option<Vec<f64>>>()?).ok()?;
+        Some((seen.hi - seen.lo) / 2.0)
+    }
+}
