@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::{Command, Stdio};
-use tare_stats::mean;
+use tare_stats::{mean, median};
 use tare_sys::process::{Confinement, spawn};
 
 /// What came of it.
@@ -35,6 +35,9 @@ pub struct Cell {
     /// Shares of ln(net/gross).
     pub tare: BTreeMap<String, f64>,
     pub residual: f64,
+    /// What a cache line took from the server's CPU to the generator's while net was weighed, nanoseconds.
+    #[serde(default)]
+    pub transfer_ns: Option<f64>,
 }
 
 impl Cell {
@@ -50,7 +53,7 @@ impl fmt::Display for Cell {
         let (cause, ln) = self.largest().unwrap_or(("?", 0.0));
         write!(
             f,
-            "{:8} {:12} gross {:7.0} net {:7.0} /ref {:.4} C {:6.0} sat {:5.0} ref {:5.0} own {:.4} peer {:.4} {} {cause} {ln:.3} res {:.4}",
+            "{:8} {:12} gross {:7.0} net {:7.0} /ref {:.4} C {:6.0} sat {:5.0} ref {:5.0} own {:.4} peer {:.4} {} {cause} {ln:.3} res {:.4} line {:.0}",
             self.server.name(),
             format!("{:?}", self.row),
             self.gross_hz,
@@ -63,6 +66,7 @@ impl fmt::Display for Cell {
             self.peer_switches,
             self.limit,
             self.residual,
+            self.transfer_ns.unwrap_or(f64::NAN),
         )
     }
 }
@@ -113,6 +117,8 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
         let at_level = trials.iter().filter(|trial| trial["level"] == level);
         mean(&at_level.filter_map(|trial| trial["sut_cpu_ns"].as_f64()).collect::<Vec<_>>())
     };
+    let in_turns = trials.iter().filter(|trial| trial["level"] != "asked");
+    let transfers: Vec<f64> = in_turns.filter_map(|trial| trial["transfer_ns"].as_f64()).collect();
     let asked_ns = cost_of("asked").context("the asked level told no cost")?;
     let gross_hz = number("/gross/value")?;
     let peers = outcome.pointer("/ledger/load/threads").and_then(Value::as_array);
@@ -134,5 +140,6 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
         limit: outcome["limit"].as_str().unwrap_or_default().to_owned(),
         tare: parts.iter().filter_map(part).collect(),
         residual: number("/ledger/residual_ratio").unwrap_or(f64::NAN),
+        transfer_ns: median(&transfers),
     })
 }

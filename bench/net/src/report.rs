@@ -2,6 +2,7 @@
 
 use crate::Results;
 use crate::cell::Cell;
+use crate::place;
 use crate::rows::Row;
 use crate::servers::Kind;
 use serde::Serialize;
@@ -70,10 +71,30 @@ pub struct Summary {
     /// Largest gross over the smallest, by server, over the rows in which the server stays the same.
     pub gross_spread: BTreeMap<String, f64>,
     pub reference_hz: f64,
+    /// Cells in which the host had the CPUs in another place than in most: not in the figures.
+    pub elsewhere: usize,
+    /// Pairs of the first six rows, by server: how many there are, how many are shown to be within 3 %, and how many with all cells.
+    pub shown: BTreeMap<String, [usize; 3]>,
 }
 
 /// Works out all of it.
 pub fn summary(cells: &[Cell]) -> Summary {
+    let usual: Vec<Cell> = cells.iter().filter(|cell| place::is_usual(cell, cells)).cloned().collect();
+    let (all, mut found) = (of_cells(cells), of_cells(&usual));
+    found.elsewhere = cells.len() - usual.len();
+    for server in Kind::ALL {
+        let of = |summary: &Summary| -> Vec<bool> {
+            let still = |pair: &&Pair| pair.server == server && pair.rows.iter().all(|row| row.holds_still());
+            summary.pairs.iter().filter(still).map(|pair| pair.within).collect()
+        };
+        let count = |pairs: &[bool]| pairs.iter().filter(|within| **within).count();
+        let (pairs, with_all) = (of(&found), of(&all));
+        found.shown.insert(server.name().to_owned(), [pairs.len(), count(&pairs), count(&with_all)]);
+    }
+    found
+}
+
+fn of_cells(cells: &[Cell]) -> Summary {
     // With the generator on its CPU the reference is another server too.
     let references: Vec<f64> =
         cells.iter().filter(|cell| cell.row != Row::Shared).map(|cell| cell.reference_ns.ln()).collect();
@@ -98,7 +119,7 @@ pub fn summary(cells: &[Cell]) -> Summary {
             (gross.iter().copied().fold(f64::INFINITY, f64::min), gross.iter().copied().fold(0.0, f64::max));
         gross_spread.insert(server.name().to_owned(), high / low);
     }
-    Summary { rows, pairs, gross_spread, reference_hz: 1e9 / reference_ns }
+    Summary { rows, pairs, gross_spread, reference_hz: 1e9 / reference_ns, elsewhere: 0, shown: BTreeMap::new() }
 }
 
 fn row_summary(server: Kind, row: Row, cells: &BTreeMap<u32, &Cell>) -> Option<RowSummary> {
@@ -155,12 +176,15 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
          cell, {} of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded in turns\n\
          with it, 5 ms each; in req/s where the reference does {:.0}k, its geometric mean here. Means of logarithms over rounds without the fifth at either\n\
          end, 95 % intervals by Student's t on the winsorised spread (Yuen 1974), pairs by round. Made by `bench/net`.\n\n\
+         The host moved the CPUs: {} cells more were weighed while a cache line took twice or half as long from server to generator as in most,\n\
+         and are not in these figures.\n\n\
          Machine: {}, kernel {}.\n\n",
         match trials.join(" or ") {
             one if one == "1" => "one trial".to_owned(),
             several => format!("{several} trials"),
         },
         summary.reference_hz / 1e3,
+        summary.elsewhere,
         results.machine["cpu_model"].as_str().unwrap_or("?"),
         results.machine["kernel"].as_str().unwrap_or("?")
     );
@@ -171,9 +195,15 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
         let spread = summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
-            "\n## {}\n\nGross spreads {spread:.1}-fold over the first six rows.\n",
+            "\n## {}\n\nGross spreads {spread:.1}-fold over the first six rows.",
             server.name()
         );
+        if let Some([pairs, shown, with_all]) = summary.shown.get(server.name()) {
+            let _ = writeln!(
+                text,
+                "Of {pairs} pairs of these, {shown} are shown to be within 3 %; {with_all} with the cells that were left out.\n"
+            );
+        }
         let _ = parts(&mut text, summary, server);
         let _ = pairs(&mut text, summary, server);
     }

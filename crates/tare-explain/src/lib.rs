@@ -18,6 +18,7 @@ mod confirmation;
 mod cost;
 mod course;
 mod cpus;
+mod distance;
 mod execution;
 mod fit;
 pub mod frames;

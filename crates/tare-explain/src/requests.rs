@@ -130,6 +130,7 @@ fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
         value,
         sut_cpu_ns,
         clock_hz: window.clock_hz(),
+        transfer_ns: crate::distance::transfer_ns(&trial.observation),
         residual_ratio: window.residuals().0,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::books::Books;
 use crate::cost::Basis;
+use crate::distance::{self, Moved};
 use crate::limit::Limit;
 use crate::residual::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::rules::too_noisy::NOISE_LN;
@@ -40,6 +41,7 @@ enum Caution<'a> {
     NotSteady { ln: f64 },
     NotWarmedUp { seconds: f64 },
     TooNoisy { half_ln: f64 },
+    CpusMoved(Moved),
     FewRequests { count: f64 },
     ShortWindow { seconds: f64 },
     RunsUnchecked { seconds: f64 },
@@ -69,6 +71,7 @@ impl Caution<'_> {
             Caution::NotSteady { .. } => "not-steady",
             Caution::NotWarmedUp { .. } => "not-warmed-up",
             Caution::TooNoisy { .. } => "too-noisy",
+            Caution::CpusMoved(_) => "cpus-moved",
             Caution::FewRequests { .. } => "low-requests",
             Caution::ShortWindow { .. } => "short-window",
             Caution::RunsUnchecked { .. } => "books-unchecked",
@@ -119,6 +122,10 @@ impl Caution<'_> {
             Caution::TooNoisy { half_ln } => {
                 format!("gross is known to ±{:.0} % only", 100.0 * trend::half_width_ratio(*half_ln))
             }
+            Caution::CpusMoved(Moved { near_ns, far_ns, far, of }) => format!(
+                "the hypervisor moved the CPUs: a cache line took {near_ns:.0} ns from the server to the generator, and {far_ns:.0} ns elsewhere \
+                 ({far} of {of} trials): what passes between them costs both sides more there"
+            ),
             Caution::FewRequests { count } => {
                 format!("only {count:.0} requests were answered: costs and high percentiles mean little")
             }
@@ -166,6 +173,9 @@ impl Caution<'_> {
                 "look at the rate over time (tare report); a server that still warms up needs longer (--warmup 60s)"
             }
             Caution::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
+            Caution::CpusMoved(_) => {
+                "look at the trials one by one (tare report); compare in turns (tare compare); on the host, pin the guest's CPUs"
+            }
             Caution::FewRequests { .. } => "take longer trials (-d) or a higher rate",
             Caution::ShortWindow { .. } => "take trials of a second or more (-d)",
             Caution::RunsUnchecked { .. } => {
@@ -271,4 +281,5 @@ fn common<'a>(books: &'a Books, cautions: &mut Vec<Caution<'a>>) {
     if let Some(half_ln) = trend::half_width_ln(books).filter(|half| *half > NOISE_LN) {
         cautions.push(Caution::TooNoisy { half_ln });
     }
+    cautions.extend(distance::moved(books.record).map(Caution::CpusMoved));
 }

@@ -5,6 +5,9 @@ mod support;
 
 use support::{Scene, asked, commands, generator, record, server};
 use tare_explain::why::why;
+use tare_record::metric::Subject;
+use tare_record::metrics::distance::TRANSFER_NS;
+use tare_record::observation::{Column, Sample};
 use tare_record::plan::Workload;
 use tare_record::why::{Kind, Part, Why};
 use tare_record::{Reading, Record};
@@ -158,4 +161,37 @@ fn other_machines_loads_and_places_are_listed() {
     );
     assert!(why.warnings.iter().any(|warning| warning.id == "other-machine"));
     assert!(account(&a, &a).differences.is_empty());
+}
+
+/// Puts what a cache line takes between program and generator into a trial.
+fn apart(record: &mut Record, trial: usize, ns: f64) {
+    let samples = [1, 2].map(|at_ns| Sample { at_ns, value: ns }).to_vec();
+    let metric = TRANSFER_NS.id.to_owned();
+    record.trials[trial].observation.columns.push(Column { metric, subject: Subject::Cpu(0), samples });
+}
+
+#[test]
+fn cpus_that_a_hypervisor_moved_are_a_difference_and_a_warning() {
+    let far_in = |far: &[usize]| {
+        let mut record = asked(&base());
+        for trial in 0..record.trials.len() {
+            apart(&mut record, trial, if far.contains(&trial) { 199.0 } else { 22.0 + trial as f64 });
+        }
+        record
+    };
+    let near = far_in(&[]);
+    let all: Vec<usize> = (0..near.trials.len()).collect();
+    let why = account(&near, &far_in(&all));
+    let line = why.differences.iter().find(|found| found.name.starts_with("a cache line")).unwrap();
+    assert_eq!((line.kind, line.b.as_deref()), (Kind::Placement, Some("199 ns")), "{line:?}");
+    assert!(account(&near, &near).differences.is_empty());
+    let moved = |record: &Record| {
+        let outcome = tare_explain::explain(record);
+        let warning = outcome.warnings.into_iter().find(|warning| warning.id == "cpus-moved");
+        warning.map(|warning| warning.text)
+    };
+    let text = moved(&far_in(&[0])).unwrap();
+    assert!(text.contains(&format!("199 ns elsewhere (1 of {} trials)", all.len())), "{text}");
+    // In one place all the time, near or far, they were not moved.
+    assert_eq!((moved(&near), moved(&far_in(&all)), moved(&asked(&base()))), (None, None, None));
 }

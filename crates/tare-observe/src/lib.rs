@@ -12,6 +12,7 @@ mod client;
 mod clock;
 mod connections;
 mod cpus;
+mod distance;
 mod energy;
 mod engine;
 mod groups;
@@ -49,6 +50,7 @@ static REGISTRY: &[Open] = &[
     client::open,
     connections::open,
     clock::open,
+    distance::open,
     aperf::open,
     wakeups::open,
     pmu::open,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_observe::{LoadWatch, Observers, Watch};
 use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{energy, groups, memory, network, pmu, pressure, softirqs, thermal};
+use tare_record::metrics::{distance, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
 use tare_record::observation::Observation;
 
 fn watch(sut: u32) -> Watch {
@@ -135,4 +135,26 @@ fn this_machine_has_series_or_reasons() {
     let own = seen.tasks.iter().position(|task| task.pid == std::process::id()).unwrap();
     let resident = seen.last(&memory::RESIDENT_BYTES, &Subject::Task(own as u32)).ok().unwrap();
     assert!((1e5..1e11).contains(&resident), "{resident}");
+}
+
+#[test]
+fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
+    let allowed = tare_sys::affinity::get(0).unwrap();
+    let [one, .., other] = allowed[..] else { return };
+    let found = |load: LoadWatch, load_cpus: Vec<u32>| {
+        let watch = Watch { load, sut_cpus: vec![one], load_cpus, ..watch(std::process::id()) };
+        let observers = Observers::start(watch, &Root::live()).unwrap();
+        observers.begin();
+        observers.end()
+    };
+    let threads = || LoadWatch::Threads(vec![std::process::id()]);
+    let observation = found(threads(), vec![other]);
+    let column = observation.column(&distance::TRANSFER_NS, &Subject::Cpu(one)).unwrap();
+    let [before, after] = column.samples[..] else { panic!("{column:?}") };
+    assert!(before.at_ns <= observation.begin_ns && observation.end_ns <= after.at_ns, "{column:?}");
+    assert!([before, after].iter().all(|look| (1.0..100_000.0).contains(&look.value)), "{column:?}");
+    for nowhere in [found(threads(), vec![one]), found(LoadWatch::None, vec![other])] {
+        assert!(nowhere.column(&distance::TRANSFER_NS, &Subject::Cpu(one)).is_none());
+        assert!(nowhere.absences.iter().any(|absence| absence.metric == distance::TRANSFER_NS.id), "{nowhere:?}");
+    }
 }

@@ -284,6 +284,9 @@ pub struct TrialSummary {
     pub sut_cpu_ns: Option<f64>,
     /// Effective clock of the SUT's CPUs.
     pub clock_hz: Option<f64>,
+    /// What a cache line takes from the SUT's CPUs to the generator's, nanoseconds.
+    #[serde(default)]
+    pub transfer_ns: Option<f64>,
     /// Its own residual.
     pub residual_ratio: Option<f64>,
 }

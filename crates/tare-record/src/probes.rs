@@ -34,6 +34,8 @@ pub struct Probes {
     pub switch: Probed<Handover>,
     /// Handing over between two threads on two CPUs that share no core.
     pub cross_wakeup: Probed<Handover>,
+    /// How far the same two are apart.
+    pub transfer: Probed<Transfer>,
     /// How long an instruction takes that a hypervisor must answer.
     pub exit: Probed<Exit>,
     /// How long the cheapest system call takes.
@@ -266,6 +268,15 @@ pub struct Handover {
     pub handover_ns: Spread,
     /// The same without the write and the read, which were timed without a switch, nanoseconds.
     pub switch_ns: f64,
+}
+
+/// What a cache line takes from one CPU to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// The CPUs.
+    pub cpus: [u32; 2],
+    /// One way: half of a round trip, nanoseconds.
+    pub transfer_ns: Spread,
 }
 
 /// An instruction that a hypervisor must answer (`CPUID`).

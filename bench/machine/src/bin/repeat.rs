@@ -102,6 +102,9 @@ fn figures(probes: &Probes, add: &mut impl FnMut(String, f64)) {
     if let Some(exit) = probes.exit.found.value() {
         add("hypervisor exit p50, µs".into(), exit.latency.p50_ns / 1e3);
     }
+    if let Some(transfer) = probes.transfer.found.value() {
+        add("line to another CPU, ns".into(), transfer.transfer_ns.median);
+    }
     if let Some(company) = probes.company.found.value() {
         add("core shared, % of the time".into(), company.crowded_ratio * 100.0);
     }

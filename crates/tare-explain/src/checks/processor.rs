@@ -3,7 +3,7 @@
 use super::words::{list, percent, short, things, time};
 use super::{Draft, Examined, Topic, each, note, ok, several, warn};
 use tare_record::check::Area;
-use tare_record::probes::{Company, MemoryPlace, Probes, Smt};
+use tare_record::probes::{Company, MemoryPlace, Probes, Smt, Transfer};
 use tare_record::survey::Mitigation;
 use tare_record::topology::{NumaNode, Topology};
 
@@ -13,6 +13,7 @@ pub(super) static TOPIC: Topic = Topic {
         "smt",
         "smt-worth",
         "core-shared",
+        "cpu-distance",
         "hybrid",
         "numa",
         "offline",
@@ -25,6 +26,9 @@ pub(super) static TOPIC: Topic = Topic {
 
 /// Less than this of the time is no company to speak of.
 const CROWDED: f64 = 0.02;
+/// Between two cores a cache line takes more than this (30 ns and more on what is sold as servers), between two threads of one
+/// some 20 ns.
+const ONE_CORE_NS: f64 = 27.0;
 /// The kernel's distance to a node's own memory.
 const LOCAL: f64 = 10.0;
 
@@ -117,6 +121,7 @@ fn mitigations(all: &[Mitigation]) -> Draft {
 fn probed(probes: &Probes) -> Vec<Draft> {
     let mut drafts = each("smt-worth", &probes.smt.found, smt_worth);
     drafts.extend(each("core-shared", &probes.company.found, core_shared));
+    drafts.extend(each("cpu-distance", &probes.transfer.found, |transfer| cpu_distance(probes, transfer)));
     drafts.extend(each("syscall", &probes.syscall.found, |syscall| {
         ok("syscall", format!("the cheapest system call takes {}", time(syscall.call_ns.median)))
     }));
@@ -163,4 +168,18 @@ fn core_shared(company: &Company) -> Draft {
     warn("core-shared", found)
         .effect("what a request costs jumps by a third and more, for milliseconds or seconds, and neither steal nor the clock shows it")
         .fix("compare in turns of milliseconds (tare compare); keep the core's other hyperthread idle; on a virtual machine, rent whole cores")
+}
+
+fn cpu_distance(probes: &Probes, transfer: &Transfer) -> Draft {
+    let ns = transfer.transfer_ns;
+    let [one, other] = transfer.cpus;
+    let found =
+        format!("a cache line takes {} from CPU {one} to CPU {other}, which share no core", time(ns.median));
+    let is_guest = probes.exit.found.value().is_some_and(|exit| exit.hypervisor);
+    if ns.median < ONE_CORE_NS && is_guest {
+        return note("cpu-distance", format!("{found} by what the hypervisor says: so fast are two threads of one"))
+            .effect("the two slow each other down, and what passes between them is cheap; the hypervisor may part them at any moment")
+            .fix("look again during a measurement: the trials of a result tell it (tare report)");
+    }
+    ok("cpu-distance", found)
 }

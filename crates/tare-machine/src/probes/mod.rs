@@ -17,6 +17,7 @@ mod place;
 pub mod smt;
 pub mod speed;
 pub mod syscall;
+pub mod transfer;
 pub mod wakeup;
 
 use crate::root::Root;
@@ -74,10 +75,11 @@ mod share {
     pub(super) const MEMORY: u64 = 10;
     pub(super) const SMT: u64 = 6;
     pub(super) const SWITCH: u64 = 4;
+    pub(super) const TRANSFER: u64 = 2;
     pub(super) const CROSS_WAKEUP: u64 = 4;
     pub(super) const COMPANY: u64 = 4;
     pub(super) const GAPS: u64 = 14;
-    pub(super) const WAKEUPS: u64 = 48;
+    pub(super) const WAKEUPS: u64 = 46;
 }
 
 /// Probes the machine that this runs on. `facts` are its CPUs; `progress` is told what comes next.
@@ -102,6 +104,10 @@ pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dy
     let cross_wakeup = round.probe("wake-up of another CPU", share::CROSS_WAKEUP, |ns| {
         apart.and_then(|cpus| handover::run(cpus, ns)).into()
     });
+    let apart = choose::apart(facts, &allowed);
+    let transfer = round.probe("distance of two CPUs", share::TRANSFER, |ns| {
+        apart.and_then(|cpus| transfer::run(cpus, ns)).into()
+    });
     let gaps = round
         .probe("lost time", share::GAPS, |ns| Reading::Measured(gaps::run(&cpus, gaps::THRESHOLD_NS, ns)));
     let wakeup = round.wakeups(cpu, &options.wakeups);
@@ -116,6 +122,7 @@ pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dy
         company,
         switch,
         cross_wakeup,
+        transfer,
         exit,
         syscall,
         clock_audit,

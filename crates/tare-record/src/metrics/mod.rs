@@ -6,6 +6,7 @@ pub mod client;
 pub mod clock;
 pub mod connections;
 pub mod cpus;
+pub mod distance;
 pub mod energy;
 pub mod groups;
 pub mod memory;
@@ -28,6 +29,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     client::DESCRIPTORS,
     connections::DESCRIPTORS,
     clock::DESCRIPTORS,
+    distance::DESCRIPTORS,
     wakeups::DESCRIPTORS,
     pmu::DESCRIPTORS,
     pressure::DESCRIPTORS,

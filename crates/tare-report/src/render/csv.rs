@@ -35,7 +35,7 @@ fn commands(text: &mut String, outcome: &Outcome) {
 /// One row per trial, then gross and net.
 fn trials(text: &mut String, outcome: &Outcome) {
     text.push_str(
-        "row,seq,level,connections,elapsed_s,value,unit,ci95_low,ci95_high,sut_cpu_ns,clock_hz,residual_ratio\n",
+        "row,seq,level,connections,elapsed_s,value,unit,ci95_low,ci95_high,sut_cpu_ns,clock_hz,residual_ratio,transfer_ns\n",
     );
     let unit = outcome.gross.unit();
     for trial in &outcome.trials {
@@ -43,7 +43,7 @@ fn trials(text: &mut String, outcome: &Outcome) {
         let head = ["trial".into(), trial.seq.to_string(), field(&trial.level), connections];
         let value =
             [number(Some(trial.elapsed_s)), number(trial.value), field(unit), String::new(), String::new()];
-        let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio].map(number);
+        let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio, trial.transfer_ns].map(number);
         line(text, head.into_iter().chain(value).chain(tail));
     }
     let (gross, residual) = (&outcome.gross, outcome.ledger.residual_ratio);
@@ -61,7 +61,7 @@ fn summary(text: &mut String, row: &str, figure: Figure, clock_hz: Option<f64>, 
     let [low, high] = ci95.map_or([None, None], |ends| ends.map(Some));
     let head = [row.into(), empty(), empty(), empty(), empty()];
     let value = [number(value), field(unit), number(low), number(high), empty()];
-    line(text, head.into_iter().chain(value).chain([number(clock_hz), number(residual)]));
+    line(text, head.into_iter().chain(value).chain([number(clock_hz), number(residual), empty()]));
 }
 
 fn line(text: &mut String, fields: impl Iterator<Item = String>) {

@@ -22,6 +22,7 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("rate", 0),
         Column::figures("server CPU a request", 0),
         Column::figures("clock", 0),
+        Column::figures("line to the generator", 0),
         Column::figures("residual", 0),
     ];
     let rows = outcome.trials.iter().map(|trial| row(trial, outcome.gross.unit())).collect();
@@ -39,6 +40,7 @@ fn row(trial: &TrialSummary, unit: &str) -> Row {
         told(trial.value, &|value| with_unit(value, unit)),
         told(trial.sut_cpu_ns, &|ns| seconds(ns / 1e9)),
         told(trial.clock_hz, &hertz),
+        told(trial.transfer_ns, &|ns| seconds(ns / 1e9)),
         told(trial.residual_ratio, &percent),
     ])
 }

@@ -114,6 +114,7 @@ pub fn server_bound() -> Outcome {
         value: Some(value),
         sut_cpu_ns: Some(5480.0),
         clock_hz: Some(2.89e9),
+        transfer_ns: Some(22.0),
         residual_ratio: Some(0.0031),
     };
     Outcome {

@@ -2,6 +2,7 @@
 
 use super::List;
 use crate::books::Books;
+use crate::distance::{ELSEWHERE, transfer_ns};
 use crate::window::Window;
 use std::collections::BTreeSet;
 use tare_record::observation::Role;
@@ -118,6 +119,7 @@ fn placement(a: &Books, b: &Books, list: &mut List) {
     };
     let matters = "on one CPU they take turns, and nobody pays for waking another CPU";
     list.compare(Kind::Placement, "program and generator", together(a), together(b), matters);
+    distance(a, b, list);
     let threads = |books: &Books| {
         let serving = books.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves()).count();
         (serving > 0).then(|| serving.to_string())
@@ -131,6 +133,20 @@ fn placement(a: &Books, b: &Books, list: &mut List) {
         |record: &Record| (!record.plan.sut_cpus.is_empty()).then(|| format!("{:?}", record.plan.sut_cpus));
     let matters = "it was put there for the measurement";
     list.compare(Kind::Placement, "--sut-cpus", asked(a.record), asked(b.record), matters);
+}
+
+/// How far apart the two sides were, where that was not nearly the same.
+fn distance(a: &Books, b: &Books, list: &mut List) {
+    let of = |books: &Books| {
+        let looks = books.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
+        tare_stats::median(&looks.collect::<Vec<_>>())
+    };
+    let Some((one, other)) = of(a).zip(of(b)) else { return };
+    if one.max(other) >= ELSEWHERE * one.min(other) {
+        let told = |ns: f64| Some(format!("{ns:.0} ns"));
+        let matters = "what passes between the two costs both more the farther it is: shows as cost";
+        list.compare(Kind::Placement, "a cache line from the program to the generator", told(one), told(other), matters);
+    }
 }
 
 /// The CPUs that the threads at work may use.

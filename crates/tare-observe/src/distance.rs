@@ -1,0 +1,83 @@
+//! How far the SUT's CPUs are from the generator's, before and after a window: a hypervisor may move them meanwhile, and what
+//! passes between the two sides then costs more or less.
+
+use crate::book::Book;
+use crate::{Edge, LoadWatch, Observer, Scene};
+use tare_machine::probes::transfer;
+use tare_record::Missing;
+use tare_record::metric::Subject;
+use tare_record::metrics::distance::TRANSFER_NS;
+use tare_record::observation::Sample;
+use tare_sys::time::monotonic_ns;
+
+/// A look takes as long as both CPUs are busy with others: of a SUT on many CPUs, the first ones are looked at.
+const CPUS_MAX: usize = 4;
+
+pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
+    let watch = &scene.watch;
+    let load_cpu = watch.load_cpus.first().filter(|_| watch.load != LoadWatch::None);
+    let pairs = load_cpu.map(|&load_cpu| {
+        let others = watch.sut_cpus.iter().filter(|cpu| !watch.load_cpus.contains(cpu));
+        others.take(CPUS_MAX).map(|&cpu| [cpu, load_cpu]).collect()
+    });
+    Box::new(Distance { pairs: pairs.unwrap_or_default(), looks: Vec::new(), active: true })
+}
+
+struct Distance {
+    /// A CPU of the SUT, and the generator's.
+    pairs: Vec<[u32; 2]>,
+    looks: Vec<Look>,
+    active: bool,
+}
+
+struct Look {
+    cpu: u32,
+    at_ns: u64,
+    found: Result<f64, Missing>,
+}
+
+impl Distance {
+    fn look(&mut self) {
+        let pairs = if self.active { self.pairs.as_slice() } else { &[] };
+        let look = |pair: &[u32; 2]| {
+            let found = transfer::look(*pair).map(|found| found.transfer_ns.median);
+            Look { cpu: pair[0], at_ns: monotonic_ns(), found }
+        };
+        self.looks.extend(pairs.iter().map(look));
+    }
+}
+
+impl Observer for Distance {
+    fn prepare(&mut self, _scene: &Scene) {
+        self.looks.clear();
+        self.look();
+    }
+
+    fn edge(&mut self, _edge: &mut Edge) {}
+
+    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+        if self.pairs.is_empty() {
+            let why = "the server and the generator have no CPUs of their own";
+            return book.absent(&TRANSFER_NS, None, Missing::new(why));
+        }
+        self.look();
+        for &[cpu, _] in &self.pairs {
+            let mut samples = Vec::new();
+            let mut why = Missing::new("nobody looked");
+            for look in self.looks.iter().filter(|look| look.cpu == cpu) {
+                match &look.found {
+                    Ok(ns) => samples.push(Sample { at_ns: look.at_ns, value: *ns }),
+                    Err(missing) => why = missing.clone(),
+                }
+            }
+            if samples.is_empty() {
+                book.absent(&TRANSFER_NS, Some(Subject::Cpu(cpu)), why);
+            }
+            book.column(&TRANSFER_NS, Subject::Cpu(cpu), samples);
+        }
+    }
+
+    fn set_active(&mut self, active: bool) {
+        self.active = active;
+    }
+}
