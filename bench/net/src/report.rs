@@ -119,7 +119,14 @@ fn of_cells(cells: &[Cell]) -> Summary {
             (gross.iter().copied().fold(f64::INFINITY, f64::min), gross.iter().copied().fold(0.0, f64::max));
         gross_spread.insert(server.name().to_owned(), high / low);
     }
-    Summary { rows, pairs, gross_spread, reference_hz: 1e9 / reference_ns, elsewhere: 0, shown: BTreeMap::new() }
+    Summary {
+        rows,
+        pairs,
+        gross_spread,
+        reference_hz: 1e9 / reference_ns,
+        elsewhere: 0,
+        shown: BTreeMap::new(),
+    }
 }
 
 fn row_summary(server: Kind, row: Row, cells: &BTreeMap<u32, &Cell>) -> Option<RowSummary> {

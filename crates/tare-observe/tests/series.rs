@@ -155,6 +155,9 @@ fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
     assert!([before, after].iter().all(|look| (1.0..100_000.0).contains(&look.value)), "{column:?}");
     for nowhere in [found(threads(), vec![one]), found(LoadWatch::None, vec![other])] {
         assert!(nowhere.column(&distance::TRANSFER_NS, &Subject::Cpu(one)).is_none());
-        assert!(nowhere.absences.iter().any(|absence| absence.metric == distance::TRANSFER_NS.id), "{nowhere:?}");
+        assert!(
+            nowhere.absences.iter().any(|absence| absence.metric == distance::TRANSFER_NS.id),
+            "{nowhere:?}"
+        );
     }
 }

@@ -71,12 +71,13 @@ pub fn look(cpus: [u32; 2]) -> Result<Transfer, Missing> {
 }
 
 fn summary(cpus: [u32; 2], samples_ns: &[f64]) -> Result<Transfer, Missing> {
-    let transfer_ns = Spread::of(samples_ns).filter(|_| samples_ns.len() >= SAMPLES_MIN).ok_or_else(|| {
-        Missing::with_remedy(
-            format!("CPUs {} and {} hardly ran at the same time", cpus[0], cpus[1]),
-            "look again when the machine is less busy",
-        )
-    })?;
+    let transfer_ns =
+        Spread::of(samples_ns).filter(|_| samples_ns.len() >= SAMPLES_MIN).ok_or_else(|| {
+            Missing::with_remedy(
+                format!("CPUs {} and {} hardly ran at the same time", cpus[0], cpus[1]),
+                "look again when the machine is less busy",
+            )
+        })?;
     Ok(Transfer { cpus, transfer_ns })
 }
 

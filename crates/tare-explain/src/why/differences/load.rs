@@ -145,7 +145,13 @@ fn distance(a: &Books, b: &Books, list: &mut List) {
     if one.max(other) >= ELSEWHERE * one.min(other) {
         let told = |ns: f64| Some(format!("{ns:.0} ns"));
         let matters = "what passes between the two costs both more the farther it is: shows as cost";
-        list.compare(Kind::Placement, "a cache line from the program to the generator", told(one), told(other), matters);
+        list.compare(
+            Kind::Placement,
+            "a cache line from the program to the generator",
+            told(one),
+            told(other),
+            matters,
+        );
     }
 }
 
