@@ -90,8 +90,9 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
     use crate::noise::Noise;
-    use crate::series_mean;
+    use crate::trimmed_mean_interval;
     use proptest::prelude::*;
 
     /// Values that lean on two covariates with these slopes, and have a noise of their own.
@@ -104,6 +105,11 @@ mod tests {
         ((0..n).map(|at| value(at, noise)).collect(), covariates)
     }
 
+    /// By the mean that launches are judged by.
+    fn interval(values: &[f64]) -> Interval {
+        trimmed_mean_interval(values).unwrap().ci95.unwrap()
+    }
+
     #[test]
     fn intervals_hold_what_the_median_weather_has_and_are_narrower() {
         let mut noise = Noise::new(11);
@@ -112,9 +118,8 @@ mod tests {
             let (mut held, mut raw_width, mut width) = (0, 0.0, 0.0);
             for _ in 0..RUNS {
                 let (values, covariates) = leaning(n, [0.3, -0.2], &mut noise);
-                let raw = series_mean(&values).unwrap().interval(0.95).unwrap();
-                let calm = series_mean(&adjusted(&values, &covariates).unwrap()).unwrap();
-                let calm = calm.interval(0.95).unwrap();
+                let raw = interval(&values);
+                let calm = interval(&adjusted(&values, &covariates).unwrap());
                 let truth =
                     0.02 + 0.3 * median(&covariates[0]).unwrap() - 0.2 * median(&covariates[1]).unwrap();
                 held += usize::from((calm.lo..=calm.hi).contains(&truth));
@@ -134,8 +139,8 @@ mod tests {
         const RUNS: usize = 2000;
         for _ in 0..RUNS {
             let (values, covariates) = leaning(24, [0.0, 0.0], &mut noise);
-            let raw = series_mean(&values).unwrap().interval(0.95).unwrap();
-            let calm = series_mean(&adjusted(&values, &covariates).unwrap()).unwrap().interval(0.95).unwrap();
+            let raw = interval(&values);
+            let calm = interval(&adjusted(&values, &covariates).unwrap());
             held += usize::from((calm.lo..=calm.hi).contains(&0.02));
             raw_width += raw.hi - raw.lo;
             width += calm.hi - calm.lo;

@@ -2,10 +2,27 @@
 
 use crate::describe::{finite, mean, stdev};
 use crate::interval::{Estimate, Interval};
-use crate::series::SeriesMean;
 
 /// Share of the values that is left out at each end.
 const TRIMMED: f64 = 0.2;
+
+/// A trimmed mean with its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrimmedMean {
+    /// The mean of the values that are left.
+    pub value: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Degrees of freedom of the standard error.
+    pub df: f64,
+}
+
+impl TrimmedMean {
+    /// The mean give or take so many standard errors.
+    pub(crate) fn within(&self, errors: f64) -> Option<Interval> {
+        Interval::new(self.value - errors * self.se, self.value + errors * self.se)
+    }
+}
 
 /// The mean without the fifth of the values at either end, with its 95 % interval by Student's t on the winsorised spread
 /// (Tukey and McLaughlin, Sankhyā A 25, 1963; Yuen, Biometrika 61, 1974): for errors with heavy tails, which a host's bursts
@@ -19,7 +36,7 @@ pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
 }
 
 /// The same with its error. `None` where fewer than two values are left.
-pub(crate) fn trimmed_mean(values: &[f64]) -> Option<SeriesMean> {
+pub(crate) fn trimmed_mean(values: &[f64]) -> Option<TrimmedMean> {
     error(&sorted(values)?)
 }
 
@@ -47,12 +64,13 @@ fn middle(sorted: &[f64]) -> Option<f64> {
     mean(without_ends(sorted)?)
 }
 
-fn error(sorted: &[f64]) -> Option<SeriesMean> {
+fn error(sorted: &[f64]) -> Option<TrimmedMean> {
     let kept = without_ends(sorted).filter(|kept| kept.len() > 1)?;
     let (low, high) = (*kept.first()?, *kept.last()?);
     let winsorised: Vec<f64> = sorted.iter().map(|value| value.clamp(low, high)).collect();
-    let se = stdev(&winsorised)? * (sorted.len() as f64).sqrt() / kept.len() as f64;
-    Some(SeriesMean { value: mean(kept)?, se, df: kept.len() as f64 - 1.0 })
+    let (all, left) = (sorted.len() as f64, kept.len() as f64);
+    let se = stdev(&winsorised)? * ((all - 1.0) / (left * (left - 1.0))).sqrt();
+    Some(TrimmedMean { value: mean(kept)?, se, df: left - 1.0 })
 }
 
 #[cfg(test)]

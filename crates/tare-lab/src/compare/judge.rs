@@ -7,7 +7,7 @@ use tare_record::comparison::{
     Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
 };
 use tare_record::outcome::Warning;
-use tare_stats::{Interval, Look, SERIES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened};
+use tare_stats::{Interval, Look, LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened};
 
 /// A launch in which all programs are slower by more than this than in the median one is in bad weather.
 const SLOWER_MAX: f64 = 0.15;
@@ -133,7 +133,7 @@ fn effect(
         effect.verdict = figure.verdict(interval, comparison.margin);
         effect.detectable = sequence.detectable(&look.mean, launches, POWER).map(f64::exp_m1);
         effect.one_percent_s = sequence
-            .blocks_for(ONE_PERCENT, &look.mean, launches)
+            .launches_for(ONE_PERCENT, &look.mean, launches)
             .map(|launches| launches as f64 * per_launch_s);
     }
     Some(effect)
@@ -251,9 +251,9 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         ));
     }
     let launches = comparison.launches.len();
-    if comparison.ended.is_some() && launches < SERIES_MIN {
+    if comparison.ended.is_some() && launches < LAUNCHES_MIN {
         let text = format!(
-            "{launches} launches fitted into the budget, and {SERIES_MIN} are the fewest that tell anything"
+            "{launches} launches fitted into the budget, and {LAUNCHES_MIN} are the fewest that tell anything"
         );
         warnings.push(warning("too-few-launches", text, "give a longer --budget, or a shorter --window"));
     }

@@ -30,7 +30,7 @@ use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
 use tare_record::comparison::{Change, Comparison, Figure, Launch, Program, SCHEMA};
 use tare_record::topology::Topology;
-use tare_stats::{PLANNED_MAX, SERIES_MIN};
+use tare_stats::{PLANNED_MAX, LAUNCHES_MIN};
 
 /// Stands for the port in a command and in a URL.
 pub const PORT: &str = "{port}";
@@ -219,7 +219,7 @@ fn length_s(launches: &[Launch]) -> f64 {
 fn planned(comparison: &Comparison) -> usize {
     let left_s = comparison.budget_s - comparison.elapsed_s;
     let more = (left_s / length_s(&comparison.launches).max(1e-3)).max(0.0) as usize;
-    (comparison.launches.len() + more).clamp(SERIES_MIN, PLANNED_MAX)
+    (comparison.launches.len() + more).clamp(LAUNCHES_MIN, PLANNED_MAX)
 }
 
 /// What is being done, and what is known by now.

@@ -55,7 +55,7 @@ fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
         budget_s: launches as f64 + 100.0,
         precision: 0.001,
         margin: 0.02,
-        planned: Some(launches.max(SERIES_MIN)),
+        planned: Some(launches.max(LAUNCHES_MIN)),
         turn_ns: 5_000_000,
         sut_cpus: vec![0],
         load_cpus: vec![1],
@@ -146,7 +146,7 @@ fn a_server_is_seldom_told_from_itself() {
     let told = (0..runs)
         .filter(|_| {
             let whole = comparison(24, 1.0, &mut noise);
-            (SERIES_MIN..=24).any(|launches| {
+            (LAUNCHES_MIN..=24).any(|launches| {
                 let mut part = Comparison { launches: whole.launches[..launches].to_vec(), ..whole.clone() };
                 judge(&mut part);
                 let differs = |effect: &Effect| matches!(effect.verdict, Verdict::Faster | Verdict::Slower);

@@ -5,7 +5,7 @@ use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, Target};
-use tare_stats::SERIES_MIN;
+use tare_stats::LAUNCHES_MIN;
 
 /// Most cells of a plan.
 const CELLS_MAX: usize = 256;
@@ -197,10 +197,10 @@ fn check_precision(study: &Study) -> Result<(), LabError> {
             "add a second [[case]], or say how long with 'blocks' or 'budget' alone",
         ));
     }
-    if (study.blocks as usize) < SERIES_MIN {
+    if (study.blocks as usize) < LAUNCHES_MIN {
         return Err(LabError::usage(
             format!(
-                "'precision' cannot be told from fewer than {SERIES_MIN} blocks, and {} are planned",
+                "'precision' cannot be told from fewer than {LAUNCHES_MIN} blocks, and {} are planned",
                 study.blocks
             ),
             "raise 'blocks' or 'budget', or lower 'trial'",
