@@ -54,10 +54,11 @@ impl Sequence {
         Some(Sequence { errors: (1..=planned).map(at).collect(), start })
     }
 
-    /// The mean of the launches so far. `None` before there are [`LAUNCHES_MIN`], beyond the plan, or too early to say anything.
-    pub fn look(&self, values: &[f64]) -> Option<Look> {
-        let errors = self.errors.get(values.len().checked_sub(1)?)?;
-        let mean = trimmed_mean(values).filter(|_| values.len() >= LAUNCHES_MIN)?;
+    /// The mean of the launches so far, of which each has a value in every column (one, or [`crate::Contrasts::effect`]). `None` before there are [`LAUNCHES_MIN`], beyond the plan, or too early to say anything.
+    pub fn look(&self, columns: &[&[f64]]) -> Option<Look> {
+        let launches = columns.first()?.len();
+        let errors = self.errors.get(launches.checked_sub(1)?)?;
+        let mean = trimmed_mean(columns).filter(|_| launches >= LAUNCHES_MIN)?;
         Some(Look { mean, interval: mean.within(*errors)? })
     }
 
@@ -167,7 +168,7 @@ mod tests {
                     let factor = |noise: &mut Noise| if noise.normal() > 1.28 { wild } else { 1.0 };
                     let values: Vec<f64> =
                         (0..planned).map(|_| factor(&mut noise) * noise.normal()).collect();
-                    let looks = (1..=planned).filter_map(|n| sequence.look(&values[..n]));
+                    let looks = (1..=planned).filter_map(|n| sequence.look(&[&values[..n]]));
                     looks.map(|look| look.interval).any(|interval| interval.lo > 0.0 || interval.hi < 0.0)
                 })
                 .count();
@@ -181,13 +182,13 @@ mod tests {
         let mut noise = Noise::new(5);
         let values: Vec<f64> = (0..60).map(|_| 0.02 * noise.normal()).collect();
         let sequence = Sequence::of_launches(60, 0.95).unwrap();
-        let look = sequence.look(&values).unwrap();
+        let look = sequence.look(&[&values]).unwrap();
         let half = 0.5 * (look.interval.hi - look.interval.lo);
         assert_eq!(sequence.launches_for(half * 1.000_001, &look.mean, 60), Some(60));
         let detectable = sequence.detectable(&look.mean, 60, 0.9).unwrap();
         assert!(detectable > half * 1.3 && detectable < half * 1.8, "{detectable} {half}");
         // Half of the launches, the same spread: the same foresight, within what half of them tell of the spread.
-        let earlier = sequence.look(&values[..30]).unwrap();
+        let earlier = sequence.look(&[&values[..30]]).unwrap();
         let foreseen = sequence.detectable(&earlier.mean, 30, 0.9).unwrap();
         assert!((foreseen / detectable).ln().abs() < 1.0, "{foreseen} {detectable}");
         assert_eq!(sequence.launches_for(1e-9, &look.mean, 60), None);
@@ -200,8 +201,9 @@ mod tests {
         assert!(Sequence::of_launches(100, 1.0).is_none() && Sequence::of_launches(100, f64::NAN).is_none());
         let sequence = Sequence::of_launches(10, 0.95).unwrap();
         let values: Vec<f64> = (0..11).map(f64::from).collect();
-        assert!(sequence.look(&[]).is_none());
-        assert!(sequence.look(&values[..10]).is_some());
-        assert!(sequence.look(&values).is_none());
+        assert!(sequence.look(&[]).is_none() && sequence.look(&[&[]]).is_none());
+        assert!(sequence.look(&[&values[..10]]).is_some());
+        assert!(sequence.look(&[&values]).is_none());
+        assert!(sequence.look(&[&values[..10], &values[..9]]).is_none(), "columns of different lengths");
     }
 }

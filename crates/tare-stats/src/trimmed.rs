@@ -30,47 +30,60 @@ impl TrimmedMean {
 /// a fifth is less than one: then it is the plain mean, which one wild value does rule. `None` for no values or one that is not finite; no
 /// interval where fewer than two are left.
 pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
-    let sorted = sorted(values)?;
-    let ci95 = error(&sorted).and_then(|mean| Interval::around(mean.value, mean.se, mean.df));
-    Some(Estimate { value: middle(&sorted)?, ci95 })
+    let ci95 = trimmed_mean(&[values]).and_then(|mean| Interval::around(mean.value, mean.se, mean.df));
+    Some(Estimate { value: mean(Sorted::of(&[values])?.left()?)?, ci95 })
 }
 
-/// The same with its error. `None` where fewer than two values are left.
-pub(crate) fn trimmed_mean(values: &[f64]) -> Option<TrimmedMean> {
-    error(&sorted(values)?)
-}
-
-/// How many of so many values are left.
-pub(crate) fn kept(values: usize) -> usize {
-    values - 2 * cut(values)
-}
-
-fn cut(values: usize) -> usize {
-    (TRIMMED * values as f64) as usize
-}
-
-fn sorted(values: &[f64]) -> Option<Vec<f64>> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    finite(sorted.iter().sum()).map(|_| sorted)
-}
-
-fn without_ends(sorted: &[f64]) -> Option<&[f64]> {
-    let cut = cut(sorted.len());
-    sorted.get(cut..sorted.len() - cut)
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    mean(without_ends(sorted)?)
-}
-
-fn error(sorted: &[f64]) -> Option<TrimmedMean> {
-    let kept = without_ends(sorted).filter(|kept| kept.len() > 1)?;
+/// The same with its error, of launches with a value in each of the columns: the values are trimmed together, and the error is that of
+/// what each launch says with all of its own (the influence function's, by launch). `None` where columns are of different lengths, or fewer than
+/// two launches are left.
+pub(crate) fn trimmed_mean(columns: &[&[f64]]) -> Option<TrimmedMean> {
+    let sorted = Sorted::of(columns)?;
+    let kept = sorted.left()?;
     let (low, high) = (*kept.first()?, *kept.last()?);
-    let winsorised: Vec<f64> = sorted.iter().map(|value| value.clamp(low, high)).collect();
-    let (all, left) = (sorted.len() as f64, kept.len() as f64);
-    let se = stdev(&winsorised)? * ((all - 1.0) / (left * (left - 1.0))).sqrt();
+    let launch = |at: usize| -> f64 {
+        columns.iter().map(|column| column[at].clamp(low, high)).sum::<f64>() / columns.len() as f64
+    };
+    let winsorised: Vec<f64> = (0..sorted.launches).map(launch).collect();
+    let left = self::kept(sorted.launches) as f64;
+    // Yuen's error, whose correction for what is left out is of the values, as these were trimmed.
+    let corrected = (sorted.values.len() as f64 - 1.0) / (kept.len() as f64 - 1.0);
+    let se = finite(stdev(&winsorised)? * (corrected / left).sqrt())?;
     Some(TrimmedMean { value: mean(kept)?, se, df: left - 1.0 })
+}
+
+/// How many of so many launches are left.
+pub(crate) fn kept(launches: usize) -> usize {
+    launches - 2 * cut(launches)
+}
+
+fn cut(launches: usize) -> usize {
+    (TRIMMED * launches as f64) as usize
+}
+
+/// The values of all columns.
+struct Sorted {
+    launches: usize,
+    /// That are left out at either end.
+    cut: usize,
+    values: Vec<f64>,
+}
+
+impl Sorted {
+    fn of(columns: &[&[f64]]) -> Option<Sorted> {
+        let launches = columns.first()?.len();
+        if columns.iter().any(|column| column.len() != launches) {
+            return None;
+        }
+        let mut values = columns.concat();
+        values.sort_by(f64::total_cmp);
+        finite(values.iter().sum())?;
+        Some(Sorted { launches, cut: cut(launches) * columns.len(), values })
+    }
+
+    fn left(&self) -> Option<&[f64]> {
+        self.values.get(self.cut..self.values.len() - self.cut)
+    }
 }
 
 #[cfg(test)]

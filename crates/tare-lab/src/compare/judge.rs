@@ -7,7 +7,9 @@ use tare_record::comparison::{
     Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
 };
 use tare_record::outcome::Warning;
-use tare_stats::{Interval, Look, LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened};
+use tare_stats::{
+    Interval, LAUNCHES_MIN, Look, Sequence, adjusted, contrasts, level_of_each, median, widened,
+};
 
 /// A launch in which all programs are slower by more than this than in the median one is in bad weather.
 const SLOWER_MAX: f64 = 0.15;
@@ -105,9 +107,10 @@ fn effect(
     sequence: Option<&Sequence>,
 ) -> Option<Effect> {
     let contrasts = contrasts(&values.first, &values.placebo, &values.other)?;
-    let launches = contrasts.effect.len();
+    let [one, other] = &contrasts.effect;
+    let launches = one.len();
     let looks = sequence.and_then(|sequence| {
-        Some((sequence, sequence.look(&contrasts.effect)?, sequence.look(&contrasts.placebo)?))
+        Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.placebo])?))
     });
     let both: Vec<f64> = values.first.iter().chain(&values.placebo).copied().collect();
     let mut effect = Effect {
@@ -127,7 +130,8 @@ fn effect(
         let interval = widened(look.interval, placebo.interval);
         let per_launch_s = length_s(&comparison.launches);
         effect.change = change(&look, interval);
-        let calm = adjusted(&contrasts.effect, weather).and_then(|values| sequence.look(&values));
+        let calm = adjusted(one, weather).zip(adjusted(other, weather));
+        let calm = calm.and_then(|(one, other)| sequence.look(&[&one, &other]));
         effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, placebo.interval)));
         effect.placebo = change(&placebo, placebo.interval);
         effect.verdict = figure.verdict(interval, comparison.margin);

@@ -30,7 +30,7 @@ use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
 use tare_record::comparison::{Change, Comparison, Figure, Launch, Program, SCHEMA};
 use tare_record::topology::Topology;
-use tare_stats::{PLANNED_MAX, LAUNCHES_MIN};
+use tare_stats::{LAUNCHES_MIN, PLANNED_MAX};
 
 /// Stands for the port in a command and in a URL.
 pub const PORT: &str = "{port}";

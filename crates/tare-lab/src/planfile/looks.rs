@@ -38,7 +38,7 @@ impl Looks {
             return Err("a figure is not a number".to_owned());
         }
         let found = match &self.0 {
-            Some(sequence) => sequence.look(values).map(|look| (look.mean.value, look.interval)),
+            Some(sequence) => sequence.look(&[values]).map(|look| (look.mean.value, look.interval)),
             None => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
         };
         found.ok_or_else(|| format!("{} blocks are too few for an interval", values.len()))
