@@ -12,6 +12,7 @@ const ABOUT: f64 = 0.1;
 
 /// A slice's rate, with what its trial knows of the machine.
 struct Slice {
+    answers: u64,
     rate_hz: f64,
     clock_hz: Option<f64>,
     weather: Option<f64>,
@@ -24,11 +25,13 @@ pub(crate) fn course(books: &Books) -> Option<Course> {
     if slices.len() < SLICES_MIN {
         return None;
     }
+    let answers: Vec<u64> = slices.iter().map(|slice| slice.answers).collect();
     slices.sort_by(|a, b| a.rate_hz.total_cmp(&b.rate_hz));
     let first = books.asked_trials().next();
     Some(Course {
         warm_up: first.and_then(warm_up).map(warmed_up),
         slices: u32::try_from(slices.len()).unwrap_or(u32::MAX),
+        state: tare_stats::steadiness_of_counts(&answers).map(|found| found.state.into()),
         floor: stage(&slices, 0.05)?,
         typical: stage(&slices, 0.5)?,
         burst: stage(&slices, 0.95)?,
@@ -46,10 +49,8 @@ fn of(trial: &Trial, window: &Window) -> Vec<Slice> {
         // The first and the last are cut by the window's edges, and short.
         if length_s > 0.0 {
             let rate_hz = answers as f64 / length_s;
-            slices.push((
-                length_s,
-                Slice { rate_hz, clock_hz: window.clock_hz(), weather: weather.filter(|w| w.is_finite()) },
-            ));
+            let weather = weather.filter(|w| w.is_finite());
+            slices.push((length_s, Slice { answers, rate_hz, clock_hz: window.clock_hz(), weather }));
         }
     }
     let lengths: Vec<f64> = slices.iter().map(|(length_s, _)| *length_s).collect();
@@ -93,6 +94,7 @@ mod tests {
     #[test]
     fn a_stage_is_told_with_the_machine_about_it() {
         let slice = |at: u32| Slice {
+            answers: u64::from(at),
             rate_hz: f64::from(at),
             clock_hz: (at >= 50).then_some(3e9),
             weather: Some(if at < 10 { 1.3 } else { 1.0 }),

@@ -9,7 +9,7 @@ mod spikes;
 mod weights;
 
 pub use confirmation::{Confirmation, Confirmed, Tried};
-pub use course::{Course, Stage, WarmUpCourse};
+pub use course::{Course, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
 pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};

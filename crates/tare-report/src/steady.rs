@@ -5,6 +5,7 @@ use crate::format::{self, count, percent};
 use crate::sections::Part;
 use crate::{Style, render};
 use serde_json::json;
+use tare_record::outcome::State;
 use tare_stats::{Segment, Steadiness};
 
 /// Longer names are cut in tables: the figures beside them say more.
@@ -42,10 +43,13 @@ pub fn terminal(all: &[Examined], style: Style) -> String {
 
 fn row(one: &Examined) -> Row {
     let found = &one.found;
-    let (label, from) = match found.from {
-        Some(from) => (Text::new("steady", Tone::Good), from.to_string()),
-        None => (Text::new("not steady", Tone::Warn), format::NONE.to_owned()),
+    let label = match State::from(found.state) {
+        State::Steady => Text::new("steady", Tone::Good),
+        State::NeverSteady => Text::new("never steady", Tone::Warn),
+        State::Drifting => Text::new("drifting", Tone::Warn),
+        State::Bimodal => Text::new("bimodal", Tone::Warn),
     };
+    let from = found.from.map_or(format::NONE.to_owned(), |from| from.to_string());
     let figure = |value: f64| if one.seconds { format::seconds(value) } else { count(value) };
     let last = found.segments.last();
     let level = last.map_or(format::NONE.to_owned(), |segment| figure(segment.mean));
@@ -87,6 +91,7 @@ pub fn json(all: &[Examined]) -> String {
         let object = json!({
             "name": one.name,
             "label": if one.found.from.is_some() { "steady" } else { "not-steady" },
+            "state": State::from(one.found.state),
             "steady_from": one.found.from.map_or(-1, |from| from as i64),
             "values": one.values,
             "wild": one.found.wild,

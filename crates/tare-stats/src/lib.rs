@@ -10,6 +10,7 @@ mod divisia;
 mod drift;
 mod interval;
 mod jackknife;
+mod modes;
 #[cfg(test)]
 mod noise;
 mod normal;
@@ -37,7 +38,7 @@ pub use random::SplitMix64;
 pub use sequence::{LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
 pub use shifts::level_shifts;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
-pub use steady::{Segment, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts};
+pub use steady::{Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts};
 pub use student::t_quantile;
 pub use trimmed::{TrimmedMean, trimmed_mean_interval};
 pub use verdict::{Better, Verdict, verdict};

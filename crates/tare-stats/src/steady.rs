@@ -2,10 +2,13 @@
 //!
 //! The way of Barrett et al. (2017) and Traini et al. (2022): wild single values are left out, change points of mean and
 //! variance cut the rest into segments, and the last segment reaches back as far as segments have its mean. A series
-//! that reaches its last level only near its end was never seen to be steady.
+//! that reaches its last level only near its end was never seen to be steady. What it is at that level, or instead of coming to one, is its state:
+//! a level that moves on by more than levels may differ is a drift, and one that has two modes is two.
 
 use crate::changes::{VALUES_MAX, change_points};
 use crate::describe::mean;
+use crate::drift::drift;
+use crate::modes::has_two_modes;
 
 /// Length of the windows in which a value may be wild, or the series' own where that is shorter.
 const WINDOW: usize = 200;
@@ -28,10 +31,25 @@ pub const VALUES_MIN: usize = 20;
 pub struct Steadiness {
     /// Index of the first value of the last level; `None` where that level was reached too near to the end.
     pub from: Option<usize>,
+    /// What it is from there on; where it came to no level, as a whole.
+    pub state: State,
     /// The stretches between change points, in order.
     pub segments: Vec<Segment>,
     /// Values so far from those around them that they moved no change point.
     pub wild: usize,
+}
+
+/// What a series does in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is at one level.
+    Steady,
+    /// It changes, without going anywhere.
+    NeverSteady,
+    /// It rises or falls on and on.
+    Drifting,
+    /// It goes to and fro between two levels.
+    Bimodal,
 }
 
 /// A stretch without a change.
@@ -72,7 +90,25 @@ pub fn steadiness(values: &[f64]) -> Option<Steadiness> {
         .last()?;
     let latest = values.len() as f64 * (1.0 - END_SHARE);
     let from = Some(level.from).filter(|from| *from as f64 <= latest);
-    Some(Steadiness { from, wild: values.len() - tame.len(), segments })
+    let late: Vec<f64> = tame.iter().filter(|at| **at >= from.unwrap_or(0)).map(|at| values[*at]).collect();
+    let state = state(&late, from.is_some());
+    Some(Steadiness { from, state, wild: values.len() - tame.len(), segments })
+}
+
+/// Of the values from the last level on, if it came to one.
+fn state(values: &[f64], is_steady: bool) -> State {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    // From end to end a straight drift goes twice as far as from half to half.
+    let far = |drift: f64| 2.0 * drift.abs() > ALIKE_SHARE.ln_1p();
+    let drifts = drift(&logs).is_some_and(|drift| {
+        far(drift.value) && drift.ci95.is_some_and(|ci95| ci95.lo > 0.0 || ci95.hi < 0.0)
+    });
+    match () {
+        () if has_two_modes(values, ALIKE_SHARE) => State::Bimodal,
+        () if drifts => State::Drifting,
+        () if is_steady => State::Steady,
+        () => State::NeverSteady,
+    }
 }
 
 /// [`steadiness`] of what was counted in slices of equal length. Neighbours are put together, two, four or eight, until none is
@@ -200,6 +236,39 @@ mod tests {
         assert_eq!(steadiness(&[1.0; VALUES_MIN - 1]), None);
         assert_eq!(steadiness(&[0.0; 100]), None);
         assert_eq!(steadiness(&vec![1.0; VALUES_MAX + 1]), None);
+    }
+
+    fn state(values: &[f64]) -> State {
+        steadiness(values).unwrap().state
+    }
+
+    #[test]
+    fn each_state_is_told_from_the_others() {
+        let mut noise = Noise::new(21);
+        for _ in 0..50 {
+            let mut of = |level: &dyn Fn(f64, &mut Noise) -> f64| -> State {
+                let at = |at: u32, noise: &mut Noise| {
+                    level(f64::from(at) / 400.0, noise) * (1.0 + 0.01 * noise.normal())
+                };
+                state(&(0..400).map(|place| at(place, &mut noise)).collect::<Vec<f64>>())
+            };
+            assert_eq!(of(&|_, _| 1.0), State::Steady);
+            assert_eq!(of(&|at, _| if at < 0.2 { 2.0 } else { 1.0 }), State::Steady, "a warm-up");
+            assert_eq!(of(&|at, _| 1.0 + (-20.0 * at).exp()), State::Steady, "a warm-up that fades");
+            assert_eq!(of(&|at, _| 1.0 + at), State::Drifting);
+            assert_eq!(of(&|at, _| 1.0 - 0.3 * at), State::Drifting);
+            assert_eq!(of(&|_, noise| if noise.uniform() < 0.4 { 1.2 } else { 1.0 }), State::Bimodal);
+            assert_eq!(
+                of(&|at, _| if (16.0 * at) as u32 % 2 == 0 { 1.2 } else { 1.0 }),
+                State::Bimodal,
+                "long ones"
+            );
+            assert_eq!(
+                of(&|at, _| if at > 0.9 { 1.5 } else { 1.0 }),
+                State::NeverSteady,
+                "a step at the end"
+            );
+        }
     }
 
     proptest! {

@@ -72,6 +72,27 @@ fn numbers_a_line_are_one_series() {
     assert!(shown.contains("steady") && shown.contains("500"), "{shown}");
 }
 
+/// What is not at one level is told what it is; the label stays what it was.
+#[test]
+fn each_state_is_a_result() {
+    let noise = |at: usize| 0.001 * (at * 7919 % 101) as f64;
+    let states: [(&str, &str, &dyn Fn(usize) -> f64); 4] = [
+        ("steady", "steady", &|_| 1.0),
+        ("bimodal", "steady", &|at| if at * 31 % 10 < 4 { 1.3 } else { 1.0 }),
+        ("drifting", "not-steady", &|at| 1.0 + at as f64 / 100.0),
+        ("never-steady", "not-steady", &|at| if at < 360 { 1.0 } else { 2.0 }),
+    ];
+    for (state, label, level) in states {
+        let series: String = (0..400).map(|at| format!("{}\n", level(at) + noise(at))).collect();
+        let output = steady(&series, &["--json"]);
+        let object = &objects(std::str::from_utf8(&output.stdout).unwrap())[0];
+        assert_eq!((&object["state"], &object["label"]), (&state.into(), &label.into()), "{object}");
+        assert_eq!(object["steady_from"] == -1, label == "not-steady", "{object}");
+        let shown = String::from_utf8(steady(&series, &["--color", "never"]).stdout).unwrap();
+        assert!(shown.contains(&state.replace('-', " ")), "{shown}");
+    }
+}
+
 #[test]
 fn what_is_no_series_is_said_in_one_line() {
     let short = "1\n2\n3\n";

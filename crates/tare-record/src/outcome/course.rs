@@ -10,12 +10,40 @@ pub struct Course {
     pub warm_up: Option<WarmUpCourse>,
     /// Slices of the trials that the rates below are of.
     pub slices: u32,
+    /// What their rates do in the order of their time; `None` where too little was answered to tell, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
     /// 5th percentile of their rates: what can be promised.
     pub floor: Stage,
     /// Median.
     pub typical: Stage,
     /// 95th percentile: what it can do for a moment.
     pub burst: Stage,
+}
+
+/// What a series does in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It is at one level.
+    Steady,
+    /// It changes, without going anywhere.
+    NeverSteady,
+    /// It rises or falls on and on.
+    Drifting,
+    /// It goes to and fro between two levels.
+    Bimodal,
+}
+
+impl From<tare_stats::State> for State {
+    fn from(state: tare_stats::State) -> State {
+        match state {
+            tare_stats::State::Steady => State::Steady,
+            tare_stats::State::NeverSteady => State::NeverSteady,
+            tare_stats::State::Drifting => State::Drifting,
+            tare_stats::State::Bimodal => State::Bimodal,
+        }
+    }
 }
 
 /// A rate, and how the machine was in the trials with such slices.

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, hertz, percent, seconds, with_unit};
-use tare_record::outcome::{Course, Stage, WarmUpCourse};
+use tare_record::outcome::{Course, Stage, State, WarmUpCourse};
 
 pub(crate) static SECTION: Section =
     Section { title: "Rate", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -14,6 +14,7 @@ const NEWS: f64 = 0.02;
 fn build(source: &Source) -> Vec<Block> {
     let Some(course) = &source.outcome.course else { return Vec::new() };
     let mut lines = vec![rates(course)];
+    lines.extend(course.state.and_then(unsteady).map(str::to_owned));
     lines.extend(stages(course, "clock", |stage| stage.clock_hz, &hertz));
     lines.extend(stages(course, "a request cost the reference", |stage| stage.weather, &percent));
     lines.extend(course.warm_up.as_ref().map(warm_up));
@@ -28,6 +29,16 @@ fn rates(course: &Course) -> String {
         with_unit(course.burst.rate_hz, "req/s"),
         course.slices
     )
+}
+
+/// What is to be known of a rate that is not at one level.
+fn unsteady(state: State) -> Option<&'static str> {
+    match state {
+        State::Steady => None,
+        State::NeverSteady => Some("never steady: the slices of the trials come to no level"),
+        State::Drifting => Some("drifting: the slices of the trials rise or fall on and on"),
+        State::Bimodal => Some("bimodal: the slices of the trials go to and fro between two levels"),
+    }
 }
 
 /// How the machine was then, where that differed.

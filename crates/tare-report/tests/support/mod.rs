@@ -476,6 +476,7 @@ fn course(typical_hz: f64) -> Course {
     Course {
         warm_up: Some(WarmUpCourse { length_s: 4.25, steady_from_s: Some(0.85), growth: Some(2.31) }),
         slices: 60,
+        state: Some(State::Drifting),
         floor: stage(0.83, 2.31e9),
         typical: stage(1.0, 2.89e9),
         burst: stage(1.04, 2.91e9),

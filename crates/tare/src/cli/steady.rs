@@ -14,7 +14,10 @@ A value may be anything above zero: times, rates, sizes. Blank lines and lines t
 
 How it is decided: values far from all those around them are left out; change points of mean and variance (PELT, the
 penalty at the knee) cut the rest; the last segment reaches back over all segments whose mean may be within 5 % of its
-own (95 % interval). A series that reaches that level in its last sixth is not steady.")]
+own (95 % interval). A series that reaches that level in its last sixth is not steady.
+
+What it is from that level on (where there is none: as a whole) is its state: steady; drifting, where it moves on by more
+than 5 %; bimodal, where it goes to and fro between two levels more than 5 % apart (Hartigan's dip); else never steady.")]
 pub struct SteadyArgs {
     /// The series; `-` is standard input.
     pub file: PathBuf,
