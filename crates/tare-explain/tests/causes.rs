@@ -11,6 +11,7 @@ use tare_record::metric::{Descriptor, Subject};
 use tare_record::metrics::{client, connections, memory, network, pmu, pressure};
 use tare_record::observation::Role;
 use tare_record::outcome::{Cause, Finding, GrossIs, Outcome};
+use tare_record::plan::Purpose;
 use tare_record::stacks::{Folded, Folder, Frame, FrameKind};
 use tare_record::trial::{ErrorKind, HttpDetail, HttpSample, Measure, Trial};
 use tare_record::{Missing, Reading, Record};
@@ -390,4 +391,20 @@ fn the_same_instructions_at_more_cycles_are_cold_caches() {
     });
     let outcome = silent(&blind, Cause::ColdCaches);
     assert!(could_not_judge(&outcome, "cold-caches"), "{:#?}", outcome.warnings);
+}
+
+/// Eight trials, each so much faster than the one before.
+fn moving(each_ln: f64) -> Record {
+    let trial = |at: u32| (0, Scene::default().scaled((each_ln * f64::from(at)).exp()));
+    record(vec![support::level(Purpose::Asked, 64)], &(0..8).map(trial).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_drift_takes_what_one_half_of_the_trials_had_less_than_the_other() {
+    for each_ln in [0.05, -0.05] {
+        let outcome = explain(&moving(each_ln));
+        let found = finding(&outcome, Cause::NotSteady).unwrap();
+        assert!((found.effect_ln - 0.2).abs() < 1e-3, "{found:#?}");
+    }
+    silent(&moving(0.005), Cause::NotSteady);
 }

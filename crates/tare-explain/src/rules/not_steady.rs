@@ -3,7 +3,7 @@
 use super::{Draft, Rule, Scope, number};
 use crate::books::Books;
 use crate::trend;
-use tare_record::outcome::{Cause, TareCause};
+use tare_record::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::NotSteady, scope: Scope::Any, needs: &[], applies, describe };
@@ -21,7 +21,8 @@ fn describe(books: &Books) -> Draft {
             "The figure moved by {:+.1} % from the first trials to the last: this was not a steady state.",
             100.0 * (drift.ln.exp() - 1.0)
         ),
-        effect_ln: books.effect(TareCause::Clock).min(0.0),
+        // What the worse half of the trials had less than the better one, whichever came first.
+        effect_ln: drift.ln.abs(),
         confidence: drift.confidence(),
         evidence: vec![
             number("second half of the trials against the first", drift.ln, "ln"),

@@ -41,10 +41,10 @@ pub(super) fn judge(injection: &Injection, undisturbed: bool, outcome: &Outcome)
     }
 }
 
-/// Whether a finding is of a loss that is there, and too small to limit anything. Causes that have no loss of their own (errors, a
-/// drift, threads in each other's way) are none.
+/// Whether a finding is of a loss that is there, and too small to limit anything. Causes that have no loss of their own (errors, threads
+/// in each other's way) are none, and a drift is none: its effect is how far the figure moved, and it is only told where that matters.
 fn is_note(finding: &Finding) -> bool {
-    finding.effect_ln > 0.0 && finding.effect_ln < NOTE_LN
+    finding.effect_ln > 0.0 && finding.effect_ln < NOTE_LN && finding.cause != Cause::NotSteady
 }
 
 /// Whether a finding tells of something that is not there: neither a limit that is, nor a note.

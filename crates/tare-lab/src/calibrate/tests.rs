@@ -78,7 +78,7 @@ fn an_undisturbed_run_raises_no_alarm() {
     // A loss that would limit, a cause that costs nothing but is not there, a limit that is none of the two.
     for (limit, finding) in [
         (Cause::ServerCpuBound, (Cause::Steal, 0.2)),
-        (Cause::ServerCpuBound, (Cause::NotSteady, 0.0)),
+        (Cause::ServerCpuBound, (Cause::NotSteady, 0.06)),
         (Cause::CpuContended, (Cause::CpuContended, 0.3)),
     ] {
         let found = judged(limit, &[finding]);
