@@ -11,26 +11,37 @@ use support::{Server, Tare, alone, free_port, number};
 /// Else this server sends header and body apart, and every answer waits 40 ms for an acknowledgement.
 const NO_DELAY: &str = "-Dsun.net.httpserver.nodelay=true";
 
-/// A JVM interprets before it compiles, and compiles in steps: seconds of load show that it was not at its level at first.
+/// A JVM interprets before it compiles, and compiles in steps: seconds of load show that it was not at its level at first. A sitting in
+/// which the machine moves more than the compiler may show no level: one of three must.
 #[test]
 fn a_jvm_is_slower_until_it_is_compiled() {
     let _alone = alone();
+    let mut seen = Vec::new();
+    let found = (0..3).any(|_| {
+        let course = load_a_jvm();
+        assert!((number(&course, "/warm_up/length_s") - 8.0).abs() < 0.2, "{course:#}");
+        let [floor, typical, burst] =
+            ["floor", "typical", "burst"].map(|stage| number(&course, &format!("/{stage}/rate_hz")));
+        assert!(0.0 < floor && floor <= typical && typical <= burst, "{course:#}");
+        let told = |name: &str| course.pointer(name).and_then(serde_json::Value::as_f64);
+        let found = told("/warm_up/steady_from_s").is_some_and(|from_s| from_s >= 0.1)
+            && told("/warm_up/growth").is_some_and(|growth| growth > 1.2);
+        seen.push(course);
+        found
+    });
+    assert!(found, "no warm-up was found: {seen:#?}");
+}
+
+/// The course of one that was only just started.
+fn load_a_jvm() -> serde_json::Value {
     let port = free_port();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/Server.java");
     let mut command = Command::new("taskset");
     command.args(["-c", "0", "java", "-XX:+UseSerialGC", NO_DELAY, source, &port.to_string()]);
     let server = Server::of(command, port);
-    let (told, code) = Tare::new().json(&arguments(&server.url("/"), &["--warmup", "8s"]));
+    let (mut told, code) = Tare::new().json(&arguments(&server.url("/"), &["--warmup", "8s"]));
     assert_eq!(code, 0, "{told:#}");
-    let course = &told["course"];
-    assert!((number(course, "/warm_up/length_s") - 8.0).abs() < 0.2, "{course:#}");
-    // Where it still climbs at the end, it has come to no level.
-    if let Some(from_s) = course.pointer("/warm_up/steady_from_s").and_then(serde_json::Value::as_f64) {
-        assert!(from_s >= 0.1 && number(course, "/warm_up/growth") > 1.2, "{course:#}");
-    }
-    let [floor, typical, burst] =
-        ["floor", "typical", "burst"].map(|stage| number(course, &format!("/{stage}/rate_hz")));
-    assert!(0.0 < floor && floor <= typical && typical <= burst, "{course:#}");
+    told["course"].take()
 }
 
 /// Files come from the disk at first, and from memory from the second time on.
