@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(of(&|at, _| 1.0 - 0.3 * at), State::Drifting);
             assert_eq!(of(&|_, noise| if noise.uniform() < 0.4 { 1.2 } else { 1.0 }), State::Bimodal);
             assert_eq!(
-                of(&|at, _| if (16.0 * at) as u32 % 2 == 0 { 1.2 } else { 1.0 }),
+                of(&|at, _| if ((16.0 * at) as u32).is_multiple_of(2) { 1.2 } else { 1.0 }),
                 State::Bimodal,
                 "long ones"
             );

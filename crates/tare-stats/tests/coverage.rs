@@ -167,15 +167,15 @@ fn sitting(weather: &Weather, shape: &Shape, planted: f64, noise: &mut Noise) ->
     let mut order: [usize; PROGRAMS] = std::array::from_fn(|program| program);
     for turn in 0..turns {
         let (round, place) = (turn / PROGRAMS, turn % PROGRAMS);
-        if round % 2 == 0 && place == 0 {
+        if round.is_multiple_of(2) && place == 0 {
             for last in (1..PROGRAMS).rev() {
                 order.swap(last, (noise.uniform() * (last + 1) as f64) as usize);
             }
         }
-        if round % shape.rounds == 0 && place == 0 {
+        if round.is_multiple_of(shape.rounds) && place == 0 {
             programs = launched(noise);
         }
-        let program = if round % 2 == 0 { order[place] } else { order[PROGRAMS - 1 - place] };
+        let program = if round.is_multiple_of(2) { order[place] } else { order[PROGRAMS - 1 - place] };
         for Launched { own, .. } in &mut programs {
             own.step(noise);
         }
