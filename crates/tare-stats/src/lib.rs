@@ -35,7 +35,7 @@ pub use jackknife::{Jackknife, jackknife};
 pub use placebo::{Contrasts, contrasts, widened};
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;
-pub use sequence::{LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
+pub use sequence::{Foresight, LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
 pub use shifts::level_shifts;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts};

@@ -13,6 +13,10 @@ pub const PLANNED_MAX: usize = 10_000;
 /// half, an interval at the end is 1.22 times as wide as one that nobody looked at before, one at a quarter of the
 /// budget 1.8 times.
 const SLOPE: f64 = 0.5;
+/// A true effect is detectable that this share of all plans would show.
+const POWER: f64 = 0.9;
+/// Half the width of the interval whose price is told.
+const ONE_PERCENT: f64 = 0.01;
 
 /// Looks at a mean after each of a planned number of launches, whose values are independent of each other and now and then wild.
 ///
@@ -42,6 +46,17 @@ pub struct Look {
     pub interval: Interval,
 }
 
+/// What launches of the same spread would tell; of logarithms, or of shares of the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Foresight {
+    /// The smallest true effect that the planned launches would show in nine of ten plans: as many standard errors of their mean as the
+    /// interval reaches at the end, and the t that a mean falls short of by chance in the tenth. That is the textbook's
+    /// (z₁₋α⁄₂ + z_power)·σ/√n with the bound of this interval (NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.2.2).
+    pub detectable: Option<f64>,
+    /// How many launches a new plan would need for an interval of ±1 %; `None` above [`PLANNED_MAX`].
+    pub one_percent_launches: Option<usize>,
+}
+
 impl Sequence {
     /// For so many launches at most ([`LAUNCHES_MIN`] to [`PLANNED_MAX`]) and a level between 0 and 1; `None` otherwise.
     pub fn of_launches(planned: usize, level: f64) -> Option<Sequence> {
@@ -62,18 +77,24 @@ impl Sequence {
         Some(Look { mean, interval: mean.within(*errors)? })
     }
 
-    /// The smallest true effect that the planned launches would show with a probability of `power`, by the spread of the `launches`
-    /// behind `mean`.
-    pub fn detectable(&self, mean: &TrimmedMean, launches: usize, power: f64) -> Option<f64> {
+    /// What is to be expected by the spread of the `launches` behind a look.
+    pub fn foresee(&self, look: &Look, launches: usize) -> Foresight {
+        Foresight {
+            detectable: self.detectable(&look.mean, launches),
+            one_percent_launches: self.launches_for(ONE_PERCENT, &look.mean, launches),
+        }
+    }
+
+    fn detectable(&self, mean: &TrimmedMean, launches: usize) -> Option<f64> {
         let planned = self.errors.len();
-        let missed = t_upper((1.0 - power).min(0.5), freedom(planned))?;
+        let missed = t_upper(1.0 - POWER, freedom(planned))?;
         let errors = self.errors.last().filter(|errors| errors.is_finite())?;
         Some((errors + missed) * mean.se * (launches as f64 / planned as f64).sqrt())
     }
 
     /// How many launches a new plan would need for an interval of ±`half`, by the spread of the `launches` behind `mean`; `None` above
     /// [`PLANNED_MAX`].
-    pub fn launches_for(&self, half: f64, mean: &TrimmedMean, launches: usize) -> Option<usize> {
+    fn launches_for(&self, half: f64, mean: &TrimmedMean, launches: usize) -> Option<usize> {
         let of_one = mean.se * (launches as f64).sqrt();
         let narrow = |planned: usize| {
             let errors = errors_at(self.start, planned, planned);
@@ -185,13 +206,15 @@ mod tests {
         let look = sequence.look(&[&values]).unwrap();
         let half = 0.5 * (look.interval.hi - look.interval.lo);
         assert_eq!(sequence.launches_for(half * 1.000_001, &look.mean, 60), Some(60));
-        let detectable = sequence.detectable(&look.mean, 60, 0.9).unwrap();
+        let detectable = sequence.foresee(&look, 60).detectable.unwrap();
         assert!(detectable > half * 1.3 && detectable < half * 1.8, "{detectable} {half}");
         // Half of the launches, the same spread: the same foresight, within what half of them tell of the spread.
         let earlier = sequence.look(&[&values[..30]]).unwrap();
-        let foreseen = sequence.detectable(&earlier.mean, 30, 0.9).unwrap();
+        let foreseen = sequence.foresee(&earlier, 30).detectable.unwrap();
         assert!((foreseen / detectable).ln().abs() < 1.0, "{foreseen} {detectable}");
         assert_eq!(sequence.launches_for(1e-9, &look.mean, 60), None);
+        let one_percent = sequence.foresee(&look, 60).one_percent_launches.unwrap();
+        assert!((one_percent > 60) == (half > 0.01), "{one_percent} {half}");
     }
 
     #[test]

@@ -19,10 +19,6 @@ const ERRORS_MAX: f64 = 0.001;
 const BUSY_MIN: f64 = 0.9;
 /// More launches than this disturbed is worth a warning.
 const DISTURBED_MAX: f64 = 0.25;
-/// In so many of a hundred comparisons a true effect is to be seen that is called detectable.
-const POWER: f64 = 0.9;
-/// Of this width is the interval whose price is told.
-const ONE_PERCENT: f64 = 0.01;
 
 /// Judges all launches so far: fills in what follows from them, and whether it is enough.
 pub fn judge(comparison: &mut Comparison) {
@@ -135,10 +131,9 @@ fn effect(
         effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, placebo.interval)));
         effect.placebo = change(&placebo, placebo.interval);
         effect.verdict = figure.verdict(interval, comparison.margin);
-        effect.detectable = sequence.detectable(&look.mean, launches, POWER).map(f64::exp_m1);
-        effect.one_percent_s = sequence
-            .launches_for(ONE_PERCENT, &look.mean, launches)
-            .map(|launches| launches as f64 * per_launch_s);
+        let foresight = sequence.foresee(&look, launches);
+        effect.detectable = foresight.detectable.map(f64::exp_m1);
+        effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
     }
     Some(effect)
 }
