@@ -43,6 +43,13 @@ pub struct Precision {
     pub asked: f64,
     /// What there is, of the cell that is known least; `null`: too few blocks are valid.
     pub reached: Option<f64>,
+    /// The smallest change against the baseline that so many blocks as were planned would show in nine of ten cases, of the cell that
+    /// shows least.
+    #[serde(default)]
+    pub detectable: Option<f64>,
+    /// Blocks that ±1 % takes for all cells; `null` where it is out of reach.
+    #[serde(default)]
+    pub one_percent_blocks: Option<usize>,
 }
 
 impl Precision {

@@ -61,24 +61,31 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
         .iter()
         .map(|(name, cpus)| Block::Line(Text::dim(format!("{name} was left out: it needs {cpus} CPUs"))));
     let disturbed = weather(study).map(|text| Block::Line(Text::dim(text)));
-    let known = precision(study).map(|text| Block::Line(Text::plain(text)));
+    let known = precision(study).into_iter().map(|text| Block::Line(Text::plain(text)));
     let order = Text::dim(format!("order of the cells: seed {}", study.seed));
     std::iter::once(table).chain(known).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
 }
 
-/// How well throughput is known, where that was to end it.
-fn precision(study: &StudyOutcome) -> Option<String> {
-    let precision = study.precision?;
+/// How well throughput is known, where that was to end it, and what more blocks would tell.
+fn precision(study: &StudyOutcome) -> Vec<String> {
+    let Some(precision) = study.precision else { return Vec::new() };
     let blocks = measured(study);
     let reached = match precision.reached {
         Some(reached) => format!("known to ±{} against its baseline", percent(reached)),
         None => "not known against its baseline".to_owned(),
     };
     let asked = percent(precision.asked);
-    Some(format!(
+    let shows = precision.detectable.map(|share| {
+        format!("{} blocks would show a change of {} in nine of ten cases", study.blocks, percent(share))
+    });
+    let takes =
+        precision.one_percent_blocks.map(|blocks| format!("±1 % takes {}", words::things(blocks, "block")));
+    let foreseen = [shows, takes].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let known = format!(
         "throughput is {reached} after {blocks} of {} blocks at most; ±{asked} was asked",
         study.blocks
-    ))
+    );
+    [known, foreseen].into_iter().filter(|line| !line.is_empty()).collect()
 }
 
 /// What was disturbed from outside, and what was done about it.
@@ -218,7 +225,12 @@ mod tests {
             name: "layouts".to_owned(),
             seed: 7,
             blocks: 16,
-            precision: Some(Precision { asked: 0.02, reached: Some(0.013) }),
+            precision: Some(Precision {
+                asked: 0.02,
+                reached: Some(0.013),
+                detectable: Some(0.019),
+                one_percent_blocks: Some(24),
+            }),
             measured_again: 2,
             disturbed: vec![DisturbedBlock { block: 2, by: vec![Disturbance::Steal] }],
             cells: vec![
@@ -241,6 +253,7 @@ mod tests {
             "did not hold",
             "812",
             "throughput is known to ±1.3 % against its baseline after 3 of 16 blocks at most; ±2.0 % was asked",
+            "16 blocks would show a change of 1.9 % in nine of ten cases; ±1 % takes 24 blocks",
             "1 of 3 blocks were disturbed from outside (steal) and count; 2 blocks measured once more",
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");

@@ -5,7 +5,7 @@ use super::Study;
 use super::figures;
 use tare_record::outcome::Outcome;
 use tare_record::study::Precision;
-use tare_stats::{Interval, Sequence, mean_interval};
+use tare_stats::{Foresight, Interval, Sequence, mean_interval};
 
 /// Coverage of the intervals.
 const LEVEL: f64 = 0.95;
@@ -47,19 +47,32 @@ impl Looks {
     /// How well it is known by now what each cell's throughput is over its baseline's; `None` where nobody asked.
     pub(super) fn precision(&self, study: &Study, results: &[Vec<Outcome>]) -> Option<Precision> {
         let asked = study.precision?;
-        let pairs = study.cells.iter().enumerate().filter(|(at, cell)| cell.baseline != *at);
-        let halves = pairs.map(|(at, cell)| self.half_ln(results.get(cell.baseline)?, results.get(at)?));
-        let reached =
-            halves.collect::<Option<Vec<f64>>>().and_then(|halves| halves.into_iter().reduce(f64::max));
-        Some(Precision { asked, reached: reached.map(f64::exp_m1) })
+        let others = study.cells.iter().enumerate().filter(|(at, cell)| cell.baseline != *at);
+        let pairs = others.map(|(at, cell)| self.known(results.get(cell.baseline)?, results.get(at)?));
+        let known: Vec<(f64, Foresight)> = pairs.collect::<Option<_>>().unwrap_or_default();
+        let foresights = || known.iter().map(|(_, foresight)| foresight);
+        Some(Precision {
+            asked,
+            reached: largest(known.iter().map(|(half_ln, _)| Some(*half_ln))).map(f64::exp_m1),
+            detectable: largest(foresights().map(|foresight| foresight.detectable)).map(f64::exp_m1),
+            one_percent_blocks: largest(foresights().map(|foresight| foresight.one_percent_blocks)),
+        })
     }
 
-    fn half_ln(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<f64> {
+    /// Half of the interval of a cell's throughput over its baseline's, on the log, and what more blocks would tell.
+    fn known(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<(f64, Foresight)> {
+        let sequence = self.0.as_ref()?;
         let throughput = figures::find("throughput")?;
         let valid = baseline.iter().zip(results).filter(|(one, other)| one.valid && other.valid);
         let changes =
             valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
-        let (_, seen) = self.interval(&changes.collect::<Option<Vec<f64>>>()?).ok()?;
-        Some((seen.hi - seen.lo) / 2.0)
+        let changes = changes.collect::<Option<Vec<f64>>>()?;
+        let look = sequence.look(&changes)?;
+        Some(((look.interval.hi - look.interval.lo) / 2.0, sequence.foresee(&look, changes.len())))
     }
+}
+
+/// `None` where one of them is missing: what is not known may be larger.
+fn largest<T: PartialOrd>(each: impl Iterator<Item = Option<T>>) -> Option<T> {
+    each.reduce(|one, other| Some(if other.as_ref()? > one.as_ref()? { other? } else { one? }))?
 }
