@@ -4,10 +4,11 @@
 use crate::allotment::{Allotment, Loss};
 use crate::iron::{Point, allotment_parts};
 use crate::reference::{Weather, middle_ns};
+use crate::stopping::Looks;
 use crate::weigh::{Evidence, Weighing, weigh};
 use crate::window::{Context, Window};
 use std::collections::BTreeMap;
-use tare_record::outcome::TareCause;
+use tare_record::outcome::{Stopped, TareCause};
 use tare_record::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
 use tare_record::trial::{CommandSample, Measure};
 use tare_record::{Missing, Record};
@@ -70,6 +71,8 @@ pub(crate) struct Books<'a> {
     pub saturating_level: Option<&'a PlannedLevel>,
     /// Every trial in order.
     pub windows: Vec<Window>,
+    /// How well gross is known, where that or a budget ended the trials.
+    pub stopping: Option<Stopped>,
     pub point: Result<Point, Missing>,
     pub weighing: Result<Weighing, Missing>,
 }
@@ -140,6 +143,7 @@ impl<'a> Books<'a> {
             saturating,
             saturating_level: saturating_index.and_then(|index| http.levels.get(index)),
             windows,
+            stopping: stopped(record, 0),
             point,
             weighing,
         }
@@ -157,6 +161,7 @@ impl<'a> Books<'a> {
             saturating: None,
             saturating_level: None,
             windows,
+            stopping: stopped(record, 0),
             point: Err(Missing::new("a command answers no requests")),
             weighing,
         }
@@ -199,6 +204,11 @@ impl<'a> Books<'a> {
     pub fn support_loss(&self, cause: TareCause, threshold: f64) -> f64 {
         self.support(|window| Some(window.sut.as_ref()?.share(Loss::Tare(cause))), threshold)
     }
+}
+
+/// How well the figure of a command, or of the asked level, is known.
+pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
+    Looks::of(&record.plan, command).map(|mut looks| looks.look(&record.trials))
 }
 
 /// The command's index by trial, for the rooms that group by it.

@@ -3,7 +3,7 @@
 
 use crate::allotment::{Loss, ratio};
 use crate::books::{Level, command_of};
-use crate::summary::estimate;
+use crate::summary::{self, estimate};
 use crate::weigh::Weighing;
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -159,10 +159,10 @@ pub(crate) fn summaries(
     windows: &[Window],
 ) -> Vec<CommandSummary> {
     let indexed = (0u32..).zip(&commands.commands);
-    indexed.filter_map(|(index, text)| summary(record, windows, index, text)).collect()
+    indexed.filter_map(|(index, text)| summed_up(record, windows, index, text)).collect()
 }
 
-fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
+fn summed_up(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
     let level = level(record, windows, index);
     let samples: Vec<&CommandSample> = runs_of(record, index).collect();
     let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
@@ -170,9 +170,11 @@ fn summary(record: &Record, windows: &[Window], index: u32, text: &str) -> Optio
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
         tare_stats::mean(&seconds)
     };
+    let stopping = crate::books::stopped(record, index);
     Some(CommandSummary {
         command: text.to_owned(),
-        gross: estimate(&level, "s", mean_s)?,
+        gross: summary::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
+        stopping,
         net: net(&weigh(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),
         median_s: tare_stats::median(&times_s)?,

@@ -4,7 +4,7 @@
 //! The way through the room: [`explain`] keeps the books of every trial (`window`: threads, CPUs, waits,
 //! allotment), pools them by level (`books`), carries gross to net by the iron law (`iron`, `cost`, `fit`, `serial`, `reference`, `weigh`; `command`
 //! for programs that end), decides what holds the figure (`limit`), asks every rule what was lost (`rules`), and
-//! writes it all down in the form of the outcome (`ledger`, `requests`, `warnings`).
+//! writes it all down in the form of the outcome (`ledger`, `requests`, `warnings`). [`stopping`] is asked while the trials run, too.
 //!
 //! Nothing here reads a file, a clock or the machine; no record, however odd, makes it panic or yield a number
 //! that is not one.
@@ -39,6 +39,7 @@ mod residual;
 mod rules;
 mod serial;
 mod spikes;
+pub mod stopping;
 mod summary;
 mod switches;
 mod taken;
@@ -91,6 +92,7 @@ pub fn explain(record: &Record) -> Outcome {
         limit: limit.cause,
         gross,
         gross_is: if http { limit.gross_is } else { GrossIs::Capacity },
+        stopping: books.stopping,
         net: net(&books),
         tare: tare(&books),
         findings: judgement.findings,
@@ -125,6 +127,7 @@ fn gross(books: &Books) -> Gross {
         "the requests could not be counted"
     };
     summary::estimate(&books.asked, unit, figure)
+        .map(|estimate| summary::stopped(estimate, books.stopping.as_ref()))
         .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 

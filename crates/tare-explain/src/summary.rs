@@ -7,8 +7,9 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use tare_record::latency::Latencies;
 use tare_record::observation::Role;
-use tare_record::outcome::Estimate;
+use tare_record::outcome::{Estimate, Stopped};
 use tare_record::trial::{HttpSample, Measure, Trial};
+use tare_stats::Interval;
 
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
@@ -26,6 +27,14 @@ pub(crate) fn estimate(
     let ln = |window: &Window| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
     let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
     Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
+}
+
+/// The estimate of trials that were looked at after each: with the interval that holds for all looks, or none.
+pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
+    let Some(stopping) = stopping else { return estimate };
+    let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);
+    let ci95 = stopping.reached.map(|reached| reached.asinh().exp()).and_then(around);
+    Estimate { ci95: ci95.map(|interval| [interval.lo, interval.hi]), ..estimate }
 }
 
 /// Names of a role's busiest threads, each once.

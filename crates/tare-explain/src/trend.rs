@@ -48,8 +48,11 @@ pub(crate) fn drift(books: &Books) -> Option<Drift> {
     Some(Drift { ln: moved.value, interval: moved.ci95?, trials: values.len() })
 }
 
-/// Half of the gross figure's interval, on the log; `None` for one trial.
+/// Half of the gross figure's interval, on the log; `None` where there is none.
 pub(crate) fn half_width_ln(books: &Books) -> Option<f64> {
+    if let Some(stopping) = &books.stopping {
+        return stopping.reached.map(f64::asinh);
+    }
     let interval = books.asked.interval(ln_figure)?;
     Some(0.5 * (interval.hi - interval.lo))
 }

@@ -9,6 +9,7 @@ use crate::rules::too_noisy::NOISE_LN;
 use crate::trend;
 use tare_record::Missing;
 use tare_record::outcome::{Cause, GrossIs, Warning};
+use tare_stats::SERIES_MIN;
 
 /// Fewer answers than this say little about a cost or a tail.
 const REQUESTS_MIN: f64 = 1000.0;
@@ -27,6 +28,7 @@ const OBSERVERS_CPUS_MAX: f64 = 0.01;
 enum Caution<'a> {
     NoTrials,
     OneTrial,
+    TooFewTrials { trials: usize },
     BooksOpen { name: &'a str, ratio: f64 },
     SutUnseen(Missing),
     RequestsUnknown,
@@ -58,6 +60,7 @@ impl Caution<'_> {
         match self {
             Caution::NoTrials => "no-trials",
             Caution::OneTrial => "one-trial",
+            Caution::TooFewTrials { .. } => "too-few-trials",
             Caution::BooksOpen { .. } => "books-open",
             Caution::SutUnseen(_) => "sut-unseen",
             Caution::RequestsUnknown => "requests-unknown",
@@ -86,6 +89,9 @@ impl Caution<'_> {
             Caution::OneTrial => {
                 "one trial gives no interval: nothing tells how far the next would be off".to_owned()
             }
+            Caution::TooFewTrials { trials } => format!(
+                "{trials} trials were taken, and {SERIES_MIN} are the fewest that tell how well gross is known"
+            ),
             Caution::BooksOpen { name, ratio } => {
                 format!("the books do not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
             }
@@ -148,6 +154,7 @@ impl Caution<'_> {
         let hint = match self {
             Caution::NoTrials => "run again",
             Caution::OneTrial => "take at least three (--trials 3)",
+            Caution::TooFewTrials { .. } => "give a longer --budget, or shorter trials (-d)",
             Caution::BooksOpen { ratio, .. } if *ratio > NO_VERDICT => {
                 "quote no figure; take longer trials, and look for short-lived processes and interrupts of an idle CPU"
             }
@@ -262,8 +269,10 @@ fn http<'a>(books: &'a Books, limit: Limit, cautions: &mut Vec<Caution<'a>>) {
 }
 
 fn common<'a>(books: &'a Books, cautions: &mut Vec<Caution<'a>>) {
-    if books.asked.trials.len() == 1 {
-        cautions.push(Caution::OneTrial);
+    match (books.asked.trials.len(), books.stopping) {
+        (trials @ 1..SERIES_MIN, Some(_)) => cautions.push(Caution::TooFewTrials { trials }),
+        (1, None) => cautions.push(Caution::OneTrial),
+        _ => {}
     }
     if let Some(missing) = crate::rules::clock_missing(books).filter(|_| !books.asked.trials.is_empty()) {
         cautions.push(Caution::ClockMissing(missing));

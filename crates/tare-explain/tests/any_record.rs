@@ -242,13 +242,15 @@ fn any_record() -> impl Strategy<Value = Record> {
         prop::collection::vec(trial, 0..4),
         prop::option::of(any_value()),
         any_reading(any::<bool>()),
+        prop::option::of((prop::option::of(any_value()), any_value())),
     )
-        .prop_map(|(workload, trials, ref_clock_hz, regime)| {
+        .prop_map(|(workload, trials, ref_clock_hz, regime, stopping)| {
             let mut machine = machine();
             machine.regime.irq_time_accounting = regime.clone();
             machine.regime.paravirt_time_accounting = regime;
             let mut plan = plan(workload);
             plan.ref_clock_hz = ref_clock_hz;
+            plan.stopping = stopping.map(|(precision, budget_s)| Stopping { precision, budget_s });
             Record { machine, plan, trials, notices: Vec::new(), identity: None, intervention: None }
         })
 }

@@ -105,13 +105,14 @@ fn plan(request: &CommandRequest, variants: &[Vec<String>]) -> Plan {
         started_unix_s: tare_sys::time::wall_s(),
         workload: Workload::Command(CommandWorkload {
             commands: variants.iter().map(|words| words.join(" ")).collect(),
-            runs: request.runs.unwrap_or(RUNS_MIN),
+            runs: request.runs.unwrap_or(if request.stopping.is_some() { RUNS_MAX } else { RUNS_MIN }),
             warmup: request.warmup,
             shell: request.shell.clone(),
         }),
         sut_cpus: request.sut_cpus.clone().unwrap_or_default(),
         load_cpus: Vec::new(),
         ref_clock_hz: request.ref_clock_hz,
+        stopping: request.stopping,
     }
 }
 
@@ -204,8 +205,8 @@ impl Bench<'_> {
         }
         let began = Instant::now();
         let mut run = 0;
-        while !self.enough(run, began.elapsed()) {
-            running.live(&format!("run {} of {}", run + 1, self.name), None);
+        while !self.enough(run, began.elapsed(), running) {
+            running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
             self.auxiliary("--prepare", &self.request.prepare, running)?;
             let (sample, observation) = self.run_once(running)?;
             let value = Some(sample.wall_ns as f64 / 1e9);
@@ -217,9 +218,10 @@ impl Bench<'_> {
         self.auxiliary("--cleanup", &self.request.cleanup, running)
     }
 
-    fn enough(&self, run: u32, elapsed: Duration) -> bool {
+    fn enough(&self, run: u32, elapsed: Duration, running: &mut Running<'_>) -> bool {
         match self.request.runs {
             Some(runs) => run >= runs,
+            None if self.request.stopping.is_some() => running.is_enough(self.index) || run >= RUNS_MAX,
             None => run >= RUNS_MAX || (run >= RUNS_MIN && elapsed >= SITTING_MIN),
         }
     }

@@ -5,7 +5,7 @@
 //! trial opens connections of its own. The SUT and the reference server are loaded in turns of a few milliseconds within the
 //! same trial.
 
-use crate::blocks;
+use crate::blocks::{self, Stint};
 use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::load;
@@ -56,8 +56,11 @@ pub(crate) struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    /// How long all of it takes, about.
+    /// How long all of it takes, about, and at most where it ends by what is known.
     pub fn expected_s(&self) -> f64 {
+        if let Some(stopping) = &self.request.stopping {
+            return stopping.budget_s;
+        }
         // Levels in turns share their trials.
         let length = |level: &Level| level_s(level, self.levels.len() > 1) / f64::from(level.parties.max(1));
         self.levels.iter().map(length).sum()
@@ -74,22 +77,35 @@ impl Drive<'_> {
         if let [level] = self.levels {
             return self.stand(0, level).alone(sut, running);
         }
-        for stint in blocks::blocks(self.seed, self.levels).into_iter().flatten() {
-            match (&stint[..], &mut reference) {
-                ([(index, trial)], _) => {
-                    let Some(level) = self.levels.get(*index) else { continue };
-                    self.stand(*index as u32, level).one(*trial, sut, running)?;
-                }
-                (_, Some(reference)) => self.in_turns(&stint, sut, reference, running)?,
-                (_, None) => {
-                    return Err(LabError::Observe("levels in turns, and nobody to take turns with".into()));
-                }
+        for block in blocks::blocks(self.seed, self.levels) {
+            for stint in block {
+                self.stint(&stint, sut, &mut reference, running)?;
+            }
+            if running.is_enough(0) {
+                break;
             }
         }
         if let Some(mut reference) = reference {
             reference.stop();
         }
         Ok(())
+    }
+
+    fn stint(
+        &self,
+        stint: &Stint,
+        sut: &mut Sut,
+        reference: &mut Option<Sut>,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        match (&stint[..], reference) {
+            ([(index, trial)], _) => {
+                let Some(level) = self.levels.get(*index) else { return Ok(()) };
+                self.stand(*index as u32, level).one(*trial, sut, running)
+            }
+            (_, Some(reference)) => self.in_turns(stint, sut, reference, running),
+            (_, None) => Err(LabError::Observe("levels in turns, and nobody to take turns with".into())),
+        }
     }
 
     pub(crate) fn stand<'d>(&'d self, index: u32, level: &'d Level) -> Stand<'d> {
@@ -115,9 +131,13 @@ impl Drive<'_> {
 }
 
 fn level_s(level: &Level, in_blocks: bool) -> f64 {
+    level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s(level, in_blocks)
+}
+
+/// How long a trial takes, with what is found out before it.
+pub(crate) fn trial_s(level: &Level, in_blocks: bool) -> f64 {
     let settle = if in_blocks { SETTLE } else { Duration::ZERO };
-    let trial_s = level.trial_ns as f64 / 1e9 + (calibration(level) + settle).as_secs_f64();
-    level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s
+    level.trial_ns as f64 / 1e9 + (calibration(level) + settle).as_secs_f64()
 }
 
 fn calibration(level: &Level) -> Duration {
@@ -148,7 +168,15 @@ impl Stand<'_> {
             (LoadRequest::Own { .. }, Pacing::Closed | Pacing::Thinking { .. } | Pacing::Open { .. }) => {
                 self.steady(0..self.level.trials, sut, running)
             }
-            _ => (0..self.level.trials).try_for_each(|trial| self.one(trial, sut, running)),
+            _ => {
+                for trial in 0..self.level.trials {
+                    self.one(trial, sut, running)?;
+                    if running.is_enough(0) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 
@@ -214,9 +242,14 @@ impl Stand<'_> {
         if first && !is_cold {
             look_at_idle(&observers, calibration(self.level));
         }
+        let last = trials.end.saturating_sub(1);
         for trial in trials {
             look_at_idle(&observers, calibration(self.level));
             self.trial(trial, &mut generator, &observers, sut, running)?;
+            // A trial of a block is the last of its range: what is enough is asked when the block is over.
+            if trial < last && running.is_enough(0) {
+                break;
+            }
         }
         observers.stop();
         generator.stop().map_err(load_failed)
@@ -248,13 +281,13 @@ impl Stand<'_> {
         generator.stop().map_err(load_failed)
     }
 
-    fn phase(&self, trial: u32, of: &str) -> String {
+    fn phase(&self, trial: u32, how: &str, running: &Running<'_>) -> String {
         let what = match self.level.purpose {
             Purpose::Asked => "trial",
             Purpose::Saturating => "saturating trial",
             Purpose::Reference => "reference",
         };
-        format!("{what} {}/{} {of}", trial + 1, self.level.trials)
+        format!("{what} {} {how}{}", running.nth(trial, self.level), running.known())
     }
 
     /// Counts and watches for the length of a trial.
@@ -266,7 +299,7 @@ impl Stand<'_> {
         sut: &mut Sut,
         running: &mut Running<'_>,
     ) -> Result<(), LabError> {
-        let phase = self.phase(trial, &format!("at {} connections", self.level.connections));
+        let phase = self.phase(trial, &format!("at {} connections", self.level.connections), running);
         // The requests are counted inside the observers' window: their look at everybody else on the machine,
         // which takes milliseconds before the window opens and after it has closed, is in no rate.
         observers.begin();
@@ -300,7 +333,7 @@ impl Stand<'_> {
             output: Output::Keep,
         };
         let mut generator = Started::launch(&launch, &running.journal)?;
-        let phase = self.phase(trial, &format!("of {command}"));
+        let phase = self.phase(trial, &format!("of {command}"), running);
         let observers = observe(self.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
         running.wait_until(FOREIGN_SETTLE, &phase, || generator.has_ended())?;
         observers.calibrate_idle(CALIBRATION);
@@ -325,7 +358,7 @@ impl Stand<'_> {
     fn attached(&self, pid: u32, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
         let observers = observe(self.watch(sut, LoadWatch::Process(vec![pid])))?;
         for trial in 0..self.level.trials {
-            let phase = self.phase(trial, &format!("of pid {pid}"));
+            let phase = self.phase(trial, &format!("of pid {pid}"), running);
             observers.calibrate_idle(CALIBRATION);
             observers.begin();
             running.wait(Duration::from_nanos(self.level.trial_ns), &phase, |_| None)?;

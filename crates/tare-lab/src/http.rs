@@ -34,6 +34,7 @@ pub fn weigh(request: HttpRequest, sitting: &Sitting, progress: &mut dyn Progres
 
 fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError> {
     let facts = running.facts.clone();
+    let request = &resolve::within_budget(request)?;
     let target = resolve::target(request)?;
     request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
     resolve::check_threads(request)?;
@@ -74,7 +75,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let confirm_s = if request.confirm { confirm::EXPECTED_S } else { 0.0 };
     let layouts_s = if request.find_layout { layout::EXPECTED_S } else { 0.0 };
     running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
-    running.progress.show(Event::Step(format!("weighing {}", sut.name())));
+    running.progress.show(Event::Step(format!("weighing {}{}", sut.name(), until(request))));
     drive.all(&mut sut, reference, running)?;
     if request.confirm {
         confirm::confirm(&drive, &mut sut, running)?;
@@ -82,6 +83,14 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     drop(pinned);
     sut.stop();
     Ok(())
+}
+
+/// When trials end before their time is up.
+fn until(request: &HttpRequest) -> String {
+    let precision = request.stopping.and_then(|stopping| stopping.precision);
+    precision.map_or_else(String::new, |share| {
+        format!(", and no longer than until gross is known to ±{} %", (1e4 * share).round() / 100.0)
+    })
 }
 
 /// The reference server, on the SUT's CPUs, where a level is for it. It idles while the SUT does not.
@@ -270,6 +279,7 @@ fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<
             _ => request.load_cpus.clone().unwrap_or_default(),
         },
         ref_clock_hz: request.ref_clock_hz,
+        stopping: request.stopping,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tare_load::LoadSpec;
 use tare_record::placement::Policy;
+use tare_record::plan::Stopping;
 
 pub use tare_observe::{StackWatch, Unwind};
 
@@ -20,10 +21,12 @@ pub struct HttpRequest {
     pub load: LoadRequest,
     /// The load to make, but for where it goes and what a level changes; used by tare's own generator.
     pub traffic: LoadSpec,
-    /// Length of a trial; `None`: two seconds, or a course's own.
+    /// Length of a trial; `None`: a course's own, or two seconds, or one where `stopping` ends them.
     pub trial: Option<Duration>,
-    /// How many trials.
+    /// How many trials, where `stopping` does not end them.
     pub trials: u32,
+    /// Trials go on until gross is known well enough, or time is up.
+    pub stopping: Option<Stopping>,
     /// Load before the first trial.
     pub warmup: Warmup,
     /// CPUs to hold the SUT on.
@@ -90,8 +93,10 @@ pub struct CommandRequest {
     pub command: Vec<String>,
     /// The shell; `None`: the program itself is run.
     pub shell: Option<String>,
-    /// Counted runs; `None`: at least 10 and at least 3 s.
+    /// Counted runs; `None`: at least 10 and at least 3 s, or what `stopping` says.
     pub runs: Option<u32>,
+    /// Runs go on until their time is known well enough, or time is up.
+    pub stopping: Option<Stopping>,
     /// Runs before those.
     pub warmup: u32,
     /// Once before the first run of each command.
@@ -145,6 +150,16 @@ impl Warmup {
         match *self {
             Warmup::Fixed(length) => length,
             Warmup::UntilSteady { at_least, .. } => at_least,
+        }
+    }
+
+    /// No longer than this, where it may be shorter.
+    pub fn within(self, longest: Duration) -> Warmup {
+        match self {
+            Warmup::UntilSteady { at_least, at_most } => {
+                Warmup::UntilSteady { at_least, at_most: at_most.min(longest) }
+            }
+            fixed => fixed,
         }
     }
 

@@ -1,15 +1,22 @@
 //! Judges a request before anything is started: what cannot be carried out is a usage error here.
 
+use crate::drive;
 use crate::error::LabError;
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
+use std::time::Duration;
 use tare_load::{Pacing, Protocol, Target};
 use tare_record::machine::MachineFacts;
 use tare_record::plan::{Level, Purpose};
+use tare_stats::{PLANNED_MAX, SERIES_MIN};
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
 /// Length of a trial unless told otherwise, or a course of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
+/// The same where they end by what is known: it is their number that tells, and shorter ones read the kernel's ticks in their books.
+const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
+/// Where trials end by what is known, other levels have one in so many blocks.
+const BLOCKS_EACH_OTHER: u32 = 2;
 /// A saturating level alone is short: only the cost per request is taken from it, and pooled over its trials. Of schedstat's
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
@@ -51,14 +58,18 @@ fn url_in(command: &str) -> Option<String> {
 /// there is one beside a saturating level too. Never against another host unasked.
 /// `crowded`: the generator that was asked for has more threads than CPUs.
 pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) -> Vec<Level> {
+    let (usual_ns, trials, trials_of_others) = match request.stopping {
+        Some(_) => (LOOKED_AT_TRIAL_NS, PLANNED_MAX as u32, PLANNED_MAX as u32 / BLOCKS_EACH_OTHER),
+        None => (TRIAL_NS, request.trials, request.trials.min(OTHER_TRIALS_MAX)),
+    };
     let asked = Level {
         purpose: Purpose::Asked,
         connections: request.traffic.connections,
         rate_hz: request.traffic.pacing.rate_hz(),
         pipeline: request.traffic.pipeline,
-        trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(TRIAL_NS), nanoseconds),
+        trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(usual_ns), nanoseconds),
         warmup_ns: nanoseconds(request.warmup.at_least()),
-        trials: request.trials,
+        trials,
         parties: 1,
     };
     let other = |purpose, trial_ns: u64, parties: u32| Level {
@@ -68,7 +79,7 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
         pipeline: request.traffic.pipeline,
         trial_ns: (asked.trial_ns.saturating_mul(u64::from(parties))).clamp(OTHER_TRIAL_NS_MIN, trial_ns),
         warmup_ns: OTHER_WARMUP_NS,
-        trials: request.trials.min(OTHER_TRIALS_MAX),
+        trials: trials_of_others,
         parties,
     };
     // Nobody's generator that runs already would stop for another level.
@@ -85,6 +96,43 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
         Vec::new()
     };
     std::iter::once(asked).chain(others).collect()
+}
+
+/// The request with a warm-up that leaves time in the budget for the fewest trials that tell an interval. An error where there is none,
+/// or nothing to tell it of. How long somebody else's generator takes is not known before.
+pub fn within_budget(request: &HttpRequest) -> Result<HttpRequest, LabError> {
+    let Some(stopping) = request.stopping else { return Ok(request.clone()) };
+    match request.load {
+        LoadRequest::Own { .. } => {}
+        LoadRequest::Start(_) => return Ok(request.clone()),
+        LoadRequest::Pid(_) => {
+            return Err(LabError::usage(
+                "the requests of a generator that runs already cannot be counted, so its rate is never known any better",
+                "leave out --precision and --budget (--trials says how many), or let tare start the generator (--load)",
+            ));
+        }
+    }
+    let levels = levels(request, true, false);
+    let each_s = levels.iter().map(|level| {
+        let blocks = if level.purpose == Purpose::Asked { 1 } else { BLOCKS_EACH_OTHER };
+        drive::trial_s(level, levels.len() > 1) / f64::from(blocks * level.parties.max(1))
+    });
+    let fewest_s = each_s.sum::<f64>() * SERIES_MIN as f64;
+    let left = Duration::try_from_secs_f64(stopping.budget_s - fewest_s).unwrap_or_default();
+    let warmup = request.warmup.within(left);
+    if warmup.at_least() > left || stopping.budget_s < fewest_s {
+        let fewer = if levels.len() > 1 { ", or the asked level alone (--no-levels)" } else { "" };
+        return Err(LabError::usage(
+            format!(
+                "{SERIES_MIN} trials, the fewest that tell an interval, take about {:.0} s with the load before them, more than the \
+                 budget of {} s",
+                (fewest_s + request.warmup.at_least().as_secs_f64()).ceil(),
+                stopping.budget_s
+            ),
+            format!("give a longer --budget, shorter trials (-d){fewer}"),
+        ));
+    }
+    Ok(HttpRequest { warmup, ..request.clone() })
 }
 
 /// Whether the reference server can be weighed as the SUT is: over the same transport, on connections that are kept. Beside itself
@@ -135,7 +183,7 @@ pub fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFacts) -> 
     }
 }
 
-pub(crate) fn nanoseconds(duration: std::time::Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

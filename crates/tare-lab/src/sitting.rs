@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tare_explain::stopping::Looks;
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
 use tare_machine::journal::Journal;
@@ -17,8 +18,8 @@ use tare_record::Record;
 use tare_record::identity::{Identity, Program};
 use tare_record::intervention::Intervention;
 use tare_record::machine::MachineFacts;
-use tare_record::outcome::{Outcome, Warning};
-use tare_record::plan::Plan;
+use tare_record::outcome::{Outcome, Stopped, Warning};
+use tare_record::plan::{Level, Plan, Purpose};
 use tare_record::store::Writer;
 use tare_record::survey::Survey;
 use tare_record::topology::Topology;
@@ -64,6 +65,8 @@ pub struct Running<'a> {
     identity: Option<Box<Identity>>,
     trials: Vec<Trial>,
     intervention: Option<Intervention>,
+    looks: Option<Looks>,
+    known: Option<Stopped>,
     began: Instant,
 }
 
@@ -95,6 +98,8 @@ impl<'a> Running<'a> {
             identity: None,
             trials: Vec::new(),
             intervention: None,
+            looks: None,
+            known: None,
             began: Instant::now(),
         })
     }
@@ -177,6 +182,32 @@ impl<'a> Running<'a> {
         }
         self.trials.push(trial);
         Ok(())
+    }
+
+    /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
+    pub fn is_enough(&mut self, command: u32) -> bool {
+        let Some((plan, _)) = &self.open else { return false };
+        if self.looks.as_ref().is_none_or(|looks| looks.are_of_another(command)) {
+            self.looks = Looks::of(plan, command);
+        }
+        self.known = self.looks.as_mut().map(|looks| looks.look(&self.trials));
+        self.known.is_some_and(|known| known.ended.is_some())
+    }
+
+    /// How well gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
+    pub fn known(&self) -> String {
+        let reached = self.known.and_then(|known| known.reached);
+        reached.map_or_else(String::new, |reached| format!(", gross to ±{:.1} %", 100.0 * reached))
+    }
+
+    /// Which trial of a level it is, and of how many as far as that is known.
+    pub fn nth(&self, trial: u32, level: &Level) -> String {
+        let stops = self.open.as_ref().is_some_and(|(plan, _)| plan.stopping.is_some());
+        match self.known.and_then(|known| known.planned) {
+            Some(planned) if level.purpose == Purpose::Asked => format!("{}/{planned}", trial + 1),
+            _ if stops => (trial + 1).to_string(),
+            _ => format!("{}/{}", trial + 1, level.trials),
+        }
     }
 
     /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.

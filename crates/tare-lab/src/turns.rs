@@ -60,7 +60,8 @@ impl Drive<'_> {
         observers.begin();
         parties.iter_mut().for_each(|party| _ = party.generator.cut());
         let mut answered = parties.first().map_or(0, |party| party.generator.live().answers);
-        let phase = format!("trial {}/{} in turns with the reference", trial + 1, longest.trials);
+        let nth = running.nth(trial, longest);
+        let phase = format!("trial {nth} in turns with the reference{}", running.known());
         running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
             parties.first().map(|party| live_rate(&party.generator, seconds, &mut answered))
         })?;

@@ -6,6 +6,7 @@ mod course;
 mod execution;
 mod ledger;
 mod spikes;
+mod stopped;
 mod weights;
 
 pub use confirmation::{Confirmation, Confirmed, Tried};
@@ -13,6 +14,7 @@ pub use course::{Course, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
 pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
+pub use stopped::Stopped;
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;
@@ -39,6 +41,9 @@ pub struct Outcome {
     pub gross: Gross,
     /// What the gross figure is a measure of.
     pub gross_is: GrossIs,
+    /// How well it is known, where that or a budget was to end the trials; of several commands, the first one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Stopped>,
     /// What the program could do here with nothing in the way.
     pub net: NetOrMissing,
     /// The parts between them: they sum to ln(net / gross) (http) or ln(gross / net) (command).
@@ -244,6 +249,9 @@ pub struct CommandSummary {
     pub command: String,
     /// Wall time per run.
     pub gross: Estimate,
+    /// How well it is known, where that or a budget was to end the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Stopped>,
     /// Wall time with nothing in the way.
     pub net: NetOrMissing,
     /// Standard deviation of wall, seconds; `None` for one run.

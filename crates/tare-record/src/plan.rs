@@ -17,6 +17,18 @@ pub struct Plan {
     pub load_cpus: Vec<u32>,
     /// Clock that net is stated at, if the user gave one; else the 95th percentile of this record's.
     pub ref_clock_hz: Option<f64>,
+    /// What ends the trials; `None`: their number, or the rule of the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Stopping>,
+}
+
+/// Trials go on until gross is known well enough, or time is up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Half of the 95 % interval of gross at which they end, as a share; `None`: they go on as long as they may.
+    pub precision: Option<f64>,
+    /// How long they may take, with the load before them, seconds; several commands share it equally.
+    pub budget_s: f64,
 }
 
 /// The kinds of things that can be weighed.
@@ -137,7 +149,7 @@ pub struct Level {
     pub trial_ns: u64,
     /// Load before the first trial, nanoseconds.
     pub warmup_ns: u64,
-    /// How many trials; in a sitting in blocks, at most one of them in each.
+    /// How many trials, at most where [`Plan::stopping`] ends them; in a sitting in blocks, at most one of them in each.
     pub trials: u32,
     /// How many levels are driven in turns within the same trials, this one among them: each server is loaded for a few
     /// milliseconds, then the next, so that the machine's weather meets all alike. 1: it alone.
@@ -167,7 +179,7 @@ pub enum Purpose {
 pub struct CommandWorkload {
     /// The commands as run, after parameters were filled in.
     pub commands: Vec<String>,
-    /// Runs of each that count.
+    /// Runs of each that count, at most where [`Plan::stopping`] ends them.
     pub runs: u32,
     /// Runs of each before those.
     pub warmup: u32,

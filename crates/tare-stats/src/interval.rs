@@ -42,6 +42,24 @@ impl Interval {
     }
 }
 
+/// A mean with its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// The mean.
+    pub value: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Degrees of freedom of the standard error.
+    pub df: f64,
+}
+
+impl Mean {
+    /// The mean give or take so many standard errors.
+    pub(crate) fn within(&self, errors: f64) -> Option<Interval> {
+        Interval::new(self.value - errors * self.se, self.value + errors * self.se)
+    }
+}
+
 /// A value and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {

@@ -1,28 +1,10 @@
 //! A mean that a few wild values do not rule.
 
 use crate::describe::{finite, mean, stdev};
-use crate::interval::{Estimate, Interval};
+use crate::interval::{Estimate, Interval, Mean};
 
 /// Share of the values that is left out at each end.
 const TRIMMED: f64 = 0.2;
-
-/// A trimmed mean with its error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrimmedMean {
-    /// The mean of the values that are left.
-    pub value: f64,
-    /// Its standard error.
-    pub se: f64,
-    /// Degrees of freedom of the standard error.
-    pub df: f64,
-}
-
-impl TrimmedMean {
-    /// The mean give or take so many standard errors.
-    pub(crate) fn within(&self, errors: f64) -> Option<Interval> {
-        Interval::new(self.value - errors * self.se, self.value + errors * self.se)
-    }
-}
 
 /// The mean without the fifth of the values at either end, with its 95 % interval by Student's t on the winsorised spread
 /// (Tukey and McLaughlin, Sankhyā A 25, 1963; Yuen, Biometrika 61, 1974): for errors with heavy tails, which a host's bursts
@@ -37,7 +19,7 @@ pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
 /// The same with its error, of launches with a value in each of the columns: the values are trimmed together, and the error is that of
 /// what each launch says with all of its own (the influence function's, by launch). `None` where columns are of different lengths, or fewer than
 /// two launches are left.
-pub(crate) fn trimmed_mean(columns: &[&[f64]]) -> Option<TrimmedMean> {
+pub(crate) fn trimmed_mean(columns: &[&[f64]]) -> Option<Mean> {
     let sorted = Sorted::of(columns)?;
     let kept = sorted.left()?;
     let (low, high) = (*kept.first()?, *kept.last()?);
@@ -49,7 +31,7 @@ pub(crate) fn trimmed_mean(columns: &[&[f64]]) -> Option<TrimmedMean> {
     // Yuen's error, whose correction for what is left out is of the values, as these were trimmed.
     let corrected = (sorted.values.len() as f64 - 1.0) / (kept.len() as f64 - 1.0);
     let se = finite(stdev(&winsorised)? * (corrected / left).sqrt())?;
-    Some(TrimmedMean { value: mean(kept)?, se, df: left - 1.0 })
+    Some(Mean { value: mean(kept)?, se, df: left - 1.0 })
 }
 
 /// How many of so many launches are left.

@@ -310,6 +310,7 @@ pub fn plan(workload: Workload) -> Plan {
         sut_cpus: vec![0],
         load_cpus: vec![1],
         ref_clock_hz: None,
+        stopping: None,
     }
 }
 

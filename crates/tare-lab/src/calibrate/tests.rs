@@ -40,6 +40,7 @@ fn verdict(limit: Cause, findings: &[(Cause, f64)]) -> Outcome {
             sut_cpus: Vec::new(),
             load_cpus: Vec::new(),
             ref_clock_hz: None,
+            stopping: None,
         },
         trials: Vec::new(),
         notices: Vec::new(),

@@ -182,6 +182,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, Lab
         traffic,
         trial: Some(study.trial),
         trials: study.trials,
+        stopping: None,
         warmup: Warmup::Fixed(study.warmup),
         sut_cpus: settings.sut_cpus.clone(),
         load_cpus: settings.load_cpus.clone(),

@@ -50,6 +50,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         limit: Cause::ServerCpuBound,
         gross: Gross::Measured(Estimate { value: rate_hz, unit: "req/s".to_owned(), ci95: None }),
         gross_is: GrossIs::Capacity,
+        stopping: None,
         net: NetOrMissing::Missing(Missing::new("no levels")),
         tare: Vec::new(),
         findings: Vec::new(),

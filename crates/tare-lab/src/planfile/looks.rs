@@ -55,7 +55,7 @@ impl Looks {
             asked,
             reached: largest(known.iter().map(|(half_ln, _)| Some(*half_ln))).map(f64::exp_m1),
             detectable: largest(foresights().map(|foresight| foresight.detectable)).map(f64::exp_m1),
-            one_percent_blocks: largest(foresights().map(|foresight| foresight.one_percent_blocks)),
+            one_percent_blocks: largest(foresights().map(|foresight| foresight.one_percent_launches)),
         })
     }
 
@@ -67,7 +67,7 @@ impl Looks {
         let changes =
             valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
         let changes = changes.collect::<Option<Vec<f64>>>()?;
-        let look = sequence.look(&changes)?;
+        let look = sequence.look(&[&changes])?;
         Some(((look.interval.hi - look.interval.lo) / 2.0, sequence.foresee(&look, changes.len())))
     }
 }

@@ -66,6 +66,7 @@ pub fn plan() -> Plan {
         sut_cpus: vec![0],
         load_cpus: vec![1],
         ref_clock_hz: None,
+        stopping: None,
     }
 }
 

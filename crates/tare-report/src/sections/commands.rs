@@ -1,6 +1,6 @@
 //! Commands, as hyperfine's users know them: mean ± σ, range, user and system time, and how they compare.
 
-use super::{Medium, Section, Source};
+use super::{Medium, Section, Source, stopping};
 use crate::block::{Block, Chart, Column, Hue, Line, Note, Panel, Point, Row, Table, Text, Tone};
 use crate::format::{self, NONE, count, seconds};
 use crate::plot;
@@ -15,7 +15,8 @@ fn build(source: &Source) -> Vec<Block> {
     if commands.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Notes(commands.iter().map(note).collect())];
+    let many = commands.len() > 1;
+    let mut blocks = vec![Block::Notes(commands.iter().map(|command| note(command, many)).collect())];
     blocks.extend(every_run(commands).map(Block::Chart));
     blocks
 }
@@ -62,13 +63,15 @@ fn build_table(source: &Source) -> Vec<Block> {
     if commands.is_empty() { Vec::new() } else { vec![comparison(commands)] }
 }
 
-fn note(command: &CommandSummary) -> Note {
+fn note(command: &CommandSummary, among_others: bool) -> Note {
     let times = [command.min_s, command.median_s, command.max_s, command.user_s, command.system_s];
     let [min, median, max, user, system] = times.map(seconds);
     let mut lines = vec![
         ("mean ± σ", format!("{} (user {user}, system {system})", mean(command))),
         ("min … max", format!("{min} … {max}, median {median}")),
     ];
+    let stopped = command.stopping.as_ref().filter(|_| among_others);
+    lines.extend(stopped.map(|stopped| ("mean is", stopping::known(stopped, "run"))));
     let failed = failed(command);
     if failed > 0 {
         lines.push(("exit", format!("{} did not end with 0", words::things(failed, "run"))));

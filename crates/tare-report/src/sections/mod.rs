@@ -15,6 +15,7 @@ mod origin;
 mod scale;
 mod spikes;
 mod steadiness;
+mod stopping;
 mod threads;
 mod trials;
 mod waits;
@@ -67,6 +68,7 @@ static SECTIONS: &[&Section] = &[
     &commands::COMPARISON,
     &commands::TABLE,
     &weigh::SECTION,
+    &stopping::SECTION,
     &findings::SECTION,
     &steadiness::SECTION,
     &latency::SECTION,

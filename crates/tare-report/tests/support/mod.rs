@@ -125,6 +125,7 @@ pub fn server_bound() -> Outcome {
         limit: Cause::ServerCpuBound,
         gross: Gross::Measured(rate(gross)),
         gross_is: GrossIs::Capacity,
+        stopping: None,
         net: net(gross * total.exp()),
         tare: parts,
         findings: vec![Finding {
@@ -359,6 +360,7 @@ pub fn commands() -> (Record, Outcome) {
     let summary = |command: &str, mean: f64, failed: bool| CommandSummary {
         command: command.into(),
         gross: Estimate { value: mean, unit: "s".into(), ci95: Some([mean * 0.98, mean * 1.02]) },
+        stopping: None,
         net: NetOrMissing::Net(Net {
             value: mean * 0.93,
             unit: "s".into(),

@@ -68,6 +68,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
         sut_cpus: Vec::new(),
         load_cpus: vec![1],
         ref_clock_hz: None,
+        stopping: None,
     }
 }
 

@@ -19,7 +19,13 @@ Which load:
   (nothing)                     tare's own generator, closed loop, and --rate for an open loop
   --load 'wrk -t4 -c500 -d20s URL'   somebody else's, watched with the same books
 Which program:
-  tare run -- sort big.txt      run at least 10 times; one quoted string goes through a shell")]
+  tare run -- sort big.txt      run at least 10 times; one quoted string goes through a shell
+How long:
+  (nothing)                     a fixed number of trials (--trials)
+  --precision 1%                until gross is known to ±1 %, for 60 s at most
+  --precision 1% --budget 5m    the same for 5 minutes at most
+  --budget 30s                  as many trials as fit; the result says how well gross is known, which change would
+                                show in that time, and how long ±1 % takes")]
 pub struct RunArgs {
     /// The server to weigh; without it, the built-in one.
     #[arg(value_name = "URL")]
@@ -115,13 +121,24 @@ pub struct GeneratorArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trials")]
 pub struct TrialArgs {
-    /// Time per trial [default: 2s, or the length of --steps].
+    /// Time per trial [default: 2s; 1s with --precision or --budget; with --steps their length].
     #[arg(short = 'd', long, value_name = "TIME", conflicts_with_all = ["command", "load"],
           value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
     /// How many trials (for a program: runs) [default: 5; with --load 3; for a program at least 10 and 3 s].
-    #[arg(long, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, visible_alias = "runs", value_name = "N", conflicts_with_all = ["precision", "budget"],
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
+    /// Instead of a number of trials: go on until the 95 % interval of gross (the rate; of a program, the time of a run) is as narrow: ±
+    /// this; or until --budget is used up. The interval holds for a look after each trial, so that it is no narrower for having
+    /// been waited for; it takes 8 trials to tell one.
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    pub precision: Option<f64>,
+    /// Trials may take so long, with the load before them (not what --find-layout and --confirm take); several programs share it.
+    /// Without --precision as many trials as fit, of a program 1000 runs at most. Early in a budget intervals are wide: one of many
+    /// times what is needed takes longer [default with --precision: 60s].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub budget: Option<Duration>,
     /// Load before the first trial; for a program, runs before the counted ones [default: until the rate is at one level, 1.5 to 20 s;
     /// 0 runs].
     #[arg(short = 'w', long, value_name = "TIME|RUNS")]

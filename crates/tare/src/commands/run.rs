@@ -2,7 +2,7 @@
 
 use crate::Ended;
 use crate::cli;
-use crate::cli::run::{RunArgs, StackArgs, UnwindChoice};
+use crate::cli::run::{RunArgs, StackArgs, TrialArgs, UnwindChoice};
 use crate::cli::values;
 use crate::failure::{Failure, NOT_VALID};
 use crate::progress;
@@ -15,12 +15,15 @@ use tare_lab::request::{
 };
 use tare_lab::{Held, LabError, Sitting};
 use tare_load::Target;
+use tare_record::plan::Stopping;
 use tare_report::Style;
 
 /// Trials of a level unless told otherwise.
 const TRIALS: u32 = 5;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
+/// Trials take no longer than this to become as precise as was asked, unless told otherwise.
+const BUDGET: Duration = Duration::from_secs(60);
 /// The rate must be seen for so long before it can be called steady, and is given up after so long.
 const WARMUP_MIN: Duration = Duration::from_millis(1500);
 const WARMUP_MAX: Duration = Duration::from_secs(20);
@@ -128,6 +131,7 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         traffic,
         trial: args.trials.duration,
         trials: args.trials.trials.unwrap_or(trials),
+        stopping: stopping(&args.trials),
         warmup,
         sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
         load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
@@ -140,6 +144,15 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         stacks: stacks(args),
         ref_clock_hz: args.trials.ref_clock,
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+    })
+}
+
+/// What `--precision` and `--budget` ask for.
+fn stopping(args: &TrialArgs) -> Option<Stopping> {
+    let asked = args.precision.is_some() || args.budget.is_some();
+    asked.then(|| Stopping {
+        precision: args.precision,
+        budget_s: args.budget.unwrap_or(BUDGET).as_secs_f64(),
     })
 }
 
@@ -184,6 +197,7 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         command: args.command.clone(),
         shell,
         runs: args.trials.trials,
+        stopping: stopping(&args.trials),
         warmup,
         setup: program.setup.clone(),
         prepare: program.prepare.clone(),
