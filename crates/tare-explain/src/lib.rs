@@ -52,7 +52,7 @@ pub mod why;
 mod window;
 
 pub use limit::LOSS_SHARE_MIN;
-pub use rules::causes;
+pub use rules::{NOTICE_SHARE, causes};
 
 use books::Books;
 use limit::Limit;

@@ -14,6 +14,8 @@ pub const SCHEMA: u32 = 1;
 pub const RIGHT_SHARE_MIN: f64 = 0.95;
 /// Fewer values have no quartiles worth the name.
 pub const NET_RUNS_MIN: usize = 4;
+/// So many findings of a run are kept: the first ones, which cost most.
+pub const FINDINGS_MAX: usize = 8;
 /// A certificate is smaller by far.
 const READ_MAX_BYTES: u64 = 16 << 20;
 
@@ -51,6 +53,9 @@ pub struct Calibration {
     /// How much net moved over the runs that leave it alone; `null` where there was none.
     #[serde(default)]
     pub net_spread: Option<NetSpread>,
+    /// A finding that costs something, and less than this, is a note; `null`: of before this was kept.
+    #[serde(default)]
+    pub note_ln: Option<f64>,
 }
 
 /// What a certificate is of.
@@ -125,7 +130,7 @@ pub enum RunResult {
 pub struct Found {
     /// The limit.
     pub limit: Cause,
-    /// The first finding beside the limit's own that is no note: notes are losses too small to limit anything.
+    /// The first finding beside the limit's own that is no note ([`Calibration::note_ln`]), nor what the host took where that limits nothing.
     pub first_finding: Option<Cause>,
     /// Which of the two was expected; where neither was, the limit.
     pub found: Cause,
@@ -138,6 +143,23 @@ pub struct Found {
     /// The net figure, where there is one, in the same unit.
     #[serde(default)]
     pub net: Option<f64>,
+    /// The first [`FINDINGS_MAX`] findings in the verdict's own order, so that they can be judged by another rule; none: of before they
+    /// were kept.
+    #[serde(default)]
+    pub findings: Vec<Listed>,
+    /// Whether it would be right were nothing passed over: the limit or the very first finding of the list, be it the limit's own, and
+    /// of an undisturbed run no other finding at all; `null`: of before this was kept.
+    #[serde(default)]
+    pub right_as_listed: Option<bool>,
+}
+
+/// A finding of a verdict, in short.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// What was found.
+    pub cause: Cause,
+    /// What it costs: its share of ln(net/gross), or 0 for what costs nothing by itself.
+    pub effect_ln: f64,
 }
 
 /// The runs counted.
@@ -147,6 +169,9 @@ pub struct Summary {
     pub runs: usize,
     /// Of these, right.
     pub right: usize,
+    /// Of these, right were nothing passed over ([`Found::right_as_listed`]); `null` where a run does not tell.
+    #[serde(default)]
+    pub right_as_listed: Option<usize>,
     /// Runs in which nothing was disturbed.
     pub undisturbed: usize,
     /// Of these, those with an alarm.
@@ -312,9 +337,12 @@ mod tests {
         let old = Calibration::read(&path).unwrap().unwrap();
         assert!(old.complete && old.summary.right == 1 && old.runs.len() == 2);
         assert!(old.comparisons.is_empty() && old.against_itself.is_none() && old.net_spread.is_none());
-        assert!(!old.injections[0].leaves_net);
+        assert!(
+            !old.injections[0].leaves_net && old.note_ln.is_none() && old.summary.right_as_listed.is_none()
+        );
         let RunResult::Weighed(found) = &old.runs[0].result else { panic!("{:?}", old.runs[0]) };
         assert_eq!((found.gross, found.net), (Some(99000.0), None));
+        assert!(found.findings.is_empty() && found.right_as_listed.is_none());
         old.keep(&path).unwrap();
         assert_eq!(Calibration::read(&path).unwrap(), Some(old));
     }

@@ -9,7 +9,7 @@ use crate::{Style, render};
 use std::collections::BTreeMap;
 use tare_record::calibration::{
     AgainstItself, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
-    SelfResult,
+    SelfResult, Summary,
 };
 use tare_record::outcome::Cause;
 
@@ -17,7 +17,7 @@ use tare_record::outcome::Cause;
 pub fn terminal(calibration: &Calibration, style: Style) -> String {
     let mut parts = vec![
         Part { title: "", blocks: vec![Block::Headline(headline(calibration))] },
-        Part { title: "Injected and found", blocks: vec![confusion(calibration)] },
+        Part { title: "Injected and found", blocks: vec![confusion(calibration), rule(calibration)] },
     ];
     let figures: Vec<(String, String)> = [
         calibration.against_itself.as_ref().map(itself),
@@ -125,6 +125,27 @@ fn confusion(calibration: &Calibration) -> Block {
         (!runs.is_empty()).then_some(Row::Cells(cells))
     });
     Block::Table(Table { columns, rows: rows.collect() })
+}
+
+/// What counts as right above, and how many are by the list alone.
+fn rule(calibration: &Calibration) -> Block {
+    let note = calibration.note_ln.map(|ln| {
+        let share = percent(-(-ln).exp_m1());
+        let text = format!(
+            "costs something, and less than {share}: no alarm, and passed over for the first finding beside the limit"
+        );
+        ("a note", text)
+    });
+    let Summary { runs, right_as_listed, .. } = &calibration.summary;
+    let listed = right_as_listed.map(|right| {
+        let text = format!(
+            "{right} of {} right were nothing passed over: by the limit or the very first finding of the list, be it the \
+             limit's own, and with no other finding where nothing was injected",
+            things(*runs, "run")
+        );
+        ("as listed", text)
+    });
+    Block::Pairs([note, listed].into_iter().flatten().map(|(label, text)| (label.to_owned(), text)).collect())
 }
 
 /// `cpu-quota-throttled 2, unknown 1`; how often where it was not always the same.
@@ -255,7 +276,7 @@ fn footer(calibration: &Calibration) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::calibration::{CalledDifferent, Compared, Place, SCHEMA, Summary};
+    use tare_record::calibration::{CalledDifferent, Compared, Listed, Place, SCHEMA};
     use tare_record::comparison::{Change, Disturbance, Figure};
 
     fn shown(calibration: &Calibration) -> String {
@@ -278,6 +299,8 @@ mod tests {
             alarms: vec![Cause::TooNoisy],
             gross: None,
             net: None,
+            findings: vec![Listed { cause: Cause::TooNoisy, effect_ln: 0.0 }],
+            right_as_listed: Some(false),
         };
         let shaken = Run {
             injection: "none".into(),
@@ -297,7 +320,13 @@ mod tests {
             machine: Place { kernel: "6".into(), cpu_model: None, cpus: 2 },
             injections: Vec::new(),
             runs: vec![shaken],
-            summary: Summary { runs: 4, right: 4, disturbed: 1, ..Summary::default() },
+            summary: Summary {
+                runs: 4,
+                right: 4,
+                right_as_listed: Some(3),
+                disturbed: 1,
+                ..Summary::default()
+            },
             comparisons: vec![
                 of(SelfResult::Compared(compared)),
                 of(SelfResult::Failed { why: "no port".into() }),
@@ -317,6 +346,7 @@ mod tests {
                 median_hz: Some(99e3),
                 quartiles_apart: Some(0.032),
             }),
+            note_ln: Some(0.03),
         };
         let text = shown(&calibration);
         for wanted in [
@@ -325,6 +355,8 @@ mod tests {
             "4.1 % of throughput, in nine of ten comparisons of 10 s (their median)",
             "3.2 % between the quartiles of the 11 of 12 runs that have one, around 99",
             "comparison with itself: no port",
+            "costs something, and less than 3.0 %: no alarm, and passed over for the first finding",
+            "3 of 4 runs right were nothing passed over",
             "4 of 4 runs right (100 %); 1 run with nothing injected was disturbed from outside and not counted.",
             "none: server-cpu-bound, then too-noisy; alarms: too-noisy (disturbed from outside: steal; not counted)",
         ] {
@@ -341,6 +373,8 @@ mod tests {
         assert!(!text.contains("so few") && !text.contains("more could not"), "{text}");
         assert!(text.contains("no spread of 3 runs, around 99") && text.contains("from 4 nets on"), "{text}");
         (calibration.against_itself, calibration.net_spread) = (None, None);
-        assert!(!shown(&calibration).contains("How far to trust figures"));
+        (calibration.note_ln, calibration.summary.right_as_listed) = (None, None);
+        let text = shown(&calibration);
+        assert!(!text.contains("How far to trust figures") && !text.contains("a note"), "{text}");
     }
 }

@@ -45,7 +45,7 @@ use tare_record::observation::Role;
 use tare_record::outcome::{Cause, Evidence, Finding};
 
 /// A share of the allotment below this is not worth a finding.
-const NOTICE_SHARE: f64 = 0.03;
+pub const NOTICE_SHARE: f64 = 0.03;
 
 /// How one cause is judged.
 pub(crate) struct Rule {

@@ -82,6 +82,8 @@ mod tests {
             alarms: Vec::new(),
             gross: Some(1.0),
             net,
+            findings: Vec::new(),
+            right_as_listed: Some(true),
         });
         Run { injection: injection.into(), begin_s: 0.0, took_s: 1.0, disturbed: Vec::new(), result }
     }

@@ -390,6 +390,7 @@ fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
         comparisons: Vec::new(),
         against_itself: None,
         net_spread: None,
+        note_ln: Some(confusion::NOTE_LN),
     }
 }
 

@@ -3,7 +3,7 @@ use super::injection::Injection;
 use super::injections::{INJECTIONS, UNDISTURBED, leaves_net};
 use super::itself;
 use std::collections::BTreeSet;
-use tare_record::calibration::{Run, RunResult, SelfResult};
+use tare_record::calibration::{FINDINGS_MAX, Run, RunResult, SelfResult};
 use tare_record::comparison::{self, Change, Comparison, Effect, Figure, Verdict};
 use tare_record::outcome::{Cause, Finding, Net, NetOrMissing, Outcome, Warning};
 
@@ -59,12 +59,20 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
     let judged = |limit, findings: &[_]| judge(quota, false, &verdict(limit, findings));
     let limit = judged(Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.2), (Cause::Steal, 0.1)]);
     assert!(limit.right && limit.found == Cause::CpuQuotaThrottled);
-    assert_eq!(limit.first_finding, None, "what costs a tenth is a note");
+    assert_eq!(limit.first_finding, None, "a tenth that the host took stands before nothing");
     let own_first = [(Cause::ServerCpuBound, 0.5), (Cause::CpuQuotaThrottled, 0.2), (Cause::Steal, 0.1)];
     let first = judged(Cause::ServerCpuBound, &own_first);
     assert!(first.right && first.found == Cause::CpuQuotaThrottled);
-    let noted = judged(Cause::ServerCpuBound, &[(Cause::Steal, 0.04), (Cause::CpuQuotaThrottled, 0.0)]);
+    let noted =
+        judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
     assert!(noted.right, "a note comes before it");
+    let lost = judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.04), (Cause::CpuQuotaThrottled, 0.0)]);
+    assert!(!lost.right && lost.first_finding == Some(Cause::CpuContended), "what is told of is none");
+    assert_eq!(noted.right_as_listed, Some(false), "and stands first in the list");
+    let kept: Vec<(Cause, f64)> = noted.findings.iter().map(|one| (one.cause, one.effect_ln)).collect();
+    assert_eq!(kept, [(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
+    assert_eq!(first.right_as_listed, Some(false), "the limit's own stands first");
+    assert_eq!(limit.right_as_listed, Some(true));
     let second = judged(Cause::ServerCpuBound, &[(Cause::Steal, 0.5), (Cause::CpuQuotaThrottled, 0.2)]);
     assert!(!second.right && second.found == Cause::ServerCpuBound);
     assert!(second.alarms.is_empty(), "alarms are of undisturbed runs");
@@ -74,12 +82,18 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
 fn an_undisturbed_run_raises_no_alarm() {
     let none = named(UNDISTURBED);
     let judged = |limit, findings: &[_]| judge(none, true, &verdict(limit, findings));
-    let calm = [(Cause::ServerCpuBound, 0.0), (Cause::Steal, 0.04)];
-    assert!(judged(Cause::ServerCpuBound, &calm).right);
+    let calm = [(Cause::ServerCpuBound, 0.0), (Cause::CrossCpuWakeups, 0.02)];
+    let noted = judged(Cause::ServerCpuBound, &calm);
+    assert!(noted.right && noted.right_as_listed == Some(false));
+    let nothing = judged(Cause::ServerCpuBound, &calm[..1]);
+    assert_eq!((nothing.right, nothing.right_as_listed), (true, Some(true)));
+    let many = [(Cause::ServerCpuBound, 0.0); FINDINGS_MAX + 1];
+    assert_eq!(judged(Cause::ServerCpuBound, &many).findings.len(), FINDINGS_MAX);
     // A loss that would limit, a cause that costs nothing but is not there, a limit that is none of the two.
     for (limit, finding) in [
         (Cause::ServerCpuBound, (Cause::Steal, 0.2)),
         (Cause::ServerCpuBound, (Cause::NotSteady, 0.06)),
+        (Cause::ServerCpuBound, (Cause::Steal, 0.04)),
         (Cause::CpuContended, (Cause::CpuContended, 0.3)),
     ] {
         let found = judged(limit, &[finding]);
@@ -109,6 +123,7 @@ fn runs_are_counted() {
     let is_undisturbed = |name: &str| name == UNDISTURBED;
     let good = summary(&runs, is_undisturbed);
     assert_eq!((good.runs, good.right, good.undisturbed, good.false_alarms), (40, 39, 1, 0));
+    assert_eq!(good.right_as_listed, Some(39));
     assert_eq!(good.confusion["quota"][&Cause::CpuQuotaThrottled], 38);
     assert!(!good.confusion.contains_key("lock"));
     assert!(good.is_good());
@@ -124,6 +139,9 @@ fn runs_are_counted() {
     runs.pop();
     runs.extend((0..2).map(|_| weighed("lock", Cause::Unknown, &[])));
     assert!(!summary(&runs, is_undisturbed).is_good(), "39 of 42");
+    let RunResult::Weighed(found) = &mut runs[0].result else { unreachable!("all but one were weighed") };
+    found.right_as_listed = None;
+    assert_eq!(summary(&runs, is_undisturbed).right_as_listed, None, "one does not tell");
     assert!(!summary(&[], is_undisturbed).is_good(), "nothing is no certificate");
 }
 
