@@ -1,6 +1,7 @@
 //! The result of a comparison of servers or commands: every launch, and what follows from all of them. Its JSON form is a contract that
 //! scripts use: keys may be added, none renamed.
 
+use crate::Missing;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -42,6 +43,9 @@ pub struct Comparison {
     pub launches: Vec<Launch>,
     /// What each program and figure came to.
     pub effects: Vec<Effect>,
+    /// Figures that were compared and came to nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_told: Vec<NotTold>,
     /// What to know before quoting it.
     pub warnings: Vec<crate::outcome::Warning>,
 }
@@ -114,7 +118,7 @@ pub enum Figure {
     P50,
     /// 99th percentile of latency, seconds.
     P99,
-    /// 99.9th percentile of latency, seconds; where a launch has ten thousand answers of each server.
+    /// 99.9th percentile of latency, seconds; where each launch has ten thousand answers of each server.
     #[serde(rename = "p99.9")]
     P999,
     /// From the start of a command to its end, seconds.
@@ -244,6 +248,18 @@ pub struct Effect {
     pub one_percent_s: Option<f64>,
 }
 
+/// A figure that some launches lack: of the others alone it would be of the faster ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotTold {
+    /// Of which program.
+    pub program: String,
+    /// Which figure.
+    pub figure: Figure,
+    /// Why it is missing, and what would bring it.
+    #[serde(flatten)]
+    pub why: Missing,
+}
+
 /// A relative change: 0.02 is 2 % more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Change {
@@ -342,6 +358,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_told_is_kept_with_its_reason() {
+        let why = Missing::with_remedy("too few answers", "give a longer --window");
+        let missing = NotTold { program: "B".into(), figure: Figure::P999, why };
+        let value = serde_json::to_value(&missing).unwrap();
+        assert_eq!((&value["figure"], &value["missing"]), (&"p99.9".into(), &"too few answers".into()));
+        assert_eq!(serde_json::from_value::<NotTold>(value).unwrap(), missing);
+    }
+
+    #[test]
     fn nothing_but_a_comparison_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
@@ -363,6 +388,7 @@ mod tests {
             elapsed_s: 0.0,
             launches: Vec::new(),
             effects: Vec::new(),
+            not_told: Vec::new(),
             warnings: Vec::new(),
         };
         comparison.keep(&path("old")).unwrap();

@@ -6,7 +6,7 @@ use crate::sections::Part;
 use crate::{Style, render};
 use std::collections::BTreeMap;
 use tare_record::comparison::{
-    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
+    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
 };
 
 /// The result for a terminal.
@@ -16,7 +16,10 @@ pub fn terminal(comparison: &Comparison, style: Style) -> String {
         title: "",
         blocks: others.iter().map(|program| headline(comparison, program)).collect(),
     }];
-    parts.push(Part { title: "Figures", blocks: vec![table(comparison, others)] });
+    let missing =
+        comparison.not_told.iter().map(|missing| Block::Line(Text::dim(not_told(missing, others.len()))));
+    let figures = std::iter::once(table(comparison, others)).chain(missing).collect();
+    parts.push(Part { title: "Figures", blocks: figures });
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
     if !comparison.warnings.is_empty() {
         let note = |warning: &tare_record::outcome::Warning| Note {
@@ -139,6 +142,14 @@ fn row(effect: &Effect, margin: f64) -> Row {
         verdict,
         Text::dim(effect.placebo.map_or_else(none, whole)),
     ])
+}
+
+/// `p99.9 is missing: 3 of 9 launches …; give …`
+fn not_told(missing: &NotTold, others: usize) -> String {
+    let NotTold { program, figure, why } = missing;
+    let of = if others > 1 { format!(" of {program}") } else { String::new() };
+    let remedy = if why.remedy.is_empty() { String::new() } else { format!("; {}", why.remedy) };
+    format!("{}{of} is missing: {}{remedy}", title(*figure), why.why)
 }
 
 /// A rate, or a time with its unit.
@@ -286,6 +297,7 @@ fn disturbed(launches: &[Launch]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tare_record::Missing;
     use tare_record::comparison::{Arm, SCHEMA, Weather};
     use tare_record::outcome::Warning;
 
@@ -338,6 +350,11 @@ mod tests {
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
+            not_told: vec![NotTold {
+                program: "B".into(),
+                figure: Figure::P999,
+                why: Missing::with_remedy("too few answers", "give --window 2.0s"),
+            }],
             warnings: vec![Warning { id: "not-saturated".into(), text: "idle".into(), hint: "-c".into() }],
         };
         let shown = |comparison: &Comparison| {
@@ -347,6 +364,7 @@ mod tests {
         for wanted in [
             "B is slower than A: CPU time of a request +3.10 % (+2.10 to +4.10).",
             "no difference beyond 2.0 %",
+            "p99.9 is missing: too few answers; give --window 2.0s",
             "95 % for all 2 together",
             "adjusted    +3.30 % (+2.30 to +4.30) for CPU time of a request, at the median",
             "2 in 20 s",

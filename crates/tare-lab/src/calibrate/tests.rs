@@ -202,6 +202,7 @@ fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
         elapsed_s: 10.0,
         launches: Vec::new(),
         effects,
+        not_told: Vec::new(),
         warnings: warnings.iter().map(warning).collect(),
     }
 }

@@ -1,10 +1,12 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
+use super::launch::ANSWERS_FOR_P999;
 use super::length_s;
 use super::weather::disturbances;
 use std::collections::BTreeMap;
+use tare_record::Missing;
 use tare_record::comparison::{
-    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, Program, Verdict,
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
 };
 use tare_record::outcome::Warning;
 use tare_stats::{
@@ -19,12 +21,15 @@ const ERRORS_MAX: f64 = 0.001;
 const BUSY_MIN: f64 = 0.9;
 /// More launches than this disturbed is worth a warning.
 const DISTURBED_MAX: f64 = 0.25;
+/// Windows are so much longer than the turns in them without their rests; and launches differ.
+const WINDOW_MORE: f64 = 1.5;
 
 /// Judges all launches so far: fills in what follows from them, and whether it is enough.
 pub fn judge(comparison: &mut Comparison) {
     mark(&mut comparison.launches);
     let values = gather(comparison);
     comparison.effects = effects(comparison, &values);
+    comparison.not_told = not_told(comparison, &values);
     comparison.ended = ended(comparison);
     comparison.warnings = warnings(comparison);
 }
@@ -136,6 +141,60 @@ fn effect(
         effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
     }
     Some(effect)
+}
+
+/// Figures that some launch lacks.
+fn not_told(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<NotTold> {
+    let figures: &[Figure] =
+        if comparison.is_of_commands() { &Figure::OF_COMMANDS } else { &Figure::COMPARED };
+    let mut not_told = Vec::new();
+    if comparison.launches.is_empty() {
+        return not_told;
+    }
+    for (at, program) in comparison.programs.iter().skip(1).enumerate() {
+        for figure in figures.iter().copied().filter(|figure| !gathered.contains_key(&(at, *figure))) {
+            let why = why_not(&comparison.launches, at, figure);
+            not_told.push(NotTold { program: program.name.clone(), figure, why });
+        }
+    }
+    not_told
+}
+
+/// Why there are launches without a figure of a program, of the first one, or of its placebo.
+fn why_not(launches: &[Launch], other: usize, figure: Figure) -> Missing {
+    let held: Vec<Vec<&Arm>> = launches.iter().map(|launch| held(launch, other)).collect();
+    let lacks = |arms: &&Vec<&Arm>| arms.iter().any(|arm| !arm.figures.contains_key(&figure));
+    let lacking = format!("{} of {} launches", held.iter().filter(lacks).count(), launches.len());
+    let fewest = held.iter().flatten().map(|arm| arm.answers).min().unwrap_or(0);
+    match figure {
+        Figure::P999 if fewest < ANSWERS_FOR_P999 => Missing::with_remedy(
+            format!("{lacking} had fewer than {ANSWERS_FOR_P999} answers of a server (the fewest: {fewest})"),
+            format!("give {}, and a --budget that has room for enough of them", long_enough(&held)),
+        ),
+        Figure::Net | Figure::CpuPerRequest | Figure::CpuTime => {
+            Missing::new(format!("in {lacking} a process came or went, whose CPU time nobody knows"))
+        }
+        _ => Missing::new(format!("{lacking} have none of a program")),
+    }
+}
+
+/// Whom a program is held against, and itself.
+fn held(launch: &Launch, other: usize) -> Vec<&Arm> {
+    [0, 1, other + 2].into_iter().filter_map(|at| launch.arms.get(at)).collect()
+}
+
+/// The window in which the slowest has answers enough in most launches.
+fn long_enough(held: &[Vec<&Arm>]) -> String {
+    let slowest_s = |arms: &Vec<&Arm>| {
+        let each_s = arms.iter().map(|arm| arm.own_ns as f64 / 1e9 / arm.answers as f64);
+        arms.len() as f64 * each_s.fold(0.0, f64::max)
+    };
+    let slowest_s: Vec<f64> = held.iter().map(slowest_s).collect();
+    let window_s = median(&slowest_s).map(|each_s| each_s * ANSWERS_FOR_P999 as f64 * WINDOW_MORE);
+    match window_s.filter(|window_s| window_s.is_finite()) {
+        Some(window_s) => format!("--window {:.1}s or longer", (window_s * 10.0).ceil() / 10.0),
+        None => "a longer --window".to_owned(),
+    }
 }
 
 /// What the launches' weather was, as logarithms; of what was seen in all of them. All programs met the same: what they differ by may

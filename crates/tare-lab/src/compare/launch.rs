@@ -38,7 +38,7 @@ const CUTS_MAX: u32 = 8;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
 /// A tail of 0.1 % is told by ten answers or more.
-const ANSWERS_FOR_P999: u64 = 10_000;
+pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
 
 /// What is the same in every launch.
 pub(super) struct Stage<'a> {

@@ -205,6 +205,7 @@ fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         elapsed_s: 0.0,
         launches: Vec::new(),
         effects: Vec::new(),
+        not_told: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -63,6 +63,7 @@ fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
         elapsed_s: launches as f64,
         launches: (0..launches).map(|at| launch(at, noise)).collect(),
         effects: Vec::new(),
+        not_told: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -205,6 +206,35 @@ fn errors_and_idle_servers_are_told() {
     assert!(failing.warnings[0].text.starts_with("B:"), "{:?}", failing.warnings);
 }
 
+#[test]
+fn a_percentile_that_a_launch_has_too_few_answers_for_is_missing_with_what_would_bring_it() {
+    let mut few = comparison(10, 1.0, &mut Noise::new(9));
+    for arm in few.launches.iter_mut().flat_map(|launch| &mut launch.arms) {
+        arm.figures.insert(Figure::P999, 1e-3);
+    }
+    judge(&mut few);
+    assert!(few.not_told.is_empty() && effect(&few, Figure::P999).launches == 10, "{:?}", few.not_told);
+    // All others have 40,000 in a fifth of a second.
+    let stalled = &mut few.launches[3].arms[2];
+    stalled.answers = 8_000;
+    stalled.figures.remove(&Figure::P999);
+    judge(&mut few);
+    let [missing] = few.not_told.as_slice() else { panic!("{:?}", few.not_told) };
+    assert_eq!((missing.program.as_str(), missing.figure), ("B", Figure::P999));
+    assert_eq!(
+        missing.why.why,
+        "1 of 10 launches had fewer than 10000 answers of a server (the fewest: 8000)"
+    );
+    assert!(missing.why.remedy.starts_with("give --window 0.3s or longer"), "{missing:?}");
+    assert!(few.effects.iter().all(|effect| effect.figure != Figure::P999));
+    // Whose processes come and go has no cost, whatever time it is given.
+    for launch in &mut few.launches {
+        launch.arms[1].figures.remove(&Figure::CpuPerRequest);
+    }
+    judge(&mut few);
+    assert!(few.not_told[0].figure == Figure::CpuPerRequest && few.not_told[0].why.remedy.is_empty());
+}
+
 proptest! {
     /// Whatever came of launches, something is said of them, and all of it is a number.
     #[test]
@@ -223,6 +253,7 @@ proptest! {
             Launch { begin_s: 0.0, took_s: 1.0, arms, weather: Weather::default(), disturbed: Vec::new() }
         }).collect();
         judge(&mut odd);
+        prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_told.len() == Figure::COMPARED.len());
         for effect in &odd.effects {
             prop_assert!(effect.baseline.is_finite() && effect.launches <= costs.len());
             if let Some(change) = effect.change {

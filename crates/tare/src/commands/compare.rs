@@ -10,6 +10,7 @@ use std::time::Duration;
 use tare_lab::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
 use tare_lab::{LabError, Sitting};
 use tare_load::Target;
+use tare_record::Missing;
 use tare_record::comparison::Figure;
 use tare_report::{Style, comparison as report};
 
@@ -58,10 +59,16 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     let mut code = ExitCode::SUCCESS;
     for condition in &args.design.fail_if {
         if !condition.is_judged(&comparison) {
-            terminal::say(&format!(
-                "tare: {condition} could not be judged: there is no interval for {} (hint: give a longer --budget)",
-                condition.figure.name()
-            ));
+            let missing = comparison.not_told.iter().find(|missing| missing.figure == condition.figure);
+            let why = match missing.map(|missing| &missing.why) {
+                Some(Missing { why, remedy }) if remedy.is_empty() => why.clone(),
+                Some(Missing { why, remedy }) => format!("{why} (hint: {remedy})"),
+                None => {
+                    let figure = condition.figure.name();
+                    format!("there is no interval for {figure} (hint: give a longer --budget)")
+                }
+            };
+            terminal::say(&format!("tare: {condition} could not be judged: {why}"));
             if code == ExitCode::SUCCESS {
                 code = ExitCode::from(NOT_VALID);
             }
