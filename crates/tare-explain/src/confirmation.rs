@@ -10,7 +10,7 @@ use tare_stats::{Interval, paired_log_ratio};
 
 pub(crate) fn confirmation(tried: &Intervention) -> Confirmation {
     let elasticity = tried.blocks.clone().ok().and_then(elasticity);
-    Confirmation { cause: tried.cause, tried: elasticity.into() }
+    Confirmation { cause: tried.cause, instead_of: tried.instead_of.clone(), tried: elasticity.into() }
 }
 
 fn elasticity(blocks: Blocks) -> Result<Tried, Missing> {
@@ -61,7 +61,7 @@ mod tests {
         let (what, unit) = ("a quota".to_owned(), "CPUs".to_owned());
         let blocks = Blocks { what, unit, before, changed, floor: 0.5, pairs };
         let cause = Cause::CpuQuotaThrottled;
-        confirmation(&Intervention { cause, blocks: Reading::Measured(blocks) }).tried.ok()
+        confirmation(&Intervention { cause, instead_of: None, blocks: Reading::Measured(blocks) }).tried.ok()
     }
 
     /// Pairs whose rates follow a resource that is changed by `factor`, each off by so much, one up and one down.

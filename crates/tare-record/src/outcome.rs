@@ -9,7 +9,7 @@ mod spikes;
 mod stopped;
 mod weights;
 
-pub use confirmation::{Confirmation, Confirmed, Tried};
+pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use course::{Course, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
@@ -50,7 +50,8 @@ pub struct Outcome {
     pub tare: Vec<TarePart>,
     /// By effect, largest first; the limit's own finding is among them.
     pub findings: Vec<Finding>,
-    /// Whether the limit was confirmed by trying it; `None` where that was not asked for.
+    /// Whether the limit, or where nothing can be tried on it the first finding that can be, was confirmed by trying it; `None` where that was
+    /// not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
     /// The books.

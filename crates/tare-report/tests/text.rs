@@ -7,6 +7,8 @@ mod support;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
+use tare_record::outcome::{Cause, Confirmation, Confirmed, NotTried, Outcome, Tried};
+use tare_record::{Missing, Reading};
 use tare_report::{Style, csv, json, markdown, terminal};
 
 const PLAIN: Style = Style { color: false, width: 100, unicode: true };
@@ -30,6 +32,46 @@ fn every_kind_of_result_as_csv() {
     for (name, _, outcome) in support::all() {
         assert_snapshot!(format!("csv-{name}"), csv(&outcome));
     }
+}
+
+#[test]
+fn what_was_tried_instead_of_the_limit_is_told_of_both() {
+    let (_, record, mut outcome) =
+        support::all().into_iter().find(|(name, ..)| *name == "throttled").unwrap();
+    let limit = Cause::BlockedOnDisk;
+    (outcome.limit, outcome.findings[1].cause) = (limit, limit);
+    // Of little effect, and yet told in full: it was tried.
+    outcome.findings[0].effect_ln = 0.001;
+    let tried = Tried {
+        what: "the quota of /demo".into(),
+        unit: "CPUs".into(),
+        before: 0.3,
+        changed: 0.45,
+        pairs: 8,
+        elasticity: 0.1,
+        ci95: [-0.1, 0.3],
+        floor: 0.5,
+        verdict: Confirmed::Refuted,
+    };
+    outcome.confirmation = Some(Confirmation {
+        cause: Cause::CpuQuotaThrottled,
+        instead_of: Some(NotTried {
+            cause: limit,
+            why: Missing::with_remedy("a disk is a disk", "use tmpfs"),
+        }),
+        tried: Reading::Measured(tried),
+    });
+    let text = terminal(&record, &outcome, PLAIN).replace('\u{a0}', " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains(
+            "not possible here: a disk is a disk; use tmpfs; cpu-quota-throttled was tried instead"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("refuted: the quota of /demo from 0.30 CPUs to 0.45 CPUs"), "{text}");
+    let kept: Outcome = serde_json::from_str(&json(&outcome).unwrap()).unwrap();
+    assert_eq!(kept.confirmation, outcome.confirmation);
 }
 
 #[test]

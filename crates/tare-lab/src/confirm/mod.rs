@@ -1,5 +1,6 @@
 //! Confirming by intervention: a little of the one resource that is said to be the limit is given or taken, in pairs of short trials
-//! of the same server, in an order drawn at random. `tare-explain` tells from the pairs how throughput follows it.
+//! of the same server, in an order drawn at random. `tare-explain` tells from the pairs how throughput follows it. Where the limit is of a
+//! kind that nothing can be tried on, the first finding that is not is tried in its stead.
 //!
 //! What is tried on each cause is a file in `interventions/` and a line in its registry. Whatever is turned is in the journal and is
 //! put back by `Drop`, or by the next start.
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing};
 use tare_record::Missing;
 use tare_record::intervention::{Blocks, Intervention, Pair};
-use tare_record::outcome::{Cause, Outcome};
+use tare_record::outcome::{Cause, NotTried, Outcome};
 use tare_stats::SplitMix64;
 
 /// Pairs of trials: Student's interval is then 0.84 standard deviations of a pair wide on either side.
@@ -53,14 +54,27 @@ impl From<Missing> for Stopped {
 /// Tries what limits the trials so far, and keeps what came of it, also where it cannot be tried here.
 pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let Some(outcome) = running.explained() else { return Ok(()) };
-    let cause = outcome.limit;
+    let found: Vec<Cause> = outcome.findings.iter().map(|finding| finding.cause).collect();
+    let (cause, instead_of) = to_try(outcome.limit, &found);
     running.progress.show(Event::Step(format!("trying whether it is {}", cause.id())));
     let blocks = match blocks(cause, &outcome, drive, sut, running) {
         Ok(blocks) => Ok(blocks),
         Err(Stopped::Cannot(missing)) => Err(missing),
         Err(Stopped::Failed(error)) => return Err(error),
     };
-    running.keep_intervention(Intervention { cause, blocks: blocks.into() })
+    running.keep_intervention(Intervention { cause, instead_of, blocks: blocks.into() })
+}
+
+/// The limit; where nothing can be tried on it the first finding on which something can, and why the limit is not.
+fn to_try(limit: Cause, found: &[Cause]) -> (Cause, Option<NotTried>) {
+    // What holds an error page where it is says nothing of the workload.
+    let Some(why) = interventions::of(limit).err().filter(|_| limit != Cause::Errors) else {
+        return (limit, None);
+    };
+    match found.iter().find(|cause| interventions::of(**cause).is_ok()) {
+        Some(cause) => (*cause, Some(NotTried { cause: limit, why })),
+        None => (limit, None),
+    }
 }
 
 fn blocks(
@@ -175,4 +189,29 @@ fn rate(generator: &mut Generator, phase: &str, running: &mut Running<'_>) -> Re
     let sample = generator.cut();
     let answers = sample.requests.ok()?;
     Ok(answers as f64 * 1e9 / sample.elapsed_ns.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_finding_that_can_be_is_tried_where_the_limit_cannot() {
+        use Cause::{BlockedOnDisk, CpuContended, CpuQuotaThrottled, Errors, Oversubscribed, Unknown};
+        let tried = |limit, found: &[Cause]| {
+            let (cause, instead_of) = to_try(limit, found);
+            (cause, instead_of.map(|not| not.cause))
+        };
+        assert_eq!(tried(CpuQuotaThrottled, &[CpuContended, CpuQuotaThrottled]), (CpuQuotaThrottled, None));
+        let some = [BlockedOnDisk, Oversubscribed, CpuContended, CpuQuotaThrottled, Unknown];
+        for limit in [Unknown, BlockedOnDisk] {
+            assert_eq!(tried(limit, &some), (CpuContended, Some(limit)));
+        }
+        // Nothing to try: why the limit is not stays the result.
+        assert_eq!(tried(Unknown, &[BlockedOnDisk, Unknown]), (Unknown, None));
+        assert_eq!(tried(Errors, &[Errors, CpuContended]), (Errors, None));
+        let (_, instead_of) = to_try(Unknown, &some);
+        let why = interventions::of(Unknown).err();
+        assert!(why.is_some() && instead_of.map(|not| not.why) == why);
+    }
 }

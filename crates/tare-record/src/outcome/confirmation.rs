@@ -1,16 +1,29 @@
-//! What a change of the one resource did that the limit is said to be.
+//! What a change of the one resource did that the limit, or the first finding that can be tried, is said to be.
 
 use super::Cause;
-use crate::Reading;
+use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 
-/// Whether the limit was confirmed by trying it.
+/// Whether a cause was confirmed by trying it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// The cause that was tried.
     pub cause: Cause,
+    /// The limit, where nothing can be tried on it and another cause was tried instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<NotTried>,
     /// What came of it, or why it could not be tried here.
     pub tried: Reading<Tried>,
+}
+
+/// A cause that nothing can be tried on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotTried {
+    /// Which.
+    pub cause: Cause,
+    /// Why not, and what would tell instead.
+    #[serde(flatten)]
+    pub why: Missing,
 }
 
 /// How throughput followed the resource.

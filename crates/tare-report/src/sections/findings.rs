@@ -5,6 +5,7 @@ use super::{Medium, Section, Source, join};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;
+use tare_record::Missing;
 use tare_record::outcome::{Finding, Outcome, Tried};
 
 pub(crate) static SECTION: Section =
@@ -25,8 +26,9 @@ fn build(source: &Source) -> Vec<Block> {
     for finding in limit.into_iter().chain(others) {
         let is_limit = finding.cause == outcome.limit;
         let weighty = is_limit || finding.effect_ln.abs() >= NOTE_LN;
-        notes.push(if weighty && notes.len() < FULL_MAX {
-            full(finding, is_limit, &scale, tried(outcome, finding))
+        let tried = tried(outcome, finding);
+        notes.push(if weighty && notes.len() < FULL_MAX || tried.is_some() {
+            full(finding, is_limit, &scale, tried)
         } else {
             short(finding)
         });
@@ -63,7 +65,13 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>)
 
 /// What came of trying it, where it was.
 fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
-    let confirmation = outcome.confirmation.as_ref().filter(|tried| tried.cause == finding.cause)?;
+    let confirmation = outcome.confirmation.as_ref()?;
+    if let Some(limit) = confirmation.instead_of.as_ref().filter(|limit| limit.cause == finding.cause) {
+        return Some(format!("{}; {} was tried instead", not_possible(&limit.why), confirmation.cause.id()));
+    }
+    if confirmation.cause != finding.cause {
+        return None;
+    }
     Some(match confirmation.tried.clone().ok() {
         Ok(Tried { what, unit, before, changed, pairs, elasticity, ci95: [lo, hi], floor, verdict }) => {
             format!(
@@ -74,9 +82,15 @@ fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
                 with_unit(changed, &unit),
             )
         }
-        Err(missing) if missing.remedy.is_empty() => format!("not possible here: {}", missing.why),
-        Err(missing) => format!("not possible here: {}; {}", missing.why, missing.remedy),
+        Err(missing) => not_possible(&missing),
     })
+}
+
+fn not_possible(missing: &Missing) -> String {
+    match missing.remedy.as_str() {
+        "" => format!("not possible here: {}", missing.why),
+        remedy => format!("not possible here: {}; {remedy}", missing.why),
+    }
 }
 
 /// How sure it is. Of what is not the limit the confidence is that it takes enough to be one.

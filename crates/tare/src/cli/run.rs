@@ -107,8 +107,8 @@ pub struct GeneratorArgs {
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
     /// Try afterwards whether the limit is what it is said to be: change a little of that one resource (CPU time, a quota, connections,
-    /// the rate, the generator's CPUs) in 8 pairs of short trials, and say whether throughput follows; some 9 s more. What is changed
-    /// is put back.
+    /// the rate, the generator's CPUs) in 8 pairs of short trials, and say whether throughput follows; some 9 s more. Where nothing can
+    /// be tried on the limit, the first finding that can be is tried. What is changed is put back.
     #[arg(long, conflicts_with_all = ["command", "load", "load_pid"])]
     pub confirm: bool,
     /// Try layouts of the generator first (one thread, one for each CPU; the CPUs that tare would choose, all but the server's, all),
