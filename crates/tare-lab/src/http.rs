@@ -82,7 +82,26 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     }
     drop(pinned);
     sut.stop();
-    Ok(())
+    free_port(request, &sut, running)
+}
+
+/// Frees the port of a server that was started and stopped, where somebody has kept it who left its process group: the next launch would
+/// find it taken.
+fn free_port(request: &HttpRequest, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+    let is_ours = matches!(sut.kind, plan::Sut::Started { .. }) && request.traffic.unix_socket.is_none();
+    if !is_ours || !sut::is_taken(&sut.target) {
+        return Ok(());
+    }
+    sut::stop_orphans();
+    if sut::is_taken(&sut.target) {
+        // Of somebody whom another has started, a service manager say: whoever wants the port again is told.
+        return Ok(());
+    }
+    let text = format!(
+        "port {} was still taken when the server had been stopped: by processes that had left its group, which were stopped as well",
+        sut.target.port()
+    );
+    running.notice("port-kept", &text, "have its command stay in the foreground, without setsid or a daemon")
 }
 
 /// When trials end before their time is up.

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPT_MIN: Duration = Duration::from_secs(2);
 const ATTEMPT_MAX: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(20);
+/// How long a listener may take to accept; the kernel does so for it.
+const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
 /// How long leftovers of a started server may take to end when asked.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -261,6 +264,12 @@ fn has_heirs(others: &[u32]) -> bool {
 fn dead(started: &mut Started) -> LabError {
     let what = format!("died: {}", started.exit_description());
     LabError::Sut { what, last_output: started.output() }
+}
+
+/// Whether somebody listens where this leads, be it that nobody answers there.
+pub fn is_taken(target: &Target) -> bool {
+    let addresses = target.resolve().unwrap_or_default();
+    addresses.iter().any(|address| TcpStream::connect_timeout(address, ACCEPT_WITHIN).is_ok())
 }
 
 /// Finds the server that answers the load's first request.

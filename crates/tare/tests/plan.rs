@@ -6,7 +6,7 @@
 mod support;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn tare(dir: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tare"))
@@ -83,15 +83,34 @@ fn it_ends_once_enough_is_known() {
 }
 
 /// Two blocks of a case with the built-in server, and one with `sut` on a port of its own.
-fn beside(dir: &Path, sut: &str, port: u16, trial: &str) -> Output {
-    let sut =
-        sut.replace("SERVE", &format!("{} serve --listen 127.0.0.1:{port}", env!("CARGO_BIN_EXE_tare")));
+fn beside(dir: &Path, sut: &str, port: u16, trial: &str, more: &[&str]) -> Output {
     let plan = format!(
         "blocks = 2\ntrial = \"{trial}\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
-         [[case]]\nname = \"ill\"\nsut = \"{sut}\"\nurl = \"http://127.0.0.1:{port}/plaintext\"\n"
+         [[case]]\nname = \"ill\"\nsut = \"{}\"\nurl = \"http://127.0.0.1:{port}/plaintext\"\n",
+        serving(sut, port)
     );
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
-    tare(dir, &["plan", "plan.toml", "--json", "-q", "-o", "kept"])
+    tare(dir, &[["plan", "plan.toml", "--json", "-o", "kept"].as_slice(), more].concat())
+}
+
+fn serving(command: &str, port: u16) -> String {
+    command.replace("SERVE", &format!("{} serve --listen 127.0.0.1:{port}", env!("CARGO_BIN_EXE_tare")))
+}
+
+fn kept(dir: &Path) -> usize {
+    std::fs::read_dir(dir.join("kept")).unwrap().count()
+}
+
+/// Processes that a `tare` of this folder has started and not stopped: all have its variable, wherever they went.
+fn left_running(dir: &Path) -> Vec<u32> {
+    let mark = format!("TARE_STATE_DIR={}", dir.display()).into_bytes();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_marked = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    pids.filter(is_marked).collect()
 }
 
 fn listens(port: u16) -> bool {
@@ -102,7 +121,7 @@ fn listens(port: u16) -> bool {
 fn what_was_measured_before_a_server_failed_is_kept() {
     let _alone = support::alone();
     // With this seed the other case comes first.
-    for (sut, trial, why, kept) in [
+    for (sut, trial, why, results) in [
         ("exit 3", "300ms", "died: exit status 3", 1),
         // Answers, and ends while it is measured: what it did until then is kept, too.
         ("timeout 1 SERVE >/dev/null", "3s", "died: exit status 124", 2),
@@ -110,14 +129,14 @@ fn what_was_measured_before_a_server_failed_is_kept() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let port = support::free_port();
-        let output = beside(dir.path(), sut, port, trial);
+        let output = beside(dir.path(), sut, port, trial, &["-q"]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{sut}: {}", said(&output));
         let said_why = errors.contains(&format!("the system under test of case 'ill' {why}"));
         assert!(said_why && errors.trim().lines().count() == 1, "{sut}: {errors}");
-        assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), kept, "{sut}");
+        assert_eq!(kept(dir.path()), results, "{sut}");
         assert!(!output.stdout.is_empty(), "{}", said(&output));
-        assert!(!listens(port), "{sut}");
+        assert!(!listens(port) && left_running(dir.path()).is_empty(), "{sut}");
     }
 }
 
@@ -126,10 +145,38 @@ fn a_server_that_left_its_group_does_not_keep_the_port() {
     let _alone = support::alone();
     let dir = tempfile::tempdir().unwrap();
     let port = support::free_port();
-    let output = beside(dir.path(), "setsid SERVE & exec sleep 1000", port, "300ms");
+    let output = beside(dir.path(), "setsid SERVE & exec sleep 1000", port, "300ms", &[]);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", said(&output));
-    assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), 4, "{}", said(&output));
-    assert!(!listens(port));
+    assert_eq!(kept(dir.path()), 4, "{}", said(&output));
+    // A line for each of its launches.
+    let told = format!("tare: port {port} was still taken when the server had been stopped");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.lines().filter(|line| line.starts_with(&told)).count(), 2, "{errors}");
+    assert!(!listens(port) && left_running(dir.path()).is_empty());
+}
+
+/// As a service manager does it: who listens is started by somebody else, and not tare's to stop.
+#[test]
+fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
+    let _alone = support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let port = support::free_port();
+    let waits = serving("while [ ! -e go ]; do sleep 0.02; done; exec SERVE", port);
+    let mut manager = Command::new("sh");
+    let mut manager =
+        manager.args(["-c", &waits]).current_dir(dir.path()).stdout(Stdio::null()).spawn().unwrap();
+    let output = beside(dir.path(), "touch go; exec sleep 1000", port, "300ms", &["-q"]);
+    assert!(left_running(dir.path()).is_empty() && listens(port));
+    manager.kill().unwrap();
+    manager.wait().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let told = format!("the system under test of case 'ill' left port {port} taken");
+    assert!(errors.contains(&told) && errors.trim().lines().count() == 1, "{errors}");
+    // The launch that left it is among what was measured.
+    assert_eq!(kept(dir.path()), 2);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["blocks"] == 1), "{result:#}");
 }
 
 #[test]

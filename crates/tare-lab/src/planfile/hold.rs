@@ -9,6 +9,7 @@ use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest, Warmup};
 use crate::sitting::Sitting;
+use crate::sut;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -135,14 +136,30 @@ fn pass(
         progress.show(Event::Step(format!("{name}: {}", study.cells[at].name)));
         let file = |folder: &PathBuf| folder.join(format!("{file}-cell-{:03}.tare", at + 1));
         let sitting = Sitting { record: setup.records.as_ref().map(file), ..setup.sitting.clone() };
-        let held = crate::http::weigh(requests[at].clone(), &sitting, progress);
-        if let Err(error) = held.end {
+        let request = &requests[at];
+        let held = crate::http::weigh(request.clone(), &sitting, progress);
+        let measured = held.end.is_ok();
+        if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
             end = Err(error.of(&format!("of case '{}'", study.cells[at].name), "try its command by hand"));
+        }
+        if measured {
+            results.extend(held.record.as_ref().map(|record| (at, tare_explain::explain(record))));
+        }
+        if end.is_err() {
             break;
         }
-        results.extend(held.record.as_ref().map(|record| (at, tare_explain::explain(record))));
     }
     Pass { results, weather: sky.until_now(), end }
+}
+
+/// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
+fn port_is_free(request: &HttpRequest) -> Result<(), LabError> {
+    let target = &request.traffic.target;
+    if !matches!(request.sut, SutRequest::Start(_)) || !sut::is_taken(target) {
+        return Ok(());
+    }
+    let what = format!("left port {} taken: whoever listens there is none that it started", target.port());
+    Err(LabError::Sut { what, last_output: String::new() })
 }
 
 /// What was taken from a block in all.
