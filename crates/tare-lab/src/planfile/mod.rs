@@ -71,10 +71,25 @@ pub struct Case {
     pub name: String,
     /// What it sets.
     pub settings: Settings,
+    /// Name of the case that it is held against; `None`: the plan's.
+    pub baseline: Option<String>,
     /// It is left out on a machine with fewer CPUs.
     pub needs_cpus: u32,
-    /// What is expected of it, beside the baseline.
+    /// What is expected of it, beside its baseline.
     pub expect: Vec<Expectation>,
+}
+
+impl Case {
+    /// One that sets nothing.
+    fn unnamed() -> Case {
+        Case {
+            name: String::new(),
+            settings: Settings::default(),
+            baseline: None,
+            needs_cpus: 1,
+            expect: Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ const PLAN_KEYS: [&str; 12] = [
     "case",
 ];
 /// The keys of a case beside those of [`Settings`].
-const CASE_KEYS: [&str; 3] = ["name", "needs_cpus", "expect"];
+const CASE_KEYS: [&str; 4] = ["name", "baseline", "needs_cpus", "expect"];
 /// Longest plan that is read, bytes.
 const TEXT_MAX: usize = 1 << 20;
 const TRIALS_MAX: u32 = 1000;
@@ -113,12 +113,7 @@ impl Source<'_> {
             }
         }
         if plan.cases.is_empty() {
-            plan.cases.push(Case {
-                name: String::new(),
-                settings: Settings::default(),
-                needs_cpus: 1,
-                expect: Vec::new(),
-            });
+            plan.cases.push(Case::unnamed());
         }
         self.names(table, &plan)?;
         Ok(plan)
@@ -139,15 +134,15 @@ impl Source<'_> {
     /// Names that are used must be there.
     fn names(&self, table: &DeTable<'_>, plan: &PlanFile) -> Result<(), LabError> {
         let names: Vec<&str> = plan.cases.iter().map(|case| case.name.as_str()).collect();
-        let Some(baseline) = plan.baseline.as_deref().filter(|baseline| !names.contains(baseline)) else {
-            return Ok(());
-        };
-        let at = table.get("baseline").map_or(0..0, Spanned::span);
-        Err(self.wrong(
-            at,
-            format!("there is no case '{baseline}' to be the baseline"),
-            hint(baseline, &names),
-        ))
+        let cases = table.get("case").and_then(|cases| cases.get_ref().as_array());
+        let cases = cases.into_iter().flat_map(|cases| cases.iter());
+        let tables = cases.filter_map(|case| case.get_ref().as_table()).chain([table]);
+        for value in tables.filter_map(|table| table.get("baseline")) {
+            let Some(name) = value.get_ref().as_str().filter(|name| !names.contains(name)) else { continue };
+            let what = format!("there is no case '{name}' to be the baseline");
+            return Err(self.wrong(value.span(), what, hint(name, &names)));
+        }
+        Ok(())
     }
 
     fn factors(&self, value: &Value<'_>) -> Result<Vec<Factor>, LabError> {
@@ -209,13 +204,13 @@ impl Source<'_> {
     }
 
     fn case(&self, table: &DeTable<'_>) -> Result<Case, LabError> {
-        let mut case =
-            Case { name: String::new(), settings: Settings::default(), needs_cpus: 1, expect: Vec::new() };
+        let mut case = Case::unnamed();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             let of = |what: String| self.must_be(name, value, what);
             match name {
                 "name" => case.name = text(value.get_ref()).map_err(of)?,
+                "baseline" => case.baseline = Some(text(value.get_ref()).map_err(of)?),
                 "needs_cpus" => case.needs_cpus = whole(value.get_ref(), CPUS_MAX).map_err(of)?,
                 "expect" => {
                     let written = text(value.get_ref()).map_err(of)?;

@@ -79,7 +79,6 @@ impl PlanFile {
                 "",
             ));
         }
-        let baseline = self.baseline_of(&cases)?;
         let levels = combinations(&self.factors)?;
         if cases.len() * levels.len() > CELLS_MAX {
             return Err(LabError::usage(
@@ -89,6 +88,7 @@ impl PlanFile {
         }
         let mut cells = Vec::new();
         for case in &cases {
+            let baseline = self.baseline_of(case, &cases)?;
             for (at, (label, level)) in levels.iter().enumerate() {
                 let settings = level.over(&case.settings).over(&self.settings);
                 let name = [case.name.as_str(), label.as_str()];
@@ -117,26 +117,24 @@ impl PlanFile {
         Ok(study)
     }
 
-    /// Which of the cases that are done the others are held against.
-    fn baseline_of(&self, cases: &[&Case]) -> Result<usize, LabError> {
-        let name = self.baseline.as_ref().or(self.cases.first().map(|case| &case.name));
-        let found = cases.iter().position(|case| Some(&case.name) == name);
-        match found {
-            Some(found) => Ok(found),
-            // Nobody is held against it.
-            None if self.precision.is_none()
-                && cases.iter().all(|case| case.expect.iter().all(|expected| !expected.needs_baseline())) =>
-            {
-                Ok(0)
-            }
-            None => Err(LabError::usage(
+    /// Which of the cases that are done one of them is held against; itself where nothing is to be told of a change.
+    fn baseline_of(&self, case: &Case, cases: &[&Case]) -> Result<usize, LabError> {
+        let first = self.cases.first().map(|case| &case.name);
+        let name = case.baseline.as_ref().or(self.baseline.as_ref()).or(first);
+        let position = |name: Option<&String>| cases.iter().position(|case| Some(&case.name) == name);
+        let of_its_own = || {
+            let nothing = self.precision.is_none() && !case.expect.iter().any(Expectation::needs_baseline);
+            position(Some(&case.name)).filter(|_| nothing)
+        };
+        position(name).or_else(of_its_own).ok_or_else(|| {
+            LabError::usage(
                 format!(
                     "the baseline '{}' needs more CPUs than there are here",
                     name.map_or("", String::as_str)
                 ),
                 "name another case with baseline = \"…\"",
-            )),
-        }
+            )
+        })
     }
 
     fn blocks(&self, study: &Study) -> Result<u32, LabError> {

@@ -42,6 +42,11 @@ name = "two"
 load_cpus = "0-1"
 
 [[case]]
+name = "three"
+baseline = "one"
+expect = "p99 down"
+
+[[case]]
 name = "eight"
 needs_cpus = 9
 load_cpus = "1-8"
@@ -62,10 +67,14 @@ fn a_plan_becomes_its_cells() {
             "two, pipeline=1, threads=3",
             "two, pipeline=8, threads=2",
             "two, pipeline=8, threads=3",
+            "three, pipeline=1, threads=2",
+            "three, pipeline=1, threads=3",
+            "three, pipeline=8, threads=2",
+            "three, pipeline=8, threads=3",
         ]
     );
     let baselines: Vec<usize> = study.cells.iter().map(|cell| cell.baseline).collect();
-    assert_eq!(baselines, [4, 5, 6, 7, 4, 5, 6, 7]);
+    assert_eq!(baselines, [4, 5, 6, 7, 4, 5, 6, 7, 0, 1, 2, 3]);
     assert_eq!((study.blocks, study.trials, study.seed), (3, 2, Some(7)));
     assert_eq!(study.left_out, [("eight".to_owned(), 9)]);
     let cell = &study.cells[2];
@@ -146,6 +155,15 @@ fn what_is_wrong_is_one_line_that_says_where() {
             "plan.toml:1: there is no case 'b' to be the baseline (hint: there is only 'a')",
         ),
         (
+            "[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\nbaseline = \"aa\"",
+            "plan.toml:5: there is no case 'aa' to be the baseline (hint: there are a, b)",
+        ),
+        (
+            "[[case]]\nname = \"a\"\nbaseline = \"a\"\nexpect = \"p99 up\"",
+            "a: 'p99 up' is expected of the baseline, which is held against itself \
+             (hint: expect a value of it, or name another case with baseline = \"…\")",
+        ),
+        (
             "[[case]]\nname = \"a\"\nexpect = \"p98 up\"",
             "plan.toml:3: 'p98 up': there is no figure 'p98' (hint: did you mean 'p90'?)",
         ),
@@ -178,6 +196,10 @@ fn what_is_wrong_is_one_line_that_says_where() {
     }
     let levels: Vec<String> = (1..=300).map(|level| level.to_string()).collect();
     assert!(refused(&format!("[factors]\npipeline = [{}]", levels.join(", "))).contains("more than 256"));
+    // Nothing is expected that needs the first one: the case stands for itself.
+    let alone = "[[case]]\nname = \"a\"\nneeds_cpus = 4\n[[case]]\nname = \"b\"\n[[case]]\nname = \"c\"\nexpect = \"p99 > 1ms\"";
+    let baselines: Vec<usize> = study(alone).unwrap().cells.iter().map(|cell| cell.baseline).collect();
+    assert_eq!(baselines, [0, 1]);
     for broken in ["threads =", "= 3", "[case", "a = 1\na = 2", "\u{0}"] {
         assert!(refused(broken).starts_with("plan.toml:"), "{broken}");
     }

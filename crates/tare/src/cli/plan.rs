@@ -30,6 +30,7 @@ use std::path::PathBuf;
   [[case]]
   name = \"four\"
   threads = 4
+  baseline = \"two\"                    # held against this case instead
   needs_cpus = 8                      # left out on smaller machines
   expect = \"p99 up; throughput same within 10%; sut.voluntary_switches = 0; limit = server-cpu-bound\"
 
