@@ -1,6 +1,6 @@
-//! What people do today, on the same budgets: `wrk` at one server and then at the other, three runs of each, and `hyperfine` with two
-//! commands; both judged by Welch's t-test at 5 % (Welch, The Generalization of "Student's" Problem, 1947). Beside hyperfine, the same
-//! commands in `tare compare`.
+//! What people do today, on the budgets of the comparisons beside them: `wrk` at one server and then at the other, three runs of each, and
+//! `hyperfine` with two commands, as many runs as fit; both judged by Welch's t-test at 5 % (Welch, The Generalization of "Student's" Problem,
+//! 1947). Beside hyperfine, the same commands in `tare compare`.
 
 use crate::servers::{Server, Servers};
 use crate::{Args, Question, Results};
@@ -14,11 +14,13 @@ use tare_record::comparison::{Comparison, Figure, Verdict};
 use tare_stats::t_quantile;
 use tare_sys::process::{Confinement, Signal, kill_group, spawn};
 
-/// Runs of wrk at each launch: what fits into twenty seconds.
+/// Runs of wrk at each launch.
 const WRK_RUNS: usize = 3;
 const WRK_CONNECTIONS: u32 = 64;
 /// Iterations of the loop that commands are.
 const LOOPS: u32 = 20_000;
+/// Runs by which it is told how many fit into a budget, and the fewest of which anything is told.
+const TRIED_RUNS: u32 = 10;
 /// A difference is called at this level.
 const LEVEL: f64 = 0.05;
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -88,7 +90,7 @@ fn row(
             let Some(pages) = pages(question, server, servers, results) else { return Ok(None) };
             (Some(server), wrk(args, servers, server, &pages, question)?)
         }
-        Tool::Hyperfine => (None, hyperfine(question)?),
+        Tool::Hyperfine => (None, hyperfine(args, question)?),
         Tool::Tare => (None, commands(args, question)?),
     };
     let elapsed_s = begun.elapsed().as_secs_f64();
@@ -134,12 +136,23 @@ fn lines(question: Question) -> [String; 2] {
     [of(LOOPS), of((f64::from(LOOPS) * (1.0 + question.dearer().unwrap_or(0.0))).round() as u32)]
 }
 
-fn hyperfine(question: Question) -> Result<(f64, bool)> {
+/// It has no budget of its own, but a number of runs: one after the other, first all of the one command and then all of the other.
+fn hyperfine(args: &Args, question: Question) -> Result<(f64, bool)> {
+    let begun = Instant::now();
+    hyperfine_runs(question, TRIED_RUNS)?;
+    let run_s = begun.elapsed().as_secs_f64() / f64::from(2 * TRIED_RUNS);
+    let left_s = f64::from(question.budget_s(args.short)) - begun.elapsed().as_secs_f64();
+    let runs = (left_s / (2.0 * run_s)).max(f64::from(TRIED_RUNS)) as u32;
+    judged(&hyperfine_runs(question, runs)?)
+}
+
+/// The times of so many runs of either command.
+fn hyperfine_runs(question: Question, runs: u32) -> Result<[Vec<f64>; 2]> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("times.json");
     let mut command = Command::new("hyperfine");
     command
-        .args(["-N", "--style", "none", "--warmup", "1", "--export-json"])
+        .args(["-N", "--style", "none", "--warmup", "1", "--runs", &runs.to_string(), "--export-json"])
         .arg(&file)
         .args(lines(question));
     said(&mut command, &[])?;
@@ -148,14 +161,16 @@ fn hyperfine(question: Question) -> Result<(f64, bool)> {
         let times = found["results"][at]["times"].as_array();
         times.into_iter().flatten().filter_map(serde_json::Value::as_f64).collect()
     };
-    judged(&[times(0), times(1)])
+    Ok([times(0), times(1)])
 }
 
 fn commands(args: &Args, question: Question) -> Result<(f64, bool)> {
     let folder = tempfile::tempdir()?;
     let [one, other] = lines(question);
+    let budget = format!("{}s", question.budget_s(args.short));
     let mut command = Command::new(&args.tare);
-    command.args(["compare", "--json", "-q", "--budget", "20s", "--command", &one, "--command", &other]);
+    command.args(["compare", "--json", "-q", "--budget", &budget, "--precision", question.precision()]);
+    command.args(["--command", &one, "--command", &other]);
     command.env("TARE_STATE_DIR", folder.path());
     let result: Comparison = serde_json::from_str(&said(&mut command, &[])?)?;
     let effect = |figure: Figure| result.effects.iter().find(move |effect| effect.figure == figure);
