@@ -66,7 +66,11 @@ impl State {
     /// Calls those whose tick this is. The others' code and data are not even touched.
     fn sample(&mut self, tick: u64, at: Instant) {
         let State { scene, observers, next, .. } = self;
-        for (observer, next) in observers.iter_mut().zip(next).filter(|(_, next)| **next <= tick) {
+        let is_due = |next: &u64| *next <= tick;
+        for (observer, _) in observers.iter_mut().zip(next.iter()).filter(|(_, next)| is_due(next)) {
+            observer.look(scene, tick);
+        }
+        for (observer, next) in observers.iter_mut().zip(next).filter(|(_, next)| is_due(next)) {
             observer.sample(scene, tick);
             *next = observer.next(scene, tick);
         }

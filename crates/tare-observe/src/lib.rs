@@ -78,6 +78,10 @@ trait Observer: Send {
     /// At the instant where the window opens, and again where it closes. Quick.
     fn edge(&mut self, edge: &mut Edge);
 
+    /// At each tick that is due for it, before anybody samples: a look at what the SUT does. It must be quick, and first:
+    /// a generator that shares the observers' CPU cannot ask while they are at it, and the SUT soon sleeps for that alone.
+    fn look(&mut self, _scene: &Scene, _tick: u64) {}
+
     /// Between the edges, at each tick that is due for any of the observers; ticks count from 1.
     fn sample(&mut self, _scene: &Scene, _tick: u64) {}
 

@@ -31,6 +31,8 @@ pub(super) struct Looks {
     /// The last turn in which it was looked at, and what was found.
     last: Option<(u64, Option<Why>)>,
     told: Option<Told>,
+    /// It slept between the last two readings of `schedstat`.
+    dozed: bool,
     /// It has slept since it was looked at, as far as is told.
     slept: bool,
     restless_until_ns: u64,
@@ -54,7 +56,8 @@ impl Looks {
         };
         let told = Told { at_ns: schedstat.at_ns, used_ns: run_ns.saturating_add(wait_ns), turns };
         let before = self.told.replace(told);
-        self.slept &= before.is_some_and(|before| has_slept(before, told));
+        self.dozed = before.is_some_and(|before| has_slept(before, told));
+        self.slept &= self.dozed;
         if let Some(before) = before.filter(|before| !is_steady(*before, told)) {
             let apart_ns = told.at_ns.saturating_sub(before.at_ns);
             let restless_ns = RESTLESS_NS.max(RESTLESS_READINGS.saturating_mul(apart_ns));
@@ -62,8 +65,8 @@ impl Looks {
         }
     }
 
-    /// Counts once more what was found last of a thread that sleeps and that `schedstat`, heeded right before, tells not to
-    /// have run since; false where that is not told.
+    /// Counts once more what was found last of a thread that sleeps and that `schedstat`, heeded since, tells not to have run
+    /// in between; false where that is not told.
     pub(super) fn repeat(&mut self, turn: u64) -> bool {
         match self.last {
             Some((_, found @ Some(_))) if self.slept => self.add(found, turn),
@@ -85,7 +88,8 @@ impl Looks {
                 *self.counts.entry(why).or_default() += count;
             }
         }
-        (self.last, self.slept) = (Some((turn, found)), true);
+        // A reading right behind the look may be of another sleep already, unless it tells of none that ended.
+        (self.last, self.slept) = (Some((turn, found)), self.dozed);
     }
 
     /// How many there were of each kind.
@@ -159,13 +163,16 @@ mod tests {
         assert!(!looks.repeat(1), "nothing is known");
         looks.add(lock, 1);
         heed(&mut looks, 2, "5 5 7\n");
-        assert!(looks.repeat(6));
-        heed(&mut looks, 3, "5 5 8\n");
-        assert!(!looks.repeat(11), "it woke");
-        looks.add(None, 11);
+        assert!(!looks.repeat(6), "it may have woken between the look and the first reading");
+        looks.add(lock, 6);
+        heed(&mut looks, 3, "5 5 7\n");
+        assert!(looks.repeat(11));
         heed(&mut looks, 4, "5 5 8\n");
-        assert!(!looks.repeat(16), "it was about to run");
-        assert_eq!(looks.counts().collect::<BTreeMap<_, _>>(), BTreeMap::from([(lock, 8), (None, 3)]));
+        assert!(!looks.repeat(16), "it woke");
+        looks.add(None, 16);
+        heed(&mut looks, 5, "5 5 8\n");
+        assert!(!looks.repeat(21), "it was about to run");
+        assert_eq!(looks.counts().collect::<BTreeMap<_, _>>(), BTreeMap::from([(lock, 13), (None, 3)]));
     }
 
     proptest! {

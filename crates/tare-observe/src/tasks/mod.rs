@@ -89,6 +89,28 @@ impl Observer for Tasks {
         }
     }
 
+    /// Looks what threads of the SUT are doing: all of them where `schedstat` is about to be read, else those that go to
+    /// sleep and wake.
+    fn look(&mut self, scene: &Scene, tick: u64) {
+        let now_ns = monotonic_ns();
+        let all = tick.is_multiple_of(scene.every(RUN_HZ) * self.readings_stride());
+        let is_turn = tick.is_multiple_of(looks_stride(scene, self.restless(now_ns)));
+        let Tasks { watched, unseen, .. } = self;
+        for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
+            if !(all || is_turn && watched.is_restless(now_ns)) {
+                continue;
+            }
+            match watched.look() {
+                Err(error) if is_forbidden(&error) => {
+                    *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
+                    watched.forbid_syscall();
+                }
+                // Ended; the next reading tells as well.
+                Err(_) | Ok(()) => {}
+            }
+        }
+    }
+
     fn sample(&mut self, scene: &Scene, tick: u64) {
         let stride = self.readings_stride();
         let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
@@ -100,7 +122,7 @@ impl Observer for Tasks {
                 self.read(Role::Load, &[source]);
             }
         }
-        self.look(scene, tick, is_due(RUN_HZ));
+        self.settle(scene, tick, is_due(RUN_HZ));
         if is_due(RESCAN_HZ) {
             self.rescan(scene);
         }
@@ -208,27 +230,12 @@ impl Tasks {
         }
     }
 
-    /// Looks what threads of the SUT are doing: `all` of them where `schedstat` was read just now, else those that go
-    /// to sleep and wake.
-    fn look(&mut self, scene: &Scene, tick: u64, all: bool) {
+    /// Finds out what those that were looked at sleep on.
+    fn settle(&mut self, scene: &Scene, tick: u64, is_told: bool) {
         let now_ns = monotonic_ns();
-        let stride = looks_stride(scene, self.restless(now_ns));
-        let is_turn = tick.is_multiple_of(stride);
-        let Tasks { watched, peers, unseen, .. } = self;
+        let Tasks { watched, peers, .. } = self;
         peers.forget();
-        for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
-            if !(all || is_turn && watched.is_restless(now_ns)) {
-                continue;
-            }
-            match watched.look(scene, peers, now_ns, tick, all) {
-                Err(error) if is_forbidden(&error) => {
-                    *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
-                    watched.forbid_syscall();
-                }
-                // Ended; the next reading tells as well.
-                Err(_) | Ok(()) => {}
-            }
-        }
+        watched.iter_mut().for_each(|watched| watched.settle(scene, peers, now_ns, tick, is_told));
     }
 
     /// Threads of the SUT that go to sleep and wake.

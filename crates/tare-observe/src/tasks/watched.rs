@@ -57,6 +57,8 @@ pub(super) struct Watched {
     files_dir: PathBuf,
     /// What it was found doing.
     pub(super) looks: Looks,
+    /// What the look of this tick saw.
+    seen: Option<Doing>,
     files: [Option<File>; Source::COUNT as usize],
 }
 
@@ -89,6 +91,7 @@ impl Watched {
             name: stat.name,
             files_dir: dir.join("fd"),
             looks: Looks::default(),
+            seen: None,
             files,
         })
     }
@@ -113,29 +116,28 @@ impl Watched {
         !self.gone && self.file(Source::Syscall).is_some() && self.looks.is_restless(now_ns)
     }
 
-    /// Looks what it is doing in this turn of looks. What it sleeps on is asked only where its `schedstat`, if that was read
-    /// just now, does not tell that it is still what it was.
-    pub(super) fn look(
-        &mut self,
-        scene: &Scene,
-        peers: &mut Peers,
-        now_ns: u64,
-        turn: u64,
-        is_told: bool,
-    ) -> io::Result<()> {
+    /// Looks what it is doing. What that means is asked in [`Watched::settle`].
+    pub(super) fn look(&mut self) -> io::Result<()> {
+        self.seen = None;
         let Some(file) = self.file(Source::Syscall) else { return Ok(()) };
         let mut text = [0; 256];
         let bytes = file.read_at(&mut text, 0)?;
-        let doing =
-            parse_syscall(std::str::from_utf8(text.get(..bytes).unwrap_or_default()).unwrap_or_default());
+        let text = std::str::from_utf8(text.get(..bytes).unwrap_or_default()).unwrap_or_default();
+        self.seen = Some(parse_syscall(text));
+        Ok(())
+    }
+
+    /// Counts what the look of this turn saw. What it sleeps on is asked only where its `schedstat`, if that was read
+    /// since, does not tell that it is still what it was.
+    pub(super) fn settle(&mut self, scene: &Scene, peers: &mut Peers, now_ns: u64, turn: u64, is_told: bool) {
+        let Some(doing) = self.seen.take() else { return };
         // One that was woken and is held back by a quota has the `schedstat` of a sleeper until it runs.
         if is_told && doing != Doing::Runnable && self.looks.repeat(turn) {
-            return Ok(());
+            return;
         }
         let fds = Descriptors { scene, peers, pid: self.pid, tid: self.tid, dir: &self.files_dir };
         let why = fds.why(doing, now_ns);
         self.looks.add(why, turn);
-        Ok(())
     }
 
     /// For the record; `name` is what it was called last.
@@ -211,8 +213,9 @@ mod tests {
         let scene = Scene::new(Watch::default(), &Root::at(dir.path()));
         let (mut watched, mut peers) = (Watched::open(&scene, 7, 7, Role::Sut).unwrap(), Peers::default());
         let mut look = |turn: u64, is_told: bool| {
+            watched.look().unwrap();
             watched.looks.heed(&Reading { at_ns: turn, source: 0, bytes: b"5 5 7\n" });
-            watched.look(&scene, &mut peers, turn, turn, is_told).unwrap();
+            watched.settle(&scene, &mut peers, turn, turn, is_told);
         };
         look(1, false);
         look(2, true);
