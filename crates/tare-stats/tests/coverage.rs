@@ -165,7 +165,7 @@ fn sitting(weather: &Weather, shape: &Shape, planted: f64, noise: &mut Noise) ->
     let mut programs = launched(noise);
     let mut answered: [Vec<f64>; PROGRAMS] = std::array::from_fn(|_| vec![0.0; shape.launches]);
     let mut order: [usize; PROGRAMS] = std::array::from_fn(|program| program);
-    for turn in 0..turns {
+    for (turn, is_bad) in bad.into_iter().enumerate() {
         let (round, place) = (turn / PROGRAMS, turn % PROGRAMS);
         if round.is_multiple_of(2) && place == 0 {
             for last in (1..PROGRAMS).rev() {
@@ -181,7 +181,7 @@ fn sitting(weather: &Weather, shape: &Shape, planted: f64, noise: &mut Noise) ->
         }
         let swing =
             0.5 * weather.drift * (std::f64::consts::TAU * (turn as f64 * shape.turn_s / 7.0 + phase)).sin();
-        let (half_minute, spread) = if bad[turn] { (0.7f64.ln(), 2.0) } else { (0.0, 1.0) };
+        let (half_minute, spread) = if is_bad { (0.7f64.ln(), 2.0) } else { (0.0, 1.0) };
         let machine = common.step(noise) + trend * turn as f64 / turns as f64 + swing + half_minute;
         let Launched { share, own, mode } = &programs[program];
         let effect = if program == PROGRAMS - 1 { planted } else { 0.0 };
