@@ -5,15 +5,20 @@ mod support;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use support::{Tare, alive, alone, descendants, eventually};
 
-/// Groups that tare has made and not removed.
+/// Groups that tare has made and not removed: below the root of a tree, or below our own group there.
 fn groups() -> BTreeSet<PathBuf> {
-    let trees =
-        ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/memory"];
-    let folders = trees.iter().filter_map(|tree| std::fs::read_dir(tree).ok()).flatten().flatten();
+    let trees = ["", "cpu", "cpu,cpuacct", "memory"].map(|tree| format!("/sys/fs/cgroup/{tree}"));
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let below_own = own.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        Some(format!("/sys/fs/cgroup/{controllers}{path}"))
+    });
+    let folders = trees.into_iter().chain(below_own);
+    let folders = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy();
         // Those of other tests have names of their own.
@@ -158,14 +163,15 @@ fn compared_with_itself(result: &Value) {
     }
 }
 
-#[test]
-fn what_a_killed_calibration_left_is_taken_down() {
+/// Kills a calibration once its server is in the group that it made, or in one below that, and has the next start put everything back.
+/// `made`: how many groups; `stands`: what must have been done to the first of them by then.
+fn is_taken_down_after_a_kill(injection: &str, below: &str, made: usize, stands: impl Fn(&Path) -> bool) {
     let _alone = alone();
     let before = groups();
     let tare = Tare::new();
     let mut killed = tare
         .command()
-        .args(["calibrate", "-q", "--only", "parent-quota", "--repeats", "3"])
+        .args(["calibrate", "-q", "--only", injection, "--repeats", "3"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -176,23 +182,39 @@ fn what_a_killed_calibration_left_is_taken_down() {
         groups().len() > before.len() && !inside.is_empty()
     });
     // The group is made before the server is born in it.
-    let made: Vec<PathBuf> = groups().difference(&before).cloned().collect();
-    eventually("the server is in the inner group", || {
+    let ours: Vec<PathBuf> = groups().difference(&before).cloned().collect();
+    eventually("the server is in the innermost group", || {
         inside = descendants(killed.id());
-        let procs = std::fs::read_to_string(made[0].join("tare-inner/cgroup.procs")).unwrap_or_default();
+        let procs = std::fs::read_to_string(ours[0].join(below).join("cgroup.procs")).unwrap_or_default();
         !procs.is_empty()
     });
+    assert!(stands(&ours[0]), "{ours:?}");
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(made.iter().all(|group| group.is_dir()), "nobody has removed it yet");
+    assert!(ours.iter().all(|group| group.is_dir()), "nobody has removed it yet");
     let output = tare.run(&["recover"]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.matches("removed the control group").count() == 2, "{said}");
+    assert!(said.matches("removed the control group").count() == made, "{said}");
     assert_eq!(groups(), before);
     assert!(!inside.is_empty() && inside.iter().all(|pid| !alive(*pid)), "{inside:?}");
     let again = String::from_utf8(tare.run(&["recover"]).stdout).unwrap();
     assert_eq!(again, "nothing was left behind\n");
+}
+
+#[test]
+fn what_a_killed_calibration_left_is_taken_down() {
+    is_taken_down_after_a_kill("parent-quota", "tare-inner", 2, |_| true);
+}
+
+#[test]
+fn a_memory_group_that_a_killed_calibration_left_is_taken_down() {
+    is_taken_down_after_a_kill("little-memory", "", 1, |group| {
+        let limit = ["memory.limit_in_bytes", "memory.max"]
+            .iter()
+            .find_map(|name| std::fs::read_to_string(group.join(name)).ok());
+        limit.unwrap().trim() == (48 << 20).to_string()
+    });
 }
 
 /// Network namespaces that processes live in.
