@@ -4,6 +4,7 @@ use crate::allotment::{Allotment, ratio};
 use crate::books::{Books, losses_cpus};
 use crate::cpus::Cpu;
 use crate::execution;
+use crate::hypotheses;
 use crate::threads::{Asleep, Thread};
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub(crate) fn ledger(books: &Books) -> Ledger {
 
 fn switches(pool: &Window) -> Option<SwitchBooks> {
     let sut = pool.sut.as_ref()?;
-    Some(pool.switches.books(pool.wall_s, sut.serving_s))
+    Some(SwitchBooks { hypotheses: hypotheses::of(pool), ..pool.switches.books(pool.wall_s, sut.serving_s) })
 }
 
 fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<RoleLedger> {

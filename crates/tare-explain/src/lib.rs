@@ -24,6 +24,7 @@ mod fit;
 pub mod frames;
 pub mod gate;
 mod generator;
+mod hypotheses;
 mod idle_periods;
 mod iron;
 mod ledger;

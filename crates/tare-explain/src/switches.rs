@@ -110,6 +110,7 @@ pub(crate) fn held_cpus_s(observation: &Observation) -> Vec<f64> {
 pub(crate) struct Switches {
     source: Option<ScheduleSource>,
     not_traced: Option<Missing>,
+    locks_not_traced: Option<Missing>,
     told: Told,
     events_lost: u64,
     /// By role, name and thread.
@@ -135,6 +136,7 @@ impl Switches {
         let mut switches = Switches {
             source: Some(schedule.source),
             not_traced: schedule.not_traced.clone(),
+            locks_not_traced: schedule.locks_not_traced.clone(),
             told,
             events_lost: schedule.events_lost,
             ..Switches::default()
@@ -193,6 +195,7 @@ impl Switches {
         if other.source == Some(ScheduleSource::Looks) || self.source.is_none() {
             (self.source, self.not_traced) = (other.source.or(self.source), other.not_traced.clone());
         }
+        self.locks_not_traced = self.locks_not_traced.take().or_else(|| other.locks_not_traced.clone());
         self.told.switches_s += other.told.switches_s;
         self.told.looks_s += other.told.looks_s;
         self.events_lost += other.events_lost;
@@ -217,6 +220,24 @@ impl Switches {
     /// Whether every window was traced.
     pub fn is_traced(&self) -> bool {
         self.source == Some(ScheduleSource::Tracepoints)
+    }
+
+    /// Why not every window was.
+    pub fn why_not_traced(&self) -> Missing {
+        self.not_traced.clone().unwrap_or_else(|| Missing::new("not every switch was traced"))
+    }
+
+    /// Whether contention for the kernel's locks would show, or why not.
+    pub fn sees_locks(&self) -> Result<(), Missing> {
+        match &self.locks_not_traced {
+            _ if !self.is_traced() => Err(self.why_not_traced()),
+            Some(missing) => Err(missing.clone()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn events_lost(&self) -> u64 {
+        self.events_lost
     }
 
     /// The share of the serving threads' lives that looks tell although they were traced: their switches left too much
@@ -293,6 +314,7 @@ impl Switches {
             }),
             kernel_locks: largest(self.locks.iter().map(lock), |lock| lock.share),
             downstream: self.peers(),
+            hypotheses: Vec::new(),
         }
     }
 }
@@ -323,7 +345,14 @@ fn quantiles(counts: &[f64]) -> Option<Quantiles> {
         });
         2f64.powi(reached.unwrap_or(0) as i32 + 1)
     };
-    (all > 0.0).then(|| Quantiles { count: all, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1.0) })
+    (all > 0.0).then(|| Quantiles {
+        count: all,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        max: at(1.0),
+        powers: counts.to_vec(),
+    })
 }
 
 #[cfg(test)]

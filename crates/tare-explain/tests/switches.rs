@@ -36,6 +36,7 @@ fn traced(told: f64) -> Record {
             ],
             held: Vec::new(),
             kernel_locks: Vec::new(),
+            locks_not_traced: None,
             downstream: Vec::new(),
         }));
     }

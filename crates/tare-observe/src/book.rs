@@ -75,6 +75,7 @@ impl Book {
             threads: Vec::new(),
             held: Vec::new(),
             kernel_locks: Vec::new(),
+            locks_not_traced: None,
             downstream,
         }));
     }

@@ -4,6 +4,7 @@
 mod confirmation;
 mod course;
 mod execution;
+mod hypothesis;
 mod ledger;
 mod spikes;
 mod stopped;
@@ -12,6 +13,7 @@ mod weights;
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use course::{Course, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
+pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
 pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
 pub use stopped::Stopped;

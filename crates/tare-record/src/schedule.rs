@@ -5,6 +5,7 @@
 
 use crate::Missing;
 use crate::observation::Role;
+use crate::outcome::Judged;
 use serde::{Deserialize, Serialize};
 
 /// What was learned of the SUT's threads in one window.
@@ -30,6 +31,9 @@ pub struct Schedule {
     /// Contended locks of the kernel, those that took most time first; at most 32.
     #[serde(default)]
     pub kernel_locks: Vec<KernelLock>,
+    /// Why contention for them was not seen though switches were traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks_not_traced: Option<Missing>,
     /// Sockets to other servers that threads slept on, by peer; at most 64.
     #[serde(default)]
     pub downstream: Vec<Downstream>,
@@ -42,7 +46,8 @@ pub enum ScheduleSource {
     /// `sched_switch`, `sched_waking`, `sched_wakeup` and `lock:contention_*` through perf_event rings; a sleep's
     /// reason from the kernel's call chain at the switch. Needs root or `CAP_PERFMON` with readable kallsyms.
     Tracepoints,
-    /// Looks at `/proc/PID/task/TID/syscall` (needs ptrace rights), at least a hundred a second.
+    /// Looks at `/proc/PID/task/TID/syscall` (needs ptrace rights): a hundred a second at a thread that goes to sleep and
+    /// wakes, twenty at one that sleeps on or runs nearly all the time, fewer where there are hundreds of threads.
     Looks,
 }
 
@@ -231,6 +236,9 @@ pub struct SwitchBooks {
     pub kernel_locks: Vec<LockShare>,
     /// Servers that the SUT slept on.
     pub downstream: Vec<PeerShare>,
+    /// What may hold back a server that shares nothing but the kernel, and how each of it stands; empty in older results.
+    #[serde(default)]
+    pub hypotheses: Vec<Judged>,
 }
 
 /// Somebody who ran while the SUT was ready.
@@ -249,7 +257,7 @@ pub struct Preemptor {
 }
 
 /// Quantiles from counts by powers of two: each is the upper end of its power, so exact to a factor of two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the quantiles
 pub struct Quantiles {
     pub count: f64,
@@ -257,6 +265,9 @@ pub struct Quantiles {
     pub p90: f64,
     pub p99: f64,
     pub max: f64,
+    /// The counts themselves: entry i is of 2^i to 2^(i+1) ns; empty in older results.
+    #[serde(default)]
+    pub powers: Vec<f64>,
 }
 
 /// Wake-ups per second by who made them.

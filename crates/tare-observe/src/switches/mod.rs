@@ -265,6 +265,7 @@ impl Traced {
             threads: followed.into_iter().map(|(tid, thread)| self.thread(*tid, thread, &role)).collect(),
             held: self.follower.held(),
             kernel_locks: self.locks.report(&scene.root),
+            locks_not_traced: self.rings.locks_not_traced(),
             downstream: self.downstream(),
         }
     }

@@ -329,6 +329,12 @@ impl Rings {
         Ok(())
     }
 
+    /// Why contended locks are not seen, where they are not.
+    pub(super) fn locks_not_traced(&self) -> Option<Missing> {
+        let why = || Missing::new("this kernel has no tracepoints of contended locks (Linux 5.19 has)");
+        self.layout.contention.is_none().then(why)
+    }
+
     pub(super) fn enable(&self, on: bool) {
         for (_, ring) in &self.rings {
             // The kernel knows no failure; one that went on would only be read for nothing.

@@ -2,9 +2,10 @@
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
-use crate::format::{count, percent, seconds};
+use crate::format::{count, joined, percent, seconds, with_unit};
+use tare_record::Missing;
 use tare_record::observation::Role;
-use tare_record::outcome::ServingLedger;
+use tare_record::outcome::{Hypothesis, Judged, ServingLedger, Standing};
 use tare_record::schedule::{Quantiles, ScheduleSource, SwitchBooks};
 
 pub(crate) static SECTION: Section =
@@ -26,10 +27,11 @@ fn build(source: &Source) -> Vec<Block> {
     pairs.extend(waits(&sut.serving, switches));
     pairs.extend(wakes(switches));
     pairs.extend(locks(switches));
+    pairs.extend(hypotheses(switches));
     if pairs.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Line(Text::dim(method(how, switches.looked_share))), Block::Pairs(pairs)];
+    let mut blocks = vec![Block::Line(Text::dim(method(how, switches))), Block::Pairs(pairs)];
     if switches.events_lost > 0 {
         let lost = format!("{} events were lost: what they told is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
@@ -37,15 +39,21 @@ fn build(source: &Source) -> Vec<Block> {
     blocks
 }
 
-fn method(how: ScheduleSource, looked_share: f64) -> String {
+fn method(how: ScheduleSource, switches: &SwitchBooks) -> String {
     let looks = "up to a hundred looks a second at what they were doing";
     match how {
-        ScheduleSource::Looks => {
-            format!("Of its serving threads, by {looks}; --trace tells every switch.")
-        }
-        ScheduleSource::Tracepoints if looked_share > 0.0 => format!(
+        ScheduleSource::Looks => match &switches.not_traced {
+            Some(Missing { why, remedy }) if remedy.is_empty() => {
+                format!("Of its serving threads, by {looks}: {}.", joined(why))
+            }
+            Some(Missing { why, remedy }) => {
+                format!("Of its serving threads, by {looks}: {} ({}).", joined(why), joined(remedy))
+            }
+            None => format!("Of its serving threads, by {looks}; --trace tells every switch."),
+        },
+        ScheduleSource::Tracepoints if switches.looked_share > 0.0 => format!(
             "Of its serving threads, by every switch (tracepoints); {} of their time by {looks}, since the switches left the books of those threads open.",
-            percent(looked_share)
+            percent(switches.looked_share)
         ),
         ScheduleSource::Tracepoints => "Of its serving threads, by every switch (tracepoints).".to_owned(),
     }
@@ -160,11 +168,44 @@ fn locks(switches: &SwitchBooks) -> Vec<Pair> {
     shown.map(pair).collect()
 }
 
+/// What may hold back a server that shares nothing, where that was asked about: switches were traced.
+fn hypotheses(switches: &SwitchBooks) -> Vec<Pair> {
+    let is_asked = switches.blocked_source == Some(ScheduleSource::Tracepoints);
+    let pair = |judged: &Judged| {
+        let name = match judged.hypothesis {
+            Hypothesis::SocketLock => "sockets' locks",
+            Hypothesis::SoftirqOnBusyCpus => "soft interrupts",
+            Hypothesis::CrossCpuWakeups => "cross-CPU wake-ups",
+        };
+        let told = |value: f64| with_unit(value, &judged.unit);
+        let (low, high) = (told(judged.refuted_below), told(judged.supported_from));
+        let (word, bounds) = match judged.standing {
+            Standing::Supported => ("supported", format!("from {high} on")),
+            Standing::Refuted => ("refuted", format!("below {low}")),
+            Standing::NotVisibleHere => {
+                ("not visible here", format!("refuted below {low}, supported from {high} on"))
+            }
+        };
+        let rests_on = match judged.figure.clone().ok() {
+            Ok(value) => format!("at {} ({bounds}): {}", told(value), judged.of),
+            Err(missing) => joined(&missing.why),
+        };
+        (format!("hypothesis: {name}"), format!("{word}, {rests_on}"))
+    };
+    switches.hypotheses.iter().filter(|_| is_asked).map(pair).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use tare_record::Reading;
     use tare_record::schedule::{PeerShare, Preemptor, WakerRates};
+
+    fn judged(hypothesis: Hypothesis, standing: Standing, figure: Reading<f64>, unit: &str) -> Judged {
+        let (of, unit) = ("a figure".to_owned(), unit.to_owned());
+        Judged { hypothesis, standing, of, unit, figure, supported_from: 0.2, refuted_below: 0.02 }
+    }
 
     #[test]
     fn every_figure_says_what_it_is_of() {
@@ -175,7 +216,8 @@ mod tests {
             share,
             wait_s: 2.0 * share,
         };
-        let times = Quantiles { count: 54_300.0, p50: 1e3, p90: 16_400.0, p99: 262e3, max: 8.39e6 };
+        let powers = Vec::new();
+        let times = Quantiles { count: 54_300.0, p50: 1e3, p90: 16_400.0, p99: 262e3, max: 8.39e6, powers };
         let switches = SwitchBooks {
             blocked_source: Some(ScheduleSource::Tracepoints),
             not_traced: None,
@@ -192,6 +234,22 @@ mod tests {
             woken_hz: Some(WakerRates { sut: 0.0, load: 1.0, interrupt: 226.0, other: 0.0, cross_cpu: 84.2 }),
             kernel_locks: Vec::new(),
             downstream: vec![PeerShare { peer: "10.0.0.1:5432".to_owned(), share: 1.0 }],
+            hypotheses: vec![
+                judged(Hypothesis::SocketLock, Standing::Refuted, Reading::Measured(0.001), "share"),
+                judged(Hypothesis::SoftirqOnBusyCpus, Standing::Supported, Reading::Measured(0.4), "share"),
+                judged(
+                    Hypothesis::CrossCpuWakeups,
+                    Standing::NotVisibleHere,
+                    Reading::Measured(0.1),
+                    "count",
+                ),
+                judged(
+                    Hypothesis::SocketLock,
+                    Standing::NotVisibleHere,
+                    Reading::missing("7 events were lost"),
+                    "share",
+                ),
+            ],
         };
         let serving = ServingLedger {
             threads: 1,
@@ -201,6 +259,7 @@ mod tests {
         let mut pairs = sleeps(&serving, &switches);
         pairs.extend(waits(&serving, &switches));
         pairs.extend(wakes(&switches));
+        pairs.extend(hypotheses(&switches));
         let told: Vec<String> =
             pairs.iter().map(|(label, text)| format!("{label}: {}", text.replace('\u{a0}', " "))).collect();
         insta::assert_snapshot!(told.join("\n"), @r"
@@ -209,6 +268,10 @@ mod tests {
         waited for a CPU: 54.3k times: 90 % within 16.4 µs, 99 % within 262 µs, longest within 8.39 ms
         woken: 227 times a second: by own threads 0, generator 1, interrupts 226, others 0; 84.2 across CPUs
         moved to another CPU: 1.69 times a second
+        hypothesis: sockets' locks: refuted, at 0.10 % (below 2.0 %): a figure
+        hypothesis: soft interrupts: supported, at 40 % (from 20 % on): a figure
+        hypothesis: cross-CPU wake-ups: not visible here, at 0.10 (refuted below 0.020, supported from 0.20 on): a figure
+        hypothesis: sockets' locks: not visible here, 7 events were lost
         ");
     }
 }
