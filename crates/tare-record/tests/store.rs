@@ -203,13 +203,14 @@ fn a_later_layout_is_named() {
     assert_clear(&error, &path);
 }
 
-/// Five minutes of a busy server on sixteen CPUs, so that an hour is twelve of it.
+/// Five minutes of a busy server on sixteen CPUs as the observers that are always there see it, so that an hour is twelve of it.
 #[test]
 fn an_hour_of_sixteen_threads_is_small() {
     const FIVE_MINUTES_SAMPLES: u64 = 20 * 60 * 5;
+    const FIVE_MINUTES_SLICES: u64 = 10 * 60 * 5;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hour.tare");
-    let trials = vec![support::busy_trial(FIVE_MINUTES_SAMPLES)];
+    let trials = vec![support::busy_trial(FIVE_MINUTES_SAMPLES, FIVE_MINUTES_SLICES)];
     let wanted = of(trials);
     write(&path, &wanted);
     let hour_bytes = fs::metadata(&path).unwrap().len() * 12;

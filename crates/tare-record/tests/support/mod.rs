@@ -7,9 +7,10 @@ use tare_record::machine::{CpuFacts, MachineFacts, Regime};
 use tare_record::metric::{Descriptor, Kind, Subject, Unit};
 use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
 use tare_record::plan::{Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload};
+use tare_record::schedule::{Downstream, Schedule, ScheduleSource};
 use tare_record::stacks::{Folded, Folder, Frame, FrameKind, Module};
 use tare_record::store::Writer;
-use tare_record::trial::{ErrorKind, HttpSample, Measure, Trial};
+use tare_record::trial::{ErrorKind, HttpDetail, HttpSample, Measure, SeriesSlice, Trial};
 use tare_record::{Missing, Reading, Record, metrics};
 
 pub fn machine() -> MachineFacts {
@@ -124,9 +125,40 @@ pub fn trial_with_stacks(seq: u32) -> Trial {
     trial
 }
 
-/// Sixteen busy threads of a SUT, four of a generator, on 16 CPUs, every metric there is on every one of them.
-pub fn busy_trial(samples: u64) -> Trial {
-    Trial { observation: observation(20, 16, samples), ..trial(0, 600) }
+/// Sixteen busy threads of a SUT, four of a generator, on 16 CPUs, every metric there is on every one of them; looked at, and
+/// with so many slices of a tenth of a second.
+pub fn busy_trial(samples: u64, slices: u64) -> Trial {
+    let mut random = Random(11);
+    let mut slice = |at: u64| SeriesSlice {
+        end_ns: 5 + at * 100_000_000,
+        requests: 90_000 + random.below(20_000),
+        p50_ns: Some(300_000 + random.below(64) * 4096),
+        p99_ns: Some(900_000 + random.below(64) * 65_536),
+    };
+    let series: Vec<SeriesSlice> = (1..=slices).map(&mut slice).collect();
+    let mut trial = Trial { observation: observation(20, 16, samples), ..trial(0, 600) };
+    trial.observation.schedule = Some(Box::new(looked_at()));
+    if let Measure::Http(http) = &mut trial.sample {
+        http.slices = series.iter().map(|slice| (slice.end_ns, slice.requests)).collect();
+        http.detail = Some(Box::new(HttpDetail { series, ..HttpDetail::default() }));
+    }
+    trial
+}
+
+/// What looks tell beside their counts: with as many other servers as are kept.
+fn looked_at() -> Schedule {
+    let downstream = |at: u64| Downstream { peer: format!("10.0.0.{at}:5432"), ns: 0, count: 500 * (at + 1) };
+    Schedule {
+        source: ScheduleSource::Looks,
+        not_traced: Some(Missing::with_remedy("switches were not traced", "add --trace")),
+        events_lost: 0,
+        events: 0,
+        threads: Vec::new(),
+        held: Vec::new(),
+        kernel_locks: Vec::new(),
+        locks_not_traced: None,
+        downstream: (0..64).map(downstream).collect(),
+    }
 }
 
 pub fn write(path: &Path, record: &Record) {
