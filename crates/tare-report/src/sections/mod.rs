@@ -3,6 +3,7 @@
 mod commands;
 mod course;
 mod cpus;
+mod execution;
 mod figures;
 mod findings;
 mod flame;
@@ -12,6 +13,7 @@ mod layouts;
 mod limit;
 mod machine;
 mod origin;
+mod queue;
 mod scale;
 mod spikes;
 mod steadiness;
@@ -72,10 +74,12 @@ static SECTIONS: &[&Section] = &[
     &findings::SECTION,
     &steadiness::SECTION,
     &latency::SECTION,
+    &execution::SECTION,
     &spikes::SECTION,
     &course::SECTION,
     &threads::SECTION,
     &waits::SECTION,
+    &queue::SECTION,
     &layouts::SECTION,
     &cpus::SECTION,
     &flame::SECTION,

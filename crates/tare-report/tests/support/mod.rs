@@ -1,12 +1,14 @@
 //! Records and outcomes as runs would have produced them.
 #![allow(dead_code)] // each test file uses its own part
 
+mod details;
 mod records;
 mod scramble;
 
 pub use records::{machine, record};
 pub use scramble::{scramble, scramble_record};
 
+use details::{traced, with_pmu, without_pmu};
 use records::{plan, regime};
 use std::collections::BTreeMap;
 use tare_record::outcome::*;
@@ -144,10 +146,10 @@ pub fn server_bound() -> Outcome {
             residual_ratio: Some(0.0031),
             residuals: BTreeMap::from([("cpu 0".into(), 0.0031)]),
             regime: regime(),
-            sut: Some(role(
-                vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)],
-                &[("starved", 0.012)],
-            )),
+            sut: Some(RoleLedger {
+                execution: Some(without_pmu(15_800.0)),
+                ..role(vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)], &[("starved", 0.012)])
+            }),
             load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
             tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
             cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
@@ -281,14 +283,16 @@ pub fn throttled() -> Outcome {
 pub fn generator_bound() -> Outcome {
     let load: Vec<ThreadRow> =
         (0..16).map(|at| thread(4800 + at, "wrk", 0.0624, 0.93, [3.1, 14.9], 1)).collect();
-    let sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("starved", 0.28)]);
+    let mut sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("starved", 0.28)]);
+    sut.execution = Some(with_pmu(15_900.0));
+    let switches = Some(traced());
     Outcome {
         limit: Cause::LoadGeneratorBound,
         gross: Gross::Measured(rate(129_000.0)),
         gross_is: GrossIs::LowerBound,
         tare: vec![part(TareCause::Starved, 0.337), part(TareCause::Clock, -0.0212)],
         net: net(129_000.0 * 0.3158f64.exp()),
-        ledger: Ledger { sut: Some(sut), load: Some(role(load, &[])), ..server_bound().ledger },
+        ledger: Ledger { sut: Some(sut), load: Some(role(load, &[])), switches, ..server_bound().ledger },
         warnings: vec![Warning {
             id: "gross-is-a-lower-bound".into(),
             text: "the load generator was busy all the time, so the server may be able to do more".into(),

@@ -39,10 +39,23 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
         role.serving.wall_s = next();
         role.serving.blocked_s = BTreeMap::from([("downstream".into(), next()), (text.into(), next())]);
         role.losses_cpus = BTreeMap::from([("throttled".into(), next()), (text.into(), next())]);
+        if let Some(execution) = &mut role.execution {
+            (execution.ipc, execution.on_pmu) = (Reading::Measured(next()), Some(next()));
+            execution.events_per_request.insert(text.into(), next());
+        }
         for thread in &mut role.threads {
             thread.name = text.into();
             (thread.user, thread.system, thread.run, thread.wait) = (next(), next(), next(), next());
             (thread.voluntary_hz, thread.involuntary_hz) = (next(), next());
+        }
+    }
+    if let Some(switches) = &mut outcome.ledger.switches {
+        for judged in &mut switches.hypotheses {
+            (judged.figure, judged.supported_from) = (Reading::Measured(next()), next());
+            (judged.of, judged.unit) = (text.into(), text.into());
+        }
+        for of in [&mut switches.run_queue_ns, &mut switches.wake_up_ns].into_iter().flatten() {
+            (of.p99, of.powers) = (next(), (0..70).map(|_| next()).collect());
         }
     }
     for cpu in &mut outcome.ledger.cpus {

@@ -1,0 +1,125 @@
+//! What server and generator executed for each request: instructions, cycles, misses.
+
+use super::{Medium, Section, Source};
+use crate::block::{Block, Column, Row, Table, Text};
+use crate::format::{NONE, count, joined, percent, ratio};
+use std::collections::BTreeSet;
+use tare_record::outcome::{CyclesFrom, Execution, RoleLedger};
+use tare_record::{Missing, Reading};
+
+pub(crate) static SECTION: Section =
+    Section { title: "Instructions and cycles", media: &[Medium::Terminal, Medium::Page], build };
+
+/// Events that were on the PMU for less of the run than this took turns.
+const WHOLE: f64 = 0.995;
+
+/// A figure of both roles, as far as each has one.
+type Both = [Option<f64>; 2];
+/// Its name, how it is written, and the figure.
+type Named = (String, fn(f64) -> String, Both);
+
+fn build(source: &Source) -> Vec<Block> {
+    let ledger = &source.outcome.ledger;
+    let roles: [Option<&Execution>; 2] = [&ledger.sut, &ledger.load]
+        .map(|role| role.as_ref().and_then(|role: &RoleLedger| role.execution.as_ref()));
+    if roles == [None; 2] {
+        return Vec::new();
+    }
+    let rows: Vec<Row> =
+        figures(&roles).into_iter().map(|(name, words, both)| row(&name, words, both)).collect();
+    let mut blocks = Vec::new();
+    if !rows.is_empty() {
+        let columns =
+            vec![Column::words("", 0), Column::figures("server", 0), Column::figures("load generator", 0)];
+        blocks.push(Block::Table(Table { columns, rows }));
+    }
+    blocks.extend(notes(&roles).into_iter().map(|note| Block::Line(Text::dim(note))));
+    blocks
+}
+
+/// Everything that is known of at least one of them, and how its figure is written.
+fn figures(roles: &[Option<&Execution>; 2]) -> Vec<Named> {
+    let of = |figure: fn(&Execution) -> &Reading<f64>| {
+        roles.map(|role| role.and_then(|role| figure(role).value()).copied())
+    };
+    let mut figures: Vec<Named> = vec![
+        ("instructions per cycle".into(), ratio, of(|role| &role.ipc)),
+        ("instructions a request".into(), count, of(|role| &role.instructions_per_request)),
+        ("cycles a request".into(), count, of(|role| &role.cycles_per_request)),
+    ];
+    let events: BTreeSet<&String> =
+        roles.iter().flatten().flat_map(|role| role.events_per_request.keys()).collect();
+    figures.extend(events.into_iter().map(|event| {
+        let both = roles.map(|role| role.and_then(|role| role.events_per_request.get(event)).copied());
+        (format!("{} a request", event.replace('_', " ")), count as fn(f64) -> String, both)
+    }));
+    figures.retain(|(_, _, both)| *both != [None; 2]);
+    figures
+}
+
+fn row(name: &str, words: fn(f64) -> String, both: Both) -> Row {
+    let [sut, load] = both.map(|figure| Text::plain(figure.map_or_else(|| NONE.into(), words)));
+    Row::Cells(vec![Text::plain(name), sut, load])
+}
+
+/// Where the figures come from; what is missing, once however often it is.
+fn notes(roles: &[Option<&Execution>; 2]) -> Vec<String> {
+    let known = || roles.iter().flatten();
+    let mut notes = Vec::new();
+    if known().any(|role| role.cycles_from == CyclesFrom::Clock && role.cycles_per_request.value().is_some())
+    {
+        notes.push("Cycles are CPU time × the effective clock.".to_owned());
+    }
+    let on_pmu = known().filter_map(|role| role.on_pmu).min_by(f64::total_cmp);
+    notes.extend(on_pmu.filter(|share| *share < WHOLE).map(|share| {
+        format!("Events took turns on the PMU: each was counted for {} of the run or more.", percent(share))
+    }));
+    let reason = |role: &&Execution| match &role.ipc {
+        Reading::Missing(Missing { why, remedy }) if remedy.is_empty() => {
+            Some(format!("missing: {}", joined(why)))
+        }
+        Reading::Missing(Missing { why, remedy }) => {
+            Some(format!("missing: {} ({})", joined(why), joined(remedy)))
+        }
+        _ => None,
+    };
+    let reasons: BTreeSet<String> = known().filter_map(reason).collect();
+    notes.extend(reasons);
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_missing_is_said_once() {
+        let why = || Reading::Missing(Missing::with_remedy("this VM exposes no PMU", "measure on metal"));
+        let mut role = Execution {
+            ipc: why(),
+            instructions_per_request: why(),
+            cycles_per_request: Reading::Measured(15_900.0),
+            cycles_from: CyclesFrom::Clock,
+            on_pmu: None,
+            events_per_request: BTreeMap::new(),
+        };
+        let load = Execution { cycles_per_request: why(), ..role.clone() };
+        let names = |roles: &[Option<&Execution>; 2]| {
+            figures(roles).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[Some(&role), Some(&load)]), ["cycles a request"]);
+        let told = [
+            "Cycles are CPU time × the effective clock.",
+            "missing: this VM exposes no PMU (measure on metal)",
+        ];
+        assert_eq!(notes(&[Some(&role), Some(&load)]), told);
+
+        (role.ipc, role.cycles_from, role.on_pmu) = (Reading::Measured(1.5), CyclesFrom::Pmu, Some(0.25));
+        role.events_per_request.insert("llc_misses".into(), 7.0);
+        let expected = ["instructions per cycle", "cycles a request", "llc misses a request"];
+        assert_eq!(names(&[Some(&role), None]), expected);
+        let [turns] = notes(&[Some(&role), None]).try_into().unwrap_or_default();
+        assert!(turns.contains("25\u{a0}% of the run"), "{turns}");
+    }
+}
