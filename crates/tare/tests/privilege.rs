@@ -13,6 +13,17 @@ use tare_record::Record;
 /// `nobody`, everywhere.
 const ORDINARY: &str = "65534";
 
+/// As whom something is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// As whoever the tests are.
+    Root,
+    /// An ordinary user.
+    Nobody,
+    /// The owner of everything who may do nothing else: no kernel counters, no tracepoints.
+    Powerless,
+}
+
 /// A folder that an ordinary user can work in, with the program under test.
 struct Place {
     dir: tempfile::TempDir,
@@ -32,40 +43,74 @@ impl Place {
         self.dir.path().join("tare")
     }
 
-    /// The program as an ordinary user, or as root.
-    fn command(&self, as_root: bool) -> Command {
-        let mut command = Command::new(if as_root { "env" } else { "setpriv" });
-        if !as_root {
+    fn command(&self, who: Who) -> Command {
+        let mut command = Command::new(if who == Who::Root { "env" } else { "unshare" });
+        if who != Who::Root {
+            // In mounts of its own, where nothing is mounted that lists tracepoints.
+            let hide =
+                "for at in tracing debug; do mount -t tmpfs none /sys/kernel/$at || exit; done; exec \"$@\"";
+            command.args([
+                "--mount",
+                "sh",
+                "-c",
+                hide,
+                "sh",
+                "setpriv",
+                "--inh-caps=-all",
+                "--bounding-set=-all",
+            ]);
+        }
+        if who == Who::Nobody {
             let user = [format!("--reuid={ORDINARY}"), format!("--regid={ORDINARY}")];
-            command.args(user).args(["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
+            command.args(user).arg("--clear-groups");
         }
         command.arg(self.program()).current_dir(self.dir.path()).stdin(Stdio::null());
-        command.env("TARE_STATE_DIR", self.dir.path().join(if as_root { "root" } else { "user" }));
+        command.env("TARE_STATE_DIR", self.dir.path().join(format!("{who:?}")));
         command
     }
 
-    fn serve(&self, as_root: bool) -> Server {
+    fn serve(&self, who: Who) -> Server {
         let port = free_port();
         let address = format!("127.0.0.1:{port}");
-        let mut command = self.command(as_root);
+        let mut command = self.command(who);
         command.args(["serve", "--listen", &address, "--threads", "1"]).stdout(Stdio::null());
         let server = Server { child: command.stderr(Stdio::null()).spawn().unwrap(), address };
         eventually("the server answers", || answers(([127, 0, 0, 1], port).into()));
         server
     }
 
-    /// Weighs as an ordinary user; the result and the record.
-    fn weigh(&self, server: &Server) -> (Value, Record) {
-        let record = self.dir.path().join("record.tare");
+    /// Weighs a server; the result and the record, which is kept as `record.tare`.
+    fn weigh(&self, who: Who, server: &Server, further: &[&str]) -> (Value, Record) {
+        let record = self.record();
         let url = format!("http://{}/plaintext", server.address);
         let arguments =
             ["run", "--json", "-q", "--no-levels", "-w", "300ms", "--trials", "2", "-d", "1s", "-o"];
-        let mut command = self.command(false);
-        let output = command.args(arguments).arg(&record).arg(&url).output().unwrap();
+        let mut command = self.command(who);
+        let output = command.args(arguments).arg(&record).args(further).arg(&url).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{:?}: {told}", output.status);
         let result = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
         (result, read(&record))
+    }
+
+    fn record(&self) -> PathBuf {
+        self.dir.path().join("record.tare")
+    }
+
+    /// An ordinary user is shown the record of a server that was seen, and why it is as it is.
+    fn explains(&self, result: &Value) {
+        let (shown, why) = (self.told(&["show"]), self.told(&["why"]));
+        assert!(shown.contains(result["limit"].as_str().unwrap()) && shown.contains("Threads"), "{shown}");
+        assert!(why.contains("Where each second of its CPUs went"), "{why}");
+    }
+
+    /// What an ordinary user is told of the record.
+    fn told(&self, arguments: &[&str]) -> String {
+        let output = self.command(Who::Nobody).args(arguments).arg(self.record()).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {:?}: {error}", output.status);
+        // As one line, however wide the terminal is.
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -99,8 +144,8 @@ fn every_refusal_has_a_remedy(record: &Record) {
 fn ones_own_server_is_explained() {
     let _alone = alone();
     let place = Place::new();
-    let server = place.serve(false);
-    let (result, record) = place.weigh(&server);
+    let server = place.serve(Who::Nobody);
+    let (result, record) = place.weigh(Who::Nobody, &server, &[]);
     assert!(number(&result, "/gross/value") > 0.0);
     assert!(number(&result, "/ledger/sut/run_s") > 0.0, "its own threads may be read");
     assert!(number(&result, "/requests/cpu_ns_per_request/sut") > 0.0);
@@ -114,14 +159,56 @@ fn ones_own_server_is_explained() {
         );
     }
     every_refusal_has_a_remedy(&record);
+    place.explains(&result);
+}
+
+/// Looks stand in for what may not be traced; the rest is said to be missing, and how to allow it.
+fn traced_as_far_as_it_goes(who: Who) {
+    let _alone = alone();
+    let place = Place::new();
+    let server = place.serve(who);
+    let (result, record) = place.weigh(who, &server, &["--trace", "--stacks"]);
+    let switches = &result["ledger"]["switches"];
+    assert_eq!(switches["blocked_source"], "looks", "{switches:#}");
+    assert!(number(&result, "/ledger/sut/blocked_s/event") >= 0.0);
+    let refused = |missing: &Value, by: &str| {
+        let has = |key: &str, word: &str| missing[key].as_str().is_some_and(|text| text.contains(word));
+        assert!(has("missing", by) && has("remedy", "root"), "{missing:#}");
+    };
+    refused(&switches["not_traced"], "tracefs");
+    let standing = |at: usize| &switches["hypotheses"][at];
+    for at in [0, 2] {
+        assert_eq!(standing(at)["standing"], "not-visible-here", "{:#}", standing(at));
+        refused(&standing(at)["figure"], "tracefs");
+    }
+    assert!(standing(1)["figure"].is_number(), "shares of modes are open to all: {:#}", standing(1));
+    refused(&result["requests"]["peer_wakeups_per_request"], "tracefs");
+    let stacks = record.trials[0].observation.stacks.as_ref().unwrap();
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if paranoid.trim().parse::<i32>().unwrap() > 0 {
+        let missing = stacks.on_cpu.clone().ok().unwrap_err();
+        assert!(missing.remedy.contains("kernel.perf_event_paranoid"), "{missing:?}");
+    }
+    every_refusal_has_a_remedy(&record);
+    place.explains(&result);
+}
+
+#[test]
+fn an_ordinary_user_who_asks_for_more_is_told_what_is_refused() {
+    traced_as_far_as_it_goes(Who::Nobody);
+}
+
+#[test]
+fn without_kernel_counters_and_tracepoints_the_rest_is_known() {
+    traced_as_far_as_it_goes(Who::Powerless);
 }
 
 #[test]
 fn somebody_elses_server_is_weighed_from_outside() {
     let _alone = alone();
     let place = Place::new();
-    let server = place.serve(true);
-    let (result, record) = place.weigh(&server);
+    let server = place.serve(Who::Root);
+    let (result, record) = place.weigh(Who::Nobody, &server, &[]);
     assert!(number(&result, "/gross/value") > 0.0);
     assert_eq!(result["ledger"]["sut"], Value::Null);
     assert!(number(&result, "/ledger/load/run_s") > 0.0, "the generator's side of the books");
@@ -130,4 +217,8 @@ fn somebody_elses_server_is_weighed_from_outside() {
     assert!(unseen["text"].as_str().unwrap().contains("root"), "{unseen:#}");
     assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
     every_refusal_has_a_remedy(&record);
+    let shown = place.told(&["show"]);
+    assert!(shown.contains("sut-unseen") && shown.contains("load generator"), "{shown}");
+    let why = place.told(&["why"]);
+    assert!(why.contains("The load generator ran on"), "{why}");
 }
