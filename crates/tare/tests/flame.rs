@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Server, Tare, alone, free_port};
+use support::{Server, Tare, alone, free_port, go_program};
 
 /// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
 /// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
@@ -216,6 +216,46 @@ fn exported(tare: &Tare, record: &str, folder: &Path) {
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{}", text.lines().take(9).collect::<Vec<_>>().join("\n"));
     assert!(text.contains("do_syscall_64"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A Go server that spends its time in a method of its own.
+const SPINS: &str = r#"package main
+import ("net/http"; "os")
+type dealer struct { turns int }
+//go:noinline
+func (d *dealer) spin() { for i := 0; i < 1000000; i++ { d.turns += i } }
+func main() {
+	d := &dealer{}
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.spin(); w.Write([]byte("ok")) })
+	http.ListenAndServe("127.0.0.1:"+os.Args[1], nil)
+}
+"#;
+
+#[test]
+fn go_functions_have_their_names_and_callers() {
+    let _alone = alone();
+    let (tare, folder) = (Tare::new(), tempfile::tempdir().unwrap());
+    let program = go_program(folder.path(), SPINS);
+    let port = free_port();
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0"]).arg(&program).arg(port.to_string());
+    let server = Server::of(command, port);
+    let record = folder.path().join("go.tare");
+    let mut run = tare.command();
+    run.args(["run", "-q", "--stacks", "--no-levels", "--trials", "2", "-d", "1s", "-c", "2", "-o"]);
+    let output = run.arg(&record).arg(server.url("/")).output().unwrap();
+    assert!(record.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = folded(&tare, &[record.to_str().unwrap()]);
+    let spins = |path: &[String]| {
+        let at = |part: &str| path.iter().position(|name| name.contains(part));
+        at("net/http.").is_some_and(|caller| at("main.(*dealer).spin").is_some_and(|spin| caller < spin))
+    };
+    let of = |which: &dyn Fn(&[String]) -> bool| -> u64 {
+        lines.iter().filter(|(path, _)| which(path)).map(|(_, values)| values[0]).sum()
+    };
+    let (spun, all) = (of(&spins), of(&|_| true));
+    println!("{spun} of {all} samples in the method");
+    assert!(all > 0 && spun as f64 > 0.5 * all as f64, "{lines:?}");
 }
 
 #[test]
