@@ -69,7 +69,8 @@ fn sockets_locks() {
     assert_eq!(of(&traced(&Scene::default())).standing, Standing::Refuted);
     assert_eq!(of(&contended("lock_sock_nested", 0.008)).standing, Standing::NotVisibleHere);
 
-    let unseen: [(&dyn Fn(&mut Schedule), &str); 3] = [
+    type Unseen<'a> = (&'a dyn Fn(&mut Schedule), &'a str);
+    let unseen: [Unseen; 3] = [
         (&|schedule| schedule.events_lost = 7, "events were lost"),
         (&|schedule| schedule.locks_not_traced = Some(Missing::new("an old kernel")), "an old kernel"),
         (

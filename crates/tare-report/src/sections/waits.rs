@@ -273,5 +273,10 @@ mod tests {
         hypothesis: cross-CPU wake-ups: not visible here, at 0.10 (refuted below 0.020, supported from 0.20 on): a figure
         hypothesis: sockets' locks: not visible here, 7 events were lost
         ");
+
+        let refused = Missing::with_remedy("tracefs may not be listed", "run tare as root");
+        let refused = SwitchBooks { not_traced: Some(refused), ..switches };
+        let told = method(ScheduleSource::Looks, &refused);
+        assert!(told.ends_with("doing: tracefs may not be listed (run tare as root)."), "{told}");
     }
 }
