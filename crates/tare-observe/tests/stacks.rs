@@ -1,4 +1,4 @@
-//! Names of code that runs: of a C++ symbol, of a stripped program with its debug file, of code made at run time.
+//! Names of code that runs: of symbols of C++ and Rust, of a stripped program with its debug file, of code made at run time.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "a test says why it goes")]
 
@@ -21,6 +21,10 @@ const PROGRAM: &str = r#"
 volatile unsigned long turns;
 __attribute__((noinline)) void shown(void) __asm__("_ZN4tare5spins4loopEv");
 __attribute__((noinline)) void shown(void) { for (;;) turns++; }
+__attribute__((noinline)) void rust(void) __asm__("_RNvNtC4tare5spins4turn");
+__attribute__((noinline)) void rust(void) { for (;;) turns++; }
+__attribute__((noinline)) void older_rust(void) __asm__("_ZN4tare5spins5older17h0123456789abcdefE");
+__attribute__((noinline)) void older_rust(void) { for (;;) turns++; }
 static __attribute__((noinline)) void inner(void) { for (;;) turns++; }
 static __attribute__((noinline)) void middle(void) { char room[99]; __asm__ volatile("" : : "r"(room) : "memory"); inner(); turns++; }
 static __attribute__((noinline)) void hidden_spin(void) { for (;;) turns++; }
@@ -41,6 +45,8 @@ static void made(void) {
 }
 int main(int count, char **words) {
     if (!strcmp(words[1], "shown")) shown();
+    if (!strcmp(words[1], "rust")) rust();
+    if (!strcmp(words[1], "older rust")) older_rust();
     if (!strcmp(words[1], "deep")) middle();
     if (!strcmp(words[1], "hidden")) hidden_spin();
     made();
@@ -111,7 +117,9 @@ fn functions_have_their_names() {
     );
     tool("objcopy", &["--only-keep-debug", "spin", "spin.debug"], folder.path());
     tool("objcopy", &["--strip-all", "--add-gnu-debuglink=spin.debug", "spin", "stripped"], folder.path());
-    let spinners = [spin(&at("spin"), "shown"), spin(&at("stripped"), "hidden"), spin(&at("spin"), "made")];
+    let words = ["shown", "rust", "older rust", "made"];
+    let mut spinners: Vec<Spinner> = words.iter().map(|word| spin(&at("spin"), word)).collect();
+    spinners.push(spin(&at("stripped"), "hidden"));
     let stacks = watched(&spinners, Unwind::FramePointers, true);
     let profile = match stacks.on_cpu.clone().ok() {
         Ok(profile) => profile,
@@ -125,12 +133,14 @@ fn functions_have_their_names() {
     }
     let seen = |symbol: &str, kind| own.get(symbol).is_some_and(|(count, of)| *count >= 20 && *of == kind);
     assert!(seen("tare::spins::loop()", FrameKind::User), "{own:?}");
+    assert!(seen("tare::spins::turn", FrameKind::User), "{own:?}");
+    assert!(seen("tare::spins::older", FrameKind::User), "{own:?}");
     assert!(seen("hidden_spin", FrameKind::User), "{own:?}");
     assert!(seen("made_at_run_time", FrameKind::Jit), "{own:?}");
     let module = stacks.modules.iter().find(|module| module.name() == "stripped").unwrap();
     assert!(module.build_id.as_ref().is_some_and(|id| id.len() == 40), "{module:?}");
-    // Three that never sleep on fewer CPUs wait for their turn.
-    let few = tare_sys::affinity::get(0).unwrap().len() < 3;
+    // Five that never sleep on fewer CPUs wait for their turn.
+    let few = tare_sys::affinity::get(0).unwrap().len() < 5;
     if let (true, Ok(waiting)) = (few, stacks.off_cpu.clone().ok()) {
         let waits = |stack: &&tare_record::stacks::Stack| {
             stack.frames.iter().any(|index| stacks.frame(*index).unwrap().symbol == "[runnable]")
