@@ -292,22 +292,19 @@ fn a_handler_that_asks_another_server() {
 
 #[test]
 fn books_close_under_quotas() {
-    let _alone = alone();
-    for threads in [1, 4] {
-        for by_parent in [false, true] {
-            settled(|| {
-                let server = Server::embedded_with(threads);
-                let quota = Quota::of_30_percent();
-                quota.hold(&server.pids, by_parent);
-                let result = weigh(&server, "/plaintext", 32, true);
-                closes(&result);
-                // The quota allows 0.3; what is left of the window was held back, for each thread that was ready.
-                agree("quota: run", share(&result, "run_s"), 0.3, &result);
-                let throttled = share(&result, "wait_s/throttled") / f64::from(threads);
-                println!("{:28} {throttled:.3}", format!("throttled, of {threads} threads"));
-                assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["ledger"]["sut"]);
-            });
-        }
+    for (threads, by_parent) in [(1, false), (1, true), (4, false), (4, true)] {
+        both(|trace| {
+            let server = Server::embedded_with(threads);
+            let quota = Quota::of_30_percent();
+            quota.hold(&server.pids, by_parent);
+            let result = weigh(&server, "/plaintext", 32, trace);
+            closes(&result);
+            // The quota allows 0.3; what is left of the window was held back, for each thread that was ready.
+            agree("quota: run", share(&result, "run_s"), 0.3, &result);
+            let throttled = share(&result, "wait_s/throttled") / f64::from(threads);
+            println!("{:28} {throttled:.3}", format!("throttled, of {threads} threads"));
+            assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["ledger"]["sut"]);
+        });
     }
 }
 
