@@ -118,7 +118,7 @@ impl Measured {
         let most_s = throttled_s + throttled_s.min(OPEN_S * held_cpus_s.len() as f64);
         let held_share = if held_s > 0.0 { (most_s / held_s).min(1.0) } else { 0.0 };
         let followed = threads.iter().filter(|thread| thread.blocked_s.is_some());
-        let behind_s: f64 = followed.map(|thread| thread.wait.behind_s.sum()).sum();
+        let behind_s = longest_s(followed.map(|thread| thread.wait.behind_s.sum()), held_cpus_s.len());
         let excess_s = (throttled_s - held_s).max(0.0);
         let behind_share = if behind_s > 0.0 { (excess_s / behind_s).min(1.0) } else { 0.0 };
         Measured { held_share, behind_share }
@@ -133,6 +133,14 @@ impl Measured {
         wait.scheduler_s += thread.held_s * (1.0 - self.held_share);
         Wait { throttled_s, ..wait }
     }
+}
+
+/// Of waits behind others, how long run queues had somebody who waited so: throttled time is a run queue's, and every thread in it may
+/// have waited all of it. In each it is at least as long as its longest.
+fn longest_s(waits_s: impl Iterator<Item = f64>, queues: usize) -> f64 {
+    let mut waits_s: Vec<f64> = waits_s.collect();
+    waits_s.sort_by(|one, other| other.total_cmp(one));
+    waits_s.iter().take(queues.max(1)).sum()
 }
 
 fn split_one(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, throttled: &BTreeMap<u32, f64>) -> Wait {
@@ -175,5 +183,13 @@ mod tests {
         // A period's worth on each CPU may be counted in the next window.
         assert!((share(&[1.0, 0.6], 1.4) - 1.0).abs() < 1e-12);
         assert!((share(&[1.0, 1.0], 1.4) - 0.8).abs() < 1e-12);
+    }
+
+    /// Four threads on a CPU that a quota held back for most of a second, while a neighbour ran there: each of them waited all of it.
+    #[test]
+    fn what_a_queue_waited_is_not_what_its_threads_waited_together() {
+        assert!((longest_s([0.7, 0.69, 0.7, 0.68].into_iter(), 1) - 0.7).abs() < 1e-12);
+        assert!((longest_s([0.7, 0.1, 0.6].into_iter(), 2) - 1.3).abs() < 1e-12);
+        assert_eq!((longest_s(std::iter::empty(), 4), longest_s([0.5].into_iter(), 0)), (0.0, 0.5));
     }
 }
