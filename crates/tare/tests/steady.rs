@@ -76,7 +76,8 @@ fn numbers_a_line_are_one_series() {
 #[test]
 fn each_state_is_a_result() {
     let noise = |at: usize| 0.001 * (at * 7919 % 101) as f64;
-    let states: [(&str, &str, &dyn Fn(usize) -> f64); 4] = [
+    type Level<'a> = &'a dyn Fn(usize) -> f64;
+    let states: [(&str, &str, Level); 4] = [
         ("steady", "steady", &|_| 1.0),
         ("bimodal", "steady", &|at| if at * 31 % 10 < 4 { 1.3 } else { 1.0 }),
         // The last of it may be within 5 %.
