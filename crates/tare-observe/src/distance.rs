@@ -37,7 +37,8 @@ struct Look {
 }
 
 impl Distance {
-    fn look(&mut self) {
+    /// Not [`Observer::look`], which is within a window.
+    fn measure(&mut self) {
         let pairs = if self.active { self.pairs.as_slice() } else { &[] };
         let look = |pair: &[u32; 2]| {
             let found = transfer::look(*pair).map(|found| found.transfer_ns.median);
@@ -50,7 +51,7 @@ impl Distance {
 impl Observer for Distance {
     fn prepare(&mut self, _scene: &Scene) {
         self.looks.clear();
-        self.look();
+        self.measure();
     }
 
     fn edge(&mut self, _edge: &mut Edge) {}
@@ -60,7 +61,7 @@ impl Observer for Distance {
             let why = "the server and the generator have no CPUs of their own";
             return book.absent(&TRANSFER_NS, None, Missing::new(why));
         }
-        self.look();
+        self.measure();
         for &[cpu, _] in &self.pairs {
             let mut samples = Vec::new();
             let mut why = Missing::new("nobody looked");
