@@ -193,19 +193,17 @@ impl Rounds {
         all[all.len() / 2]
     }
 
-    fn held(&self) -> Result<(), String> {
-        let demand =
-            |holds: bool, what: &str, found: f64| holds.then_some(()).ok_or(format!("{what}: {found}"));
+    fn judge(&self) {
         let by_quota = self.median(|quota, _, _| share(quota, "throttled"));
-        demand(by_quota >= 0.9, "90 % by the quota", by_quota)?;
+        assert!((0.9..1.1).contains(&by_quota), "the quota's share of its difference: {by_quota}");
         let rate = self.median(|_, spin, _| number(spin, "/rate/ln"));
-        demand(rate < -0.1, "dearer requests are fewer", rate)?;
+        assert!(rate < -0.1, "dearer requests are fewer: {rate}");
         let by_cost = self.median(|_, spin, _| share(spin, "cost"));
-        demand(by_cost >= 0.9, "90 % by the cost", by_cost)?;
+        assert!((0.9..1.1).contains(&by_cost), "the cost's share of its difference: {by_cost}");
         let throttled = self.median(|quota, _, both| part(both, "throttled") - part(quota, "throttled"));
-        demand(throttled.abs() < 0.05, "throttled, together and alone", throttled)?;
+        assert!(throttled.abs() < 0.05, "throttled, together and alone: {throttled}");
         let cost = self.median(|_, spin, both| part(both, "cost") - part(spin, "cost"));
-        demand(cost.abs() < 0.05, "cost, together and alone", cost)
+        assert!(cost.abs() < 0.05, "cost, together and alone: {cost}");
     }
 }
 
@@ -216,19 +214,12 @@ fn a_quota_and_a_dearer_request_are_told_apart_alone_and_together() {
     let none = Vec::new;
     let mut rounds =
         Rounds { lab, server: Server::embedded(), by_quota: none(), by_spin: none(), by_both: none() };
-    let mut said = Vec::new();
-    for count in 1..=9 {
+    // As many as were fixed beforehand, an odd number for the sake of the middle one: who stops at the first good median
+    // finds one by chance.
+    for _ in 0..7 {
         rounds.another();
-        // Odd numbers have a middle.
-        if count < 5 || count % 2 == 0 {
-            continue;
-        }
-        match rounds.held() {
-            Ok(()) => return,
-            Err(why) => said.push(format!("{count} rounds: {why}")),
-        }
     }
-    panic!("{said:#?}");
+    rounds.judge();
 }
 
 #[test]
