@@ -4,6 +4,7 @@
 //! a logarithm of nothing) is `None`, never NaN and never a made-up zero.
 
 mod adjusted;
+mod apart;
 mod changes;
 mod describe;
 mod divisia;

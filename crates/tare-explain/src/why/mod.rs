@@ -70,7 +70,13 @@ fn run(name: &str, books: &Books, outcome: Outcome) -> Run {
 
 fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
     let open = |books: &Books| books.asked.pool.open_share_of_run();
-    terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b))
+    terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b), apart(a, b))
+}
+
+/// How many lengths of a run the one began before the other.
+fn apart(a: &Books, b: &Books) -> f64 {
+    let between_s = a.record.plan.started_unix_s.abs_diff(b.record.plan.started_unix_s) as f64;
+    2.0 * between_s / (a.length_s() + b.length_s()).max(f64::MIN_POSITIVE)
 }
 
 /// The terms of every trial of the asked load.
@@ -121,9 +127,11 @@ fn method(a: &Books, b: &Books, split: Option<&Split>) -> String {
         }
         Some(split) => format!(
             "95 % intervals that hold together for the rate and its {} parts: jackknife over the {trials_a} trials of A and \
-             the {trials_b} of B, Welch's degrees of freedom, Šidák's level; what differs from run to run and not from \
-             trial to trial within one is not in them",
-            split.parts.len()
+             the {trials_b} of B, Welch's degrees of freedom, Šidák's level; wide enough for a machine whose weather moves \
+             between runs as it does within them (1/f noise, {:.1} lengths of a run apart), which more trials do not average \
+             away: 'tare compare' of both in turns tells less apart. What only a new launch changes is not in them",
+            split.parts.len(),
+            apart(a, b).max(1.0)
         ),
     }
 }
@@ -236,6 +244,16 @@ fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome))
 }
 
 impl Books<'_> {
+    /// From the first sample of the asked load's trials to the last; without samples what the trials took.
+    fn length_s(&self) -> f64 {
+        let elapsed_s: f64 = self.weighed_trials().map(|(window, _)| window.elapsed_s).sum();
+        let columns = self.weighed_trials().flat_map(|(_, trial)| &trial.observation.columns);
+        let ends =
+            columns.filter_map(|column| Some((column.samples.first()?.at_ns, column.samples.last()?.at_ns)));
+        let length_ns = ends.reduce(|whole, one| (whole.0.min(one.0), whole.1.max(one.1)));
+        length_ns.map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9).max(elapsed_s)
+    }
+
     /// The trials of the asked load with their books, in order.
     fn weighed_trials(&self) -> impl Iterator<Item = (&crate::window::Window, &Trial)> {
         let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();

@@ -6,7 +6,8 @@
 //! explain of A − b is a loss by the name of `unexplained`.
 //!
 //! No part is known better than the books that it stands in close: what those of both runs leave open, as a share of their busy time,
-//! widens the interval of every part that is taken from them.
+//! widens the interval of every part that is taken from them. Nor do the trials of a run tell all that two runs differ by: their errors
+//! are widened to what a machine's weather leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
 
 use crate::allotment::ratio;
 use crate::execution::{Core, Events};
@@ -273,11 +274,12 @@ pub(super) struct Split {
 
 /// Splits the difference between the rates of two runs of at least one trial each.
 ///
-/// `open_ln`: how far the books of both are from closing, as shares of their busy time, together.
+/// `open_ln`: how far the books of both are from closing, as shares of their busy time, together. `apart`: how many lengths of
+/// a run the one began before the other.
 ///
 /// # Errors
 /// Which term is zero or less, so that it has no logarithm.
-pub(super) fn split(a: &[Sums], b: &[Sums], open_ln: f64) -> Result<Split, Missing> {
+pub(super) fn split(a: &[Sums], b: &[Sums], open_ln: f64, apart: f64) -> Result<Split, Missing> {
     let none = || Missing::new("a run has no trial");
     let (from, to) = (Sums::pool(a, None).ok_or_else(none)?, Sums::pool(b, None).ok_or_else(none)?);
     for (name, side) in [("A", &from), ("B", &to)] {
@@ -296,9 +298,10 @@ pub(super) fn split(a: &[Sums], b: &[Sums], open_ln: f64) -> Result<Split, Missi
         std::iter::once(Some(whole).filter(|ln| ln.is_finite())).chain(parts).collect()
     };
     let all = shares(&from, &to).ok_or_else(|| Missing::new("a term of the law is not a number"))?;
-    let by_trials = |trials: &[Sums],
-                     of: &dyn Fn(Option<usize>) -> Option<Vec<f64>>|
-     -> Option<Vec<Jackknife>> { jackknife(trials.len(), of) };
+    let by_trials =
+        |trials: &[Sums], of: &dyn Fn(Option<usize>) -> Option<Vec<f64>>| -> Option<Vec<Jackknife>> {
+            Some(jackknife(trials.len(), of)?.into_iter().map(|one| one.between_runs(apart)).collect())
+        };
     let first = by_trials(a, &|skip| shares(&Sums::pool(a, skip)?.with_clock_of(&from), &to));
     let second = by_trials(b, &|skip| shares(&from, &Sums::pool(b, skip)?.with_clock_of(&to)));
     let intervals = first.zip(second).and_then(|(first, second)| simultaneous_intervals(&first, &second));
@@ -382,7 +385,7 @@ mod tests {
             a in proptest::collection::vec(sums(), 1..5),
             b in proptest::collection::vec(sums(), 1..5),
         ) {
-            let split = split(&a, &b, 0.0).unwrap();
+            let split = split(&a, &b, 0.0, 1.0).unwrap();
             let sum: f64 = split.parts.iter().map(|part| part.ln).sum();
             let scale = split.parts.iter().map(|part| part.ln.abs()).fold(1.0, f64::max);
             prop_assert!((sum - split.ln).abs() < 1e-9 * scale, "{sum} {}", split.ln);
@@ -395,7 +398,7 @@ mod tests {
         #[test]
         fn the_way_back_is_the_way_there(a in sums(), b in sums()) {
             let (a, b) = ([a], [b]);
-            let (there, back) = (split(&a, &b, 0.0).unwrap(), split(&b, &a, 0.0).unwrap());
+            let (there, back) = (split(&a, &b, 0.0, 1.0).unwrap(), split(&b, &a, 0.0, 1.0).unwrap());
             for (one, other) in there.parts.iter().zip(&back.parts) {
                 prop_assert!((one.ln + other.ln).abs() < 1e-9 * one.ln.abs().max(1.0));
             }
@@ -414,7 +417,7 @@ mod tests {
             core: None,
         };
         let (a, b) = ([run(1000.0, 0.48), run(1010.0, 0.49)], [run(1005.0, 0.49), run(1002.0, 0.48)]);
-        let (closed, open) = (split(&a, &b, 0.0).unwrap(), split(&a, &b, 0.01).unwrap());
+        let (closed, open) = (split(&a, &b, 0.0, 1.0).unwrap(), split(&a, &b, 0.01, 1.0).unwrap());
         assert_eq!(closed.ci95, open.ci95, "the rate is counted");
         for (closed, open) in closed.parts.iter().zip(&open.parts) {
             let ([closed_ci, open_ci], wider) =
@@ -440,13 +443,13 @@ mod tests {
             ..Sums::default()
         };
         let ids = |split: &Split| split.parts.iter().map(|part| part.id).collect::<Vec<_>>();
-        let both = split(&[run(Some((1e9, 1e9)))], &[run(Some((2e9, 1e9)))], 0.0).unwrap();
+        let both = split(&[run(Some((1e9, 1e9)))], &[run(Some((2e9, 1e9)))], 0.0, 1.0).unwrap();
         assert_eq!(ids(&both), ["busy", "clock", "ipc", "instructions"]);
         assert!((both.parts[2].ln - 2f64.ln()).abs() < 1e-12 && (both.parts[3].ln + 2f64.ln()).abs() < 1e-12);
         let figures = |at: usize| (both.parts[at].from, both.parts[at].to);
         assert_eq!(figures(1), (2e9, 2e9), "all cycles over all of the run");
         assert_eq!(figures(3), (1e6, 2e6), "the instructions that were counted, of each request");
-        let one = split(&[run(None)], &[run(Some((2e9, 1e9)))], 0.0).unwrap();
+        let one = split(&[run(None)], &[run(Some((2e9, 1e9)))], 0.0, 1.0).unwrap();
         assert_eq!(ids(&one), ["busy", "clock", "cost"]);
     }
 
@@ -456,8 +459,8 @@ mod tests {
         let [sums] = good.clone();
         for bad in [Sums { work: 0.0, ..sums.clone() }, Sums { run_s: 0.0, ..sums }, Sums::default()] {
             let bad = [bad];
-            assert!(split(&good, &bad, 0.0).is_err() && split(&bad, &good, 0.0).is_err());
+            assert!(split(&good, &bad, 0.0, 1.0).is_err() && split(&bad, &good, 0.0, 1.0).is_err());
         }
-        assert!(split(&[], &good, 0.0).is_err() && split(&good, &good, 0.0).is_ok());
+        assert!(split(&[], &good, 0.0, 1.0).is_err() && split(&good, &good, 0.0, 1.0).is_ok());
     }
 }

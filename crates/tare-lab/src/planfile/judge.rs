@@ -13,7 +13,7 @@ const ABOUT: f64 = 0.1;
 /// Holds an expectation to the results of a cell and of its baseline, block by block, in the same order.
 ///
 /// A result that is not valid counts for nothing, and with it its partner. Each verdict is by a 95 % interval of its own (Student's t over the
-/// blocks, which are launches of their own; `looks` says when they are looked at): of twenty expectations that are right one is expected to fall out
+/// blocks, which are launches of their own, or over squares of them; `looks` says when they are looked at): of twenty expectations that are right one is expected to fall out
 /// of its interval.
 pub fn judge(
     expectation: &Expectation,
@@ -38,13 +38,13 @@ fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], 
             values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values, looks))
         }
         Claim::Change { figure, direction, by } => {
-            let valid: Vec<_> = pairs().filter(|(one, other)| one.valid && other.valid).collect();
+            let valid: Vec<_> =
+                (0..).zip(pairs()).filter(|(_, (one, other))| one.valid && other.valid).collect();
             let of = |outcomes: Vec<&Outcome>| values(figure, &outcomes);
-            let before = of(valid.iter().map(|(one, _)| *one).collect());
-            let after = of(valid.iter().map(|(_, other)| *other).collect());
-            before
-                .and_then(|before| Ok((before, after?)))
-                .and_then(|(before, after)| against(figure, *direction, *by, [&before, &after], looks))
+            let before = of(valid.iter().map(|(_, (one, _))| *one).collect())?;
+            let after = of(valid.iter().map(|(_, (_, other))| *other).collect())?;
+            let blocks: Vec<usize> = valid.iter().map(|(block, _)| *block).collect();
+            against(figure, *direction, *by, (&blocks, [&before, &after]), looks)
         }
     }
 }
@@ -73,12 +73,13 @@ fn against(
     figure: &Figure,
     direction: Direction,
     by: f64,
-    [before, after]: [&[f64]; 2],
+    (blocks, [before, after]): (&[usize], [&[f64]; 2]),
     looks: &Looks,
 ) -> Judged {
     // What disturbs both members of a pair alike falls out.
     let changes = |of: fn(f64, f64) -> f64| {
-        looks.interval(&before.iter().zip(after).map(|(one, other)| of(*one, *other)).collect::<Vec<f64>>())
+        let pairs = before.iter().zip(after).map(|(one, other)| of(*one, *other));
+        looks.of_differences(&blocks.iter().copied().zip(pairs).collect::<Vec<_>>())
     };
     let negligible = |values: &[f64]| values.iter().all(|value| *value <= figure.negligible);
     let zero = before.iter().chain(after).any(|value| *value <= 0.0);

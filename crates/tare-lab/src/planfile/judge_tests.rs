@@ -8,6 +8,9 @@ use tare_record::outcome::{
 };
 use tare_record::{Missing, Reading};
 
+/// Each by itself.
+const BLOCKS: Looks = Looks::Once { square: 1 };
+
 /// A result of so many requests a second, with this 99th percentile and this many voluntary switches a second.
 fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
     let regime = || Regime {
@@ -99,7 +102,7 @@ fn what_came_out_is_held_to_what_was_expected() {
     let before = results([100e3, 70e3, 101e3, 99e3], 1e6, 900.0);
     // Slower by 10 %, in the same weather; it never sleeps.
     let after = results([90e3, 63.2e3, 91e3, 89e3], 2e6, 0.0);
-    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &before, &after, &Looks::once()).verdict;
+    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &before, &after, &BLOCKS).verdict;
     use Verdict::{CouldNotTell, DidNotHold, Held};
     for (text, expected) in [
         ("throughput down", Held),
@@ -131,7 +134,7 @@ fn what_came_out_is_held_to_what_was_expected() {
 #[test]
 fn nothing_beside_nothing_is_the_same() {
     let (none, few) = (results([1e5; 4], 1e6, 0.0), results([1e5; 4], 1e6, 0.2));
-    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &none, &few, &Looks::once()).verdict;
+    let verdict = |text: &str| judge(&parse(text).unwrap()[0], &none, &few, &BLOCKS).verdict;
     assert_eq!(verdict("sut.voluntary_switches same"), Verdict::Held);
     assert_eq!(verdict("sut.voluntary_switches up"), Verdict::DidNotHold);
 }
@@ -142,14 +145,14 @@ fn what_is_not_valid_counts_for_nothing() {
     let mut after = results([9e4, 9.1e4, 9e4, 5e6], 1e6, 0.0);
     after[3].valid = false;
     let down = &parse("throughput down").unwrap()[0];
-    assert_eq!(judge(down, &before, &after, &Looks::once()).verdict, Verdict::Held);
+    assert_eq!(judge(down, &before, &after, &BLOCKS).verdict, Verdict::Held);
     after.iter_mut().for_each(|outcome| outcome.valid = false);
-    let judged = judge(down, &before, &after, &Looks::once());
+    let judged = judge(down, &before, &after, &BLOCKS);
     assert_eq!(judged.verdict, Verdict::CouldNotTell);
     assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".to_owned()));
-    assert_eq!(judge(down, &before[..1], &after[..1], &Looks::once()).verdict, Verdict::CouldNotTell);
+    assert_eq!(judge(down, &before[..1], &after[..1], &BLOCKS).verdict, Verdict::CouldNotTell);
     assert_eq!(
-        judge(&parse("limit = unknown").unwrap()[0], &[], &[], &Looks::once()).verdict,
+        judge(&parse("limit = unknown").unwrap()[0], &[], &[], &BLOCKS).verdict,
         Verdict::CouldNotTell
     );
 }
@@ -174,7 +177,7 @@ fn what_is_looked_at_after_each_block_is_told_less_early() {
     let each = Looks::after_each(24).unwrap();
     assert_eq!(width(7, &each), None, "too few to look at");
     let [early, half, all] =
-        [8, 12, 24].map(|blocks| width(blocks, &each).unwrap() / width(blocks, &Looks::once()).unwrap());
+        [8, 12, 24].map(|blocks| width(blocks, &each).unwrap() / width(blocks, &BLOCKS).unwrap());
     assert!(early > half && early > all && half > 1.0 && all > 1.0, "{early} {half} {all}");
     assert!(Looks::after_each(7).is_none());
 }

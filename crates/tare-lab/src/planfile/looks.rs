@@ -5,30 +5,40 @@ use super::Study;
 use super::figures;
 use tare_record::outcome::Outcome;
 use tare_record::study::Precision;
-use tare_stats::{Foresight, Interval, Sequence, mean_interval};
+use tare_stats::{Foresight, Interval, Sequence, mean, mean_interval};
 
 /// Coverage of the intervals.
 const LEVEL: f64 = 0.95;
+/// With fewer squares Student's t alone would make intervals half as wide again.
+const SQUARES_MIN: usize = 4;
 
 /// When the blocks are looked at.
 #[derive(Debug)]
-pub struct Looks(Option<Sequence>);
+pub enum Looks {
+    /// Once, after the last one.
+    Once {
+        /// So many blocks are taken together.
+        square: usize,
+    },
+    /// After each: intervals hold for all looks together.
+    AfterEach(Sequence),
+}
 
 impl Looks {
-    /// Once, after the last one.
-    pub fn once() -> Looks {
-        Looks(None)
+    /// Once, of so many cells.
+    pub(super) fn once(cells: usize) -> Looks {
+        Looks::Once { square: if cells == 2 { 2 } else { 1 } }
     }
 
-    /// After each of so many at most: intervals hold for all looks together ([`Sequence`]). `None` where those are too few.
+    /// After each of so many at most. `None` where those are too few.
     pub fn after_each(planned: usize) -> Option<Looks> {
-        Sequence::of_launches(planned, LEVEL).map(|sequence| Looks(Some(sequence)))
+        Sequence::of_launches(planned, LEVEL).map(Looks::AfterEach)
     }
 
     /// As a study asks for.
     pub(super) fn of(study: &Study) -> Looks {
         let each = study.precision.and_then(|_| Looks::after_each(study.blocks as usize));
-        each.unwrap_or_else(Looks::once)
+        each.unwrap_or_else(|| Looks::once(study.cells.len()))
     }
 
     /// The middle of one value a block and its 95 % interval: the mean, or, where it may end after each block, the trimmed one. `Err`
@@ -37,11 +47,31 @@ impl Looks {
         if !values.iter().all(|value| value.is_finite()) {
             return Err("a figure is not a number".to_owned());
         }
-        let found = match &self.0 {
-            Some(sequence) => sequence.look(&[values]).map(|look| (look.mean.value, look.interval)),
-            None => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
+        let found = match self {
+            Looks::AfterEach(sequence) => {
+                sequence.look(&[values]).map(|look| (look.mean.value, look.interval))
+            }
+            Looks::Once { .. } => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
         };
         found.ok_or_else(|| format!("{} blocks are too few for an interval", values.len()))
+    }
+
+    /// The same of what two cells differ by, of each block with its number.
+    ///
+    /// Of two cells the second block of a square turns the first one's order round: what is slow for the length of two cells meets B twice in AB, BA,
+    /// and differences of single blocks are further from the truth, all together, than they are from each other. Those of whole squares are
+    /// not, and a drift falls out of them. With three cells and more the blocks of a square hardly lean on each other.
+    pub(super) fn of_differences(&self, differences: &[(usize, f64)]) -> Result<(f64, Interval), String> {
+        let value = |(_, value): &(usize, f64)| *value;
+        if let Looks::Once { square } = self {
+            let squares = differences.chunk_by(|(one, _), (other, _)| one / square == other / square);
+            let means = squares.filter_map(|all| mean(&all.iter().map(value).collect::<Vec<f64>>()));
+            let means: Vec<f64> = means.collect();
+            if means.len() >= SQUARES_MIN {
+                return self.interval(&means);
+            }
+        }
+        self.interval(&differences.iter().map(value).collect::<Vec<f64>>())
     }
 
     /// How well it is known by now what each cell's throughput is over its baseline's; `None` where nobody asked.
@@ -61,7 +91,7 @@ impl Looks {
 
     /// Half of the interval of a cell's throughput over its baseline's, on the log, and what more blocks would tell.
     fn known(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<(f64, Foresight)> {
-        let sequence = self.0.as_ref()?;
+        let Looks::AfterEach(sequence) = self else { return None };
         let throughput = figures::find("throughput")?;
         let valid = baseline.iter().zip(results).filter(|(one, other)| one.valid && other.valid);
         let changes =
@@ -76,3 +106,7 @@ impl Looks {
 fn largest<T: PartialOrd>(each: impl Iterator<Item = Option<T>>) -> Option<T> {
     each.reduce(|one, other| Some(if other.as_ref()? > one.as_ref()? { other? } else { one? }))?
 }
+
+#[cfg(test)]
+#[path = "looks_tests.rs"]
+mod tests;
