@@ -113,7 +113,7 @@ fn of_today(rows: &[today::Row]) -> String {
         for (tool, name) in [
             (Tool::Wrk, "wrk, three runs at each of two launches, Welch's t"),
             (Tool::Hyperfine, "hyperfine, Welch's t"),
-            (Tool::Tare, "tare compare --command, 20 s"),
+            (Tool::Tare, "tare compare --command"),
         ] {
             let of = |row: &&today::Row| row.tool == tool && row.question == question;
             let asked: Vec<&today::Row> = rows.iter().filter(of).collect();
