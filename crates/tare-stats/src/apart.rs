@@ -26,15 +26,15 @@ impl Jackknife {
     }
 }
 
-/// Variance of the difference of two means over h, with starts so many lengths apart.
+/// Variance of the difference of two means over h, with starts so many lengths apart, 1 at least.
 fn structure(apart: f64) -> f64 {
-    // From there on the second difference of g is 3 + 2·ln k to a millionth, and its terms' rounding is more.
+    // From there on the second difference of g is 3 + 2·ln k to a millionth; far beyond it the rounding of its terms would be all there is.
     const FAR: f64 = 1e3;
     if apart > FAR {
         return 3.0 + 2.0 * apart.ln();
     }
     let g = |x: f64| if x > 0.0 { x * x * x.ln() } else { 0.0 };
-    g(apart + 1.0) + g((apart - 1.0).abs()) - 2.0 * g(apart)
+    g(apart + 1.0) + g(apart - 1.0) - 2.0 * g(apart)
 }
 
 /// Degrees of freedom of the spread of so many trials.

@@ -431,6 +431,19 @@ mod tests {
     }
 
     #[test]
+    fn runs_that_lie_further_apart_are_told_apart_less_well() {
+        let run = |work: f64| Sums { work, elapsed_s: 1.0, wall_s: 1.0, run_s: 0.5, ..Sums::default() };
+        let (a, b) = ([1000.0, 1010.0, 1003.0].map(run), [1005.0, 1002.0, 1008.0].map(run));
+        let half_ln = |apart: f64| {
+            let ci = split(&a, &b, 0.0, apart).unwrap().ci95.unwrap();
+            0.5 * (ci.hi - ci.lo)
+        };
+        // Independent trials of these deviations, 0.51 and 0.30 %, would tell the rate to ±1.05 % (3.2 degrees of freedom).
+        assert!(half_ln(1.0) > 0.0105 * 2f64.sqrt(), "{}", half_ln(1.0));
+        assert!(half_ln(100.0) > 2.0 * half_ln(1.0), "{} {}", half_ln(100.0), half_ln(1.0));
+    }
+
+    #[test]
     fn with_a_pmu_in_both_cost_falls_apart_into_instructions_and_their_pace() {
         // The median of the clock's steps is another one than that of all the cycles.
         let run = |core: Option<(f64, f64)>| Sums {
