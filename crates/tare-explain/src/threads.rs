@@ -77,6 +77,8 @@ pub(crate) struct Thread {
     pub run_s: f64,
     /// Time in the run queue; `None` where the kernel does not tell.
     pub queue_s: Option<f64>,
+    /// What of that lay before the window, and was not told of the wait at its end: 0 where nobody looked, or the switches told.
+    pub edges_s: f64,
     pub user_s: f64,
     pub system_s: f64,
     pub voluntary: Option<f64>,
@@ -134,6 +136,7 @@ impl Thread {
             wall_s: run_s,
             run_s,
             queue_s: None,
+            edges_s: 0.0,
             user_s: share(user_s),
             system_s: share(system_s),
             voluntary: None,
@@ -181,6 +184,7 @@ impl Thread {
             wall_s: lived_s(readings, index, task, run_s + queue_s.unwrap_or(0.0)),
             run_s,
             queue_s,
+            edges_s: edges_s(readings, index),
             user_s: of_run(user_ticks),
             system_s: of_run(system_ticks),
             voluntary: grown(&tasks::VOLUNTARY_SWITCHES),
@@ -207,9 +211,14 @@ impl Thread {
         let counted_s = self.queue_s.zip(wait_edges_s).map(|(counted_s, edges_s)| counted_s + edges_s);
         let queue_s = counted_s.filter(|_| told_s > 0.0).unwrap_or(told_s).max(0.0);
         let share = if told_s > 0.0 { queue_s / told_s } else { 0.0 };
-        (self.queue_s, self.blocked_s) = (Some(queue_s), Some(blocked_s));
+        (self.queue_s, self.blocked_s, self.edges_s) = (Some(queue_s), Some(blocked_s), 0.0);
         (self.wait, self.held_s, self.sleeps) = (wait.scaled(share), held_s * share, sleeps);
         (queue_s + blocked_s).is_finite()
+    }
+
+    /// Takes waits that were open at the edges for what of them lay in the window; the switches have done that.
+    pub fn close_waits(&mut self) {
+        self.queue_s = self.queue_s.map(|queue_s| (queue_s + self.edges_s).max(0.0));
     }
 
     /// For the kernel a thread's run is over when it goes to sleep; the switch is stamped later (when its CPU has looked for something
@@ -289,6 +298,14 @@ impl Thread {
         for (why, asleep_s) in &other.asleep_s {
             *self.asleep_s.entry(*why).or_default() += asleep_s;
         }
+    }
+}
+
+/// The wait that was open at the end, less that at the beginning.
+fn edges_s(readings: &Readings, index: u32) -> f64 {
+    match readings.samples(&tasks::OPEN_WAIT_NS, &Subject::Task(index)).as_slice() {
+        [begin, .., end] => (end.value - begin.value) / 1e9,
+        _ => 0.0,
     }
 }
 

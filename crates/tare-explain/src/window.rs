@@ -85,6 +85,7 @@ impl<'a> Context<'a> {
         placement::reconcile(&mut threads, &cpus);
         cpus::fill_ran(&mut cpus, &threads, wall_s);
         let told = switches::follow(&mut threads, &cpus, observation);
+        threads.iter_mut().for_each(Thread::close_waits);
         let throttled_s = wait::throttled_s(&readings);
         let throttled =
             wait::split(&mut threads, &mut cpus, throttled_s, &switches::held_cpus_s(observation), wall_s);

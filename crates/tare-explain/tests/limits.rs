@@ -4,7 +4,9 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::observation::Role;
+use tare_record::metric::Subject;
+use tare_record::metrics::tasks;
+use tare_record::observation::{Column, Role, Sample};
 use tare_record::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
 use tare_record::trial::{ErrorKind, Measure};
 use tare_record::{Missing, Reading};
@@ -65,6 +67,31 @@ fn a_quota_on_the_group_or_its_parent_is_the_limit() {
         let outcome = explain(&asked(&scene));
         limits_to(&outcome, Cause::CpuQuotaThrottled);
         assert!((loss(&outcome, "throttled") - 0.69).abs() < 0.01);
+        sound(&outcome);
+    }
+}
+
+/// The kernel counts waits and throttled time where they end: as counted, both are off by what was open at the edges.
+#[test]
+fn what_was_waited_before_a_window_began_or_is_still_waited_at_its_end_is_put_right() {
+    for (counted, open_ns) in [(0.75, [0.12e9, 0.0]), (0.64, [0.02e9, 0.12e9])] {
+        let scene = Scene {
+            threads: vec![server(0.30, counted), generator(0.2, 0.0)],
+            throttled: vec![("/sut", counted), ("/", 0.0)],
+            quota: Some(("/sut", 0.3)),
+            rate_hz: 30_000.0,
+            ..Scene::default()
+        };
+        let mut record = asked(&scene);
+        for observation in record.trials.iter_mut().map(|trial| &mut trial.observation) {
+            let [begin, end] = [(observation.begin_ns, open_ns[0]), (observation.end_ns, open_ns[1])];
+            let samples = [begin, end].map(|(at_ns, value)| Sample { at_ns, value }).to_vec();
+            let metric = tasks::OPEN_WAIT_NS.id.to_owned();
+            observation.columns.push(Column { metric, subject: Subject::Task(0), samples });
+        }
+        let outcome = explain(&record);
+        limits_to(&outcome, Cause::CpuQuotaThrottled);
+        assert!((loss(&outcome, "throttled") - 0.69).abs() < 1e-6, "{:#?}", outcome.ledger.sut);
         sound(&outcome);
     }
 }

@@ -1,6 +1,7 @@
 //! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
 
 mod looks;
+mod open_waits;
 mod others;
 mod parse;
 mod watched;
@@ -10,6 +11,7 @@ use crate::scene::{USER_TICK_NS, next_multiple};
 use crate::switches::{Peers, Why};
 use crate::tape::{Reading, Tape};
 use crate::{Edge, LoadWatch, Observer, Scene, rights};
+use open_waits::{Open, Told};
 use others::Others;
 use parse::{TaskStat, parse_schedstat, parse_status_switches};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,6 +148,7 @@ impl Observer for Tasks {
             readings.entry(reading.source).or_default().push(reading);
         }
         let series = self.worth_a_series(&readings);
+        let open_ns = self.open_waits(&readings);
         for (at, watched) in (0u32..).zip(&self.watched) {
             let of = |source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
             if !of(Source::Schedstat).is_empty() {
@@ -153,7 +156,8 @@ impl Observer for Tasks {
                 let started_ns = scene.started_ns(watched.start_ticks);
                 let is_new = (at as usize) >= self.at_begin && started_ns + USER_TICK_NS > book.begin_ns();
                 let origin_ns = is_new.then(|| started_ns.clamp(book.begin_ns(), book.end_ns()));
-                report_watched(watched, origin_ns, &of, series.contains(&at), book);
+                let waits = open_ns.get(&at).copied();
+                report_watched(watched, origin_ns, &of, series.contains(&at), waits, book);
             }
         }
         if self.watched.iter().any(|watched| !watched.looks.is_empty()) {
@@ -292,6 +296,28 @@ impl Tasks {
         }
     }
 
+    /// How long the waits had lasted that were open at the beginning and at the end, of threads that were there at both.
+    fn open_waits(&self, readings: &BTreeMap<u32, Vec<Reading>>) -> BTreeMap<u32, [u64; 2]> {
+        let of = |at: u32, source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
+        let mut waits = BTreeMap::new();
+        let mut open = Vec::new();
+        for (at, watched) in (0u32..).zip(&self.watched).take(self.at_begin) {
+            if watched.gone || !matches!(watched.role, Role::Sut | Role::Load) {
+                continue;
+            }
+            let told: Vec<Told> = of(at, Source::Schedstat).iter().filter_map(Told::of).collect();
+            waits.insert(at, [open_waits::before_ns(&told), 0]);
+            let stat = of(at, Source::Stat).last().map_or("", Reading::text);
+            open.extend(Open::new(at, watched, &told, stat));
+        }
+        for (at, open_ns) in open_waits::follow(open) {
+            if let Some([_, at_end_ns]) = waits.get_mut(&at) {
+                *at_end_ns = open_ns;
+            }
+        }
+        waits
+    }
+
     /// The threads of the SUT and the generator that ran most.
     fn worth_a_series(&self, readings: &BTreeMap<u32, Vec<Reading>>) -> BTreeSet<u32> {
         let mut ran: Vec<(u64, u32)> = Vec::new();
@@ -353,6 +379,7 @@ fn report_watched<'t>(
     origin_ns: Option<u64>,
     of: &dyn Fn(Source) -> &'t [Reading<'t>],
     series: bool,
+    open_waits_ns: Option<[u64; 2]>,
     book: &mut Book,
 ) {
     let stats: Vec<(u64, TaskStat)> = parsed(of(Source::Stat), parse::parse_stat);
@@ -369,6 +396,11 @@ fn report_watched<'t>(
     let wait = from_origin(column(&schedstat, |(_, wait)| *wait));
     let apart_ns = if series { WAIT_APART_NS } else { u64::MAX };
     book.column(&tasks::RUN_NS, subject.clone(), if series { run } else { ends(run) });
+    if let ([first, .., last], Some([begin_ns, end_ns])) = (wait.as_slice(), open_waits_ns) {
+        let open = [(first.at_ns, begin_ns), (last.at_ns, end_ns)];
+        let open = open.map(|(at_ns, ns)| Sample { at_ns, value: ns as f64 });
+        book.column(&tasks::OPEN_WAIT_NS, subject.clone(), open.to_vec());
+    }
     book.column(&tasks::WAIT_NS, subject.clone(), thinned(wait, apart_ns));
     type Field = fn(&TaskStat) -> u64;
     let counters: [(&Descriptor, Field); 4] = [

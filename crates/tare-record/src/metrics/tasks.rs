@@ -5,6 +5,9 @@ super::descriptors! {
         "Time on a CPU.", "/proc/PID/task/TID/schedstat field 1";
     WAIT_NS = "tasks.wait_ns", Nanosecond, Counter,
         "Time runnable without a CPU; added when the wait ends.", "/proc/PID/task/TID/schedstat field 2";
+    OPEN_WAIT_NS = "tasks.open_wait_ns", Nanosecond, Gauge,
+        "How long the wait that was going on at the beginning, and at the end, of the window had lasted by then; at least, and 0 where there was none.",
+        "/proc/PID/task/TID/schedstat: run and wait beyond the time that has passed since";
     USER_NS = "tasks.user_ns", Nanosecond, Counter,
         "User part of run, in clock ticks of 10 ms.", "/proc/PID/task/TID/stat utime";
     SYSTEM_NS = "tasks.system_ns", Nanosecond, Counter,

@@ -23,6 +23,8 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 /// A column of words is not cut below this.
 const WORDS_MIN: usize = 8;
+/// Text beside a label is not squeezed below this.
+const BESIDE_MIN: usize = 16;
 
 /// All parts, ending with a newline.
 pub(crate) fn render(parts: &[Part], style: Style) -> String {
@@ -97,10 +99,16 @@ impl Page {
         }
     }
 
-    /// A label, then text that is wrapped beside it.
+    /// A label, then text that is wrapped beside it, or below it where the label (a thread may carry any name) leaves no room.
     fn labelled(&mut self, indent: usize, label_width: usize, label: (Tone, &str), text: &str) {
         let label_text = self.clean(label.1);
-        let hanging = indent + label_width.max(label_text.width() + 1);
+        let most = self.style.width.saturating_sub(BESIDE_MIN);
+        let least = indent + label_text.width() + 1;
+        if least > most {
+            self.paragraph(&Text { text: label.1.to_owned(), tone: label.0 }, indent);
+            return self.paragraph(&Text::plain(text), indent + INDENT);
+        }
+        let hanging = (indent + label_width).min(most).max(least);
         let mut lines = self.wrap(text, hanging).into_iter();
         let gap = " ".repeat(hanging - indent - label_text.width());
         let first = lines.next().unwrap_or_default();
@@ -310,4 +318,24 @@ fn split_at_width(text: &str, width: usize) -> (&str, &str) {
         end = next;
     }
     text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread may carry any name: a label of one that leaves no room beside it has its text below.
+    #[test]
+    fn a_long_label_has_its_text_below_it_and_does_not_push_the_others_out() {
+        let pairs = vec![
+            ("run".to_owned(), "10 % of the time".to_owned()),
+            ("a name that is longer than the half of it".to_owned(), "20 %".to_owned()),
+        ];
+        let part = Part { title: "", blocks: vec![Block::Pairs(pairs)] };
+        let text = render(&[part], Style { color: false, width: 40, unicode: false });
+        assert_eq!(
+            text,
+            "run                     10 % of the time\na name that is longer than the half of\nit\n  20 %\n"
+        );
+    }
 }

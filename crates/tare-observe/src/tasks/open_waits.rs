@@ -1,0 +1,162 @@
+//! Waits that were open where a window began or ended.
+//!
+//! The kernel adds a wait to `schedstat` when it ends, all of it at once. Under a quota one lasts most of a tenth of a second: the
+//! first that ends in a window began before it, and the last one is not in it. What of them lay before an edge follows from
+//! two readings: a thread cannot run and wait for longer than has passed, so that any more was waited before the first of
+//! them. Where it also slept in between, this is a lower bound.
+
+use super::parse::{parse_schedstat, parse_turns};
+use super::watched::{Source, Watched};
+use crate::tape::{Reading, Tape};
+use std::time::{Duration, Instant};
+use tare_machine::procs;
+
+/// Waits that can be told from the step of `schedstat`'s run, which grows with the ticks of the clock.
+const LONG_NS: u64 = 10_000_000;
+/// After the window it is read so often, and for so long at most, until the wait that was open is over: a quota's periods are a tenth
+/// of a second unless somebody chose otherwise.
+const POLL: Duration = Duration::from_millis(5);
+const POLL_MAX: Duration = Duration::from_millis(300);
+
+/// A reading of `schedstat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) at_ns: u64,
+    pub(super) run_ns: u64,
+    pub(super) wait_ns: u64,
+    pub(super) turns: u64,
+}
+
+impl Told {
+    pub(super) fn of(reading: &Reading) -> Option<Told> {
+        let (run_ns, wait_ns) = parse_schedstat(reading.text())?;
+        Some(Told { at_ns: reading.at_ns, run_ns, wait_ns, turns: parse_turns(reading.text())? })
+    }
+}
+
+/// How much of the first wait that ended in these readings lay before the first of them, nanoseconds; 0 where none ended.
+///
+/// Where the next wait is open already when the end of the first is read, that hides as much: it is asked again when the next has ended.
+pub(super) fn before_ns(readings: &[Told]) -> u64 {
+    let Some(first) = readings.first() else { return 0 };
+    let mut ended = readings.windows(2).filter(|pair| pair[1].wait_ns > pair[0].wait_ns).map(|pair| pair[1]);
+    let Some(one) = ended.next() else { return 0 };
+    let waited_ns = |told: Told| told.wait_ns.saturating_sub(first.wait_ns);
+    let beyond_ns = |told: Told| {
+        let (run_ns, waited_ns) = (told.run_ns.saturating_sub(first.run_ns), waited_ns(told));
+        let used_ns = run_ns.saturating_add(waited_ns);
+        used_ns.saturating_sub(told.at_ns.saturating_sub(first.at_ns))
+    };
+    let most_ns = ended.next().map_or(0, beyond_ns).max(beyond_ns(one));
+    most_ns.min(waited_ns(one))
+}
+
+/// The longest wait that ended between two of these readings; several that did count as one.
+fn longest_ns(readings: &[Told]) -> u64 {
+    let steps = readings.windows(2).map(|pair| pair[1].wait_ns.saturating_sub(pair[0].wait_ns));
+    steps.max().unwrap_or(0)
+}
+
+/// A thread whose wait may be open at the end of the window.
+pub(super) struct Open<'w> {
+    watched: &'w Watched,
+    at: u32,
+    /// From the edge on.
+    readings: Vec<Told>,
+}
+
+impl<'w> Open<'w> {
+    /// `None` for one that has no long waits, or sleeps.
+    pub(super) fn new(at: u32, watched: &'w Watched, readings: &[Told], stat: &str) -> Option<Open<'w>> {
+        let is_ready = || procs::parse_stat(stat).is_some_and(|stat| stat.state == 'R');
+        let may_wait = !watched.gone && longest_ns(readings) >= LONG_NS && is_ready();
+        let edge = readings.last().filter(|_| may_wait)?;
+        Some(Open { watched, at, readings: vec![*edge] })
+    }
+
+    /// It was seen to run or to have waited since the edge, or has ended.
+    fn is_over(&self) -> bool {
+        match self.readings.as_slice() {
+            [edge, .., last] => {
+                (last.run_ns, last.wait_ns, last.turns) != (edge.run_ns, edge.wait_ns, edge.turns)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Follows those threads until their waits are over, for a moment at most; how much of them lay in the window, by thread.
+pub(super) fn follow(mut open: Vec<Open>) -> Vec<(u32, u64)> {
+    let began = Instant::now();
+    let mut tape = Tape::default();
+    let mut over = Vec::new();
+    while !open.is_empty() {
+        std::thread::sleep(POLL);
+        open.retain_mut(|one| {
+            tape.clear();
+            let read = one
+                .watched
+                .file(Source::Schedstat)
+                .map(|file| tape.record(0, file, Source::Schedstat.bytes_max()));
+            let told = tape.last().as_ref().and_then(Told::of);
+            one.readings.extend(told);
+            let is_gone = !matches!(read, Some(Ok(())));
+            if is_gone || one.is_over() || began.elapsed() >= POLL_MAX {
+                over.push((one.at, before_ns(&one.readings)));
+                return false;
+            }
+            true
+        });
+    }
+    over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn told(at_ms: u64, run_ms: u64, wait_ms: u64) -> Told {
+        Told { at_ns: at_ms * MS, run_ns: run_ms * MS, wait_ns: wait_ms * MS, turns: wait_ms }
+    }
+
+    #[test]
+    fn what_was_waited_before_the_first_reading_is_what_does_not_fit_behind_it() {
+        // It had waited for 40 of 70 ms.
+        let held = [told(1000, 500, 100), told(1020, 500, 100), told(1040, 510, 170), told(1060, 530, 170)];
+        assert_eq!(before_ns(&held), 40 * MS);
+        // A wait that began and ended in between; none at all; nothing.
+        assert_eq!(before_ns(&[told(0, 0, 0), told(100, 30, 70), told(200, 60, 140)]), 0);
+        assert_eq!(before_ns(&[told(0, 0, 0), told(100, 100, 0)]), 0);
+        assert_eq!(before_ns(&[]), 0);
+        // It slept as well: at least so long.
+        assert_eq!(before_ns(&[told(0, 0, 0), told(40, 0, 70)]), 30 * MS);
+        // Counters that run backwards are nobody's wait.
+        assert_eq!(before_ns(&[told(50, 90, 90), told(0, 0, 91)]), MS);
+    }
+
+    proptest! {
+        /// A thread under a quota, read wherever the edge falls: what is found is right to the distance of two ticks.
+        #[test]
+        fn an_edge_anywhere_in_a_period_is_found(
+            run_ms in 5u64..80,
+            edge_ms in 0u64..100,
+            apart_ms in 1u64..40,
+        ) {
+            let at = |at_ms: u64| {
+                let (periods, in_period) = (at_ms / 100, at_ms % 100);
+                let running = in_period >= 100 - run_ms;
+                let waits = periods + u64::from(running);
+                told(at_ms, periods * run_ms + in_period.saturating_sub(100 - run_ms), waits * (100 - run_ms))
+            };
+            let readings: Vec<Told> = (0..400 / apart_ms).map(|number| at(1000 + edge_ms + number * apart_ms)).collect();
+            let open_ms = if edge_ms < 100 - run_ms { edge_ms } else { 0 };
+            let found = before_ns(&readings);
+            // Where the step is read, the next wait may be open: also for the second, whose step is read so much later at most.
+            let missed_ms = apart_ms.saturating_sub(run_ms);
+            prop_assert!(found <= open_ms * MS && found + missed_ms * MS >= open_ms * MS, "{} of {open_ms} ms", found / MS);
+        }
+    }
+}
