@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::window::Window;
-use tare_record::outcome::{Course, Stage, WarmUpCourse};
+use tare_record::outcome::{Course, LatencyFall, Stage, WarmUpCourse};
 use tare_record::trial::{Measure, Trial, WarmUp};
 
 /// Fewer slices have no quantiles to speak of.
@@ -84,6 +84,9 @@ fn warmed_up(warm_up: &WarmUp) -> WarmUpCourse {
         length_s: slice_s * warm_up.answers.len() as f64,
         steady_from_s: warm_up.steady_from().map(|from| slice_s * from as f64),
         growth: warm_up.growth(),
+        latency_fall: warm_up
+            .latency_fall()
+            .map(|(from, times)| LatencyFall { from_s: slice_s * from as f64, times }),
     }
 }
 

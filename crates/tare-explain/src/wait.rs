@@ -61,36 +61,33 @@ pub(crate) fn throttled_s(readings: &Readings) -> Option<f64> {
     paths.filter_map(of).chain(own).max_by(f64::total_cmp)
 }
 
-/// Splits the SUT's throttled time over CPUs by where its threads waited, at most the window for each.
-///
-/// The kernel counts it when it ends, as it does waits, and those of a run queue's threads begin and end together: what the waits
-/// of the threads there had open at the edges, in the mean, it had, too.
-fn throttled_by_cpu(threads: &[Thread], throttled_s: f64, wall_s: f64) -> BTreeMap<u32, f64> {
-    #[derive(Default)]
-    struct Queue {
-        waited_s: f64,
-        edges_s: f64,
-        shares: f64,
-    }
-    let mut queues: BTreeMap<u32, Queue> = BTreeMap::new();
-    for thread in threads.iter().filter(|thread| thread.role == Role::Sut) {
+/// What of that lay before the window, less what was going on at its end. The kernel counts it when it ends, as it does waits, and
+/// the waits of a run queue's threads begin and end with it: what those had open at the edges, in the mean of a queue, it had, too.
+pub(crate) fn throttled_edges_s(threads: &[Thread]) -> f64 {
+    let mut queues: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for thread in threads.iter().filter(|thread| thread.role == Role::Sut && thread.serves()) {
         for cpu in thread.cpu_run_s.keys() {
-            let (queue, share) = (queues.entry(*cpu).or_default(), thread.share_on(*cpu));
-            queue.waited_s += thread.queue_s.unwrap_or(0.0) * share;
-            // One that never runs has no waits to tell of.
-            queue.edges_s += thread.edges_s * share;
-            queue.shares += if thread.serves() { share } else { 0.0 };
+            let ((edges_s, shares), share) = (queues.entry(*cpu).or_default(), thread.share_on(*cpu));
+            *edges_s += thread.edges_s * share;
+            *shares += share;
         }
     }
-    let all_s: f64 = queues.values().map(|queue| queue.waited_s).sum();
-    if all_s <= 0.0 || throttled_s <= 0.0 {
+    queues.values().filter(|(_, shares)| *shares > 0.0).map(|(edges_s, shares)| edges_s / shares).sum()
+}
+
+/// Splits the SUT's throttled time over CPUs by where its threads waited, at most the window for each.
+fn throttled_by_cpu(threads: &[Thread], throttled_s: f64, wall_s: f64) -> BTreeMap<u32, f64> {
+    let mut waited_s: BTreeMap<u32, f64> = BTreeMap::new();
+    for thread in threads.iter().filter(|thread| thread.role == Role::Sut) {
+        for cpu in thread.cpu_run_s.keys() {
+            *waited_s.entry(*cpu).or_default() += thread.queue_s.unwrap_or(0.0) * thread.share_on(*cpu);
+        }
+    }
+    let all_s: f64 = waited_s.values().sum();
+    if all_s <= 0.0 {
         return BTreeMap::new();
     }
-    let of = |queue: &Queue| {
-        let edges_s = if queue.shares > 0.0 { queue.edges_s / queue.shares } else { 0.0 };
-        (throttled_s * queue.waited_s / all_s + edges_s).clamp(0.0, wall_s)
-    };
-    queues.into_iter().map(|(cpu, queue)| (cpu, of(&queue))).collect()
+    waited_s.into_iter().map(|(cpu, waited)| (cpu, (throttled_s * waited / all_s).min(wall_s))).collect()
 }
 
 /// Splits every thread's wait, and marks the idle time of CPUs that was a quota's doing.

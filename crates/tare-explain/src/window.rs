@@ -86,7 +86,9 @@ impl<'a> Context<'a> {
         cpus::fill_ran(&mut cpus, &threads, wall_s);
         let told = switches::follow(&mut threads, &cpus, observation);
         threads.iter_mut().for_each(Thread::close_waits);
-        let throttled_s = wait::throttled_s(&readings);
+        let quota = Quota::read(&readings);
+        let edges_s = if quota.is_some() { wait::throttled_edges_s(&threads) } else { 0.0 };
+        let throttled_s = wait::throttled_s(&readings).map(|counted_s| (counted_s + edges_s).max(0.0));
         let throttled =
             wait::split(&mut threads, &mut cpus, throttled_s, &switches::held_cpus_s(observation), wall_s);
         taken::attribute(&mut threads, &cpus);
@@ -114,7 +116,7 @@ impl<'a> Context<'a> {
             load,
             balances,
             clocks_hz,
-            quota: Quota::read(&readings),
+            quota,
             throttled_s,
             around: Around::read(&readings),
             peer_wakeups: peer_wakeups(&readings),

@@ -195,3 +195,19 @@ fn cpus_that_a_hypervisor_moved_are_a_difference_and_a_warning() {
     // In one place all the time, near or far, they were not moved.
     assert_eq!((moved(&near), moved(&far_in(&all)), moved(&asked(&base()))), (None, None, None));
 }
+
+/// What was not weighed in turns with the reference server is told less well the further the two lie apart.
+#[test]
+fn net_allows_for_the_weather_between_two_runs() {
+    let a = asked(&base());
+    let half_ln = |later_s: u64| {
+        let mut b = asked(&base());
+        b.plan.started_unix_s += later_s;
+        let why = account(&a, &b);
+        let [low, high] = why.net.value().unwrap().ci95.unwrap();
+        assert!(low < 0.0 && high > 0.0, "{:#?}", why.net);
+        0.5 * (high - low)
+    };
+    let (next, hour) = (half_ln(6), half_ln(3600));
+    assert!(hour > 1.5 * next && hour < 5.0 * next, "{next} {hour}");
+}

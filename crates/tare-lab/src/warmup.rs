@@ -1,5 +1,7 @@
 //! Load before the first trial, until the rate is at one level.
 //!
+//! Where the rate is given, latencies tell what the rate cannot: they must not have fallen lately.
+//!
 //! No fixed time suits both a server that is compiled ahead and one whose runtime compiles what has run often enough, or whose files
 //! must come from a disk first. So the rate is looked at in slices, and the warm-up ends where that is at one level (`WarmUp::is_over`); where
 //! that does not come, it ends all the same, and the result says so.
@@ -39,7 +41,8 @@ impl Drive<'_> {
         }
         let spec = self.stand(index, level).spec(pacing.clone(), sut);
         let generator = start(&spec, sut)?;
-        let warm_up = load_until_steady(&self.request.warmup, &generator, sut, running)?;
+        let is_given = matches!(pacing, Pacing::Open { .. } | Pacing::Thinking { .. });
+        let warm_up = load_until_steady(&self.request.warmup, is_given, &generator, sut, running)?;
         generator.stop().map_err(load_failed)?;
         Ok(Some(warm_up))
     }
@@ -47,23 +50,28 @@ impl Drive<'_> {
 
 fn load_until_steady(
     asked: &Warmup,
+    rate_is_given: bool,
     generator: &Generator,
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<WarmUp, LabError> {
     let begun = Instant::now();
-    let mut answered = generator.live().answers;
-    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, answers: Vec::new() };
+    let mut live = generator.live();
+    let (answers, waited_ns) = (Vec::new(), Vec::new());
+    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, answers, waited_ns };
     loop {
         // From the beginning on, so that slices do not drift.
         let end = SLICE * (warm_up.answers.len() as u32 + 1);
-        let before = answered;
+        let before = live;
         running.wait(end.saturating_sub(begun.elapsed()), "warm-up", |seconds| {
-            let mut shown = before;
+            let mut shown = before.answers;
             Some(live_rate(generator, seconds, &mut shown))
         })?;
-        live_rate(generator, 1.0, &mut answered);
-        warm_up.answers.push(answered.saturating_sub(before));
+        live = generator.live();
+        warm_up.answers.push(live.answers.saturating_sub(before.answers));
+        if rate_is_given {
+            warm_up.waited_ns.push(live.waited_ns.wrapping_sub(before.waited_ns));
+        }
         let elapsed = begun.elapsed();
         let judged = warm_up.answers.len().is_multiple_of(JUDGED_EVERY) && elapsed >= asked.at_least();
         if elapsed >= asked.at_most() || judged && warm_up.is_over() {

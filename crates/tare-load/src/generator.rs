@@ -52,6 +52,20 @@ pub struct Live {
     pub answers: u64,
     /// Errors of all kinds.
     pub errors: u64,
+    /// Latencies of the answers, together, but for those of the last few; wraps.
+    pub waited_ns: u64,
+}
+
+impl std::ops::Add for Live {
+    type Output = Live;
+
+    fn add(self, more: Live) -> Live {
+        Live {
+            answers: self.answers + more.answers,
+            errors: self.errors + more.errors,
+            waited_ns: self.waited_ns.wrapping_add(more.waited_ns),
+        }
+    }
 }
 
 impl Generator {
@@ -102,10 +116,7 @@ impl Generator {
 
     /// How far it has come since it began: a few loads, as recent as each thread's last batch of events.
     pub fn live(&self) -> Live {
-        self.threads.iter().map(|thread| thread.shared.live()).fold(
-            Live::default(),
-            |sum, (answers, errors)| Live { answers: sum.answers + answers, errors: sum.errors + errors },
-        )
+        self.threads.iter().map(|thread| thread.shared.live()).fold(Live::default(), std::ops::Add::add)
     }
 
     /// Whether [`LoadSpec::requests_max`] requests were sent and all of them answered or failed; the window then ends

@@ -1,5 +1,6 @@
 //! What a generator thread shares with whoever drives it.
 
+use crate::generator::Live;
 use crate::tally::Tally;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
 struct Counters {
     answers: AtomicU64,
     errors: AtomicU64,
+    waited_ns: AtomicU64,
 }
 
 /// Two tallies go back and forth; at any time the thread counts in one that is not here.
@@ -93,14 +95,18 @@ impl Shared {
 
     /// By the thread: how far it has come since the start. It is the only writer, so plain stores do.
     #[inline]
-    pub(crate) fn publish(&self, answers: u64, errors: u64) {
-        self.live.answers.store(answers, Ordering::Relaxed);
-        self.live.errors.store(errors, Ordering::Relaxed);
+    pub(crate) fn publish(&self, live: Live) {
+        self.live.answers.store(live.answers, Ordering::Relaxed);
+        self.live.errors.store(live.errors, Ordering::Relaxed);
+        self.live.waited_ns.store(live.waited_ns, Ordering::Relaxed);
     }
 
-    /// Answers and errors since the start.
-    pub(crate) fn live(&self) -> (u64, u64) {
-        (self.live.answers.load(Ordering::Relaxed), self.live.errors.load(Ordering::Relaxed))
+    /// How far it has come since the start.
+    pub(crate) fn live(&self) -> Live {
+        let Counters { answers, errors, waited_ns } = &self.live;
+        let [answers, errors, waited_ns] =
+            [answers, errors, waited_ns].map(|counter| counter.load(Ordering::Relaxed));
+        Live { answers, errors, waited_ns }
     }
 
     /// By the driver: asks for what was counted, and for slices of the next window to count from `origin_ns`.

@@ -1,5 +1,6 @@
 //! What one thread counts in one window, all of its memory allocated beforehand.
 
+use crate::generator::Live;
 use crate::slices::Slices;
 use tare_record::latency::Latencies;
 use tare_record::trial::ErrorKind;
@@ -16,6 +17,8 @@ pub(crate) struct Tally {
     pub(crate) answers: u64,
     /// Of these, the ones that came when it was others' turn to send.
     pub(crate) out_of_turn: u64,
+    /// Latencies of the answers in the histograms, together; wraps.
+    pub(crate) waited_ns: u64,
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -59,6 +62,7 @@ impl Tally {
             end_ns: 0,
             clocks_ns: [(0, 0, 0); 2],
             answers: 0,
+            waited_ns: 0,
             out_of_turn: 0,
             errors: [0; ErrorKind::ALL.len()],
             bytes_in: 0,
@@ -105,6 +109,7 @@ impl Tally {
     /// Forgets all counts, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.answers = 0;
+        self.waited_ns = 0;
         self.out_of_turn = 0;
         self.errors = [0; ErrorKind::ALL.len()];
         self.bytes_in = 0;
@@ -144,12 +149,19 @@ impl Tally {
         }
         self.run.count = 0;
         let latency_ns = now_ns.saturating_sub(origin_ns);
+        self.waited_ns = self.waited_ns.wrapping_add(latency_ns.wrapping_mul(count));
         match count {
             1 => self.latency.record(latency_ns),
             _ => self.latency.record_n(latency_ns, count),
         }
         self.slices.count(now_ns, latency_ns, count);
         self.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;
+    }
+
+    /// How far it has come.
+    #[inline]
+    pub(crate) fn live(&self) -> Live {
+        Live { answers: self.answers, errors: self.errors.iter().sum(), waited_ns: self.waited_ns }
     }
 
     /// The answer at `now_ns` to a request from `origin_ns` had begun at `first_ns`.

@@ -3,6 +3,7 @@
 //! is told.
 
 use crate::endpoint::Endpoint;
+use crate::generator::Live;
 use crate::pacing::Schedule;
 use crate::session::{Session, Verdict};
 use crate::shared::Shared;
@@ -73,8 +74,9 @@ pub(crate) struct Worker {
     connecting: u32,
     resting: u32,
     housekeeping_ns: u64,
-    /// Answers, errors and arrivals of the windows before this one.
-    before: (u64, u64, u64),
+    /// Of the windows before this one.
+    before: Live,
+    arrivals_before: u64,
     /// When the last of a bounded number of requests was answered.
     finished_ns: Option<u64>,
     settled: Option<Sender<Settled>>,
@@ -101,7 +103,8 @@ impl Worker {
             connecting: 0,
             resting: 0,
             housekeeping_ns: 0,
-            before: (0, 0, 0),
+            before: Live::default(),
+            arrivals_before: 0,
             finished_ns: None,
             settled: Some(settled),
             refusal: None,
@@ -340,9 +343,7 @@ impl Worker {
     /// After each round of events: tells how far it has come.
     #[inline]
     pub(crate) fn end_turn(&mut self) {
-        let tally = &self.session.tally;
-        let errors: u64 = tally.errors.iter().sum();
-        self.shared.publish(self.before.0 + tally.answers, self.before.1 + errors);
+        self.shared.publish(self.before + self.session.tally.live());
         if self.finished_ns.is_none() && self.session.finished() {
             self.finished_ns = Some(self.now_ns);
             self.shared.finish();
@@ -385,13 +386,13 @@ impl Worker {
         tally.connections = connections;
         tally.allowed = allowed;
         tally.room = room;
-        tally.scheduled = scheduled.map(|scheduled| scheduled - self.before.2);
-        let counted = (tally.answers, tally.errors.iter().sum::<u64>(), tally.scheduled.unwrap_or(0));
+        tally.scheduled = scheduled.map(|scheduled| scheduled - self.arrivals_before);
+        let (counted, arrived) = (tally.live(), tally.scheduled.unwrap_or(0));
         if self.shared.hand_over(&mut self.session.tally) {
             self.session.tally.begin(origin_ns, now_ns);
             self.session.tally.begin_clocks(clocks_ns);
-            let before = self.before;
-            self.before = (before.0 + counted.0, before.1 + counted.1, before.2 + counted.2);
+            self.before = self.before + counted;
+            self.arrivals_before += arrived;
         }
     }
 }

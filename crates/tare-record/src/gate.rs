@@ -66,6 +66,9 @@ pub struct Run {
     pub label: String,
     /// Wall clock at its start, seconds since 1970.
     pub time_unix_s: u64,
+    /// From its first trial to the end of its last, seconds; `null`: not told.
+    #[serde(default)]
+    pub length_s: Option<f64>,
     /// What was asked of it, in words: runs with the same words are of one plan.
     pub plan: String,
     /// Processor and CPUs, in words: runs with the same words are of machines of one kind.

@@ -11,7 +11,7 @@ mod stopped;
 mod weights;
 
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
-pub use course::{Course, Stage, State, WarmUpCourse};
+pub use course::{Course, LatencyFall, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// Version of the JSON contract.
 pub const SCHEMA: u32 = 1;
 
+/// What is told of every cell against its baseline, whatever is expected.
+pub const COMPARED: [&str; 4] = ["throughput", "cpu_per_request", "p50", "p99"];
+
 /// What came of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyOutcome {
@@ -83,6 +86,9 @@ pub struct CellOutcome {
     pub figures: BTreeMap<String, Option<FigureSeen>>,
     /// What held throughput where it was, block by block.
     pub limits: Vec<Cause>,
+    /// The figures of [`COMPARED`] against the baseline's, each with a 95 % interval of its own; absent for the baseline.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, Seen>,
     /// What was expected, and what became of it.
     pub expectations: Vec<Judgement>,
 }

@@ -1,6 +1,10 @@
 //! One trial: a window of load on the SUT (or one run of a command), with what the generator counted and what
 //! the observers saw.
 
+mod warm_up;
+
+pub use warm_up::WarmUp;
+
 use crate::Reading;
 use crate::latency::Latencies;
 use crate::observation::Observation;
@@ -129,44 +133,6 @@ pub struct HttpDetail {
     /// The load before it, where it is the first trial that tare's generator warmed up for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-}
-
-/// A rate that is higher by less has not risen.
-const RISE: f64 = 1.05;
-
-/// Load before the first trial, of which nothing is counted in any figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WarmUp {
-    /// Length of a slice.
-    pub slice_ns: u64,
-    /// Answers in each.
-    pub answers: Vec<u64>,
-}
-
-impl WarmUp {
-    /// Slice from which on the rate was at its last level; `None` where it came to none, or too little was answered to tell.
-    pub fn steady_from(&self) -> Option<usize> {
-        tare_stats::steadiness_of_counts(&self.answers)?.from
-    }
-
-    /// Whether it was at one level long enough: for three quarters of the time where it had risen to that. A runtime that compiles
-    /// climbs in steps, each about as long as all before it; a fall is the machine's weather, which no warm-up ends.
-    pub fn is_over(&self) -> bool {
-        let Some(from) = self.steady_from() else { return false };
-        from <= self.answers.len() / 4 || self.growth().is_none_or(|growth| growth < RISE)
-    }
-
-    /// Rate of the last level over the rate before it; `None` where there was none before it, or no last level.
-    pub fn growth(&self) -> Option<f64> {
-        let (before, after) = self.answers.split_at(self.steady_from()?.min(self.answers.len()));
-        Some(mean(after)? / mean(before)?)
-    }
-}
-
-/// Mean of counts, where it is above 0.
-fn mean(counts: &[u64]) -> Option<f64> {
-    let counts: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
-    tare_stats::mean(&counts).filter(|mean| *mean > 0.0)
 }
 
 impl HttpDetail {
@@ -352,35 +318,5 @@ mod tests {
         assert_eq!(all.detail.map(|detail| detail.bytes_out), Some(6));
         let lost = sample(Reading::missing("lost"), 1).followed_by(sample(Reading::Measured(4), 1));
         assert_eq!(lost.requests, Reading::missing("lost"));
-    }
-}
-
-#[cfg(test)]
-mod warm_up {
-    use super::WarmUp;
-
-    fn load(levels: &[(usize, u64)]) -> WarmUp {
-        let slices = |&(slices, level): &(usize, u64)| (0..slices as u64).map(move |at| level + at % 3);
-        WarmUp { slice_ns: 50_000_000, answers: levels.iter().flat_map(slices).collect() }
-    }
-
-    #[test]
-    fn a_rise_must_be_long_past_and_a_fall_need_not() {
-        assert!(load(&[(30, 500)]).is_over());
-        assert!(!load(&[(20, 100), (20, 400)]).is_over(), "the next step may be as long as all before it");
-        assert!(load(&[(10, 100), (50, 400)]).is_over());
-        assert!(load(&[(20, 400), (20, 280)]).is_over());
-        assert!(!load(&[(40, 100), (4, 400)]).is_over(), "too short to be a level");
-        let growth = load(&[(10, 100), (50, 400)]).growth().unwrap_or(0.0);
-        assert!((growth / (401.0 / 101.0) - 1.0).abs() < 0.05, "{growth}");
-    }
-
-    #[test]
-    fn few_requests_are_at_a_level_too_and_none_at_none() {
-        let few =
-            WarmUp { slice_ns: 50_000_000, answers: (0..200).map(|at| u64::from(at % 4 == 0)).collect() };
-        assert_eq!((few.steady_from(), few.is_over(), few.growth()), (Some(0), true, None));
-        let none = WarmUp { slice_ns: 50_000_000, answers: vec![0; 200] };
-        assert_eq!((none.steady_from(), none.is_over(), none.growth()), (None, false, None));
     }
 }

@@ -7,7 +7,7 @@ use crate::sections::Part;
 use crate::{Style, render, words};
 use std::collections::BTreeSet;
 use tare_record::outcome::Cause;
-use tare_record::study::{CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
+use tare_record::study::{COMPARED, CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
 
 /// Figures that every table has, with their heads.
 const SHOWN: [(&str, &str, u8); 6] = [
@@ -19,6 +19,9 @@ const SHOWN: [(&str, &str, u8); 6] = [
     ("load.busy", "load", 4),
 ];
 
+/// How the figures of [`COMPARED`] are headed, and which give way first.
+const COMPARED_HEADS: [(&str, u8); 4] = [("req/s", 0), ("CPU a request", 2), ("p50", 3), ("p99", 1)];
+
 /// The result for a terminal.
 pub fn terminal(study: &StudyOutcome, style: Style) -> String {
     let mut parts = Vec::new();
@@ -26,6 +29,7 @@ pub fn terminal(study: &StudyOutcome, style: Style) -> String {
         parts.push(Part { title: "", blocks: vec![Block::Line(Text::strong(study.name.clone()))] });
     }
     parts.push(Part { title: "Cells", blocks: cells(study) });
+    parts.extend(against(study));
     let expected: Vec<Row> = study.cells.iter().flat_map(expectations).collect();
     if !expected.is_empty() {
         let columns = vec![Column::words("expected", 0), Column::words("", 0), Column::words("seen", 0)];
@@ -64,6 +68,32 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
     let known = precision(study).into_iter().map(|text| Block::Line(Text::plain(text)));
     let order = Text::dim(format!("order of the cells: seed {}", study.seed));
     std::iter::once(table).chain(known).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
+}
+
+/// What each cell changes against its baseline.
+fn against(study: &StudyOutcome) -> Option<Part> {
+    let mut columns = vec![Column::words("cell", 0), Column::words("against", 1)];
+    columns.extend(COMPARED_HEADS.map(|(head, rank)| Column::words(head, rank)));
+    let row = |cell: &CellOutcome| {
+        let told = |name: &str| match cell.changes.get(name) {
+            None | Some(Seen::Nothing(_)) => format::NONE.to_owned(),
+            Some(change) => seen(change),
+        };
+        let words = [cell.name.clone(), cell.baseline.clone().unwrap_or_default()];
+        let words = words.into_iter().chain(COMPARED.map(told));
+        Row::Cells(words.map(Text::plain).collect())
+    };
+    let rows: Vec<Row> = study.cells.iter().filter(|cell| !cell.changes.is_empty()).map(row).collect();
+    let table = Block::Table(Table { columns, rows });
+    let note =
+        Block::Line(Text::dim("95 % intervals, each by itself: of twenty that are nothing one is told"));
+    let untold = study.cells.iter().filter_map(|cell| match cell.changes.get(COMPARED[0]) {
+        Some(Seen::Nothing(why)) => Some(Block::Line(Text::dim(format!("{}: {why}", cell.name)))),
+        _ => None,
+    });
+    let compared = study.cells.iter().any(|cell| !cell.changes.is_empty());
+    let blocks = [table, note].into_iter().chain(untold).collect();
+    compared.then_some(Part { title: "Against the baseline", blocks })
 }
 
 /// How well throughput is known, where that was to end it, and what more blocks would tell.
@@ -209,6 +239,7 @@ mod tests {
             valid: 3,
             figures: BTreeMap::from([("throughput".to_owned(), rate(value)), ("p99".to_owned(), None)]),
             limits: vec![Cause::ServerCpuBound; 3],
+            changes: BTreeMap::new(),
             expectations: Vec::new(),
         };
         let expectations = vec![
@@ -235,7 +266,16 @@ mod tests {
             disturbed: vec![DisturbedBlock { block: 2, by: vec![Disturbance::Steal] }],
             cells: vec![
                 cell("two", 100e3),
-                CellOutcome { baseline: Some("two".to_owned()), valid: 2, expectations, ..cell("one", 90e3) },
+                CellOutcome {
+                    baseline: Some("two".to_owned()),
+                    valid: 2,
+                    changes: BTreeMap::from([
+                        ("throughput".to_owned(), Seen::Ratio { value: 0.9, ci95: [0.87, 0.93] }),
+                        ("p99".to_owned(), Seen::Nothing("no p99 in a result".to_owned())),
+                    ]),
+                    expectations,
+                    ..cell("one", 90e3)
+                },
             ],
             left_out: BTreeMap::from([("eight".to_owned(), 9)]),
         };
@@ -243,6 +283,8 @@ mod tests {
         assert!(text.starts_with("layouts\n"), "{text}");
         for wanted in [
             "one, against two",
+            "Against the baseline",
+            "−10 % (−13 % to −7.0 %)",
             "2 of 3",
             "server-cpu-bound",
             "eight was left out: it needs 9 CPUs",

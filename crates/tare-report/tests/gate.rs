@@ -13,6 +13,7 @@ fn run(label: &str) -> Run {
         schema: SCHEMA,
         label: label.into(),
         time_unix_s: 1_763_870_400,
+        length_s: Some(10.0),
         plan: "http://127.0.0.1:8080/, 64 connections, server on CPU 0, generator on CPU 1".into(),
         machine: "AMD EPYC, 2 CPUs".into(),
         kernel: "6.18.0".into(),

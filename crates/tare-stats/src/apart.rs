@@ -81,6 +81,17 @@ mod tests {
         assert!(many.se.is_finite() && many.df > one(100).between_runs(1.0).df, "{many:?}");
     }
 
+    #[test]
+    fn an_interval_tells_what_stands_behind_it() {
+        let one = Jackknife::of_half(0.1, 0.02, 5).unwrap();
+        let interval = one.ci95().unwrap();
+        assert!((interval.lo - 0.08).abs() < 1e-12 && (interval.hi - 0.12).abs() < 1e-12, "{one:?}");
+        assert_eq!(one.df, 4.0);
+        for (half, trials) in [(0.02, 0), (0.02, 1), (-0.02, 5), (f64::NAN, 5), (f64::INFINITY, 5)] {
+            assert_eq!(Jackknife::of_half(0.1, half, trials), None, "{half} {trials}");
+        }
+    }
+
     /// Noise with equal power in each octave: random walks that forget within 1, 2, 4, … trials.
     fn flicker(noise: &mut Noise, values: usize) -> Vec<f64> {
         const OCTAVES: i32 = 12;

@@ -2,6 +2,7 @@
 
 use crate::describe::mean;
 use crate::interval::Interval;
+use crate::student::t_quantile;
 
 /// A statistic of pooled trials with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +16,14 @@ pub struct Jackknife {
 }
 
 impl Jackknife {
+    /// What stands behind a 95 % interval of a statistic that reaches `half` to either side, from so many trials; `None` for fewer than
+    /// two, or where that is no length.
+    pub fn of_half(value: f64, half: f64, trials: u32) -> Option<Jackknife> {
+        let df = f64::from(trials.checked_sub(1).filter(|df| *df > 0)?);
+        let se = Some(half).filter(|half| *half >= 0.0)? / t_quantile(0.975, df)?;
+        se.is_finite().then_some(Jackknife { value, se, df })
+    }
+
     /// The 95 % interval, by Student's t.
     pub fn ci95(&self) -> Option<Interval> {
         Interval::around(self.value, self.se, self.df)

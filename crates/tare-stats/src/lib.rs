@@ -41,7 +41,9 @@ pub use sequence::{Foresight, LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
 pub use series::SERIES_MIN;
 pub use shifts::level_shifts;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
-pub use steady::{Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts};
+pub use steady::{
+    Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts, steadiness_of_means,
+};
 pub use student::t_quantile;
 pub use trimmed::trimmed_mean_interval;
 pub use verdict::{Better, Verdict, verdict};

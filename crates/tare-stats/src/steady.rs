@@ -114,19 +114,40 @@ fn state(values: &[f64], is_steady: bool) -> State {
 /// [`steadiness`] of what was counted in slices of equal length. Neighbours are put together, two, four or eight, until none is
 /// empty: a server of few requests has empty slices, at whatever level it is. Indices are those of `counts`.
 pub fn steadiness_of_counts(counts: &[u64]) -> Option<Steadiness> {
-    let together = [1, 2, 4, 8].into_iter().find(|&together| {
-        counts.chunks_exact(together).all(|counts| counts.iter().any(|count| *count > 0))
-    })?;
+    let together = together(counts)?;
     let sums: Vec<f64> =
         counts.chunks_exact(together).map(|counts| counts.iter().sum::<u64>() as f64).collect();
-    let mut found = steadiness(&sums)?;
-    found.from = found.from.map(|from| from * together);
-    for segment in &mut found.segments {
-        segment.from *= together;
-        segment.to *= together;
-        segment.mean /= together as f64;
-    }
+    let mut found = steadiness(&sums)?.in_slices_of(together);
+    found.segments.iter_mut().for_each(|segment| segment.mean /= together as f64);
     Some(found)
+}
+
+/// [`steadiness`] of the mean of something, of which slices hold the sum and the count; put together as in [`steadiness_of_counts`].
+pub fn steadiness_of_means(sums: &[u64], counts: &[u64]) -> Option<Steadiness> {
+    let together = together(counts)?;
+    let sum = |slices: &[u64]| slices.iter().map(|value| *value as f64).sum::<f64>();
+    let slices = sums.chunks_exact(together).zip(counts.chunks_exact(together));
+    let means: Vec<f64> = slices.map(|(sums, counts)| sum(sums) / sum(counts)).collect();
+    Some(steadiness(&means)?.in_slices_of(together))
+}
+
+/// How many neighbours are put together so that none of them is empty.
+fn together(counts: &[u64]) -> Option<usize> {
+    [1, 2, 4, 8]
+        .into_iter()
+        .find(|&together| counts.chunks_exact(together).all(|counts| counts.iter().any(|count| *count > 0)))
+}
+
+impl Steadiness {
+    /// The same, of values that are so many slices each.
+    fn in_slices_of(mut self, together: usize) -> Steadiness {
+        self.from = self.from.map(|from| from * together);
+        for segment in &mut self.segments {
+            segment.from *= together;
+            segment.to *= together;
+        }
+        self
+    }
 }
 
 /// Indices of the values that are wild in no window.

@@ -69,6 +69,50 @@ fn a_cold_cache_is_loaded_until_it_is_warm() {
     assert!(growth.is_none_or(|growth| growth < number(course, "/warm_up/growth")), "{again:#}");
 }
 
+/// Slower for three seconds from its first request on.
+const SLOW_AT_FIRST: &str = r#"
+import http.server, sys, time
+begun = []
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def do_GET(self):
+        begun or begun.append(time.monotonic())
+        time.sleep(0.02 if time.monotonic() - begun[0] < 3 else 0.002)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+/// A rate that was asked for is there from the first slice on: at such a load it is latencies that come to a level.
+#[test]
+fn at_a_given_rate_latencies_tell_when_a_server_is_warm() {
+    let _alone = alone();
+    let port = free_port();
+    let mut command = Command::new("python3");
+    command.args(["-c", SLOW_AT_FIRST, &port.to_string()]);
+    let server = Server::of(command, port);
+    let url = server.url("/");
+    let arguments = arguments(&url, &["--rate", "100"]);
+    let (told, code) = Tare::new().json(&arguments);
+    assert_eq!(code, 0, "{told:#}");
+    let warm_up = &told["course"]["warm_up"];
+    assert!((2.0..4.0).contains(&number(warm_up, "/latency_fall/from_s")), "{warm_up:#}");
+    assert!(number(warm_up, "/latency_fall/times") > 3.0, "{warm_up:#}");
+    assert!(number(warm_up, "/length_s") > 6.0, "{warm_up:#}");
+    assert!(number(&told, "/latency_ns/p99") < 20e6, "{:#}", told["latency_ns"]);
+    // It is warm now, and that takes the shortest warm-up, or what a disturbed moment adds to it.
+    let (told, _) = Tare::new().json(&arguments);
+    assert!(number(&told, "/course/warm_up/length_s") < number(warm_up, "/length_s"), "{:#}", told["course"]);
+}
+
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let run = ["run", "--json", "-q", "--no-levels", "--trials", "2", "-d", "1500ms", "-c", "8"];
     run.into_iter().chain(more.iter().copied()).chain([url]).collect()

@@ -34,6 +34,7 @@ pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
         schema: SCHEMA,
         label: label.to_owned(),
         time_unix_s: record.plan.started_unix_s,
+        length_s: Some(books.length_s()),
         plan: plan(record, http, &books),
         machine: machine(record),
         kernel: record.machine.kernel.clone(),

@@ -116,11 +116,11 @@ fn one_more(level: &[f64], new: Weighed) -> Result<[Jackknife; 2], Missing> {
     let (centre, spread) = mean(level).zip(stdev(level)).ok_or_else(missing)?;
     let value = new.value.ln() - centre;
     let runs = level.len() as f64;
-    let (own_se, own_df) = error(new).unwrap_or((0.0, 1.0));
-    let more = (own_se * own_se - spread * spread).max(0.0).sqrt();
+    let own = error(value, new).unwrap_or(Jackknife { value, se: 0.0, df: 1.0 });
+    let more = (own.se * own.se - spread * spread).max(0.0).sqrt();
     Ok([
         Jackknife { value, se: spread * (1.0 + 1.0 / runs).sqrt(), df: runs - 1.0 },
-        Jackknife { value, se: more, df: own_df },
+        Jackknife { se: more, ..own },
     ])
 }
 

@@ -1,20 +1,22 @@
 //! A gate: is what a branch does now worse than it was? A run is held against a baseline's, or against the level of a history
 //! since its last shift.
 //!
-//! Two records know what trials of a run differ by, not what runs do: addresses, heaps, the machine's hour. A history knows
-//! that too, so its intervals are those in which one more run of the same program would lie.
+//! Two records know what trials of a run differ by, not what runs do: addresses, heaps, the machine's hour. Of that last, figures that were
+//! not weighed in turns with the reference server allow for what such trials promise. A history knows all of it, so its intervals are
+//! those in which one more run of the same program would lie.
 
 mod figures;
 mod history;
 
 pub use figures::run;
 
+use crate::why::lengths_apart;
 use tare_record::comparison::{Change, Figure, Verdict};
 use tare_record::condition::Condition;
 use tare_record::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
 use tare_record::outcome::Warning;
 use tare_record::{Missing, Reading};
-use tare_stats::{Jackknife, simultaneous_intervals, t_quantile};
+use tare_stats::{Jackknife, simultaneous_intervals};
 
 /// Worse by more than this fails where nothing else was asked for.
 const DEFAULT_BOUND: f64 = -0.05;
@@ -61,8 +63,9 @@ pub fn against_baseline(new: Run, baseline: Run, asked: &Asked) -> Gate {
         "what differs may be the kernel; make the baseline again",
     );
     let valid = baseline.valid && new.valid;
-    let method = "95 % intervals that hold together for all figures, from the trials of both runs; what differs from run to run \
-                  and not from trial to trial is not in them: a --history knows it, and 'tare compare' of both builds takes it out";
+    let method = "95 % intervals that hold together for all figures, from the trials of both runs; those that are not of the \
+                  reference are wide enough for a machine whose weather moves between runs as it does within them (1/f noise). What \
+                  only a new launch changes is not in them: a --history knows it, and 'tare compare' of both builds takes it out";
     finished(new, Against::Baseline(baseline), asked, valid, rows, (Vec::new(), method.to_owned(), warnings))
 }
 
@@ -111,11 +114,20 @@ fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
             "the two ran on different machines, and it was not weighed against the reference server in both",
             "run both on machines of one kind, or without --no-levels and --no-reference",
         )),
-        [Ok(from), Ok(to)] => between(from, to),
+        [Ok(from), Ok(to)] => between(from, to).map(|sides| match of_reference {
+            true => sides,
+            false => sides.map(|side| side.between_runs(apart(baseline, new))),
+        }),
         [Err(missing), _] => Err(of_run(baseline, missing)),
         [_, Err(missing)] => Err(of_run(new, missing)),
     };
     Row { figure, of_reference, baseline: baseline_value, value, runs: 1, runs_missing: 0, spread }
+}
+
+/// How many lengths of a run the one began before the other; where a length is not told, a second: it is hardly less.
+fn apart(one: &Run, other: &Run) -> f64 {
+    let place = |run: &Run| (run.time_unix_s, run.length_s.unwrap_or(1.0));
+    lengths_apart(place(one), place(other))
 }
 
 fn absolute(run: &Run, figure: Figure) -> Result<Weighed, Missing> {
@@ -133,7 +145,7 @@ fn of_run(run: &Run, missing: Missing) -> Missing {
 fn between(from: Weighed, to: Weighed) -> Result<[Jackknife; 2], Missing> {
     let value = (to.value / from.value).ln();
     let side = |weighed| {
-        error(weighed).map(|(se, df)| Jackknife { value, se, df }).ok_or_else(|| {
+        error(value, weighed).ok_or_else(|| {
             Missing::with_remedy(
                 "one trial does not tell how far trials lie apart",
                 "run both with --trials 5 or more",
@@ -143,11 +155,9 @@ fn between(from: Weighed, to: Weighed) -> Result<[Jackknife; 2], Missing> {
     Ok([side(from)?, side(to)?])
 }
 
-/// Standard error of a figure's logarithm, with its degrees of freedom.
-fn error(weighed: Weighed) -> Option<(f64, f64)> {
-    let df = f64::from(weighed.trials.checked_sub(1).filter(|df| *df > 0)?);
-    let se = weighed.half_ln.filter(|half| *half >= 0.0)? / t_quantile(0.975, df)?;
-    se.is_finite().then_some((se, df))
+/// Of a figure's logarithm, or a difference of it to another one.
+fn error(value: f64, weighed: Weighed) -> Option<Jackknife> {
+    Jackknife::of_half(value, weighed.half_ln?, weighed.trials)
 }
 
 fn finished(

@@ -27,7 +27,8 @@ fn run(label: &str, speed: f64, mood: f64) -> Run {
     Run {
         schema: SCHEMA,
         label: label.into(),
-        time_unix_s: label.bytes().fold(0, |sum, byte| sum * 256 + u64::from(byte)),
+        time_unix_s: label.bytes().map(u64::from).sum(),
+        length_s: Some(10.0),
         plan: PLAN.into(),
         machine: MACHINE.into(),
         kernel: "6.18".into(),
@@ -70,7 +71,7 @@ fn warned(gate: &Gate, id: &str) -> bool {
 
 #[test]
 fn a_pair_is_held_against_each_other_without_the_machines_mood() {
-    let gate = against_baseline(run("new", 0.9, 1.2), run("base", 1.0, 1.0), &asked(&[]));
+    let gate = against_baseline(run("new", 0.9, 1.3), run("base", 1.0, 1.0), &asked(&[]));
     assert_eq!(gate.conditions[0].condition, "net < -5%");
     assert_eq!(states(&gate), [State::Proven]);
     let net = effect(&gate, Figure::Net);
@@ -86,6 +87,22 @@ fn a_pair_is_held_against_each_other_without_the_machines_mood() {
     assert_eq!(states(&same), [State::NotProven, State::CannotTell]);
     assert_eq!(effect(&same, Figure::Net).verdict, Verdict::NoDifference);
     assert!(same.warnings.is_empty() && same.valid, "{:?}", same.warnings);
+}
+
+/// What the machine's weather does within a run it does between runs, and more so the further they lie apart. In turns with the
+/// reference it is in both.
+#[test]
+fn runs_further_apart_are_told_apart_less_well_but_for_what_was_weighed_in_turns() {
+    let width = |figure: Figure, apart_s: u64| {
+        let base = run("base", 1.0, 1.0);
+        let new = Run { time_unix_s: base.time_unix_s + apart_s, ..run("new", 1.0, 1.0) };
+        let gate = against_baseline(new, base, &asked(&[]));
+        let [low, high] = effect(&gate, figure).change.value().expect("an interval").interval;
+        high - low
+    };
+    let [next, hour] = [10, 3600].map(|apart_s| width(Figure::Throughput, apart_s));
+    assert!(next < 0.6 * hour && next > 1.5 * width(Figure::Net, 10), "{next} {hour}");
+    assert!((width(Figure::Net, 10) / width(Figure::Net, 3600) - 1.0).abs() < 1e-9);
 }
 
 #[test]

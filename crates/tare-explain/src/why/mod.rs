@@ -14,6 +14,7 @@ use tare_record::stacks::Stacks;
 use tare_record::trial::{Measure, Trial};
 use tare_record::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
 use tare_record::{Missing, Reading, Record};
+use tare_stats::Jackknife;
 use terms::{Split, Sums};
 
 /// Functions that are listed, at most.
@@ -42,7 +43,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         schema: SCHEMA.to_owned(),
         workload: before.workload.clone(),
         rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
-        net: net(&before, &after),
+        net: net((&before, &books_a), (&after, &books_b)),
         method: method(&books_a, &books_b, split.as_ref().ok()),
         tare: tare(&before, &after),
         a: run(a.0, &books_a, before),
@@ -73,10 +74,16 @@ fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
     terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b), apart(a, b))
 }
 
-/// How many lengths of a run the one began before the other.
 fn apart(a: &Books, b: &Books) -> f64 {
-    let between_s = a.record.plan.started_unix_s.abs_diff(b.record.plan.started_unix_s) as f64;
-    2.0 * between_s / (a.length_s() + b.length_s()).max(f64::MIN_POSITIVE)
+    let one = |books: &Books| (books.record.plan.started_unix_s, books.length_s());
+    lengths_apart(one(a), one(b))
+}
+
+/// How many lengths of a run the one began before the other, of their starts (seconds since 1970) and their lengths in seconds.
+pub(crate) fn lengths_apart(a: (u64, f64), b: (u64, f64)) -> f64 {
+    // A record that lasted for no time is broken, and no number.
+    const LENGTH_S_MIN: f64 = 1e-3;
+    2.0 * a.0.abs_diff(b.0) as f64 / (a.1 + b.1).max(LENGTH_S_MIN)
 }
 
 /// The terms of every trial of the asked load.
@@ -157,28 +164,35 @@ fn frames(a: &Books, b: &Books) -> Reading<Vec<FrameChange>> {
     })
 }
 
-/// Net of both, with the interval of their ratio out of those of each (independent, so squares add up). Where both were weighed in
-/// turns with tare's own server it is net over that server's: two sittings have each their own weather, and no interval of one
-/// knows the other's.
-fn net(before: &Outcome, after: &Outcome) -> Reading<Change> {
-    let (from, to) = match (&before.net, &after.net) {
+/// Net of both, with the interval of their ratio out of those of each (squares add up). Where both were weighed in turns with tare's own
+/// server it is net over that server's: two sittings have each their own weather, and no interval of one knows the other's.
+/// Otherwise it is widened by what such weather may differ by, as the parts are.
+fn net(before: (&Outcome, &Books), after: (&Outcome, &Books)) -> Reading<Change> {
+    let (from, to) = match (&before.0.net, &after.0.net) {
         (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
         (NetOrMissing::Missing(why), _) | (_, NetOrMissing::Missing(why)) => {
             return Reading::Missing(why.clone());
         }
     };
-    let ([from, to], unit) = match (&from.against_reference, &to.against_reference) {
-        (Some(one), Some(other)) => {
-            ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server")
-        }
-        _ => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
+    let in_turns = from.against_reference.as_ref().zip(to.against_reference.as_ref());
+    let ([from, to], unit) = match in_turns {
+        Some((one, other)) => ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server"),
+        None => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
     };
     if !(from.0 > 0.0 && to.0 > 0.0) {
         return Reading::missing("a net figure is not above 0");
     }
     let ln = (to.0 / from.0).ln();
-    let half = |ci: Option<[f64; 2]>| ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln());
-    let half = half(from.1).zip(half(to.1)).map(|(one, other)| one.hypot(other));
+    let apart = apart(before.1, after.1);
+    let half = |ci: Option<[f64; 2]>, books: &Books| {
+        let half = ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
+        if in_turns.is_some() {
+            return Some(half);
+        }
+        let wider = Jackknife::of_half(ln, half, books.asked.pool.trials)?.between_runs(apart).ci95()?;
+        Some(0.5 * (wider.hi - wider.lo))
+    };
+    let half = half(from.1, before.1).zip(half(to.1, after.1)).map(|(one, other)| one.hypot(other));
     Reading::Measured(Change {
         from: from.0,
         to: to.0,
@@ -245,7 +259,7 @@ fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome))
 
 impl Books<'_> {
     /// From the first sample of the asked load's trials to the last; without samples what the trials took.
-    fn length_s(&self) -> f64 {
+    pub(crate) fn length_s(&self) -> f64 {
         let elapsed_s: f64 = self.weighed_trials().map(|(window, _)| window.elapsed_s).sum();
         let columns = self.weighed_trials().flat_map(|(_, trial)| &trial.observation.columns);
         let ends =

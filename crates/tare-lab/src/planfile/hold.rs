@@ -2,7 +2,7 @@
 
 use super::expect::Expectation;
 use super::figures::FIGURES;
-use super::judge::judge;
+use super::judge::{changes, judge};
 use super::{Cell, Looks, Study, orders};
 use crate::compare::weather::{Sky, disturbances};
 use crate::error::LabError;
@@ -229,6 +229,10 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             valid: valid.len(),
             figures: figures(&valid, &looks),
             limits: valid.iter().map(|outcome| outcome.limit).collect(),
+            changes: match cell.baseline == at {
+                true => BTreeMap::new(),
+                false => changes(&results[cell.baseline], &results[at], &looks),
+            },
             expectations: cell
                 .expect
                 .iter()

@@ -1,10 +1,11 @@
 //! Whether what was expected came out.
 
 use super::expect::{Claim, Comparison, Direction, Expectation};
-use super::figures::Figure;
+use super::figures::{Figure, find};
 use super::looks::Looks;
+use std::collections::BTreeMap;
 use tare_record::outcome::{Cause, Outcome};
-use tare_record::study::{Judgement, Seen, Verdict};
+use tare_record::study::{COMPARED, Judgement, Seen, Verdict};
 use tare_stats::Interval;
 
 /// `=` is within this share of the value.
@@ -30,7 +31,6 @@ pub fn judge(
 type Judged = Result<(Verdict, Seen), String>;
 
 fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> Judged {
-    let pairs = || baseline.iter().zip(results);
     let valid: Vec<&Outcome> = results.iter().filter(|result| result.valid).collect();
     match &expectation.claim {
         Claim::Limit(cause) => limit(*cause, &valid),
@@ -38,15 +38,33 @@ fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], 
             values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values, looks))
         }
         Claim::Change { figure, direction, by } => {
-            let valid: Vec<_> =
-                (0..).zip(pairs()).filter(|(_, (one, other))| one.valid && other.valid).collect();
-            let of = |outcomes: Vec<&Outcome>| values(figure, &outcomes);
-            let before = of(valid.iter().map(|(_, (one, _))| *one).collect())?;
-            let after = of(valid.iter().map(|(_, (_, other))| *other).collect())?;
-            let blocks: Vec<usize> = valid.iter().map(|(block, _)| *block).collect();
-            against(figure, *direction, *by, (&blocks, [&before, &after]), looks)
+            changed(figure, (*direction, *by), [baseline, results], looks)
         }
     }
+}
+
+/// What the figures that every comparison is about differ by from the baseline's.
+pub fn changes(baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> BTreeMap<String, Seen> {
+    let of = |figure: &Figure| match changed(figure, (Direction::Same, 0.0), [baseline, results], looks) {
+        Ok((_, seen)) => seen,
+        Err(why) => Seen::Nothing(why),
+    };
+    COMPARED.iter().filter_map(|name| Some((name.to_string(), of(find(name)?)))).collect()
+}
+
+fn changed(
+    figure: &Figure,
+    (direction, by): (Direction, f64),
+    [baseline, results]: [&[Outcome]; 2],
+    looks: &Looks,
+) -> Judged {
+    let pairs = (0..).zip(baseline.iter().zip(results));
+    let valid: Vec<_> = pairs.filter(|(_, (one, other))| one.valid && other.valid).collect();
+    let of = |outcomes: Vec<&Outcome>| values(figure, &outcomes);
+    let before = of(valid.iter().map(|(_, (one, _))| *one).collect())?;
+    let after = of(valid.iter().map(|(_, (_, other))| *other).collect())?;
+    let blocks: Vec<usize> = valid.iter().map(|(block, _)| *block).collect();
+    against(figure, direction, by, (&blocks, [&before, &after]), looks)
 }
 
 /// The figure of each result; `Err` where one has none, or they are too few.

@@ -5,6 +5,7 @@
 
 pub mod expect;
 pub mod figures;
+mod flags;
 mod hold;
 pub mod judge;
 mod looks;
@@ -14,6 +15,7 @@ mod read;
 mod resolve;
 mod settings;
 
+pub use flags::as_plan;
 pub use hold::{Setup, Studied, hold};
 pub use looks::Looks;
 pub use order::orders;
@@ -53,6 +55,31 @@ pub struct PlanFile {
     pub factors: Vec<Factor>,
     /// The cases; at least one, which has no name where the plan has none.
     pub cases: Vec<Case>,
+}
+
+/// As of `tare run`, but shorter: a plan has many launches.
+const TRIAL: Duration = Duration::from_secs(1);
+const WARMUP: Duration = Duration::from_millis(500);
+
+impl PlanFile {
+    /// What holds where nothing is said; it has no cases.
+    fn unwritten() -> PlanFile {
+        PlanFile {
+            name: String::new(),
+            blocks: None,
+            reruns: 0,
+            budget: None,
+            precision: None,
+            trials: 1,
+            trial: TRIAL,
+            warmup: WARMUP,
+            seed: None,
+            baseline: None,
+            settings: Settings::default(),
+            factors: Vec::new(),
+            cases: Vec::new(),
+        }
+    }
 }
 
 /// A setting that is varied.

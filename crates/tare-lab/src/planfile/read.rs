@@ -33,23 +33,33 @@ const CASE_KEYS: [&str; 4] = ["name", "baseline", "needs_cpus", "expect"];
 const TEXT_MAX: usize = 1 << 20;
 const TRIALS_MAX: u32 = 1000;
 const CPUS_MAX: u32 = 65_536;
-/// As of `tare run`, but shorter: a plan has many launches.
-const TRIAL: Duration = Duration::from_secs(1);
-const WARMUP: Duration = Duration::from_millis(500);
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Reads a plan. `file` is what the reader calls it; everything wrong is a usage error of one line that begins with it and the line.
-pub fn read(plan: &str, file: &str) -> Result<PlanFile, LabError> {
-    let source = Source { plan, file };
-    if plan.len() > TEXT_MAX {
-        return Err(source.wrong(0..0, format!("longer than {} KiB", TEXT_MAX >> 10), ""));
+/// Reads a plan of one or more texts, of which later ones go before earlier ones, each with what the reader calls it; everything wrong is a
+/// usage error of one line that begins with that and the line.
+pub fn read(texts: &[(&str, &str)]) -> Result<PlanFile, LabError> {
+    let mut plan = PlanFile::unwritten();
+    let mut earlier = None;
+    for &(text, file) in texts {
+        let source = Source { plan: text, file };
+        if text.len() > TEXT_MAX {
+            return Err(source.wrong(0..0, format!("longer than {} KiB", TEXT_MAX >> 10), ""));
+        }
+        let table = DeTable::parse(text).map_err(|error| {
+            let what = error.message().lines().collect::<Vec<_>>().join("; ");
+            source.wrong(error.span().unwrap_or(0..0), what, "a plan is written in TOML")
+        })?;
+        if let Some(earlier) = earlier {
+            source.goes_before(&plan, earlier, table.get_ref())?;
+        }
+        source.fill(&mut plan, table.get_ref())?;
+        earlier = Some(file);
     }
-    let table = DeTable::parse(plan).map_err(|error| {
-        let what = error.message().lines().collect::<Vec<_>>().join("; ");
-        source.wrong(error.span().unwrap_or(0..0), what, "a plan is written in TOML")
-    })?;
-    source.plan(table.get_ref())
+    if plan.cases.is_empty() {
+        plan.cases.push(Case::unnamed());
+    }
+    Ok(plan)
 }
 
 /// Where a plan came from, to say where it is wrong.
@@ -74,22 +84,26 @@ impl Source<'_> {
         self.wrong(key.span(), format!("unknown key '{}'", key.get_ref()), hint(key.get_ref(), &known))
     }
 
-    fn plan(&self, table: &DeTable<'_>) -> Result<PlanFile, LabError> {
-        let mut plan = PlanFile {
-            name: String::new(),
-            blocks: None,
-            reruns: 0,
-            budget: None,
-            precision: None,
-            trials: 1,
-            trial: TRIAL,
-            warmup: WARMUP,
-            seed: None,
-            baseline: None,
-            settings: Settings::default(),
-            factors: Vec::new(),
-            cases: Vec::new(),
-        };
+    /// What a later text says must not be lost on what an earlier one has below it, nor take from its cases what tells them apart.
+    fn goes_before(&self, plan: &PlanFile, earlier: &str, table: &DeTable<'_>) -> Result<(), LabError> {
+        let factors = table.get("factors").and_then(|factors| factors.get_ref().as_table());
+        let varied = factors.into_iter().flatten().map(|(key, _)| (key, true));
+        for (key, varied) in table.iter().map(|(key, _)| (key, false)).chain(varied) {
+            let name = key.get_ref().as_ref();
+            let case = plan.cases.iter().find(|case| case.settings.has(name));
+            let factor = plan.factors.iter().any(|factor| factor.key == name && !varied);
+            let of = match case {
+                Some(case) => format!("its case '{}' sets it", case.name),
+                None if factor => "it varies it".to_owned(),
+                None => continue,
+            };
+            let what = format!("'{name}' cannot go before what {earlier} says: {of}");
+            return Err(self.wrong(key.span(), what, "change the file"));
+        }
+        Ok(())
+    }
+
+    fn fill(&self, plan: &mut PlanFile, table: &DeTable<'_>) -> Result<(), LabError> {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             let of = |what: String| self.must_be(name, value, what);
@@ -104,7 +118,11 @@ impl Source<'_> {
                 "warmup" => plan.warmup = duration(value.get_ref()).map_err(of)?,
                 "seed" => plan.seed = Some(u64::from(whole(value.get_ref(), u32::MAX).map_err(of)?)),
                 "baseline" => plan.baseline = Some(text(value.get_ref()).map_err(of)?),
-                "factors" => plan.factors = self.factors(value)?,
+                "factors" => {
+                    let factors = self.factors(value)?;
+                    plan.factors.retain(|old| factors.iter().all(|new| new.key != old.key));
+                    plan.factors.extend(factors);
+                }
                 "case" => plan.cases = self.cases(value)?,
                 _ if Settings::KEYS.contains(&name) => {
                     plan.settings.set(name, value.get_ref()).map_err(of)?;
@@ -112,11 +130,7 @@ impl Source<'_> {
                 _ => return Err(self.unknown(key, &[&PLAN_KEYS, &Settings::KEYS])),
             }
         }
-        if plan.cases.is_empty() {
-            plan.cases.push(Case::unnamed());
-        }
-        self.names(table, &plan)?;
-        Ok(plan)
+        self.names(table, plan)
     }
 
     /// A single block has no spread: nothing that is expected could be told from its figures.

@@ -49,7 +49,8 @@ pub struct Cell {
     pub name: String,
     /// All that is set.
     pub settings: Settings,
-    /// Index of the cell that it is held against: the baseline at the same levels.
+    /// Index of the cell that it is held against: the baseline at the same levels; in a plan of one case that expects no change, the
+    /// first level of each factor.
     pub baseline: usize,
     /// What is expected of it.
     pub expect: Vec<Expectation>,
@@ -86,6 +87,9 @@ impl PlanFile {
                 "leave out levels of its factors",
             ));
         }
+        // A change that is expected of the one case there is, is one from its own baseline.
+        let changes = |case: &Case| case.expect.iter().any(Expectation::needs_baseline);
+        let levels_alone = matches!(self.cases.as_slice(), [alone] if !changes(alone));
         let mut cells = Vec::new();
         for case in &cases {
             let baseline = self.baseline_of(case, &cases)?;
@@ -95,7 +99,7 @@ impl PlanFile {
                 let name = name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
                 let name = if name.is_empty() { "all".to_owned() } else { name };
                 check(&name, &settings, online)?;
-                let baseline = baseline * levels.len() + at;
+                let baseline = if levels_alone { 0 } else { baseline * levels.len() + at };
                 check_against(&name, case, baseline == cells.len())?;
                 cells.push(Cell { name, settings, baseline, expect: case.expect.clone() });
             }
@@ -192,7 +196,7 @@ fn check_precision(study: &Study) -> Result<(), LabError> {
     if study.cells.iter().enumerate().all(|(at, cell)| cell.baseline == at) {
         return Err(LabError::usage(
             "'precision' is of throughput against a baseline, and there is nothing beside it",
-            "add a second [[case]], or say how long with 'blocks' or 'budget' alone",
+            "add a second [[case]] or a factor, or say how long with 'blocks' or 'budget' alone",
         ));
     }
     if (study.blocks as usize) < LAUNCHES_MIN {

@@ -54,6 +54,22 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether they say what `key` is.
+    pub(super) fn has(&self, key: &str) -> bool {
+        match key {
+            "sut" => self.sut.is_some(),
+            "url" => self.url.is_some(),
+            "sut_cpus" => self.sut_cpus.is_some(),
+            "load_cpus" => self.load_cpus.is_some(),
+            "connections" => self.connections.is_some(),
+            "threads" => self.threads.is_some(),
+            "rate" => self.rate_hz.is_some(),
+            "pipeline" => self.pipeline.is_some(),
+            "header" => self.header.is_some(),
+            _ => false,
+        }
+    }
+
     /// These, and where they say nothing, what `base` says.
     pub(super) fn over(&self, base: &Settings) -> Settings {
         Settings {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 const ONLINE: [u32; 2] = [0, 1];
 
 fn study(text: &str) -> Result<Study, String> {
-    let plan = read(text, "plan.toml").map_err(|error| error.to_string())?;
+    let plan = read(&[(text, "plan.toml")]).map_err(|error| error.to_string())?;
     plan.resolve(&ONLINE).map_err(|error| error.to_string())
 }
 
@@ -247,3 +247,93 @@ const PLAN_KEYS_AND_SETTINGS: [&str; 23] = [
     "pipeline",
     "header",
 ];
+
+fn of_flags(set: &[&str], factors: &[&str]) -> Result<Study, String> {
+    let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<String>>();
+    let text = as_plan(&owned(set), &owned(factors)).map_err(|error| error.to_string())?;
+    let plan = read(&[(&text, "the command line")]).map_err(|error| error.to_string())?;
+    plan.resolve(&ONLINE).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_command_line_is_a_plan_whose_cells_are_held_against_the_first() {
+    let given = ["url=http://127.0.0.1:8080/", "sut=./a 'b, c' --port 8080", "trial=250ms", "blocks=8"];
+    let study = of_flags(&given, &["connections=8,64", "load_cpus=0-1", "load_cpus=1"]).unwrap();
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "connections=8, load_cpus=0-1",
+            "connections=8, load_cpus=1",
+            "connections=64, load_cpus=0-1",
+            "connections=64, load_cpus=1"
+        ]
+    );
+    assert!(study.cells.iter().all(|cell| cell.baseline == 0));
+    assert_eq!(study.cells[3].settings.sut.as_deref(), Some("./a 'b, c' --port 8080"));
+    assert_eq!((study.cells[3].settings.connections, study.blocks), (Some(64), 8));
+    assert_eq!(study.trial, Duration::from_millis(250));
+}
+
+#[test]
+fn a_command_line_goes_before_the_file() {
+    let flags = as_plan(&["blocks=9".to_owned(), "seed=8".to_owned()], &["threads=4,5".to_owned()]).unwrap();
+    let study =
+        read(&[(WHOLE, "plan.toml"), (&flags, "the command line")]).unwrap().resolve(&ONLINE).unwrap();
+    assert_eq!((study.blocks, study.seed, study.trials), (9, Some(8), 2));
+    assert_eq!(study.cells[0].name, "one, pipeline=1, threads=4");
+    assert_eq!(study.cells.len(), 12, "the other factor stands");
+    assert_eq!(study.cells[0].baseline, 4, "cases are held against the baseline at the same levels");
+}
+
+/// What would be lost on the file, or would take from its cases what tells them apart.
+#[test]
+fn a_command_line_does_not_go_before_what_cases_and_factors_say() {
+    for (set, factor, wanted) in [
+        ("load_cpus=0", None, "'load_cpus' cannot go before what plan.toml says: its case 'one' sets it"),
+        ("threads=8", None, "'threads' cannot go before what plan.toml says: it varies it"),
+        ("seed=1", Some("header=A: b"), "its case 'one' sets it"),
+    ] {
+        let factors =
+            factor.map(|factor| vec![factor.to_owned(), "header=C: d".to_owned()]).unwrap_or_default();
+        let flags = as_plan(&[set.to_owned()], &factors).unwrap();
+        let said = read(&[(WHOLE, "plan.toml"), (&flags, "the command line")]).unwrap_err().to_string();
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+#[test]
+fn the_one_case_of_a_plan_is_held_against_its_first_levels_unless_it_expects_a_change() {
+    let levels = |expect: &str, more: &str| {
+        let plan = format!("[factors]\nthreads = [1, 2]\n[[case]]\nname = \"one\"\n{expect}{more}");
+        study(&plan).map(|study| study.cells.iter().map(|cell| cell.baseline).collect::<Vec<_>>())
+    };
+    assert_eq!(levels("", ""), Ok(vec![0, 0]));
+    assert_eq!(levels("expect = \"throughput > 10\"\n", ""), Ok(vec![0, 0]));
+    assert!(levels("expect = \"throughput up\"\n", "").is_err(), "it is held against itself");
+    // It is not alone for the other being left out here.
+    let other = "[[case]]\nname = \"eight\"\nneeds_cpus = 9\n";
+    assert_eq!(levels("", other), Ok(vec![0, 1]));
+}
+
+#[test]
+fn a_bad_command_line_is_one_line() {
+    for (set, factors, wanted) in [
+        (&["connections"][..], &[][..], "--set: \"connections\" is no KEY=VALUE"),
+        (&["a\nb=1"], &[], "is no KEY=VALUE"),
+        (&[], &["threads=2"], "'threads' has one level, which varies nothing (hint: as --factor threads=1,2"),
+        (&[], &["load_cpus=0,1"], "(hint: repeat --factor load_cpus=… for each level"),
+        (&["threads=1"], &["threads=1,2"], "'threads' is set and varied"),
+        (&["a.b=1"], &[], "is no KEY=VALUE"),
+        (&["conections=8"], &[], "unknown key 'conections'"),
+        (&["blocks=1\ntrial=2"], &[], "'blocks' must be"),
+        (&["blocks=5", "blocks=6"], &[], "duplicate key"),
+        (&[], &["thread=1,2"], "'thread' cannot be varied (hint: did you mean 'threads'?)"),
+        (&[], &["threads=1,1"], "'threads' has the level 1 twice"),
+        (&[], &["threads=1,x"], "'threads' must be a whole number"),
+        (&[], &["threads=,"], "'threads' must be a whole number"),
+    ] {
+        let said = of_flags(set, factors).unwrap_err();
+        assert!(said.contains(wanted) && !said.contains('\n'), "{said}");
+    }
+}

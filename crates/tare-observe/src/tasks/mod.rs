@@ -315,6 +315,7 @@ impl Tasks {
                 *at_end_ns = open_ns;
             }
         }
+        waits.retain(|_, open_ns| *open_ns != [0, 0]);
         waits
     }
 

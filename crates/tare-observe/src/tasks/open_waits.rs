@@ -11,7 +11,8 @@ use crate::tape::{Reading, Tape};
 use std::time::{Duration, Instant};
 use tare_machine::procs;
 
-/// Waits that can be told from the step of `schedstat`'s run, which grows with the ticks of the clock.
+/// Shorter ones are not told from the steps of `schedstat`'s run, which grows with the ticks of the clock, 1 to 10 ms apart; nor are
+/// longer ones of which less than this lay beyond an edge. Both edges have it so: what is left out falls out on average.
 const LONG_NS: u64 = 10_000_000;
 /// After the window it is read so often, and for so long at most, until the wait that was open is over: a quota's periods are a tenth
 /// of a second unless somebody chose otherwise.
@@ -34,7 +35,8 @@ impl Told {
     }
 }
 
-/// How much of the first wait that ended in these readings lay before the first of them, nanoseconds; 0 where none ended.
+/// How much of the first wait that ended in these readings lay before the first of them, nanoseconds; 0 where none ended, and
+/// below [`LONG_NS`].
 ///
 /// Where the next wait is open already when the end of the first is read, that hides as much: it is asked again when the next has ended.
 pub(super) fn before_ns(readings: &[Told]) -> u64 {
@@ -48,7 +50,7 @@ pub(super) fn before_ns(readings: &[Told]) -> u64 {
         used_ns.saturating_sub(told.at_ns.saturating_sub(first.at_ns))
     };
     let most_ns = ended.next().map_or(0, beyond_ns).max(beyond_ns(one));
-    most_ns.min(waited_ns(one))
+    Some(most_ns.min(waited_ns(one))).filter(|open_ns| *open_ns >= LONG_NS).unwrap_or(0)
 }
 
 /// The longest wait that ended between two of these readings; several that did count as one.
@@ -114,7 +116,10 @@ pub(super) fn follow(mut open: Vec<Open>) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Scene, Watch};
     use proptest::prelude::*;
+    use tare_machine::Root;
+    use tare_record::observation::Role;
 
     const MS: u64 = 1_000_000;
 
@@ -134,14 +139,17 @@ mod tests {
         // It slept as well: at least so long.
         assert_eq!(before_ns(&[told(0, 0, 0), told(40, 0, 70)]), 30 * MS);
         // Counters that run backwards are nobody's wait.
-        assert_eq!(before_ns(&[told(50, 90, 90), told(0, 0, 91)]), MS);
+        assert_eq!(before_ns(&[told(50, 90, 90), told(0, 0, 120)]), 30 * MS);
+        // What ticks may hide is nothing.
+        assert_eq!(before_ns(&[told(0, 0, 0), told(20, 4, 24)]), 0);
     }
 
     proptest! {
-        /// A thread under a quota, read wherever the edge falls: what is found is right to the distance of two ticks.
+        /// A thread under a quota, read wherever the edge falls, whose run grows with ticks of 4 ms while it runs: what is found is right
+        /// to a tick, and to what cannot be told.
         #[test]
         fn an_edge_anywhere_in_a_period_is_found(
-            run_ms in 5u64..80,
+            run_ms in 8u64..80,
             edge_ms in 0u64..100,
             apart_ms in 1u64..40,
         ) {
@@ -149,14 +157,67 @@ mod tests {
                 let (periods, in_period) = (at_ms / 100, at_ms % 100);
                 let running = in_period >= 100 - run_ms;
                 let waits = periods + u64::from(running);
-                told(at_ms, periods * run_ms + in_period.saturating_sub(100 - run_ms), waits * (100 - run_ms))
+                let ran_ms = in_period.saturating_sub(100 - run_ms);
+                told(at_ms, periods * run_ms + ran_ms / 4 * 4, waits * (100 - run_ms))
             };
             let readings: Vec<Told> = (0..400 / apart_ms).map(|number| at(1000 + edge_ms + number * apart_ms)).collect();
             let open_ms = if edge_ms < 100 - run_ms { edge_ms } else { 0 };
-            let found = before_ns(&readings);
+            let found_ms = before_ns(&readings) / MS;
             // Where the step is read, the next wait may be open: also for the second, whose step is read so much later at most.
-            let missed_ms = apart_ms.saturating_sub(run_ms);
-            prop_assert!(found <= open_ms * MS && found + missed_ms * MS >= open_ms * MS, "{} of {open_ms} ms", found / MS);
+            let missed_ms = apart_ms.saturating_sub(run_ms) + 4;
+            prop_assert!(found_ms <= open_ms + 4, "{found_ms} of {open_ms} ms");
+            let told_ms = open_ms.saturating_sub(missed_ms);
+            prop_assert!(found_ms >= told_ms || told_ms < LONG_NS / MS, "{found_ms} of {open_ms} ms");
         }
+    }
+
+    /// A thread of a tree, as its `stat` and `schedstat` say.
+    fn thread(root: &std::path::Path) -> Watched {
+        let task = root.join("proc/7/task/7");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(task.join("stat"), stat('R')).unwrap();
+        std::fs::write(task.join("schedstat"), "100000000 100000000 7\n").unwrap();
+        let scene = Scene::new(Watch::default(), &Root::at(root));
+        Watched::open(&scene, 7, 7, Role::Sut).unwrap()
+    }
+
+    fn stat(state: char) -> String {
+        format!("7 (web) {state}{}\n", " 1".repeat(49))
+    }
+
+    /// The edge is now, and there were waits of 50 ms.
+    fn open(watched: &Watched, state: char) -> Option<Open<'_>> {
+        let now_ns = tare_sys::time::monotonic_ns();
+        let before = Told { at_ns: now_ns - 60 * MS, ..told(0, 90, 50) };
+        Open::new(3, watched, &[before, Told { at_ns: now_ns, turns: 7, ..told(0, 100, 100) }], &stat(state))
+    }
+
+    #[test]
+    fn a_wait_that_is_open_at_the_end_is_followed_until_it_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let watched = thread(dir.path());
+        assert!(open(&watched, 'S').is_none(), "it sleeps");
+        let at_edge = open(&watched, 'R').unwrap();
+        let schedstat = dir.path().join("proc/7/task/7/schedstat");
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            // It had waited for 370 ms by then, 340 of them before the edge.
+            std::fs::write(schedstat, "100000000 470000000 8\n").unwrap();
+        });
+        let found = follow(vec![at_edge]);
+        ends.join().unwrap();
+        let [(3, open_ns)] = found[..] else { panic!("{found:?}") };
+        // It is seen 5 ms later, or much later on a machine that has other things to do.
+        assert!((100 * MS..=340 * MS).contains(&open_ns), "{open_ns}");
+    }
+
+    #[test]
+    fn one_that_never_ends_is_not_followed_for_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let watched = thread(dir.path());
+        let began = Instant::now();
+        assert_eq!(follow(vec![open(&watched, 'R').unwrap()]), [(3, 0)]);
+        assert!(began.elapsed() >= POLL_MAX);
+        assert!(follow(Vec::new()).is_empty());
     }
 }

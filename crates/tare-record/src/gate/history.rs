@@ -151,6 +151,7 @@ mod tests {
             schema: SCHEMA,
             label: label.into(),
             time_unix_s: 1,
+            length_s: Some(10.0),
             plan: "p".into(),
             machine: "m".into(),
             kernel: "k".into(),

@@ -66,4 +66,17 @@ pub struct WarmUpCourse {
     pub steady_from_s: Option<f64>,
     /// Rate of that level over the rate before it, as far as there was one.
     pub growth: Option<f64>,
+    /// Where the rate was given: when latencies had come to their last level (half of the load, where they came to none), and how many
+    /// times as long they were before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_fall: Option<LatencyFall>,
+}
+
+/// What became of latencies in the load before the first trial, at a given rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyFall {
+    /// From when on they are taken for those of the end.
+    pub from_s: f64,
+    /// Mean before that over mean after it; below 1: they rose.
+    pub times: f64,
 }

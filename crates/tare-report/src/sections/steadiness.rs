@@ -10,6 +10,8 @@ pub(crate) static SECTION: Section =
 
 /// What moves a figure by less is no news.
 const NEWS: f64 = 0.02;
+/// The same of mean latencies, which move by more.
+const LATENCY_NEWS: f64 = 0.2;
 
 fn build(source: &Source) -> Vec<Block> {
     let Some(course) = &source.outcome.course else { return Vec::new() };
@@ -18,6 +20,7 @@ fn build(source: &Source) -> Vec<Block> {
     lines.extend(stages(course, "clock", |stage| stage.clock_hz, &hertz));
     lines.extend(stages(course, "a request cost the reference", |stage| stage.weather, &percent));
     lines.extend(course.warm_up.as_ref().map(warm_up));
+    lines.extend(course.warm_up.as_ref().and_then(latencies));
     lines.into_iter().map(|line| Block::Line(Text::plain(line))).collect()
 }
 
@@ -53,6 +56,16 @@ fn stages(
     differs.then(|| {
         format!("{what} {} · {} · {} in the trials about there", told(floor), told(typical), told(burst))
     })
+}
+
+/// What the load at a given rate shows instead.
+fn latencies(warm_up: &WarmUpCourse) -> Option<String> {
+    let fall = warm_up.latency_fall.filter(|fall| fall.times > 1.0 + LATENCY_NEWS)?;
+    Some(format!(
+        "latencies before {} of it were {} of those after",
+        seconds(fall.from_s),
+        percent(fall.times)
+    ))
 }
 
 fn warm_up(warm_up: &WarmUpCourse) -> String {

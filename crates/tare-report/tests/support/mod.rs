@@ -480,7 +480,12 @@ fn course(typical_hz: f64) -> Course {
         weather: Some(1.0),
     };
     Course {
-        warm_up: Some(WarmUpCourse { length_s: 4.25, steady_from_s: Some(0.85), growth: Some(2.31) }),
+        warm_up: Some(WarmUpCourse {
+            length_s: 4.25,
+            steady_from_s: Some(0.85),
+            growth: Some(2.31),
+            latency_fall: Some(LatencyFall { from_s: 1.2, times: 3.1 }),
+        }),
         slices: 60,
         state: Some(State::Drifting),
         floor: stage(0.83, 2.31e9),

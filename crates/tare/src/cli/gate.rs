@@ -20,7 +20,7 @@ Net and the CPU time of a request are taken in units of tare's own server where 
 program ('tare run' does, unless told not to): what the machine does to both is then not in them, and machines of other
 kinds can be compared. Throughput and latencies are compared on machines of one kind only.
 
-Which is better: two records know what trials of a run differ by, and not what runs do. A history knows that after 5 runs:
+Which is better: two records know what trials of a run differ by, not what each launch changes. A history knows that after 5 runs:
 its intervals are those in which one more run of the same program would lie; where its level has shifted it counts from
 there on, and says since which run. A run that is kept counts from then on, whether it failed or not: keep those of the
 branch itself. Where both builds can be had in one job, 'tare compare' of the two is the sharpest.

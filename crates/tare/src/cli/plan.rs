@@ -5,7 +5,13 @@ use std::path::PathBuf;
 
 /// Which plan, and what of it.
 #[derive(Debug, Args)]
-#[command(after_help = "A plan, in TOML (all keys but the cases' names may be left out):
+#[command(after_help = "Examples:
+  tare plan plans/generator-layouts.toml
+  tare plan plans/generator-layouts.toml --set trial=2s --set blocks=8
+  tare plan --factor connections=1,8,64 --factor threads=1,2             the built-in server; each against the first
+  tare plan --set url=http://127.0.0.1:8080/ --factor 'sut=./old --port 8080' --factor 'sut=./new --port 8080'
+
+A plan, in TOML (all keys but the cases' names may be left out):
 
   name = \"threads of the generator\"
   url = \"http://127.0.0.1:8080/\"      # without it, the built-in server
@@ -43,7 +49,14 @@ time) and sut.cross_cpu_wakeups (a second), which turn tracing on; and limit = C
 Exit code 1: an expectation did not hold.")]
 pub struct PlanArgs {
     /// The plan.
-    pub file: PathBuf,
+    #[arg(required_unless_present_any = ["set", "factor"])]
+    pub file: Option<PathBuf>,
+    /// Set a key of the plan, also over what FILE says of all cases: blocks=8, trial=2s, 'sut=./server --port 8080'. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Vary a key: every combination of levels is a cell. Levels of numbers in a list, others by repeating the flag.
+    #[arg(long, value_name = "KEY=LEVEL,…")]
+    pub factor: Vec<String>,
     /// Only judge the plan and tell what would be done.
     #[arg(long, conflicts_with_all = ["output", "json"])]
     pub dry_run: bool,

@@ -139,8 +139,8 @@ pub struct TrialArgs {
     /// times what is needed takes longer [default with --precision: 60s].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub budget: Option<Duration>,
-    /// Load before the first trial; for a program, runs before the counted ones [default: until the rate is at one level, 1.5 to 20 s;
-    /// 0 runs].
+    /// Load before the first trial; for a program, runs before the counted ones [default: until the rate is at one level (with
+    /// --rate and --think: and latencies do not fall any more), 1.5 to 20 s; 0 runs].
     #[arg(short = 'w', long, value_name = "TIME|RUNS")]
     pub warmup: Option<String>,
     /// State net at this clock [default: the fastest seen in this run].

@@ -4,7 +4,7 @@ use crate::cli::plan::PlanArgs;
 use crate::failure::Failure;
 use crate::{Ended, progress, terminal};
 use anyhow::Context;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tare_lab::planfile::{self, Setup, Study};
 use tare_lab::{LabError, Sitting};
@@ -19,7 +19,7 @@ const DID_NOT_HOLD: u8 = 1;
 
 /// Judges the plan, runs it, prints.
 pub fn plan(args: &PlanArgs, style: Style) -> Ended {
-    let study = study(&args.file)?;
+    let study = study(args)?;
     if args.dry_run {
         terminal::print(&told(&study)).map_err(Failure::underway)?;
         return Ok(ExitCode::SUCCESS);
@@ -57,11 +57,17 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
     Ok(if failed { ExitCode::from(DID_NOT_HOLD) } else { ExitCode::SUCCESS })
 }
 
-fn study(file: &Path) -> Result<Study, Failure> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read {}", file.display()))
-        .map_err(Failure::usage)?;
-    let plan = planfile::read(&text, &file.display().to_string())?;
+fn study(args: &PlanArgs) -> Result<Study, Failure> {
+    let file = args.file.as_deref().map(|file| {
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))
+            .map_err(Failure::usage)?;
+        Ok((text, file.display().to_string()))
+    });
+    let flags = (planfile::as_plan(&args.set, &args.factor)?, "the command line".to_owned());
+    let texts: Vec<(String, String)> = file.into_iter().chain([Ok(flags)]).collect::<Result<_, Failure>>()?;
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(text, file)| (text.as_str(), file.as_str())).collect();
+    let plan = planfile::read(&texts)?;
     let machine = facts::survey(&Root::live(), Reach { company: None, windows: false }).machine;
     let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.cpu).collect();
     Ok(plan.resolve(&online)?)
