@@ -10,7 +10,7 @@ use crate::window::{Context, Window};
 use std::collections::BTreeMap;
 use tare_record::outcome::{Stopped, TareCause};
 use tare_record::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
-use tare_record::trial::{CommandSample, Measure};
+use tare_record::trial::{CommandSample, Measure, Trial};
 use tare_record::{Missing, Record};
 use tare_stats::{Interval, Jackknife, jackknife};
 
@@ -226,6 +226,21 @@ pub(crate) fn losses_cpus(allotment: &Allotment) -> BTreeMap<String, f64> {
         .iter()
         .map(|(loss, lost_s)| (loss.name().to_owned(), crate::allotment::ratio(*lost_s, allotment.wall_s)))
         .collect()
+}
+
+impl Books<'_> {
+    /// The trials that gross is measured in, with their books, in order.
+    pub fn weighed_trials(&self) -> impl Iterator<Item = (&Window, &Trial)> {
+        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
+        let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
+        self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {
+            let mine = match &trial.sample {
+                Measure::Http(_) => Some(trial.level as usize) == asked,
+                Measure::Command(command) => command.command == 0,
+            };
+            mine.then_some((window, trial))
+        })
+    }
 }
 
 /// What only commands have.

@@ -10,6 +10,7 @@
 //! that is not one.
 
 mod allotment;
+mod apart;
 mod around;
 mod books;
 pub mod checks;

@@ -112,13 +112,8 @@ pub(crate) fn own_wait(books: &Books, why: Asleep) -> f64 {
 impl Books<'_> {
     /// The asked level's trials.
     pub fn asked_trials(&self) -> impl Iterator<Item = &Trial> {
-        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
-        let asked =
-            self.asked_level.and_then(|asked| levels.iter().position(|level| std::ptr::eq(level, asked)));
-        let is_asked = move |trial: &&Trial| {
-            matches!(trial.sample, Measure::Http(_)) && Some(trial.level as usize) == asked
-        };
-        self.record.trials.iter().filter(is_asked)
+        let trials = self.weighed_trials().map(|(_, trial)| trial);
+        trials.filter(|trial| matches!(trial.sample, Measure::Http(_)))
     }
 
     /// The generator's side of them.

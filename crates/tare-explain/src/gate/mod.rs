@@ -10,7 +10,6 @@ mod history;
 
 pub use figures::run;
 
-use crate::why::lengths_apart;
 use tare_record::comparison::{Change, Figure, Verdict};
 use tare_record::condition::Condition;
 use tare_record::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
@@ -127,7 +126,7 @@ fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
 /// How many lengths of a run the one began before the other; where a length is not told, a second: it is hardly less.
 fn apart(one: &Run, other: &Run) -> f64 {
     let place = |run: &Run| (run.time_unix_s, run.length_s.unwrap_or(1.0));
-    lengths_apart(place(one), place(other))
+    crate::apart::lengths(place(one), place(other))
 }
 
 fn absolute(run: &Run, figure: Figure) -> Result<Weighed, Missing> {

@@ -9,9 +9,7 @@ use crate::books::Books;
 use std::collections::BTreeMap;
 use tare_record::observation::Role;
 use tare_record::outcome::{NetOrMissing, Outcome, TareCause, Warning};
-use tare_record::plan::Purpose;
 use tare_record::stacks::Stacks;
-use tare_record::trial::{Measure, Trial};
 use tare_record::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
 use tare_record::{Missing, Reading, Record};
 use tare_stats::Jackknife;
@@ -75,15 +73,7 @@ fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
 }
 
 fn apart(a: &Books, b: &Books) -> f64 {
-    let one = |books: &Books| (books.record.plan.started_unix_s, books.length_s());
-    lengths_apart(one(a), one(b))
-}
-
-/// How many lengths of a run the one began before the other, of their starts (seconds since 1970) and their lengths in seconds.
-pub(crate) fn lengths_apart(a: (u64, f64), b: (u64, f64)) -> f64 {
-    // A record that lasted for no time is broken, and no number.
-    const LENGTH_S_MIN: f64 = 1e-3;
-    2.0 * a.0.abs_diff(b.0) as f64 / (a.1 + b.1).max(LENGTH_S_MIN)
+    crate::apart::lengths(a.place(), b.place())
 }
 
 /// The terms of every trial of the asked load.
@@ -255,29 +245,4 @@ fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome))
         warn("first-command", text.to_owned(), "run the commands to compare into records of their own");
     }
     warnings
-}
-
-impl Books<'_> {
-    /// From the first sample of the asked load's trials to the last; without samples what the trials took.
-    pub(crate) fn length_s(&self) -> f64 {
-        let elapsed_s: f64 = self.weighed_trials().map(|(window, _)| window.elapsed_s).sum();
-        let columns = self.weighed_trials().flat_map(|(_, trial)| &trial.observation.columns);
-        let ends =
-            columns.filter_map(|column| Some((column.samples.first()?.at_ns, column.samples.last()?.at_ns)));
-        let length_ns = ends.reduce(|whole, one| (whole.0.min(one.0), whole.1.max(one.1)));
-        length_ns.map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9).max(elapsed_s)
-    }
-
-    /// The trials of the asked load with their books, in order.
-    fn weighed_trials(&self) -> impl Iterator<Item = (&crate::window::Window, &Trial)> {
-        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
-        let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
-        self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {
-            let mine = match &trial.sample {
-                Measure::Http(_) => Some(trial.level as usize) == asked,
-                Measure::Command(command) => command.command == 0,
-            };
-            mine.then_some((window, trial))
-        })
-    }
 }

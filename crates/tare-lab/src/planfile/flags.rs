@@ -12,14 +12,11 @@ const NUMBERS: [&str; 8] =
 /// `settings` as `KEY=VALUE`, `factors` as `KEY=LEVEL`, of numbers `KEY=LEVEL,LEVEL`; a key may come again with further levels.
 /// What the values must be is judged where files are read.
 pub fn as_plan(settings: &[String], factors: &[String]) -> Result<String, LabError> {
-    let mut text = String::new();
-    for given in settings {
-        let (key, value) = pair(given, "--set")?;
-        text += &format!("{key} = {}\n", literal(key, value));
-    }
+    let settings = pairs(settings, "--set", "--set connections=64")?;
+    let mut text: String =
+        settings.iter().map(|(key, value)| format!("{key} = {}\n", literal(key, value))).collect();
     let mut levels: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for given in factors {
-        let (key, value) = pair(given, "--factor")?;
+    for (key, value) in pairs(factors, "--factor", "--factor threads=1,2,4")? {
         if !Settings::KEYS.contains(&key) {
             return Err(LabError::usage(
                 format!("--factor: '{key}' cannot be varied"),
@@ -33,7 +30,7 @@ pub fn as_plan(settings: &[String], factors: &[String]) -> Result<String, LabErr
         text += "[factors]\n";
     }
     for (key, levels) in levels {
-        let is_set = settings.iter().any(|given| pair(given, "").is_ok_and(|(set, _)| set == key));
+        let is_set = settings.iter().any(|(set, _)| *set == key);
         if levels.len() < 2 || is_set {
             let what = if is_set { "is set and varied" } else { "has one level, which varies nothing" };
             let hint = match NUMBERS.contains(&key) {
@@ -47,19 +44,16 @@ pub fn as_plan(settings: &[String], factors: &[String]) -> Result<String, LabErr
     Ok(text)
 }
 
-fn pair<'g>(given: &'g str, flag: &str) -> Result<(&'g str, &'g str), LabError> {
+/// Keys and values of what a flag was given, each time.
+fn pairs<'g>(given: &'g [String], flag: &str, example: &str) -> Result<Vec<(&'g str, &'g str)>, LabError> {
     let is_key =
         |key: &&str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let pair = given.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
-    pair.filter(|(key, _)| is_key(key)).ok_or_else(|| {
-        LabError::usage(
-            format!("{flag}: {given:?} is no KEY=VALUE"),
-            match flag {
-                "--set" => "as --set connections=64",
-                _ => "as --factor threads=1,2,4",
-            },
-        )
-    })
+    let pair = |given: &'g String| {
+        let pair = given.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let wrong = || LabError::usage(format!("{flag}: {given:?} is no KEY=VALUE"), format!("as {example}"));
+        pair.filter(|(key, _)| is_key(key)).ok_or_else(wrong)
+    };
+    given.iter().map(pair).collect()
 }
 
 /// A number as it stands; anything else is a text, which a shell has taken the quotes from.

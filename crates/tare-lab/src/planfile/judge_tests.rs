@@ -181,3 +181,20 @@ fn what_is_looked_at_after_each_block_is_told_less_early() {
     assert!(early > half && early > all && half > 1.0 && all > 1.0, "{early} {half} {all}");
     assert!(Looks::after_each(7).is_none());
 }
+
+/// Each figure that is told of every cell is one that a result has, or says why not.
+#[test]
+fn what_is_told_against_the_baseline_is_all_there() {
+    let (before, after) = (
+        [outcome(1000.0, 1e6, 1.0), outcome(1010.0, 1e6, 1.0)],
+        [outcome(500.0, 2e6, 1.0), outcome(505.0, 2e6, 1.0)],
+    );
+    let changes = changes(&before, &after, &BLOCKS);
+    assert_eq!(changes.len(), COMPARED.len());
+    let Seen::Ratio { value, .. } = changes["throughput"] else { panic!("{changes:#?}") };
+    assert!((value - 0.5).abs() < 1e-9, "{value}");
+    assert!(
+        matches!(&changes["cpu_per_request"], Seen::Nothing(why) if why.contains("cpu_per_request")),
+        "{changes:#?}"
+    );
+}

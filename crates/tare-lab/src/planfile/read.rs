@@ -86,11 +86,17 @@ impl Source<'_> {
 
     /// What a later text says must not be lost on what an earlier one has below it, nor take from its cases what tells them apart.
     fn goes_before(&self, plan: &PlanFile, earlier: &str, table: &DeTable<'_>) -> Result<(), LabError> {
+        let set = table
+            .iter()
+            .filter_map(|(key, value)| Some((key, Settings::alone(key.get_ref(), value.get_ref())?, false)));
         let factors = table.get("factors").and_then(|factors| factors.get_ref().as_table());
-        let varied = factors.into_iter().flatten().map(|(key, _)| (key, true));
-        for (key, varied) in table.iter().map(|(key, _)| (key, false)).chain(varied) {
+        let varied = factors.into_iter().flatten().filter_map(|(key, levels)| {
+            let level = levels.get_ref().as_array()?.first()?;
+            Some((key, Settings::alone(key.get_ref(), level.get_ref())?, true))
+        });
+        for (key, settings, varied) in set.chain(varied) {
             let name = key.get_ref().as_ref();
-            let case = plan.cases.iter().find(|case| case.settings.has(name));
+            let case = plan.cases.iter().find(|case| case.settings.hide(&settings));
             let factor = plan.factors.iter().any(|factor| factor.key == name && !varied);
             let of = match case {
                 Some(case) => format!("its case '{}' sets it", case.name),

@@ -54,20 +54,15 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether they say what `key` is.
-    pub(super) fn has(&self, key: &str) -> bool {
-        match key {
-            "sut" => self.sut.is_some(),
-            "url" => self.url.is_some(),
-            "sut_cpus" => self.sut_cpus.is_some(),
-            "load_cpus" => self.load_cpus.is_some(),
-            "connections" => self.connections.is_some(),
-            "threads" => self.threads.is_some(),
-            "rate" => self.rate_hz.is_some(),
-            "pipeline" => self.pipeline.is_some(),
-            "header" => self.header.is_some(),
-            _ => false,
-        }
+    /// Only that `key` is `value`; `None` where that is no setting, or cannot be.
+    pub(super) fn alone(key: &str, value: &DeValue<'_>) -> Option<Settings> {
+        let mut alone = Settings::default();
+        alone.set(key, value).ok().map(|()| alone)
+    }
+
+    /// Whether nothing of `base` shows below these.
+    pub(super) fn hide(&self, base: &Settings) -> bool {
+        self.over(base) == *self
     }
 
     /// These, and where they say nothing, what `base` says.

@@ -4,7 +4,7 @@
 //! `schedstat` tells, is doing what it did at the last look: it is looked at where that is read, if it ran at all, and
 //! such a look counts for those that were left out. Each look is a wake-up on a CPU that has other things to do.
 
-use super::parse::{parse_schedstat, parse_turns};
+use super::parse::Told;
 use crate::switches::Why;
 use crate::tape::Reading;
 use std::collections::BTreeMap;
@@ -16,20 +16,13 @@ const RESTLESS_READINGS: u64 = 2;
 /// A thread that ran or waited for more of the time than this has little sleep to be split.
 const BUSY_SHARE: f64 = 0.9;
 
-/// What `schedstat` told last.
-#[derive(Debug, Clone, Copy)]
-struct Told {
-    at_ns: u64,
-    used_ns: u64,
-    turns: u64,
-}
-
 /// The looks at one thread in one window.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     counts: BTreeMap<Option<Why>, u64>,
     /// The last turn in which it was looked at, and what was found.
     last: Option<(u64, Option<Why>)>,
+    /// What `schedstat` told last.
     told: Option<Told>,
     /// It slept between the last two readings of `schedstat`.
     dozed: bool,
@@ -50,11 +43,7 @@ impl Looks {
 
     /// Takes what `schedstat` tells.
     pub(super) fn heed(&mut self, schedstat: &Reading) {
-        let text = schedstat.text();
-        let (Some((run_ns, wait_ns)), Some(turns)) = (parse_schedstat(text), parse_turns(text)) else {
-            return;
-        };
-        let told = Told { at_ns: schedstat.at_ns, used_ns: run_ns.saturating_add(wait_ns), turns };
+        let Some(told) = Told::of(schedstat) else { return };
         let before = self.told.replace(told);
         self.dozed = before.is_some_and(|before| has_slept(before, told));
         self.slept &= self.dozed;
@@ -104,12 +93,12 @@ impl Looks {
 
 /// Whether a thread slept (or waited, without an end: only its state tells these apart) all the time between two readings.
 fn has_slept(before: Told, now: Told) -> bool {
-    now.used_ns == before.used_ns && now.turns == before.turns
+    now.used_ns() == before.used_ns() && now.turns == before.turns
 }
 
 /// Whether it did, or ran and waited for nearly all of the time.
 fn is_steady(before: Told, now: Told) -> bool {
-    let used_ns = now.used_ns.saturating_sub(before.used_ns);
+    let used_ns = now.used_ns().saturating_sub(before.used_ns());
     let elapsed_ns = now.at_ns.saturating_sub(before.at_ns);
     has_slept(before, now) || used_ns as f64 >= BUSY_SHARE * elapsed_ns as f64
 }

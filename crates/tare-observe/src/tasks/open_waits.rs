@@ -5,9 +5,9 @@
 //! two readings: a thread cannot run and wait for longer than has passed, so that any more was waited before the first of
 //! them. Where it also slept in between, this is a lower bound.
 
-use super::parse::{parse_schedstat, parse_turns};
+use super::parse::Told;
 use super::watched::{Source, Watched};
-use crate::tape::{Reading, Tape};
+use crate::tape::Tape;
 use std::time::{Duration, Instant};
 use tare_machine::procs;
 
@@ -18,22 +18,6 @@ const LONG_NS: u64 = 10_000_000;
 /// of a second unless somebody chose otherwise.
 const POLL: Duration = Duration::from_millis(5);
 const POLL_MAX: Duration = Duration::from_millis(300);
-
-/// A reading of `schedstat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) at_ns: u64,
-    pub(super) run_ns: u64,
-    pub(super) wait_ns: u64,
-    pub(super) turns: u64,
-}
-
-impl Told {
-    pub(super) fn of(reading: &Reading) -> Option<Told> {
-        let (run_ns, wait_ns) = parse_schedstat(reading.text())?;
-        Some(Told { at_ns: reading.at_ns, run_ns, wait_ns, turns: parse_turns(reading.text())? })
-    }
-}
 
 /// How much of the first wait that ended in these readings lay before the first of them, nanoseconds; 0 where none ended, and
 /// below [`LONG_NS`].

@@ -1,6 +1,7 @@
 //! The files of a thread, from text to numbers.
 
 use crate::scene::USER_TICK_NS;
+use crate::tape::Reading;
 use tare_record::schedule::Sleep;
 
 /// What of `/proc/PID/task/TID/stat` is used.
@@ -41,9 +42,27 @@ pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// How often it was given a CPU.
-pub(super) fn parse_turns(text: &str) -> Option<u64> {
-    text.split_ascii_whitespace().nth(2)?.parse().ok()
+/// A reading of `/proc/PID/task/TID/schedstat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) at_ns: u64,
+    pub(super) run_ns: u64,
+    pub(super) wait_ns: u64,
+    /// How often it was given a CPU.
+    pub(super) turns: u64,
+}
+
+impl Told {
+    pub(super) fn of(reading: &Reading) -> Option<Told> {
+        let (run_ns, wait_ns) = parse_schedstat(reading.text())?;
+        let turns = reading.text().split_ascii_whitespace().nth(2)?.parse().ok()?;
+        Some(Told { at_ns: reading.at_ns, run_ns, wait_ns, turns })
+    }
+
+    /// Time that it ran or wanted to.
+    pub(super) fn used_ns(self) -> u64 {
+        self.run_ns.saturating_add(self.wait_ns)
+    }
 }
 
 /// Voluntary and involuntary context switches.
@@ -157,6 +176,10 @@ mod tests {
     const STAT: &str = "71 (a) b) S 1 71 71 0 -1 4194560 100 101 102 103 14 15 16 17 20 0 3 0 4567 1000 10 \
         18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0";
 
+    fn reading(text: &str) -> Reading<'_> {
+        Reading { at_ns: 7, source: 0, bytes: text.as_bytes() }
+    }
+
     #[test]
     fn numbers_stand_where_proc_5_says() {
         let stat = parse_stat(STAT).unwrap();
@@ -170,7 +193,9 @@ mod tests {
         };
         assert_eq!(stat, wanted);
         assert_eq!(parse_schedstat("12 34 5\n"), Some((12, 34)));
-        assert_eq!(parse_turns("12 34 5\n"), Some(5));
+        let told = Told::of(&reading("12 34 5\n"));
+        assert_eq!(told, Some(Told { at_ns: 7, run_ns: 12, wait_ns: 34, turns: 5 }));
+        assert!(told.is_some_and(|told| told.used_ns() == 46) && Told::of(&reading("12 34")).is_none());
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
         assert_eq!(parse_status_switches(status), Some((7, 8)));
     }
@@ -196,7 +221,7 @@ mod tests {
         fn a_cut_or_garbled_file_is_refused_or_right(cut in 0..STAT.len(), text in "\\PC{0,80}") {
             parse_stat(&text);
             parse_schedstat(&text);
-            parse_turns(&text);
+            Told::of(&reading(&text));
             parse_status_switches(&text);
             parse_syscall(&text);
             if let Some(stat) = parse_stat(&STAT[..cut]) {
