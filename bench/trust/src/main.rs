@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use servers::{Server, Servers};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tare_record::comparison::{Change, Comparison, Effect, Figure};
+use tare_model::comparison::{Change, Comparison, Effect, Figure};
 use tare_sys::process::{Confinement, spawn};
 
 /// Spun by both: the first reading of the clock, which a server that does not spin saves, is in neither's favour then.

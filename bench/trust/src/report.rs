@@ -2,7 +2,7 @@
 
 use crate::today::{self, Tool};
 use crate::{Question, Results, Row};
-use tare_record::comparison::{Change, Effect, Figure, Verdict};
+use tare_model::comparison::{Change, Effect, Figure, Verdict};
 
 /// A difference of a server from itself by more than this is a grave error.
 const GRAVE: f64 = 0.02;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tare_record::comparison::{Comparison, Figure, Verdict};
+use tare_model::comparison::{Comparison, Figure, Verdict};
 use tare_stats::t_quantile;
 use tare_sys::process::{Confinement, Signal, kill_group, spawn};
 

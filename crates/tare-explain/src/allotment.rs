@@ -6,8 +6,8 @@
 use crate::cpus::Cpu;
 use crate::threads::{Asleep, Thread};
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::observation::Role;
-use tare_record::outcome::TareCause;
+use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
 
 /// Where a part of the allotment went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 
 use crate::readings::Readings;
 use std::collections::BTreeMap;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{client, connections, memory, network, pressure};
-use tare_record::observation::Column;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{client, connections, memory, network, pressure};
+use tare_model::observation::Column;
 
 /// `None` is not counted.
 #[derive(Debug, Clone, Default)]

@@ -8,10 +8,10 @@ use crate::stopping::Looks;
 use crate::weigh::{Evidence, Weighing, weigh};
 use crate::window::{Context, Window};
 use std::collections::BTreeMap;
-use tare_record::outcome::{Stopped, TareCause};
-use tare_record::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
-use tare_record::trial::{CommandSample, Measure, Trial};
-use tare_record::{Missing, Record};
+use tare_model::outcome::{Stopped, TareCause};
+use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
+use tare_model::trial::{CommandSample, Measure, Trial};
+use tare_model::{Missing, Record};
 use tare_stats::{Interval, Jackknife, jackknife};
 
 /// Several trials of one kind, each alone and together.

@@ -7,10 +7,10 @@ use crate::summary::{self, estimate};
 use crate::weigh::Weighing;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
-use tare_record::plan::CommandWorkload;
-use tare_record::trial::{CommandSample, Measure};
-use tare_record::{Missing, Record};
+use tare_model::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
+use tare_model::plan::CommandWorkload;
+use tare_model::trial::{CommandSample, Measure};
+use tare_model::{Missing, Record};
 use tare_stats::{Interval, log_mean};
 
 /// A program that keeps at least so many CPUs busy is held by them more than by its own waits.
@@ -52,7 +52,7 @@ struct Chain {
 fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
     let gross_s = mean_s(window)?;
     let sut = window.sut.as_ref()?;
-    let threads = || window.threads_of(tare_record::observation::Role::Sut);
+    let threads = || window.threads_of(tare_model::observation::Role::Sut);
     let queue_s: f64 = threads().map(|thread| thread.queue_s.unwrap_or(0.0)).sum();
     let at_work = ratio(sut.run_s + queue_s, sut.wall_s).max(1.0);
     let runs = f64::from(window.trials);
@@ -104,7 +104,7 @@ pub(crate) fn weigh(
     let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.elapsed_s;
     let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
     let waits =
-        level.pool.threads_of(tare_record::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
+        level.pool.threads_of(tare_model::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
     let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
         Missing::with_remedy(
             "most of the program's CPU time was in threads that were not seen long enough to tell what they waited for",

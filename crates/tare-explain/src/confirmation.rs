@@ -3,9 +3,9 @@
 //! with E = 1, who has enough of it with 0; what else costs time, and how far the change reaches beyond what was short, leave a cause
 //! that holds somewhat less than 1, so that each has a floor below it.
 
-use tare_record::Missing;
-use tare_record::intervention::{Blocks, Intervention};
-use tare_record::outcome::{Confirmation, Confirmed, Tried};
+use tare_model::Missing;
+use tare_model::intervention::{Blocks, Intervention};
+use tare_model::outcome::{Confirmation, Confirmed, Tried};
 use tare_stats::{Interval, paired_log_ratio};
 
 pub(crate) fn confirmation(tried: &Intervention) -> Confirmation {
@@ -53,9 +53,9 @@ fn verdict(interval: Interval, floor: f64) -> Confirmed {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tare_record::Reading;
-    use tare_record::intervention::Pair;
-    use tare_record::outcome::Cause;
+    use tare_model::Reading;
+    use tare_model::intervention::Pair;
+    use tare_model::outcome::Cause;
 
     fn tried(before: f64, changed: f64, pairs: Vec<Pair>) -> Result<Tried, Missing> {
         let (what, unit) = ("a quota".to_owned(), "CPUs".to_owned());

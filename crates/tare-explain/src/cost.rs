@@ -3,7 +3,7 @@
 
 use crate::fit::{Fit, Look};
 use crate::iron::{Point, SaturatedCost};
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Two levels tell what a wake-up costs only if they differ by this many wake-ups a request.
 const WAKEUPS_APART_MIN: f64 = 0.05;

@@ -2,8 +2,8 @@
 
 use crate::books::Books;
 use crate::window::Window;
-use tare_record::outcome::{Course, LatencyFall, Stage, WarmUpCourse};
-use tare_record::trial::{Measure, Trial, WarmUp};
+use tare_model::outcome::{Course, LatencyFall, Stage, WarmUpCourse};
+use tare_model::trial::{Measure, Trial, WarmUp};
 
 /// Fewer slices have no quantiles to speak of.
 const SLICES_MIN: usize = 20;

@@ -5,10 +5,10 @@
 use crate::readings::Readings;
 use crate::threads::Thread;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::machine::Regime;
-use tare_record::metric::Subject;
-use tare_record::metrics::cpus;
-use tare_record::observation::Role;
+use tare_model::machine::Regime;
+use tare_model::metric::Subject;
+use tare_model::metrics::cpus;
+use tare_model::observation::Role;
 
 /// An amount for each role.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,9 +1,9 @@
 //! How far the server's CPUs are from the generator's, and whether a hypervisor moved them: what passes between the two sides costs
 //! both of them more the farther it is.
 
-use tare_record::Record;
-use tare_record::metrics::distance::TRANSFER_NS;
-use tare_record::observation::Observation;
+use tare_model::Record;
+use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::observation::Observation;
 use tare_stats::median;
 
 /// Slower than a second, nothing was handed over.
@@ -43,8 +43,8 @@ pub(crate) fn moved(record: &Record) -> Option<Moved> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::metric::Subject;
-    use tare_record::observation::{Column, Sample};
+    use tare_model::metric::Subject;
+    use tare_model::observation::{Column, Sample};
 
     fn looked(looks_ns: &[f64]) -> Observation {
         let samples = looks_ns.iter().map(|&value| Sample { at_ns: 1, value }).collect();

@@ -8,11 +8,11 @@ use crate::readings::Readings;
 use crate::threads::Thread;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, pmu};
-use tare_record::observation::Role;
-use tare_record::outcome::{CyclesFrom, Execution};
-use tare_record::{Missing, Reading};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{clock, pmu};
+use tare_model::observation::Role;
+use tare_model::outcome::{CyclesFrom, Execution};
+use tare_model::{Missing, Reading};
 
 /// Less of the run counted than this says too little about the rest.
 const COUNTED_SHARE_MIN: f64 = 0.9;

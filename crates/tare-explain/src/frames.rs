@@ -9,9 +9,9 @@
 //! observations, so that a frame that is in one set only has an interval, too.
 
 use std::collections::{BTreeMap, HashSet};
-use tare_record::observation::Role;
-use tare_record::stacks::{FrameKind, Stacks};
-use tare_record::{Missing, Reading};
+use tare_model::observation::Role;
+use tare_model::stacks::{FrameKind, Stacks};
+use tare_model::{Missing, Reading};
 use tare_stats::t_quantile;
 
 /// Share of all samples of both sets below which a frame is not compared.
@@ -211,7 +211,7 @@ fn change(one: &Compared, dispersion: f64, beyond: f64) -> Option<FrameChange> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tare_record::stacks::{Folded, Folder, Frame};
+    use tare_model::stacks::{Folded, Folder, Frame};
 
     /// A trial in which `main` called each of these so often.
     fn trial(counts: &[(&str, u64)]) -> Stacks {

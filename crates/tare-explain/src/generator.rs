@@ -3,7 +3,7 @@
 use crate::allotment::ratio;
 use crate::threads::Thread;
 use crate::window::Window;
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 
 /// Above this share the generator is taken to be at its end.
 pub(crate) const SATURATED: f64 = 0.9;

@@ -3,9 +3,9 @@
 
 use crate::allotment::ratio;
 use crate::window::Window;
-use tare_record::observation::Role;
-use tare_record::outcome::{Hypothesis, Judged, Standing};
-use tare_record::{Missing, Reading};
+use tare_model::observation::Role;
+use tare_model::outcome::{Hypothesis, Judged, Standing};
+use tare_model::{Missing, Reading};
 
 /// Half of the contention that is worth a finding, and a tenth of it.
 const LOCK_SUPPORTED: f64 = 0.015;

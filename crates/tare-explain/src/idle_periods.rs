@@ -7,11 +7,11 @@
 
 use crate::readings::Readings;
 use std::collections::BTreeMap;
-use tare_record::Record;
-use tare_record::metric::Subject;
-use tare_record::metrics::cpus;
-use tare_record::observation::Sample;
-use tare_record::trial::Trial;
+use tare_model::Record;
+use tare_model::metric::Subject;
+use tare_model::metrics::cpus;
+use tare_model::observation::Sample;
+use tare_model::trial::Trial;
 
 /// How many stretches speak for a trial: four seconds of looks, of a sitting with trials of two seconds all. Fewer follow
 /// a host's weather more closely, and are moved more by single events.

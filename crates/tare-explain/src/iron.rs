@@ -8,9 +8,9 @@ use crate::fit::Look;
 use crate::serial::Serial;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::Missing;
-use tare_record::observation::Role;
-use tare_record::outcome::TareCause;
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
 use tare_stats::log_mean;
 
 /// One load level in the terms of the iron law.

@@ -8,9 +8,9 @@ use crate::hypotheses;
 use crate::threads::{Asleep, Thread};
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::observation::Role;
-use tare_record::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
-use tare_record::schedule::SwitchBooks;
+use tare_model::observation::Role;
+use tare_model::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
+use tare_model::schedule::SwitchBooks;
 
 /// The books of the asked level.
 pub(crate) fn ledger(books: &Books) -> Ledger {

@@ -58,11 +58,11 @@ pub use rules::{NOTICE_SHARE, causes};
 
 use books::Books;
 use limit::Limit;
-use tare_record::outcome::{
+use tare_model::outcome::{
     AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
 };
-use tare_record::plan::Transport;
-use tare_record::{Missing, Reading, Record};
+use tare_model::plan::Transport;
+use tare_model::{Missing, Reading, Record};
 
 /// Explains a record: gross, tare, net, limit, findings, ledgers and warnings.
 ///

@@ -18,8 +18,8 @@ use crate::rules::{
 use crate::summary::neighbours;
 use crate::threads::Asleep;
 use crate::window::Window;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, GrossIs, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// More errors than this share of all attempts, and the figure is not a figure of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
@@ -245,7 +245,7 @@ pub(crate) fn one_thread_is_full(pool: &Window) -> bool {
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
 pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
     let connections =
-        |level: &tare_record::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
+        |level: &tare_model::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
     let (asked, saturating) = (books.asked_level?, books.saturating_level?);
     let more = connections(saturating) > connections(asked);
     let rates = books.asked.pool.rate_hz().zip(books.saturating.as_ref()?.pool.rate_in_turns_hz());
@@ -254,7 +254,7 @@ pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
 
 fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f64) -> Cause {
     if books.asked.pool.around.listen_overflows.unwrap_or(0.0) >= 1.0
-        && books.asked.pool.errors.contains_key(&tare_record::trial::ErrorKind::Connect)
+        && books.asked.pool.errors.contains_key(&tare_model::trial::ErrorKind::Connect)
     {
         return Cause::ListenOverflow;
     }

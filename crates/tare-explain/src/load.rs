@@ -4,10 +4,10 @@ mod cautions;
 
 use crate::requests::summary_of;
 use std::collections::BTreeMap;
-use tare_record::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
-use tare_record::outcome::{GrossIs, PerRole, Requests, SCHEMA, SwitchesPerRequest};
-use tare_record::trial::{ErrorKind, HttpDetail, HttpSample};
-use tare_record::{Missing, Reading};
+use tare_model::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
+use tare_model::outcome::{GrossIs, PerRole, Requests, SCHEMA, SwitchesPerRequest};
+use tare_model::trial::{ErrorKind, HttpDetail, HttpSample};
+use tare_model::{Missing, Reading};
 
 /// Names of the classes of status, in the order of [`HttpDetail::status_classes`].
 const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
@@ -18,7 +18,7 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
     let (warnings, valid) = cautions::judge(&facts);
     let sample = &run.sample;
     let per_s = |count: u64| count as f64 / facts.elapsed_s;
-    let counted = |reading: &tare_record::Reading<u64>| reading.value().copied();
+    let counted = |reading: &tare_model::Reading<u64>| reading.value().copied();
     let detail = facts.detail;
     LoadOutcome {
         schema: SCHEMA,
@@ -147,7 +147,7 @@ fn statuses(detail: &HttpDetail) -> BTreeMap<String, u64> {
 
 fn series(run: &LoadRun, detail: &HttpDetail) -> Vec<SeriesPoint> {
     let mut begin_ns = run.begin_ns;
-    let point = |slice: &tare_record::trial::SeriesSlice| {
+    let point = |slice: &tare_model::trial::SeriesSlice| {
         let length_s = slice.end_ns.saturating_sub(begin_ns) as f64 / 1e9;
         begin_ns = slice.end_ns;
         (length_s > 0.0).then(|| SeriesPoint {

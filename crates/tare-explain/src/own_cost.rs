@@ -3,10 +3,10 @@
 use crate::books::Books;
 use crate::window::Window;
 use std::collections::BTreeSet;
-use tare_record::observation::Role;
-use tare_record::outcome::OwnCost;
-use tare_record::store::packed_bytes;
-use tare_record::trial::Trial;
+use tare_model::observation::Role;
+use tare_model::outcome::OwnCost;
+use tare_model::pack::packed_bytes;
+use tare_model::trial::Trial;
 
 /// Trials whose observations are packed to see how large they are.
 const PACKED_MAX: usize = 4;

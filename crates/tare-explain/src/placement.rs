@@ -5,9 +5,9 @@ use crate::cpus::Cpu;
 use crate::readings::Readings;
 use crate::threads::Thread;
 use std::collections::BTreeMap;
-use tare_record::metric::Subject;
-use tare_record::metrics::tasks;
-use tare_record::observation::Sample;
+use tare_model::metric::Subject;
+use tare_model::metrics::tasks;
+use tare_model::observation::Sample;
 
 /// Divides a thread's run over CPUs: a pinned thread wholly to its CPU, another by the CPU that each sample of
 /// its last CPU found it on, weighed by how much it ran between the samples. Empty where nothing tells.

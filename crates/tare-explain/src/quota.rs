@@ -1,8 +1,8 @@
 //! The quota in force on the SUT: the tightest among its group and the group's ancestors.
 
 use crate::readings::Readings;
-use tare_record::metric::Subject;
-use tare_record::metrics::groups;
+use tare_model::metric::Subject;
+use tare_model::metrics::groups;
 
 /// A CPU quota and how often it ran out.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,9 @@
 //! nothing behind this module sees a NaN, an infinity or a counter that ran backwards.
 
 use std::collections::HashMap;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::tasks;
-use tare_record::observation::{Observation, Sample, Task};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::tasks;
+use tare_model::observation::{Observation, Sample, Task};
 
 const NS_PER_S: f64 = 1e9;
 

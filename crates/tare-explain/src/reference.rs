@@ -3,7 +3,7 @@
 
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::Record;
+use tare_model::Record;
 
 /// A factor outside of this is no weather but something else that happened to the reference.
 const FACTOR_MAX: f64 = 3.0;
@@ -47,7 +47,7 @@ impl Weather {
 }
 
 /// The middle of a trial's window.
-pub(crate) fn middle_ns(trial: &tare_record::trial::Trial) -> u64 {
+pub(crate) fn middle_ns(trial: &tare_model::trial::Trial) -> u64 {
     trial.observation.begin_ns / 2 + trial.observation.end_ns / 2
 }
 

@@ -3,15 +3,13 @@
 use crate::books::{Books, command_of};
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::Missing;
-use tare_record::latency::Latencies;
-use tare_record::metrics::wakeups;
-use tare_record::observation::Role;
-use tare_record::outcome::{
-    LatencySummary, PeerWakeups, PerRole, Requests, SwitchesPerRequest, TrialSummary,
-};
-use tare_record::plan::Purpose;
-use tare_record::trial::{ErrorKind, Measure, Trial};
+use tare_model::Missing;
+use tare_model::latency::Latencies;
+use tare_model::metrics::wakeups;
+use tare_model::observation::Role;
+use tare_model::outcome::{LatencySummary, PeerWakeups, PerRole, Requests, SwitchesPerRequest, TrialSummary};
+use tare_model::plan::Purpose;
+use tare_model::trial::{ErrorKind, Measure, Trial};
 
 /// The requests of the asked level.
 pub(crate) fn requests(books: &Books) -> Requests {

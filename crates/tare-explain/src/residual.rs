@@ -5,10 +5,10 @@ use crate::cpus::Cpu;
 use crate::readings::Readings;
 use crate::threads::Thread;
 use std::collections::BTreeMap;
-use tare_record::metric::Subject;
-use tare_record::metrics::groups;
-use tare_record::observation::Role;
-use tare_record::trial::Measure;
+use tare_model::metric::Subject;
+use tare_model::metrics::groups;
+use tare_model::observation::Role;
+use tare_model::trial::Measure;
 
 /// Above this share the residual is printed.
 pub(crate) const OPEN: f64 = 0.01;

@@ -4,7 +4,7 @@
 use crate::allotment::ratio;
 use crate::threads::{Asleep, Thread};
 use crate::window::Window;
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 
 /// More threads than these at one lock: it is as good as never free.
 const LOCK_THREADS_MAX: usize = 256;

@@ -11,11 +11,11 @@ mod windows;
 use crate::books::Books;
 use crate::readings::Readings;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::metric::{Descriptor, Kind, Unit};
-use tare_record::metrics::{self, groups};
-use tare_record::outcome::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
-use tare_record::trial::{Measure, Trial};
-use tare_record::{Missing, Reading};
+use tare_model::metric::{Descriptor, Kind, Unit};
+use tare_model::metrics::{self, groups};
+use tare_model::outcome::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
+use tare_model::trial::{Measure, Trial};
+use tare_model::{Missing, Reading};
 use windows::{Movement, Name, Slice, Whose};
 
 /// Robust standard deviations above the median.

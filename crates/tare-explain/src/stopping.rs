@@ -6,10 +6,10 @@
 //! figures.
 
 use crate::trend::half_width_ratio;
-use tare_record::comparison::Ended;
-use tare_record::outcome::Stopped;
-use tare_record::plan::{Plan, Purpose, Stopping, Workload};
-use tare_record::trial::{Measure, Trial};
+use tare_model::comparison::Ended;
+use tare_model::outcome::Stopped;
+use tare_model::plan::{Plan, Purpose, Stopping, Workload};
+use tare_model::trial::{Measure, Trial};
 use tare_stats::{Foresight, PLANNED_MAX, SERIES_MIN, Sequence};
 
 /// Coverage of the interval.
@@ -133,8 +133,7 @@ fn span_s(trials: &[&Trial]) -> f64 {
 }
 
 fn load_before_s(trial: &Trial) -> f64 {
-    let slices =
-        |warm_up: &tare_record::trial::WarmUp| warm_up.slice_ns as f64 * warm_up.answers.len() as f64;
+    let slices = |warm_up: &tare_model::trial::WarmUp| warm_up.slice_ns as f64 * warm_up.answers.len() as f64;
     crate::course::warm_up(trial).map_or(0.0, |warm_up| slices(warm_up) / 1e9)
 }
 

@@ -5,10 +5,10 @@ use crate::books::{Books, Level};
 use crate::threads::Asleep;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::latency::Latencies;
-use tare_record::observation::Role;
-use tare_record::outcome::{Estimate, Stopped};
-use tare_record::trial::{HttpSample, Measure, Trial};
+use tare_model::latency::Latencies;
+use tare_model::observation::Role;
+use tare_model::outcome::{Estimate, Stopped};
+use tare_model::trial::{HttpSample, Measure, Trial};
 use tare_stats::Interval;
 
 /// A CPU counts as used by a role from this share of its time on.

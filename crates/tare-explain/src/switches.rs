@@ -7,9 +7,9 @@ use crate::taken;
 use crate::threads::{Asleep, Thread};
 use crate::wait::Wait;
 use std::collections::BTreeMap;
-use tare_record::Missing;
-use tare_record::observation::{Observation, Role};
-use tare_record::schedule::{
+use tare_model::Missing;
+use tare_model::observation::{Observation, Role};
+use tare_model::schedule::{
     KernelLock, LockShare, PeerShare, Preemptor, Quantiles, Schedule, ScheduleSource, Sleep, SwitchBooks,
     ThreadSchedule, WakerRates,
 };

@@ -6,9 +6,9 @@ use crate::readings::Readings;
 use crate::switches::Followed;
 use crate::wait::Wait;
 use std::collections::BTreeMap;
-use tare_record::metric::Subject;
-use tare_record::metrics::tasks;
-use tare_record::observation::{Role, Task};
+use tare_model::metric::Subject;
+use tare_model::metrics::tasks;
+use tare_model::observation::{Role, Task};
 
 /// A thread serves if it ran more than this share of its life in the window.
 const SERVING_RUN_SHARE: f64 = 0.001;

@@ -14,9 +14,9 @@ use crate::cpus::{ByRole, Cpu, ROLES};
 use crate::readings::Readings;
 use crate::threads::Thread;
 use std::collections::BTreeMap;
-use tare_record::metric::Subject;
-use tare_record::metrics::groups;
-use tare_record::observation::Role;
+use tare_model::metric::Subject;
+use tare_model::metrics::groups;
+use tare_model::observation::Role;
 
 /// The parts of a thread's wait, in seconds; they sum to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -7,8 +7,8 @@ use crate::limit::Limit;
 use crate::residual::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::rules::too_noisy::NOISE_LN;
 use crate::trend;
-use tare_record::Missing;
-use tare_record::outcome::{Cause, GrossIs, Warning};
+use tare_model::Missing;
+use tare_model::outcome::{Cause, GrossIs, Warning};
 use tare_stats::SERIES_MIN;
 
 /// Fewer answers than this say little about a cost or a tail.

@@ -5,8 +5,8 @@ use crate::cost::{Basis, Choice, Seen};
 use crate::iron::{Chain, Point};
 use crate::reference;
 use crate::window::Window;
-use tare_record::Missing;
-use tare_record::outcome::TareCause;
+use tare_model::Missing;
+use tare_model::outcome::TareCause;
 use tare_stats::{Interval, Jackknife, jackknife};
 
 /// Gross → tare → net with intervals.

@@ -13,11 +13,11 @@ use crate::threads::Thread;
 use crate::{placement, quota::Quota};
 use crate::{taken, wait};
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::metric::Subject;
-use tare_record::metrics::{self, clock, pmu, wakeups};
-use tare_record::observation::{Observation, Role};
-use tare_record::trial::{ErrorKind, Measure, Trial};
-use tare_record::{Missing, Record};
+use tare_model::metric::Subject;
+use tare_model::metrics::{self, clock, pmu, wakeups};
+use tare_model::observation::{Observation, Role};
+use tare_model::trial::{ErrorKind, Measure, Trial};
+use tare_model::{Missing, Record};
 
 /// What one trial, or several, put into the books.
 #[derive(Debug, Clone, Default)]

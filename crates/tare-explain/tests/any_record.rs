@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use support::*;
 use tare_explain::explain;
 use tare_explain::gate::{self, Asked};
-use tare_record::gate::Run;
-use tare_record::metric::Subject;
-use tare_record::metrics;
-use tare_record::observation::{Absence, Column, Observation, Role, Sample, Task};
-use tare_record::outcome::{NetOrMissing, Outcome};
-use tare_record::plan::*;
-use tare_record::schedule::{
+use tare_model::gate::Run;
+use tare_model::metric::Subject;
+use tare_model::metrics;
+use tare_model::observation::{Absence, Column, Observation, Role, Sample, Task};
+use tare_model::outcome::{NetOrMissing, Outcome};
+use tare_model::plan::*;
+use tare_model::schedule::{
     Behind, Blocked, Downstream, Held, KernelLock, Schedule, ScheduleSource, Sleep, ThreadSchedule,
 };
-use tare_record::trial::*;
-use tare_record::{Missing, Reading, Record};
+use tare_model::trial::*;
+use tare_model::{Missing, Reading, Record};
 
 fn any_reading<T: Clone + std::fmt::Debug + 'static>(
     value: impl Strategy<Value = T> + 'static,

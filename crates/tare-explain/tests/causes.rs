@@ -6,15 +6,15 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::latency::Latencies;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{client, connections, memory, network, pmu, pressure};
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, Finding, GrossIs, Outcome};
-use tare_record::plan::Purpose;
-use tare_record::stacks::{Folded, Folder, Frame, FrameKind};
-use tare_record::trial::{ErrorKind, HttpDetail, HttpSample, Measure, Trial};
-use tare_record::{Missing, Reading, Record};
+use tare_model::latency::Latencies;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{client, connections, memory, network, pmu, pressure};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Finding, GrossIs, Outcome};
+use tare_model::plan::Purpose;
+use tare_model::stacks::{Folded, Folder, Frame, FrameKind};
+use tare_model::trial::{ErrorKind, HttpDetail, HttpSample, Measure, Trial};
+use tare_model::{Missing, Reading, Record};
 
 /// Neither side full: 30 % and 20 % busy, at 64 connections.
 fn idle() -> Scene {
@@ -158,7 +158,7 @@ fn answers_that_are_on_their_way_while_both_sides_wait_meet_a_ceiling() {
     // Not on the way, or not with so few connections, or not while a side is full.
     silent(&on_the_way(&idle(), 0.2, 0.0), Cause::NetworkCeiling);
     let mut few = on_the_way(&idle(), 0.97, 0.0);
-    if let tare_record::plan::Workload::Http(http) = &mut few.plan.workload {
+    if let tare_model::plan::Workload::Http(http) = &mut few.plan.workload {
         http.levels[0].connections = 2;
     }
     assert_eq!(silent(&few, Cause::NetworkCeiling).limit, Cause::TooLittleConcurrency);
@@ -383,7 +383,7 @@ fn the_same_instructions_at_more_cycles_are_cold_caches() {
     silent(&on_a_pmu(1.0, 30_000.0), Cause::ColdCaches);
     // Without a PMU it is said why.
     let blind = each(asked(&Scene::default()), |trial| {
-        trial.observation.absences.push(tare_record::observation::Absence {
+        trial.observation.absences.push(tare_model::observation::Absence {
             metric: pmu::CYCLES.id.to_owned(),
             subject: None,
             reason: Missing::new("this machine has no PMU"),

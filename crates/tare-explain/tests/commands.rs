@@ -4,8 +4,8 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, NetOrMissing, Outcome, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, NetOrMissing, Outcome, TareCause};
 
 fn runs(scene: &Scene) -> Outcome {
     explain(&commands(&[(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene.clone())]))

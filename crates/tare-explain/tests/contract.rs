@@ -5,9 +5,9 @@ mod support;
 use serde_json::Value;
 use support::*;
 use tare_explain::explain;
-use tare_record::Missing;
-use tare_record::metrics::wakeups;
-use tare_record::observation::Absence;
+use tare_model::Missing;
+use tare_model::metrics::wakeups;
+use tare_model::observation::Absence;
 
 fn json() -> Value {
     let scene = Scene { threads: vec![server(0.6, 0.1), generator(0.97, 0.0)], ..Scene::default() };

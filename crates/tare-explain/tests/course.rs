@@ -5,8 +5,8 @@ mod support;
 
 use support::{Scene, asked};
 use tare_explain::explain;
-use tare_record::outcome::State;
-use tare_record::trial::Measure;
+use tare_model::outcome::State;
+use tare_model::trial::Measure;
 
 const SLICES: u64 = 100;
 const SLICE_NS: u64 = 100_000_000;

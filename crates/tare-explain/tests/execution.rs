@@ -5,11 +5,11 @@
 mod support;
 
 use support::{Scene, asked};
-use tare_record::metric::Subject;
-use tare_record::metrics::{clock, pmu};
-use tare_record::observation::Absence;
-use tare_record::outcome::{CyclesFrom, Execution};
-use tare_record::{Missing, Reading, Record};
+use tare_model::metric::Subject;
+use tare_model::metrics::{clock, pmu};
+use tare_model::observation::Absence;
+use tare_model::outcome::{CyclesFrom, Execution};
+use tare_model::{Missing, Reading, Record};
 
 const SERVER_RUN: f64 = 0.97;
 

@@ -5,10 +5,10 @@ mod support;
 
 use support::*;
 use tare_explain::gate::{Asked, against_baseline, run};
-use tare_record::comparison::{Figure, Verdict};
-use tare_record::gate::State;
-use tare_record::plan::{Sut, Workload};
-use tare_record::{Reading, Record};
+use tare_model::comparison::{Figure, Verdict};
+use tare_model::gate::State;
+use tare_model::plan::{Sut, Workload};
+use tare_model::{Reading, Record};
 
 /// A server that costs `cost_us` a request, in weather in which everything costs `mood` times as much.
 fn weighed(cost_us: f64, mood: f64) -> Record {

@@ -4,10 +4,10 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::metrics::cpus;
-use tare_record::outcome::{Hypothesis, Judged, Standing};
-use tare_record::schedule::{KernelLock, Schedule, ScheduleSource, ThreadSchedule, Wakers};
-use tare_record::{Missing, Reading, Record};
+use tare_model::metrics::cpus;
+use tare_model::outcome::{Hypothesis, Judged, Standing};
+use tare_model::schedule::{KernelLock, Schedule, ScheduleSource, ThreadSchedule, Wakers};
+use tare_model::{Missing, Reading, Record};
 
 /// Two seconds of 100,000 requests a second.
 const REQUESTS: u64 = 200_000;

@@ -4,12 +4,12 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::metric::Subject;
-use tare_record::metrics::tasks;
-use tare_record::observation::{Column, Role, Sample};
-use tare_record::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
-use tare_record::trial::{ErrorKind, Measure};
-use tare_record::{Missing, Reading};
+use tare_model::metric::Subject;
+use tare_model::metrics::tasks;
+use tare_model::observation::{Column, Role, Sample};
+use tare_model::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
+use tare_model::trial::{ErrorKind, Measure};
+use tare_model::{Missing, Reading};
 
 fn limits_to(outcome: &Outcome, cause: Cause) -> &Finding {
     assert_eq!(outcome.limit, cause, "{:#?}\n{:#?}", outcome.findings, outcome.ledger);

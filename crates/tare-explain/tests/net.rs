@@ -6,8 +6,8 @@ mod support;
 use proptest::prelude::*;
 use support::*;
 use tare_explain::explain;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, Net, NetOrMissing, Outcome, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Net, NetOrMissing, Outcome, TareCause};
 
 /// A server that costs `cost_us` a request at full load, busy for `run` of its CPU.
 fn busy(run: f64, cost_us: f64) -> Scene {
@@ -122,7 +122,7 @@ fn a_sitting_that_was_broken_off_has_the_blocks_it_had() {
     let whole = in_blocks(8, &[1.0, 1.02, 0.97, 1.01].map(scenes));
     let planned = |trials| {
         let mut record = whole.clone();
-        if let tare_record::plan::Workload::Http(http) = &mut record.plan.workload {
+        if let tare_model::plan::Workload::Http(http) = &mut record.plan.workload {
             http.levels.iter_mut().for_each(|level| level.trials = trials);
         }
         // The last block has no trial in turns.

@@ -5,12 +5,12 @@
 mod support;
 
 use support::{Scene, asked};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, energy, groups, network, pressure, tasks};
-use tare_record::observation::{Column, Sample};
-use tare_record::outcome::{Outcome, Spikes};
-use tare_record::trial::{HttpDetail, Measure, SeriesSlice};
-use tare_record::{Reading, Record};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{clock, cpus, energy, groups, network, pressure, tasks};
+use tare_model::observation::{Column, Sample};
+use tare_model::outcome::{Outcome, Spikes};
+use tare_model::trial::{HttpDetail, Measure, SeriesSlice};
+use tare_model::{Reading, Record};
 
 const SLICES: usize = 100;
 const SLICE_NS: u64 = 100_000_000;
@@ -181,7 +181,7 @@ fn few_spikes_and_other_generators_are_said() {
 #[test]
 fn what_the_measuring_took_is_told() {
     use support::Thread;
-    use tare_record::observation::Role;
+    use tare_model::observation::Role;
     let mut scene = Scene::default();
     let cost = outcome(&asked(&scene)).own_cost.unwrap();
     assert_eq!((cost.observers_cpus, cost.observers_on_sut_cpus), (0.0, 0.0));

@@ -6,10 +6,10 @@ mod support;
 use support::*;
 use tare_explain::explain;
 use tare_explain::stopping::Looks;
-use tare_record::Record;
-use tare_record::comparison::Ended;
-use tare_record::outcome::Stopped;
-use tare_record::plan::{Level, Plan, Purpose, Stopping};
+use tare_model::Record;
+use tare_model::comparison::Ended;
+use tare_model::outcome::Stopped;
+use tare_model::plan::{Level, Plan, Purpose, Stopping};
 use tare_stats::SplitMix64;
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -4,10 +4,10 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::Record;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, Outcome, ServingLedger};
-use tare_record::schedule::{Blocked, Schedule, ScheduleSource, Sleep, ThreadSchedule};
+use tare_model::Record;
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Outcome, ServingLedger};
+use tare_model::schedule::{Blocked, Schedule, ScheduleSource, Sleep, ThreadSchedule};
 
 /// A server that runs for a fifth of its time and sleeps on another for the rest; its switches tell of `told` of that.
 /// Looks found it waiting for a disk. Its main thread waits for it in a futex.

@@ -4,7 +4,7 @@ mod support;
 
 use support::*;
 use tare_explain::explain;
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 
 #[test]
 fn a_generator_that_gives_out() {
@@ -45,10 +45,10 @@ fn one_trial_of_an_error_page() {
             generator(0.6, 0.0),
             Thread::new(Role::Other, "cron", 77, 0, 0.01, 0.0),
         ],
-        errors: vec![(tare_record::trial::ErrorKind::Status, 200_000)],
+        errors: vec![(tare_model::trial::ErrorKind::Status, 200_000)],
         clock_hz: None,
         ..Scene::default()
     };
-    let record = record(vec![level(tare_record::plan::Purpose::Asked, 64)], &[(0, scene)]);
+    let record = record(vec![level(tare_model::plan::Purpose::Asked, 64)], &[(0, scene)]);
     insta::assert_snapshot!(sketch(&explain(&record)));
 }

@@ -5,12 +5,12 @@ mod support;
 
 use support::{Scene, asked, commands, generator, record, server};
 use tare_explain::why::why;
-use tare_record::metric::Subject;
-use tare_record::metrics::distance::TRANSFER_NS;
-use tare_record::observation::{Column, Sample};
-use tare_record::plan::Workload;
-use tare_record::why::{Kind, Part, Why};
-use tare_record::{Reading, Record};
+use tare_model::metric::Subject;
+use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::observation::{Column, Sample};
+use tare_model::plan::Workload;
+use tare_model::why::{Kind, Part, Why};
+use tare_model::{Reading, Record};
 
 fn account(a: &Record, b: &Record) -> Why {
     let why = why(("a.tare", a), ("b.tare", b)).unwrap();

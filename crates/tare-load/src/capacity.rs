@@ -4,7 +4,7 @@
 //! gap between the highest rate that held and the lowest that did not is bisected (on the logarithm), until it is narrow.
 //! One bad moment of a machine is no proof: a rate counts as missed only when a second run misses it too.
 
-use tare_record::trial::HttpSample;
+use tare_model::trial::HttpSample;
 
 /// Most runs of one search.
 const RUNS_MAX: u32 = 60;
@@ -155,8 +155,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use tare_record::Reading;
-    use tare_record::latency::Latencies;
+    use tare_model::Reading;
+    use tare_model::latency::Latencies;
 
     fn sample(requests: u64, scheduled: u64, errors: u64) -> HttpSample {
         let mut latency = Latencies::new();
@@ -165,7 +165,7 @@ mod tests {
         HttpSample {
             elapsed_ns: 1_000_000_000,
             requests: Reading::Measured(requests),
-            errors: BTreeMap::from([(tare_record::trial::ErrorKind::Timeout, errors)]),
+            errors: BTreeMap::from([(tare_model::trial::ErrorKind::Timeout, errors)]),
             latency: Reading::Measured(latency),
             printed_quantiles_ns: Vec::new(),
             bytes_in: Reading::missing("none"),

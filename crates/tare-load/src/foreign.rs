@@ -4,8 +4,8 @@
 //! taken from it where the two agree.
 
 use std::collections::BTreeMap;
-use tare_record::trial::{ErrorKind, HttpSample};
-use tare_record::{Missing, Reading};
+use tare_model::trial::{ErrorKind, HttpSample};
+use tare_model::{Missing, Reading};
 
 /// What a foreign generator says it counted, from all that it printed.
 ///

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tare_record::trial::HttpSample;
+use tare_model::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 use tare_sys::{affinity, process};
 

@@ -4,9 +4,9 @@ use crate::slices::Slices;
 use crate::spec::{LoadSpec, Pacing};
 use crate::tally::Tally;
 use std::collections::BTreeMap;
-use tare_record::Reading;
-use tare_record::latency::Latencies;
-use tare_record::trial::{ClockCheck, ErrorKind, GeneratorThread, HttpDetail, HttpSample, SeriesSlice};
+use tare_model::Reading;
+use tare_model::latency::Latencies;
+use tare_model::trial::{ClockCheck, ErrorKind, GeneratorThread, HttpDetail, HttpSample, SeriesSlice};
 
 /// One sample of all threads' windows.
 pub(crate) fn merge(tallies: &[&Tally], tids: &[u32], end_ns: u64, spec: &LoadSpec) -> HttpSample {

@@ -44,7 +44,7 @@ pub enum CaptureFrom {
     },
 }
 
-/// What every answer must be; one that is not is counted as [`tare_record::trial::ErrorKind::Unexpected`].
+/// What every answer must be; one that is not is counted as [`tare_model::trial::ErrorKind::Unexpected`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expect {
     /// One of these; empty: any (and 400 and above count as errors). A status that is listed is never an error.

@@ -14,7 +14,7 @@ use crate::tally::Tally;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Step};
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 
 /// What to do with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Session, Verdict};
 use tare_http::response::{Answer, Listener};
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 
 impl Session {
     /// The request of place `c` was given away whole.

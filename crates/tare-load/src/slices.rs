@@ -1,6 +1,6 @@
 //! Answers and their latencies by slice of a window, for the series, in memory that does not grow.
 
-use tare_record::trial::SeriesSlice;
+use tare_model::trial::SeriesSlice;
 
 /// Width of a slice, nanoseconds, until a window outgrows [`SLICES_MAX`].
 pub(crate) const SLICE_NS: u64 = 100_000_000;

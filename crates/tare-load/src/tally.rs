@@ -2,8 +2,8 @@
 
 use crate::generator::Live;
 use crate::slices::Slices;
-use tare_record::latency::Latencies;
-use tare_record::trial::ErrorKind;
+use tare_model::latency::Latencies;
+use tare_model::trial::ErrorKind;
 
 /// Everything one thread counted from one cut to the next.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 use tare_sys::epoll::Waker;
 use tare_sys::net::Connecting;
 use tare_sys::time::{monotonic_ns, monotonic_raw_ns, thread_cpu_ns};

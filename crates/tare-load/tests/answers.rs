@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use support::{HELLO, Reply, Server, hello, requests, run_until, sample, wait_until};
 use tare_load::{Gaps, Generator, LoadError, Pacing, preflight};
-use tare_record::trial::{ErrorKind, HttpSample};
+use tare_model::trial::{ErrorKind, HttpSample};
 
 fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [kind], "{:?}", sample.errors);

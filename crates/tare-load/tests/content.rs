@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use support::{Reply, Server, hello, requests, whole};
 use tare_load::{CaptureFrom, Generator, LoadError, LoadSpec, Target, preflight};
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 
 fn page(body: &str) -> Reply {
     Reply::Keep(

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use support::{requests, sample, whole};
 use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Target, preflight};
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 
 #[test]
 fn streams_of_a_connection_are_answered_and_counted_once_each() {

@@ -4,7 +4,7 @@
 use crate::mounts::{self, Mount};
 use crate::root::Root;
 use std::path::{Path, PathBuf};
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Deepest nesting that is followed.
 const DEPTH_MAX: usize = 64;

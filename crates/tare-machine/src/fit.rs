@@ -1,8 +1,8 @@
 //! The environment that fits a language runtime to the CPUs and the memory that it may really use. Runtimes see the
 //! machine; what a control group's quota or limit leaves of it, many do not.
 
-use tare_record::Reading;
-use tare_record::survey::Survey;
+use tare_model::Reading;
+use tare_model::survey::Survey;
 
 /// Share of the memory limit that the heap of a Go program may fill: the rest is for stacks, code and the kernel.
 const HEAP_SHARE: f64 = 0.9;
@@ -31,7 +31,7 @@ impl Room {
         let machine = survey.machine.memory_bytes.value().copied().unwrap_or(u64::MAX);
         let limits = levels(&groups.memory).filter_map(|group| group.limit_bytes.value().copied());
         let pools = survey.memory.huge_pages.value().map(Vec::as_slice).unwrap_or_default();
-        let free = |pool: &tare_record::survey::HugePages| {
+        let free = |pool: &tare_model::survey::HugePages| {
             pool.free.value().map_or(0, |free| free.saturating_mul(pool.size_bytes))
         };
         Room {

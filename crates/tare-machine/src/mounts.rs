@@ -1,7 +1,7 @@
 //! What is mounted where.
 
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Threads of a process that are asked for their children, at most.
 const CHILDREN_ASKED_MAX: usize = 128;

@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::file::{self, Kind, Purpose};
 
 /// Most bytes that are read of one file; `/proc/net/tcp` of a busy host is the longest that is wanted.

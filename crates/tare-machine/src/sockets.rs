@@ -4,7 +4,7 @@ use crate::procs;
 use crate::root::Root;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tare_record::{Missing, hexadecimal};
+use tare_model::{Missing, hexadecimal};
 
 const ESTABLISHED: u8 = 1;
 const LISTEN: u8 = 10;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use tare_machine::{Root, topology};
-use tare_record::topology::{CacheKind, Topology};
+use tare_model::topology::{CacheKind, Topology};
 
 const COUNTED: &[&str] = &[
     "package", "numanode", "core", "pu", "l1cache", "l1icache", "l2cache", "l2icache", "l3cache", "l4cache",
@@ -45,7 +45,7 @@ fn count(topology: &Topology, what: &str) -> String {
 fn caches(topology: &Topology, what: &str) -> String {
     let level: u32 = what[1..2].parse().unwrap();
     let instructions = what[2..].starts_with('i');
-    let wanted = |cache: &&tare_record::topology::Cache| {
+    let wanted = |cache: &&tare_model::topology::Cache| {
         cache.level == level && (cache.kind == CacheKind::Instruction) == instructions
     };
     match topology.caches.value().map_or(0, |caches| caches.iter().filter(wanted).count()) {

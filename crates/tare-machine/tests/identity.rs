@@ -3,10 +3,10 @@
 
 use tare_machine::facts::{self, Reach};
 use tare_machine::{Root, identity};
-use tare_record::identity::Identity;
-use tare_record::observation::Role;
-use tare_record::plan::{CommandWorkload, Plan, Workload};
-use tare_record::store::{Writer, read};
+use tare_model::identity::Identity;
+use tare_model::observation::Role;
+use tare_model::plan::{CommandWorkload, Plan, Workload};
+use tare_store::{Writer, read};
 
 #[test]
 fn an_identity_comes_back_from_the_record_and_older_records_have_none() {

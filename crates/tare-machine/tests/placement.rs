@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tare_machine::placement::{Ask, PlacementError, plan};
 use tare_machine::{Root, topology};
-use tare_record::CpuSet;
-use tare_record::placement::{CpuPlan, Policy};
-use tare_record::topology::Topology;
+use tare_model::CpuSet;
+use tare_model::placement::{CpuPlan, Policy};
+use tare_model::topology::Topology;
 
 fn all_machines() -> impl Iterator<Item = (String, Topology)> {
     let read = |tree: machines::Tree| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tare_machine::Root;
 use tare_machine::facts::{Reach, survey};
 use tare_machine::root::Found;
-use tare_record::survey::Survey;
+use tare_model::survey::Survey;
 
 const FILES_ONLY: Reach = Reach { company: None, windows: false };
 

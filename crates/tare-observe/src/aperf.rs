@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use tare_machine::Root;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::clock;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::clock;
+use tare_model::observation::Sample;
 use tare_sys::perf::{Event, Group, GroupCount, Whom};
 
 /// Each reading interrupts the CPU that is asked.
@@ -166,7 +166,7 @@ mod tests {
         Scene::new(watch, root)
     }
 
-    fn window(root: &Root, between: impl Fn()) -> tare_record::observation::Observation {
+    fn window(root: &Root, between: impl Fn()) -> tare_model::observation::Observation {
         let scene = scene(root);
         let mut aperf = open(&scene);
         let mut edge = Edge { at_ns: 0 };

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::observation::{Absence, Column, Observation, Sample, Task};
-use tare_record::schedule::{Downstream, Schedule, ScheduleSource};
-use tare_record::stacks::Stacks;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::observation::{Absence, Column, Observation, Sample, Task};
+use tare_model::schedule::{Downstream, Schedule, ScheduleSource};
+use tare_model::stacks::Stacks;
 
 /// Takes columns and absences from the observers.
 pub(crate) struct Book {

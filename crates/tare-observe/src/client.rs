@@ -3,8 +3,8 @@
 use crate::network::named;
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::client;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::client;
 
 /// Samples per second between the edges: as often as the SUT's own counters.
 const SAMPLE_HZ: f64 = 10.0;

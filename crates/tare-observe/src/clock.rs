@@ -5,10 +5,10 @@ use crate::{Edge, Observer, Scene};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tare_record::Missing;
-use tare_record::metric::Subject;
-use tare_record::metrics::clock::EFFECTIVE_HZ;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::Subject;
+use tare_model::metrics::clock::EFFECTIVE_HZ;
+use tare_model::observation::Sample;
 use tare_sys::clock::{ClockError, probe_hz};
 use tare_sys::time::monotonic_ns;
 

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::connections as metrics;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::connections as metrics;
+use tare_model::observation::Sample;
 use tare_sys::sockdiag::{Family, SockDiag, TcpSocket, sockets};
 
 /// Room for a dump: some 2,600 sockets. Where there are more, reading them all would take longer than an edge may.

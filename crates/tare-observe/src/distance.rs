@@ -4,10 +4,10 @@
 use crate::book::Book;
 use crate::{Edge, LoadWatch, Observer, Scene};
 use tare_machine::probes::transfer;
-use tare_record::Missing;
-use tare_record::metric::Subject;
-use tare_record::metrics::distance::TRANSFER_NS;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::Subject;
+use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
 /// A look takes as long as both CPUs are busy with others: of a SUT on many CPUs, the first ones are looked at.

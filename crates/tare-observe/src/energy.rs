@@ -2,9 +2,9 @@
 
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
-use tare_record::Missing;
-use tare_record::metric::Subject;
-use tare_record::metrics::energy::{ENERGY_UJ, RANGE_UJ};
+use tare_model::Missing;
+use tare_model::metric::Subject;
+use tare_model::metrics::energy::{ENERGY_UJ, RANGE_UJ};
 
 const SAMPLE_HZ: f64 = 10.0;
 const DOMAINS_MAX: usize = 32;

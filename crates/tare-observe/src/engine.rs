@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
-use tare_record::observation::Observation;
+use tare_model::observation::Observation;
 use tare_sys::{affinity, process};
 
 /// One stretch of a calibration: long beside the visits, short beside what disturbs some of them.

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::path::Path;
 use tare_machine::cgroup::{self, Level, Version};
 use tare_machine::procs;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::groups;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::groups;
+use tare_model::observation::Sample;
 
 /// Samples per second between the edges: fine enough to set throttled time beside each 100 ms of latencies.
 const SAMPLE_HZ: f64 = 20.0;

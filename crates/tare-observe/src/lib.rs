@@ -4,7 +4,7 @@
 //! On the sampling path nothing is parsed: open files are read into a [`tape`] with a stamp, and the text is
 //! made into numbers when the window has closed. Two things cannot wait so long: what a descriptor leads to while a
 //! thread sleeps on it, and the rings of [`switches`], which would run over. An observer is one file here, one file of descriptors in
-//! `tare-record`, and one line in [`REGISTRY`].
+//! `tare-model`, and one line in [`REGISTRY`].
 
 mod aperf;
 mod book;

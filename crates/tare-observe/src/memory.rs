@@ -3,8 +3,8 @@
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
 use tare_machine::procs;
-use tare_record::Missing;
-use tare_record::metrics::memory::RESIDENT_BYTES;
+use tare_model::Missing;
+use tare_model::metrics::memory::RESIDENT_BYTES;
 use tare_sys::process::page_bytes;
 
 const SAMPLE_HZ: f64 = 10.0;

@@ -4,10 +4,10 @@ use crate::book::{Book, changes, refused};
 use crate::tape::Tape;
 use crate::{Edge, Observer, Scene};
 use std::fs::File;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::network;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::network;
+use tare_model::observation::Sample;
 
 /// Samples per second between the edges: the kernel adds up the counters of all CPUs for each.
 const SAMPLE_HZ: f64 = 10.0;

@@ -4,9 +4,9 @@ use crate::book::{Book, changes, refused};
 use crate::tape::Tape;
 use crate::{Edge, Observer, Scene};
 use std::fs::File;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::observation::Sample;
 
 /// Most files of one observer.
 const FILES_MAX: usize = 256;

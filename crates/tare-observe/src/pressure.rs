@@ -4,9 +4,9 @@
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
 use tare_machine::cgroup;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::pressure;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::pressure;
 
 const SAMPLE_HZ: f64 = 10.0;
 const FILE_BYTES_MAX: usize = 512;

@@ -4,9 +4,9 @@
 use crate::numbers::{Found, Number, Parse, Whose, observer};
 use crate::{Observer, Scene};
 use tare_machine::cgroup::{self, Version};
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::memory;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::memory;
 use tare_sys::process::page_bytes;
 
 /// Samples per second between the edges: the kernel adds up the counts of all CPUs for each.

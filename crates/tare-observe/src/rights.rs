@@ -3,7 +3,7 @@
 use crate::book::refused;
 use std::io;
 use tare_machine::{Root, procs};
-use tare_record::Missing;
+use tare_model::Missing;
 
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 

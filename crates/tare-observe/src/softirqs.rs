@@ -2,8 +2,8 @@
 
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::softirqs;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::softirqs;
 
 const SAMPLE_HZ: f64 = 10.0;
 const FILE: &str = "/proc/softirqs";

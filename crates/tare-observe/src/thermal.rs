@@ -2,9 +2,9 @@
 
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::{Observer, Scene};
-use tare_record::Missing;
-use tare_record::metric::Subject;
-use tare_record::metrics::thermal::TEMPERATURE_C;
+use tare_model::Missing;
+use tare_model::metric::Subject;
+use tare_model::metrics::thermal::TEMPERATURE_C;
 
 /// A reading may ask the firmware, which takes its time.
 const SAMPLE_HZ: f64 = 1.0;

@@ -7,11 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{clock, cpus, tasks, wakeups};
+use tare_model::observation::{Observation, Role, Task};
+use tare_model::schedule::{ScheduleSource, Sleep, ThreadSchedule};
 use tare_observe::{LoadWatch, Observers, Watch};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, tasks, wakeups};
-use tare_record::observation::{Observation, Role, Task};
-use tare_record::schedule::{ScheduleSource, Sleep, ThreadSchedule};
 use tare_sys::process::Signal;
 
 struct Reaped(Child);

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{distance, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
+use tare_model::observation::Observation;
 use tare_observe::{LoadWatch, Observers, Watch};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{distance, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
-use tare_record::observation::Observation;
 
 fn watch(sut: u32) -> Watch {
     Watch {

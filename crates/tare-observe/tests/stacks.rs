@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
+use tare_model::observation::Role;
+use tare_model::stacks::{FrameKind, Stacks};
 use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
-use tare_record::observation::Role;
-use tare_record::stacks::{FrameKind, Stacks};
 
 /// Spins in a function that is named by its first argument. `jit` makes the code itself and tells its name as compilers
 /// at run time do; its loop is one instruction.
@@ -142,7 +142,7 @@ fn functions_have_their_names() {
     // Five that never sleep on fewer CPUs wait for their turn.
     let few = tare_sys::affinity::get(0).unwrap().len() < 5;
     if let (true, Ok(waiting)) = (few, stacks.off_cpu.clone().ok()) {
-        let waits = |stack: &&tare_record::stacks::Stack| {
+        let waits = |stack: &&tare_model::stacks::Stack| {
             stack.frames.iter().any(|index| stacks.frame(*index).unwrap().symbol == "[runnable]")
         };
         assert!(waiting.stacks.iter().filter(waits).map(|stack| stack.value).sum::<u64>() > 1_000_000);

@@ -7,11 +7,11 @@ use crate::sections::Part;
 use crate::words::things;
 use crate::{Style, render};
 use std::collections::BTreeMap;
-use tare_record::calibration::{
+use tare_model::calibration::{
     AgainstItself, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
     SelfResult, Summary,
 };
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 /// The result for a terminal.
 pub fn terminal(calibration: &Calibration, style: Style) -> String {
@@ -276,8 +276,8 @@ fn footer(calibration: &Calibration) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::calibration::{CalledDifferent, Compared, Listed, Place, SCHEMA};
-    use tare_record::comparison::{Change, Disturbance, Figure};
+    use tare_model::calibration::{CalledDifferent, Compared, Listed, Place, SCHEMA};
+    use tare_model::comparison::{Change, Disturbance, Figure};
 
     fn shown(calibration: &Calibration) -> String {
         let text = terminal(calibration, Style { color: false, width: 100, unicode: true });

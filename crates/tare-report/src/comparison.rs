@@ -5,7 +5,7 @@ use crate::format::{self, count, seconds};
 use crate::sections::Part;
 use crate::{Style, render};
 use std::collections::BTreeMap;
-use tare_record::comparison::{
+use tare_model::comparison::{
     Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
 };
 
@@ -22,7 +22,7 @@ pub fn terminal(comparison: &Comparison, style: Style) -> String {
     parts.push(Part { title: "Figures", blocks: figures });
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
     if !comparison.warnings.is_empty() {
-        let note = |warning: &tare_record::outcome::Warning| Note {
+        let note = |warning: &tare_model::outcome::Warning| Note {
             title: Text::new(&warning.id, Tone::Warn),
             aside: String::new(),
             body: warning.text.clone(),
@@ -297,9 +297,9 @@ fn disturbed(launches: &[Launch]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::Missing;
-    use tare_record::comparison::{Arm, SCHEMA, Weather};
-    use tare_record::outcome::Warning;
+    use tare_model::Missing;
+    use tare_model::comparison::{Arm, SCHEMA, Weather};
+    use tare_model::outcome::Warning;
 
     #[test]
     fn says_what_differs_and_how_far_to_trust_it() {

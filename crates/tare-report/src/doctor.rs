@@ -6,11 +6,11 @@ use crate::sections::Part;
 use crate::words::things;
 use crate::{Style, render};
 use serde::Serialize;
-use tare_record::Reading;
-use tare_record::check::{Check, Level};
-use tare_record::probes::Probes;
-use tare_record::survey::Survey;
-use tare_record::topology::Topology;
+use tare_model::Reading;
+use tare_model::check::{Check, Level};
+use tare_model::probes::Probes;
+use tare_model::survey::Survey;
+use tare_model::topology::Topology;
 
 /// Begins the finding of a check that could not be made.
 const MISSING: &str = "missing: ";
@@ -150,7 +150,7 @@ fn fix(check: &Check) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::check::Area;
+    use tare_model::check::Area;
 
     fn check(id: &str, level: Level, found: &str) -> Check {
         let (id, found) = (id.to_owned(), found.to_owned());

@@ -6,9 +6,9 @@ use crate::format::{self, joined, percent};
 use crate::sections::{self, Part, warnings::note};
 use crate::{Style, render, words};
 use serde::Serialize;
-use tare_record::Reading;
-use tare_record::comparison::{Figure, Verdict};
-use tare_record::gate::{Against, Effect, Gate, Judged, Run, Shift, State};
+use tare_model::Reading;
+use tare_model::comparison::{Figure, Verdict};
+use tare_model::gate::{Against, Effect, Gate, Judged, Run, Shift, State};
 
 /// The result for a terminal.
 pub fn terminal(gate: &Gate, style: Style) -> String {

@@ -10,7 +10,7 @@
 //! To add a section: its file in `sections/` and one line in [`sections`]' registry.
 //!
 //! ```
-//! use tare_record::{Record, outcome::Outcome};
+//! use tare_model::{Record, outcome::Outcome};
 //!
 //! fn shown(record: &Record, outcome: &Outcome, is_terminal: bool, width: usize) -> String {
 //!     let style = tare_report::Style { color: is_terminal, width, unicode: true };
@@ -37,8 +37,8 @@ pub mod why;
 mod words;
 
 use sections::{Medium, Source};
-use tare_record::Record;
-use tare_record::outcome::Outcome;
+use tare_model::Record;
+use tare_model::outcome::Outcome;
 
 pub use render::terminal::Style;
 

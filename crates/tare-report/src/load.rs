@@ -9,9 +9,9 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
-use tare_record::latency::Latencies;
-use tare_record::load::{LoadOutcome, LoadRun};
-use tare_record::outcome::{GrossIs, LatencySummary};
+use tare_model::latency::Latencies;
+use tare_model::load::{LoadOutcome, LoadRun};
+use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
 pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {

@@ -1,10 +1,10 @@
 //! How rate and busy CPUs went over time, from a record's slices and counters.
 
-use tare_record::Record;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics;
-use tare_record::observation::{Column, Observation, Role, Sample};
-use tare_record::trial::{Measure, Trial};
+use tare_model::Record;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics;
+use tare_model::observation::{Column, Observation, Role, Sample};
+use tare_model::trial::{Measure, Trial};
 
 /// Counters of a running thread step at ticks, and a wait is added when it ends: finer steps would show that.
 const STEP_NS_MIN: u64 = 250_000_000;

@@ -5,7 +5,7 @@ use crate::format::{self, count, percent};
 use crate::sections::Part;
 use crate::{Style, render};
 use serde_json::json;
-use tare_record::outcome::State;
+use tare_model::outcome::State;
 use tare_stats::{Segment, Steadiness};
 
 /// Longer names are cut in tables: the figures beside them say more.

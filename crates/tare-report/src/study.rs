@@ -6,8 +6,8 @@ use crate::format::{self, count, percent, seconds, with_unit};
 use crate::sections::Part;
 use crate::{Style, render, words};
 use std::collections::BTreeSet;
-use tare_record::outcome::Cause;
-use tare_record::study::{COMPARED, CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
+use tare_model::outcome::Cause;
+use tare_model::study::{COMPARED, CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
 
 /// Figures that every table has, with their heads.
 const SHOWN: [(&str, &str, u8); 6] = [
@@ -222,8 +222,8 @@ fn sign(value: f64) -> &'static str {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use tare_record::comparison::Disturbance;
-    use tare_record::study::{DisturbedBlock, Precision};
+    use tare_model::comparison::Disturbance;
+    use tare_model::study::{DisturbedBlock, Precision};
 
     #[test]
     fn says_what_was_expected_and_what_came() {
@@ -252,7 +252,7 @@ mod tests {
             ),
         ];
         let study = StudyOutcome {
-            schema: tare_record::study::SCHEMA,
+            schema: tare_model::study::SCHEMA,
             name: "layouts".to_owned(),
             seed: 7,
             blocks: 16,

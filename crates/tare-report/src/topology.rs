@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use tare_record::placement::CpuPlan;
-use tare_record::topology::{Cache, CacheKind, CoreKind, NumaNode, Topology};
-use tare_record::{CpuSet, Reading};
+use tare_model::placement::CpuPlan;
+use tare_model::topology::{Cache, CacheKind, CoreKind, NumaNode, Topology};
+use tare_model::{CpuSet, Reading};
 
 /// Draws the machine and the plan, and the variables to start a SUT with.
 pub fn draw(topology: &Topology, plan: &CpuPlan, environment: &[(&'static str, String)]) -> String {

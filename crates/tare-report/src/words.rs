@@ -1,7 +1,7 @@
 //! What each cause means, in words that a reader of a report understands.
 
 use serde::Serialize;
-use tare_record::outcome::{Cause, GrossIs, TareCause, TarePart};
+use tare_model::outcome::{Cause, GrossIs, TareCause, TarePart};
 
 /// The stable id of a cause, as it stands in the JSON result.
 pub(crate) fn id(cause: impl Serialize) -> String {

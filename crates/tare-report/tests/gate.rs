@@ -1,10 +1,10 @@
 //! What `tare gate` prints, as snapshots.
 
-use tare_record::Missing;
-use tare_record::Reading;
-use tare_record::comparison::{Change, Figure, Verdict};
-use tare_record::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
-use tare_record::outcome::Warning;
+use tare_model::Missing;
+use tare_model::Reading;
+use tare_model::comparison::{Change, Figure, Verdict};
+use tare_model::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
+use tare_model::outcome::Warning;
 use tare_report::{Style, gate};
 
 fn run(label: &str) -> Run {

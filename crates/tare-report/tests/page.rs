@@ -6,9 +6,9 @@
 mod support;
 
 use proptest::prelude::*;
-use tare_record::observation::Role;
-use tare_record::stacks::{Folded, Folder, Frame};
-use tare_record::{Missing, Reading};
+use tare_model::observation::Role;
+use tare_model::stacks::{Folded, Folder, Frame};
+use tare_model::{Missing, Reading};
 use tare_report::html;
 
 /// Every element is closed in order, every attribute quoted, and no text looks like a tag.

@@ -7,8 +7,8 @@ mod support;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use tare_record::outcome::{Cause, Confirmation, Confirmed, NotTried, Outcome, Tried};
-use tare_record::{Missing, Reading};
+use tare_model::outcome::{Cause, Confirmation, Confirmed, NotTried, Outcome, Tried};
+use tare_model::{Missing, Reading};
 use tare_report::{Style, csv, json, markdown, terminal};
 
 const PLAIN: Style = Style { color: false, width: 100, unicode: true };
@@ -81,7 +81,7 @@ fn json_is_the_outcome() {
         // The figure of the empty record is not a number, so it has no way back.
         if name != "empty" {
             assert_eq!(
-                serde_json::from_str::<tare_record::outcome::Outcome>(&text).unwrap(),
+                serde_json::from_str::<tare_model::outcome::Outcome>(&text).unwrap(),
                 outcome,
                 "{name}"
             );

@@ -1,8 +1,8 @@
 //! How a machine and who runs on it are drawn.
 
-use tare_record::placement::{CpuPlan, Policy};
-use tare_record::topology::{Cache, CacheKind, CpuPlace, NumaNode, Topology};
-use tare_record::{CpuSet, Reading};
+use tare_model::placement::{CpuPlan, Policy};
+use tare_model::topology::{Cache, CacheKind, CpuPlace, NumaNode, Topology};
+use tare_model::{CpuSet, Reading};
 
 fn set(list: &str) -> CpuSet {
     CpuSet::from_list(list).unwrap_or_default()

@@ -3,9 +3,9 @@
 
 mod support;
 
-use tare_record::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
-use tare_record::why::{Change, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
-use tare_record::{Missing, Reading};
+use tare_model::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
+use tare_model::why::{Change, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::{Missing, Reading};
 use tare_report::{Style, why};
 
 fn style(width: usize, unicode: bool) -> Style {

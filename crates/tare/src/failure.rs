@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use std::process::ExitCode;
-use tare_lab::LabError;
+use tare_run::LabError;
 
 /// Exit code of a result that is not valid.
 pub const NOT_VALID: u8 = 4;

@@ -4,7 +4,7 @@ use crate::terminal::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-use tare_lab::progress::{Event, Progress, Silent};
+use tare_run::progress::{Event, Progress, Silent};
 
 /// Plain lines of live figures come at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);

@@ -248,7 +248,7 @@ proptest::proptest! {
         let reach = tare_machine::facts::Reach { company: None, windows: false };
         let survey = tare_machine::facts::survey(&root, reach);
         let topology = tare_machine::topology::read(&root, None);
-        let calibration = tare_record::Reading::missing("never");
+        let calibration = tare_model::Reading::missing("never");
         let examined = tare_explain::checks::Examined {
             survey: &survey,
             topology: &topology,
@@ -260,7 +260,7 @@ proptest::proptest! {
             let text = format!("{} {} {}", check.found, check.effect, check.fix);
             proptest::prop_assert!(!text.contains("NaN") && !text.contains(" inf"), "{}: {text}", check.id);
             proptest::prop_assert!(!check.found.is_empty());
-            proptest::prop_assert!(check.level != tare_record::check::Level::Ok || !check.found.starts_with("missing"));
+            proptest::prop_assert!(check.level != tare_model::check::Level::Ok || !check.found.starts_with("missing"));
         }
     }
 }

@@ -6,9 +6,9 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use support::{Server, Tare, alone, await_calm, descendants, eventually, number};
-use tare_record::metric::Subject;
-use tare_record::metrics::tasks;
-use tare_record::observation::{Observation, Role, Sample};
+use tare_model::metric::Subject;
+use tare_model::metrics::tasks;
+use tare_model::observation::{Observation, Role, Sample};
 use tare_sys::time::monotonic_ns;
 
 #[test]
@@ -67,7 +67,7 @@ fn books_agree() -> bool {
     assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
 
     // wrk's rate of switches moves by a factor of three within a run, so both are read over the same seconds.
-    let record = tare_record::store::read(&path).unwrap();
+    let record = tare_store::read(&path).unwrap();
     let observation = &record.trials[0].observation;
     let ours = switches_of(observation, &seconds);
     let ratio = ours / theirs;

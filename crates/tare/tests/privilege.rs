@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::{alone, answers, eventually, free_port, number, terminate};
-use tare_record::Record;
+use tare_model::Record;
 
 /// `nobody`, everywhere.
 const ORDINARY: &str = "65534";
@@ -115,7 +115,7 @@ impl Place {
 }
 
 fn read(path: &Path) -> Record {
-    tare_record::store::read(path).unwrap()
+    tare_store::read(path).unwrap()
 }
 
 struct Server {

@@ -398,7 +398,7 @@ fn a_program_that_waits_for_pages() {
         let (port, pages, record) = (free_port(), dir.path().join("pages"), dir.path().join("a.tare"));
         let server = Server::python(FAULTS, port, &[&port.to_string(), pages.to_str().unwrap()]);
         let result = weigh_into(&record, &server, "/", 1, trace);
-        let window = &tare_record::store::read(&record).unwrap().trials[0].observation;
+        let window = &tare_store::read(&record).unwrap().trials[0].observation;
         // The program cannot tell a sleep from a wait for the CPU.
         let found = slept(&result, "fault") + waiting(&result);
         let expected = told_s(port, window.begin_ns, window.end_ns) / window_s(&result);

@@ -10,7 +10,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tare_machine::{Root, facts, probes};
-use tare_record::probes::{MemoryPlace, Probes};
+use tare_model::probes::{MemoryPlace, Probes};
 
 /// How long it takes.
 #[derive(Debug, Parser)]

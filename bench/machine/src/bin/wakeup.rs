@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tare_machine::probes::wakeup::{INTERVAL_NS, run};
-use tare_record::probes::{Policy, WakeupSetting};
+use tare_model::probes::{Policy, WakeupSetting};
 
 /// Longer wake-ups are counted by `cyclictest` without their length; no median is as long.
 const LONGEST_NS: u64 = 400_000;

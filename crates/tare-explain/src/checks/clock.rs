@@ -2,10 +2,10 @@
 
 use super::words::{clock, list, percent, short, time};
 use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
-use tare_record::check::Area;
-use tare_record::probes::{CpuReading, EffectiveClock};
-use tare_record::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};
-use tare_record::{Missing, Reading};
+use tare_model::check::Area;
+use tare_model::probes::{CpuReading, EffectiveClock};
+use tare_model::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};
+use tare_model::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Clock,

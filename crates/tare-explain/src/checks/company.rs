@@ -2,8 +2,8 @@
 
 use super::words::{list, percent, short, things, time};
 use super::{Draft, Examined, Topic, each, note, ok, several, warn};
-use tare_record::check::Area;
-use tare_record::survey::Company;
+use tare_model::check::Area;
+use tare_model::survey::Company;
 
 pub(super) static TOPIC: Topic = Topic { area: Area::Company, ids: &["others", "steal-now"], look };
 

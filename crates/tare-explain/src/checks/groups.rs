@@ -2,9 +2,9 @@
 
 use super::words::{bytes, percent, short, things, time};
 use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
-use tare_record::Reading;
-use tare_record::check::Area;
-use tare_record::survey::{CpuGroup, MemoryGroup, Quota};
+use tare_model::Reading;
+use tare_model::check::Area;
+use tare_model::survey::{CpuGroup, MemoryGroup, Quota};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Groups,
@@ -151,7 +151,7 @@ fn cpu_set(examined: &Examined, allowed: &str, count: usize) -> Draft {
 fn smallest_set(examined: &Examined, count: usize) -> Option<String> {
     let levels = examined.survey.groups.cpuset.value()?;
     // The highest group that has no more than this is the one that took the others away.
-    let holds = |cpus: &Reading<tare_record::CpuSet>| cpus.value().is_some_and(|cpus| cpus.len() <= count);
+    let holds = |cpus: &Reading<tare_model::CpuSet>| cpus.value().is_some_and(|cpus| cpus.len() <= count);
     levels.iter().rev().find(|level| holds(&level.cpus)).map(|level| level.path.clone())
 }
 
@@ -210,7 +210,7 @@ fn group(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::check::Level;
+    use tare_model::check::Level;
 
     fn level(path: &str, limit: Reading<u64>, used_bytes: u64) -> MemoryGroup {
         let high_bytes = Reading::NotApplicable { not_applicable: "no limit".into() };

@@ -2,10 +2,10 @@
 
 use super::words::{bytes, clock, percent, short, time};
 use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
-use tare_record::Reading;
-use tare_record::check::Area;
-use tare_record::probes::{ClockAudit, CpuReading, Gaps, Probes};
-use tare_record::survey::{Survey, WindowsHost};
+use tare_model::Reading;
+use tare_model::check::Area;
+use tare_model::probes::{ClockAudit, CpuReading, Gaps, Probes};
+use tare_model::survey::{Survey, WindowsHost};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Host,

@@ -2,8 +2,8 @@
 
 use super::words::{percent, things};
 use super::{Draft, Examined, Topic, each, ok, warn};
-use tare_record::calibration::{AgainstItself, Calibration, NetSpread, Place, RIGHT_SHARE_MIN};
-use tare_record::check::Area;
+use tare_model::calibration::{AgainstItself, Calibration, NetSpread, Place, RIGHT_SHARE_MIN};
+use tare_model::check::Area;
 
 pub(super) static TOPIC: Topic = Topic { area: Area::Instrument, ids: &["calibration"], look };
 

@@ -1,9 +1,9 @@
 //! How much may be opened, and what may be observed.
 
 use super::{Draft, Examined, Topic, each, note, ok, warn};
-use tare_record::Reading;
-use tare_record::check::Area;
-use tare_record::survey::{Access, Limit};
+use tare_model::Reading;
+use tare_model::check::Area;
+use tare_model::survey::{Access, Limit};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Limits,

@@ -2,9 +2,9 @@
 
 use super::words::{bytes, percent};
 use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
-use tare_record::check::Area;
-use tare_record::survey::{HugePages, Memory, Pressure, PressureKind};
-use tare_record::{Missing, Reading};
+use tare_model::check::Area;
+use tare_model::survey::{HugePages, Memory, Pressure, PressureKind};
+use tare_model::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Memory,

@@ -18,12 +18,12 @@ mod processor;
 mod scheduler;
 mod words;
 
-use tare_record::calibration::Calibration;
-use tare_record::check::{Area, Check, Level};
-use tare_record::probes::Probes;
-use tare_record::survey::Survey;
-use tare_record::topology::Topology;
-use tare_record::{Missing, Reading};
+use tare_model::calibration::Calibration;
+use tare_model::check::{Area, Check, Level};
+use tare_model::probes::Probes;
+use tare_model::survey::Survey;
+use tare_model::topology::Topology;
+use tare_model::{Missing, Reading};
 
 /// What checks work from.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use super::words::{percent, things};
 use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
-use tare_record::check::Area;
-use tare_record::survey::{Interface, Interrupt, Network};
-use tare_record::{CpuSet, Reading};
+use tare_model::check::Area;
+use tare_model::survey::{Interface, Interrupt, Network};
+use tare_model::{CpuSet, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Network,

@@ -2,10 +2,10 @@
 
 use super::words::{list, percent, short, things, time};
 use super::{Draft, Examined, Topic, each, note, ok, several, warn};
-use tare_record::check::Area;
-use tare_record::probes::{Company, MemoryPlace, Probes, Smt, Transfer};
-use tare_record::survey::Mitigation;
-use tare_record::topology::{NumaNode, Topology};
+use tare_model::check::Area;
+use tare_model::probes::{Company, MemoryPlace, Probes, Smt, Transfer};
+use tare_model::survey::Mitigation;
+use tare_model::topology::{NumaNode, Topology};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Processor,

@@ -2,10 +2,10 @@
 
 use super::words::{percent, time};
 use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
-use tare_record::check::Area;
-use tare_record::probes::{Policy, Probes, Wakeup};
-use tare_record::survey::{Discipline, Survey};
-use tare_record::{CpuSet, Reading};
+use tare_model::check::Area;
+use tare_model::probes::{Policy, Probes, Wakeup};
+use tare_model::survey::{Discipline, Survey};
+use tare_model::{CpuSet, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Scheduler,

@@ -5,12 +5,12 @@ use crate::reference;
 use crate::summary;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use tare_record::comparison::Figure;
-use tare_record::gate::{Run, SCHEMA, Weighed};
-use tare_record::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
-use tare_record::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
-use tare_record::trial::HttpSample;
-use tare_record::{Missing, Reading, Record};
+use tare_model::comparison::Figure;
+use tare_model::gate::{Run, SCHEMA, Weighed};
+use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
+use tare_model::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
+use tare_model::trial::HttpSample;
+use tare_model::{Missing, Reading, Record};
 
 /// Histograms tell latencies apart to three digits: no interval of theirs is narrower.
 const RESOLUTION_LN: f64 = 1e-3;

@@ -2,10 +2,10 @@
 
 use super::{Row, absolute, error};
 use crate::gate::of_run;
-use tare_record::Missing;
-use tare_record::comparison::Figure;
-use tare_record::gate::{Against, RUNS_MIN, Run, Shift, Weighed};
-use tare_record::outcome::Warning;
+use tare_model::Missing;
+use tare_model::comparison::Figure;
+use tare_model::gate::{Against, RUNS_MIN, Run, Shift, Weighed};
+use tare_model::outcome::Warning;
 use tare_stats::{Jackknife, level_shifts, mean, stdev};
 
 /// Runs that are looked at, the last ones: the search for shifts takes a time that grows with their square.

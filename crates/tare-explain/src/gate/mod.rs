@@ -10,11 +10,11 @@ mod history;
 
 pub use figures::run;
 
-use tare_record::comparison::{Change, Figure, Verdict};
-use tare_record::condition::Condition;
-use tare_record::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
-use tare_record::outcome::Warning;
-use tare_record::{Missing, Reading};
+use tare_model::comparison::{Change, Figure, Verdict};
+use tare_model::condition::Condition;
+use tare_model::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
+use tare_model::outcome::Warning;
+use tare_model::{Missing, Reading};
 use tare_stats::{Jackknife, simultaneous_intervals};
 
 /// Worse by more than this fails where nothing else was asked for.

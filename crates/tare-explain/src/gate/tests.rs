@@ -1,7 +1,7 @@
 //! Made-up runs and histories, judged.
 
 use super::*;
-use tare_record::gate::RUNS_MIN;
+use tare_model::gate::RUNS_MIN;
 use tare_stats::SplitMix64;
 
 const PLAN: &str = "http://127.0.0.1/, 64 connections";

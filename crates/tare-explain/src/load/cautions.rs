@@ -2,8 +2,8 @@
 
 use super::Facts;
 use crate::limit::ERROR_SHARE_MAX;
-use tare_record::outcome::Warning;
-use tare_record::trial::ErrorKind;
+use tare_model::outcome::Warning;
+use tare_model::trial::ErrorKind;
 
 /// Fewer answers than this say little about a tail.
 const REQUESTS_MIN: u64 = 1000;

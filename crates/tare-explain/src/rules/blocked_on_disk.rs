@@ -4,7 +4,7 @@ use super::{Draft, Input, Rule, Scope};
 use crate::books::Books;
 use crate::summary::own_wait;
 use crate::threads::Asleep;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::BlockedOnDisk,

@@ -5,7 +5,7 @@ use super::{Draft, Input, Rule, Scope, number};
 use crate::books::Books;
 use crate::summary::own_wait;
 use crate::threads::Asleep;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::BlockedOnDownstream,
@@ -36,7 +36,7 @@ fn describe(books: &Books) -> Draft {
         "ask that server less often (cache, batch), several times at once, or make it faster; weigh it with tare run --sut-pid",
         "with the other server's answers ready at once (a stub) the wait is gone",
     );
-    let share = |peer: &tare_record::schedule::PeerShare| {
+    let share = |peer: &tare_model::schedule::PeerShare| {
         number(format!("{}, of all sleep on other servers", peer.peer), peer.share, "share")
     };
     draft.evidence.extend(peers.iter().take(PEERS_NAMED).map(share));

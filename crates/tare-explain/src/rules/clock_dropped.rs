@@ -2,7 +2,7 @@
 
 use super::{Draft, Input, Rule, Scope, number_if};
 use crate::books::Books;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 /// Below this the median's distance from the 95th percentile is the probe's own spread.
 const NOTICE_LN: f64 = 0.05;

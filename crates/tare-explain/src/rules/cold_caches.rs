@@ -5,7 +5,7 @@ use super::{Draft, Input, Rule, Scope, number};
 use crate::books::Books;
 use crate::execution::Core;
 use crate::window::Window;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 /// Cycles of an instruction above this are more than trials differ by, on the log.
 const NOTICE_LN: f64 = 0.05;

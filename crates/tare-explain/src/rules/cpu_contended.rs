@@ -4,7 +4,7 @@ use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
 use crate::books::Books;
 use crate::limit::LOSS_SHARE_MIN;
 use crate::summary::neighbours;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 /// Of what was lost, neighbours that are named must have run for so much.
 const SEEN_SHARE_MIN: f64 = 0.5;

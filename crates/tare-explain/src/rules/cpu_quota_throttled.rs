@@ -3,8 +3,8 @@
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
 use crate::books::Books;
 use crate::limit::LOSS_SHARE_MIN;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::CpuQuotaThrottled,

@@ -3,8 +3,8 @@
 use super::{Draft, Input, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::window::Window;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
 
 /// Fewer sleeps of the generator for each request do not show in the server's cost.
 const PEER_SLEEPS_MIN: f64 = 0.3;

@@ -5,8 +5,8 @@
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::books::Books;
-use tare_record::latency::Latencies;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::latency::Latencies;
+use tare_model::outcome::{Cause, TareCause};
 
 /// What 40 ms come out as: Linux' timer, a tick of 4 ms, and the answer itself.
 const HELD_NS: std::ops::Range<u64> = 38_000_000..46_000_000;

@@ -4,8 +4,8 @@ use super::{Draft, Rule, Scope, number, percent};
 use crate::books::Books;
 use crate::limit::ERROR_SHARE_MAX;
 use crate::window::Window;
-use tare_record::outcome::Cause;
-use tare_record::trial::ErrorKind;
+use tare_model::outcome::Cause;
+use tare_model::trial::ErrorKind;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::Errors, scope: Scope::Any, needs: &[], applies, describe };

@@ -8,10 +8,10 @@ use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::allotment::ratio;
 use crate::books::Books;
 use crate::limit::parks_threads;
-use tare_record::Missing;
-use tare_record::observation::Role;
-use tare_record::outcome::Cause;
-use tare_record::stacks::Stacks;
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::outcome::Cause;
+use tare_model::stacks::Stacks;
 
 /// Of the SUT's CPU time, what is worth a finding, and what makes it the reason that the server is full.
 const NOTICE_SHARE: f64 = 0.05;

@@ -3,10 +3,10 @@
 use super::gc_pauses;
 use crate::books::Books;
 use crate::threads::Asleep;
-use tare_record::Missing;
-use tare_record::metric::Descriptor;
-use tare_record::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
-use tare_record::observation::Role;
+use tare_model::Missing;
+use tare_model::metric::Descriptor;
+use tare_model::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
+use tare_model::observation::Role;
 
 /// More sleep than this share without a reason, and reasons cannot be judged.
 const UNSPLIT_SHARE_MAX: f64 = 0.05;
@@ -139,7 +139,7 @@ pub(crate) fn clock_missing(books: &Books) -> Option<Missing> {
 /// Why the SUT's side of the books is empty.
 pub(crate) fn sut_unseen(books: &Books) -> Missing {
     match books.http.map(|http| &http.sut) {
-        Some(tare_record::plan::Sut::Unseen { why }) => {
+        Some(tare_model::plan::Sut::Unseen { why }) => {
             Missing::new(format!("the server cannot be seen from here: {why}"))
         }
         _ => Missing::new("none of the threads under test could be read"),

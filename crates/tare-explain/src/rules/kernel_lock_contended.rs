@@ -6,7 +6,7 @@ use crate::allotment::ratio;
 use crate::books::Books;
 use crate::hypotheses;
 use crate::window::Window;
-use tare_record::outcome::{Cause, Evidence, Hypothesis, Judged};
+use tare_model::outcome::{Cause, Evidence, Hypothesis, Judged};
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::KernelLockContended, scope: Scope::Any, needs: &[Input::Sut], applies, describe };

@@ -2,8 +2,8 @@
 
 use super::{Draft, Input, Rule, Scope, number};
 use crate::books::Books;
-use tare_record::outcome::Cause;
-use tare_record::trial::ErrorKind;
+use tare_model::outcome::Cause;
+use tare_model::trial::ErrorKind;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::ListenOverflow, scope: Scope::Http, needs: &[Input::Network], applies, describe };

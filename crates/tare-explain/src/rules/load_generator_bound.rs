@@ -4,8 +4,8 @@ use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent}
 use crate::books::Books;
 use crate::generator;
 use crate::summary::names_of;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::LoadGeneratorBound,

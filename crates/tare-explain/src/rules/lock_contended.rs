@@ -5,7 +5,7 @@ use crate::books::Books;
 use crate::limit;
 use crate::summary::own_wait;
 use crate::threads::Asleep;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::LockContended,

@@ -10,8 +10,8 @@ use crate::books::Books;
 use crate::limit::LOSS_SHARE_MIN;
 use crate::threads::{Asleep, Thread};
 use crate::window::Window;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
 
 /// Less that is read in again each second is no sign of anything.
 const REFAULTED_BYTES_HZ_MIN: f64 = 4e4;

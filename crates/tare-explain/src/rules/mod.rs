@@ -40,9 +40,9 @@ use crate::threads::Asleep;
 use input::Input;
 pub(crate) use input::{clock_missing, sut_unseen};
 use std::collections::BTreeMap;
-use tare_record::Missing;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, Evidence, Finding};
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Evidence, Finding};
 
 /// A share of the allotment below this is not worth a finding.
 pub const NOTICE_SHARE: f64 = 0.03;

@@ -11,9 +11,9 @@ use crate::around::Connections;
 use crate::books::{Books, Level as Sums};
 use crate::limit::{few_in_flight, more_connections_bring_more};
 use crate::window::Window;
-use tare_record::outcome::{Cause, TareCause};
-use tare_record::plan::Level;
-use tare_record::trial::ErrorKind;
+use tare_model::outcome::{Cause, TareCause};
+use tare_model::plan::Level;
+use tare_model::trial::ErrorKind;
 
 /// Of the time of requests or connections, what is worth a finding, and what holds the rate.
 const NOTICE_SHARE: f64 = 0.1;

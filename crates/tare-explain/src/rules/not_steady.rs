@@ -3,7 +3,7 @@
 use super::{Draft, Rule, Scope, number};
 use crate::books::Books;
 use crate::trend;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::NotSteady, scope: Scope::Any, needs: &[], applies, describe };

@@ -3,7 +3,7 @@
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::books::Books;
 use crate::limit::reached_schedule;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::OfferedLoad, scope: Scope::Http, needs: &[Input::Requests], applies, describe };

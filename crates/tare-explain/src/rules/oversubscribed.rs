@@ -5,8 +5,8 @@ use crate::allotment::{Allotment, ratio};
 use crate::books::Books;
 use crate::summary::names_of;
 use crate::window::Window;
-use tare_record::observation::Role;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::Oversubscribed, scope: Scope::Any, needs: &[Input::Waits], applies, describe };

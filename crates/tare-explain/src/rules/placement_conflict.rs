@@ -4,7 +4,7 @@ use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
 use crate::books::Books;
 use crate::limit::LOSS_SHARE_MIN;
 use crate::summary::{shared_cores, shared_cpus};
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::PlacementConflict,

@@ -3,8 +3,8 @@
 use super::{Draft, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::window::Window;
-use tare_record::outcome::Cause;
-use tare_record::trial::ErrorKind;
+use tare_model::outcome::Cause;
+use tare_model::trial::ErrorKind;
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::PortsExhausted,

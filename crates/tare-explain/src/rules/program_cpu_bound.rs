@@ -2,7 +2,7 @@
 
 use super::{Draft, Rule, Scope};
 use crate::books::Books;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::ProgramCpuBound, scope: Scope::Command, needs: &[], applies: |_| false, describe };

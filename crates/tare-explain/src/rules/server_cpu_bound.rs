@@ -3,7 +3,7 @@
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::books::Books;
 use crate::generator;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::ServerCpuBound,

@@ -11,7 +11,7 @@ use crate::books::Books;
 use crate::limit::LOSS_SHARE_MIN;
 use crate::rules::Input;
 use crate::window::Window;
-use tare_record::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, TareCause};
 
 /// A CPU is the SUT's where it ran for this share of it.
 const USED_SHARE: f64 = 0.05;

@@ -3,7 +3,7 @@
 use super::{Draft, Rule, Scope, number, number_if};
 use crate::books::Books;
 use crate::trend;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 /// Half of the interval of the gross figure, on the log.
 pub(crate) const NOISE_LN: f64 = 0.1;

@@ -6,7 +6,7 @@ use crate::generator;
 use crate::limit::{self, LOSS_SHARE_MIN};
 use crate::summary::own_wait;
 use crate::threads::Asleep;
-use tare_record::outcome::Cause;
+use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::Unknown, scope: Scope::Any, needs: &[], applies: |_| false, describe };

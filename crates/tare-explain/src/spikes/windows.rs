@@ -2,11 +2,11 @@
 
 use crate::readings::Readings;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::metric::{Descriptor, Kind, Subject, Unit};
-use tare_record::metrics::{self, clock, cpus, groups, tasks};
-use tare_record::observation::{Observation, Role, Sample};
-use tare_record::plan::Plan;
-use tare_record::trial::SeriesSlice;
+use tare_model::metric::{Descriptor, Kind, Subject, Unit};
+use tare_model::metrics::{self, clock, cpus, groups, tasks};
+use tare_model::observation::{Observation, Role, Sample};
+use tare_model::plan::Plan;
+use tare_model::trial::SeriesSlice;
 
 /// What is no cause whatever it does: how fine waits are told is bounded, idle time is what the rest leaves, and a
 /// mode's share is sampled.

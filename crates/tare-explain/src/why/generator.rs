@@ -4,10 +4,10 @@ use super::terms::Split;
 use crate::allotment::{Loss, tare_name};
 use crate::books::Books;
 use crate::generator;
-use tare_record::metric::Subject;
-use tare_record::metrics::clock;
-use tare_record::outcome::TareCause;
-use tare_record::plan::Generator;
+use tare_model::metric::Subject;
+use tare_model::metrics::clock;
+use tare_model::outcome::TareCause;
+use tare_model::plan::Generator;
 
 /// Of a quota of which so much was used nothing was left: periods in which it was not all needed count too.
 const USED_UP: f64 = 0.8;

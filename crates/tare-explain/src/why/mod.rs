@@ -7,11 +7,11 @@ mod terms;
 
 use crate::books::Books;
 use std::collections::BTreeMap;
-use tare_record::observation::Role;
-use tare_record::outcome::{NetOrMissing, Outcome, TareCause, Warning};
-use tare_record::stacks::Stacks;
-use tare_record::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
-use tare_record::{Missing, Reading, Record};
+use tare_model::observation::Role;
+use tare_model::outcome::{NetOrMissing, Outcome, TareCause, Warning};
+use tare_model::stacks::Stacks;
+use tare_model::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::{Missing, Reading, Record};
 use tare_stats::Jackknife;
 use terms::{Split, Sums};
 

@@ -13,8 +13,8 @@ use crate::allotment::ratio;
 use crate::execution::{Core, Events};
 use crate::window::Window;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::Missing;
-use tare_record::trial::{CommandSample, Measure};
+use tare_model::Missing;
+use tare_model::trial::{CommandSample, Measure};
 use tare_stats::{Interval, Jackknife, jackknife, log_mean, simultaneous_intervals};
 
 /// Threads that did this share of a program's work stand for it.

@@ -4,15 +4,15 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use std::collections::BTreeMap;
-use tare_record::latency::Latencies;
-use tare_record::machine::{CpuFacts, MachineFacts, Regime};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::{clock, cpus, groups, network, tasks, wakeups};
-use tare_record::observation::{Column, Observation, Role, Sample, Task};
-use tare_record::outcome::Outcome;
-use tare_record::plan::*;
-use tare_record::trial::*;
-use tare_record::{Reading, Record};
+use tare_model::latency::Latencies;
+use tare_model::machine::{CpuFacts, MachineFacts, Regime};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{clock, cpus, groups, network, tasks, wakeups};
+use tare_model::observation::{Column, Observation, Role, Sample, Task};
+use tare_model::outcome::Outcome;
+use tare_model::plan::*;
+use tare_model::trial::*;
+use tare_model::{Reading, Record};
 
 pub const SUT_PID: u32 = 4711;
 pub const LOAD_PID: u32 = 815;
@@ -445,7 +445,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
 
 /// The result in a few lines, rounded so that no machine's arithmetic shows.
 pub fn sketch(outcome: &Outcome) -> String {
-    use tare_record::outcome::NetOrMissing;
+    use tare_model::outcome::NetOrMissing;
     let range = |ci: Option<[f64; 2]>| ci.map_or("?".to_owned(), |[lo, hi]| format!("{lo:.3}..{hi:.3}"));
     let mut lines = vec![format!("{:?}, valid: {}, {:?}", outcome.limit, outcome.valid, outcome.gross_is)];
     lines.push(format!(

@@ -13,7 +13,7 @@ use std::io;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tare_http::response::Answer;
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::time::monotonic_ns;
 use tare_sys::{net, slack};

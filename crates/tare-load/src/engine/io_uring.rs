@@ -16,7 +16,7 @@ use crate::worker::{Stage, Worker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 use tare_sys::time::monotonic_ns;
 use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingSizes};
 use tare_sys::{net, slack};

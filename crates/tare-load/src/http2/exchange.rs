@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tare_http::response::{Answer, Listener};
-use tare_record::trial::ErrorKind;
+use tare_model::trial::ErrorKind;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

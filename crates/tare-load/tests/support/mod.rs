@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tare_load::{EngineChoice, Generator, Live, LoadSpec, Target};
-use tare_record::trial::HttpSample;
+use tare_model::trial::HttpSample;
 
 /// The engine that this test binary is about: its name says it.
 const ENGINE: EngineChoice =

@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::survey::Access;
-use tare_record::{Missing, Reading};
+use tare_model::survey::Access;
+use tare_model::{Missing, Reading};
 
 pub(super) fn read(root: &Root) -> Access {
     let live = match root.is_live() {

@@ -4,8 +4,8 @@ use crate::procs;
 use crate::root::Root;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tare_record::Missing;
-use tare_record::survey::{Busy, Company};
+use tare_model::Missing;
+use tare_model::survey::{Busy, Company};
 
 /// `/proc` counts CPU time in hundredths of a second on every architecture (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;

@@ -1,7 +1,7 @@
 //! The forms in which `/proc` and `/sys` hold single values. What does not have the form is missing.
 
 use crate::root::{Root, nonsense};
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 /// Longest word that names something.
 const WORD_MAX: usize = 64;

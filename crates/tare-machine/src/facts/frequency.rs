@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
-use tare_record::{CpuSet, Missing, Reading};
+use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
+use tare_model::{CpuSet, Missing, Reading};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 const ZONES: &str = "/sys/class/thermal";

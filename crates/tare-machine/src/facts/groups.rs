@@ -4,8 +4,8 @@ use super::files;
 use crate::cgroup::{self, Branch, Version};
 use crate::root::{Root, nonsense};
 use std::path::Path;
-use tare_record::survey::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, Throttling};
-use tare_record::{CpuSet, Missing, Reading};
+use tare_model::survey::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, Throttling};
+use tare_model::{CpuSet, Missing, Reading};
 
 const US: u64 = 1000;
 /// The weight of a group that nobody has set one for.

@@ -2,8 +2,8 @@
 
 use super::virtualization;
 use crate::root::Root;
-use tare_record::survey::{Host, WindowsHost};
-use tare_record::{Missing, Reading};
+use tare_model::survey::{Host, WindowsHost};
+use tare_model::{Missing, Reading};
 
 pub(super) fn read(root: &Root, windows: Reading<WindowsHost>) -> Host {
     let container = match virtualization::container(root) {

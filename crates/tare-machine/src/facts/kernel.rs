@@ -4,8 +4,8 @@ use crate::cgroup;
 use crate::root::Root;
 use flate2::read::GzDecoder;
 use std::io::Read;
-use tare_record::Missing;
-use tare_record::machine::Regime;
+use tare_model::Missing;
+use tare_model::machine::Regime;
 
 /// Longest build configuration that is read, unpacked.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;

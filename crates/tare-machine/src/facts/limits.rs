@@ -1,8 +1,8 @@
 //! Limits on a process that is started from here.
 
 use crate::root::Root;
-use tare_record::Missing;
-use tare_record::survey::{Limit, Limits};
+use tare_model::Missing;
+use tare_model::survey::{Limit, Limits};
 
 pub(super) fn read(root: &Root) -> Limits {
     let text = root.text("/proc/self/limits");

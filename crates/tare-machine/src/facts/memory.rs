@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::Missing;
-use tare_record::survey::{HugePages, Memory, Pressure, PressureKind};
+use tare_model::Missing;
+use tare_model::survey::{HugePages, Memory, Pressure, PressureKind};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const HUGE: &str = "/sys/kernel/mm/hugepages";

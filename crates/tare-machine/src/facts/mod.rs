@@ -20,9 +20,9 @@ pub use crate::topology::online_cpus;
 
 use crate::root::Root;
 use std::time::Duration;
-use tare_record::machine::MachineFacts;
-use tare_record::survey::{Survey, WindowsHost};
-use tare_record::{Missing, Reading};
+use tare_model::machine::MachineFacts;
+use tare_model::survey::{Survey, WindowsHost};
+use tare_model::{Missing, Reading};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";

@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::{Root, nonsense};
-use tare_record::Missing;
-use tare_record::survey::{Interface, Interrupt, Network, Queue};
+use tare_model::Missing;
+use tare_model::survey::{Interface, Interrupt, Network, Queue};
 
 const NET: &str = "/sys/class/net";
 const IPV4: &str = "/proc/sys/net/ipv4";

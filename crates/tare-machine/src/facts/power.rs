@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::Missing;
-use tare_record::survey::{Power, Supply};
+use tare_model::Missing;
+use tare_model::survey::{Power, Supply};
 
 const DIR: &str = "/sys/class/power_supply";
 

@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::survey::{Mitigation, Processor};
-use tare_record::{Missing, Reading};
+use tare_model::survey::{Mitigation, Processor};
+use tare_model::{Missing, Reading};
 
 const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 

@@ -3,8 +3,8 @@
 use super::files;
 use super::kernel::{self, Config};
 use crate::root::Root;
-use tare_record::survey::{Discipline, Scheduler};
-use tare_record::{Missing, Reading};
+use tare_model::survey::{Discipline, Scheduler};
+use tare_model::{Missing, Reading};
 
 /// The first release whose fair scheduler is EEVDF.
 const EEVDF_SINCE: (u32, u32) = (6, 6);

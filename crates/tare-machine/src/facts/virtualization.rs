@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// What DMI calls a machine, and what it is then.
 const DMI_NAMES: &[(&str, &str)] = &[

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use tare_record::survey::WindowsHost;
-use tare_record::{Missing, Reading};
+use tare_model::survey::WindowsHost;
+use tare_model::{Missing, Reading};
 
 /// PowerShell takes a second or so to start; longer than this nobody wants to wait for it.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use tare_record::identity::{Program, Runtime, Setting};
-use tare_record::observation::Role;
-use tare_record::{Missing, Reading, hexadecimal};
+use tare_model::identity::{Program, Runtime, Setting};
+use tare_model::observation::Role;
+use tare_model::{Missing, Reading, hexadecimal};
 
 /// Programs that are told apart, at most: a server of many is known by its first.
 const PROGRAMS_MAX: usize = 16;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// What the names of our groups begin with: nothing else is ever removed.
 const PREFIX: &str = "tare-";

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::filesystem;
 
 /// A setting that is about to be changed.

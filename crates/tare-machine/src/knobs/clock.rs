@@ -6,7 +6,7 @@ use crate::facts;
 use crate::root::Root;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tare_record::Missing;
+use tare_model::Missing;
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 const CPUS: &str = "/sys/devices/system/cpu";

@@ -6,7 +6,7 @@ use crate::facts;
 use crate::root::Root;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::affinity::{format_list, parse_list};
 
 const IRQS: &str = "/proc/irq";

@@ -3,7 +3,7 @@
 use super::setting::{self, Step};
 use super::{Course, Knob, Wanted};
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";

@@ -22,7 +22,7 @@ pub(crate) use setting::{read, same, write};
 
 use crate::root::Root;
 use std::fmt;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Something that can be turned. Its name is the name of its option too, where it has only one.
 pub trait Knob: fmt::Debug + Sync {

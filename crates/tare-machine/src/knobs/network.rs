@@ -3,7 +3,7 @@
 use super::setting::{self, Step};
 use super::{Course, Knob, Wanted};
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";

@@ -4,7 +4,7 @@ use super::setting::{self, Step};
 use super::{Course, Knob, Wanted};
 use crate::cgroup::{self, Level, Version};
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Which group a quota is for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::setting::{self, Step};
 use super::{Course, Knob, Wanted};
 use crate::root::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Where the slice is, newest kernels first, and the period that has to grow with it where there is one.
 const SLICES: [(&str, Option<&str>); 3] = [

@@ -3,7 +3,7 @@
 use crate::root::{Root, nonsense};
 use std::io;
 use std::path::{Path, PathBuf};
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Longest value that is taken for one: a list of thousands of CPUs.
 const VALUE_BYTES_MAX: usize = 4096;

@@ -8,7 +8,7 @@ use crate::root::Root;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use tare_record::Missing;
+use tare_model::Missing;
 
 /// Why knobs could not be turned. Those that were turned before are as they were.
 #[derive(Debug, thiserror::Error)]

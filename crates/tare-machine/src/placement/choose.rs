@@ -3,8 +3,8 @@
 use super::cores::{Core, Cores};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use tare_record::CpuSet;
-use tare_record::placement::Policy;
+use tare_model::CpuSet;
+use tare_model::placement::Policy;
 use tare_stats::SplitMix64;
 
 /// What is to be chosen.

@@ -1,8 +1,8 @@
 //! A topology as placement sees it: cores, each with its threads, its last-level cache and its node.
 
 use std::collections::BTreeMap;
-use tare_record::topology::{CacheKind, Topology};
-use tare_record::{CpuSet, Reading};
+use tare_model::topology::{CacheKind, Topology};
+use tare_model::{CpuSet, Reading};
 
 /// Nodes of which no distance is known are this far apart; 10 is local.
 const FAR: u32 = 255;
@@ -103,7 +103,7 @@ impl Cores {
 /// known, so that a node is the smallest thing to keep within.
 fn last_level(topology: &Topology, cpu: u32) -> Option<u32> {
     let caches = topology.caches.value().map(Vec::as_slice).unwrap_or_default();
-    let holds = |cache: &&tare_record::topology::Cache| {
+    let holds = |cache: &&tare_model::topology::Cache| {
         cache.kind != CacheKind::Instruction && cache.cpus.contains(cpu)
     };
     let last = caches.iter().filter(holds).max_by_key(|cache| cache.level);
@@ -118,7 +118,7 @@ fn speed(topology: &Topology, cpu: u32) -> usize {
 
 fn distances(topology: &Topology) -> BTreeMap<(u32, u32), u32> {
     let nodes = topology.numa.value().map(Vec::as_slice).unwrap_or_default();
-    let row = |node: &tare_record::topology::NumaNode| match &node.distances {
+    let row = |node: &tare_model::topology::NumaNode| match &node.distances {
         Reading::Measured(distances) => {
             nodes.iter().zip(distances).map(|(other, &far)| ((node.id, other.id), far)).collect()
         }

@@ -8,9 +8,9 @@ pub use plan::{Ask, plan};
 
 use cores::Cores;
 use plan::{Load, around, plan_on};
-use tare_record::CpuSet;
-use tare_record::placement::{CpuPlan, Policy};
-use tare_record::topology::Topology;
+use tare_model::CpuSet;
+use tare_model::placement::{CpuPlan, Policy};
+use tare_model::topology::Topology;
 
 /// Who runs where. All lists ascend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,8 +131,8 @@ fn check(option: &'static str, cpus: &[u32], online: &CpuSet) -> Result<(), Plac
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tare_record::Reading;
-    use tare_record::topology::CpuPlace;
+    use tare_model::Reading;
+    use tare_model::topology::CpuPlace;
 
     /// `cores` physical cores of `threads` each; siblings are `cores` apart, as on most x86 machines.
     fn machine(cores: u32, threads: u32) -> Topology {

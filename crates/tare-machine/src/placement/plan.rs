@@ -4,9 +4,9 @@ use super::PlacementError;
 use super::choose::{Pick, pick};
 use super::cores::{Core, Cores};
 use std::cmp::Reverse;
-use tare_record::CpuSet;
-use tare_record::placement::{CpuPlan, Policy};
-use tare_record::topology::Topology;
+use tare_model::CpuSet;
+use tare_model::placement::{CpuPlan, Policy};
+use tare_model::topology::Topology;
 
 /// What is to be placed.
 #[derive(Debug, Clone, Copy, PartialEq)]

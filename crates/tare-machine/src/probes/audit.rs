@@ -6,8 +6,8 @@
 //! reading are read between two reads of MONOTONIC: none is off by more than the time between these two.
 
 use crate::root::Root;
-use tare_record::Missing;
-use tare_record::probes::{ClockAudit, ClockId, ClockPair, Drift, SLEW_PPM_MAX};
+use tare_model::Missing;
+use tare_model::probes::{ClockAudit, ClockId, ClockPair, Drift, SLEW_PPM_MAX};
 use tare_sys::cpuid;
 use tare_sys::time::{monotonic_ns, monotonic_raw_ns, realtime_ns, sleep_until_ns};
 

@@ -1,8 +1,8 @@
 //! Which CPUs are probed: on a machine of hundreds a few of each node, so that the time is bounded.
 
 use std::collections::BTreeMap;
-use tare_record::machine::CpuFacts;
-use tare_record::{Missing, Reading};
+use tare_model::machine::CpuFacts;
+use tare_model::{Missing, Reading};
 
 /// At most `max` (at least 1) of the allowed CPUs, ascending: every node gets one before any gets two, and within a
 /// node they stand as far apart as they can, so that on most machines they share no core.

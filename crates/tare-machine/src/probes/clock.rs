@@ -1,8 +1,8 @@
 //! The effective clock of one CPU: how many cycles a second it really does.
 
 use super::place::on_cpu;
-use tare_record::Missing;
-use tare_record::probes::{EffectiveClock, Spread};
+use tare_model::Missing;
+use tare_model::probes::{EffectiveClock, Spread};
 use tare_sys::clock::probe_hz;
 use tare_sys::time::monotonic_ns;
 

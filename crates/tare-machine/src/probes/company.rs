@@ -4,8 +4,8 @@
 
 use super::arithmetic::compute;
 use super::place::on_cpu;
-use tare_record::Missing;
-use tare_record::probes::Company;
+use tare_model::Missing;
+use tare_model::probes::Company;
 use tare_stats::quantile;
 use tare_sys::time::monotonic_ns;
 

@@ -1,8 +1,8 @@
 //! What it costs to leave a virtual machine and come back: `CPUID`, which every hypervisor must answer itself.
 
 use super::place::on_cpu;
-use tare_record::Missing;
-use tare_record::probes::{Durations, Exit};
+use tare_model::Missing;
+use tare_model::probes::{Durations, Exit};
 use tare_sys::cpuid;
 use tare_sys::time::monotonic_ns;
 

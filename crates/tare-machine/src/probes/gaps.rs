@@ -2,7 +2,7 @@
 //! kernel itself does not see (the hypervisor that does not report steal, firmware).
 
 use super::place::on_each;
-use tare_record::probes::{CpuReading, Gaps, Lost};
+use tare_model::probes::{CpuReading, Gaps, Lost};
 use tare_sys::process::thread_switches;
 use tare_sys::time::monotonic_ns;
 

@@ -3,8 +3,8 @@
 
 use super::place::{on_first, pin};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
-use tare_record::Missing;
-use tare_record::probes::{Handover, Spread};
+use tare_model::Missing;
+use tare_model::probes::{Handover, Spread};
 use tare_sys::time::monotonic_ns;
 
 /// Round trips of one sample.

@@ -6,8 +6,8 @@
 
 use super::place::on_cpu;
 use crate::root::Root;
-use tare_record::probes::{MemoryLatency, MemoryPlace, Spread};
-use tare_record::{Missing, Reading};
+use tare_model::probes::{MemoryLatency, MemoryPlace, Spread};
+use tare_model::{Missing, Reading};
 use tare_sys::chase::{BLOCK_BYTES, Chase};
 use tare_sys::time::monotonic_ns;
 

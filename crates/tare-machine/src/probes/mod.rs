@@ -21,9 +21,9 @@ pub mod transfer;
 pub mod wakeup;
 
 use crate::root::Root;
-use tare_record::machine::CpuFacts;
-use tare_record::probes::{CpuReading, EffectiveClock, Policy, Probed, Probes, WakeupSetting};
-use tare_record::{Missing, Reading};
+use tare_model::machine::CpuFacts;
+use tare_model::probes::{CpuReading, EffectiveClock, Policy, Probed, Probes, WakeupSetting};
+use tare_model::{Missing, Reading};
 use tare_sys::affinity;
 use tare_sys::time::monotonic_ns;
 
@@ -192,7 +192,7 @@ impl<'a> Round<'a> {
         Probed { found, took_ns }
     }
 
-    fn wakeups(&mut self, cpu: u32, settings: &[WakeupSetting]) -> Probed<Vec<tare_record::probes::Wakeup>> {
+    fn wakeups(&mut self, cpu: u32, settings: &[WakeupSetting]) -> Probed<Vec<tare_model::probes::Wakeup>> {
         let share = share::WAKEUPS / (settings.len() as u64).max(1);
         let (mut found, mut took_ns) = (Vec::new(), 0);
         for &setting in settings {
@@ -229,7 +229,7 @@ impl<'a> Round<'a> {
     fn watched(
         &mut self,
         root: &Root,
-    ) -> (Probed<Vec<CpuReading<EffectiveClock>>>, Probed<tare_record::probes::ClockAudit>) {
+    ) -> (Probed<Vec<CpuReading<EffectiveClock>>>, Probed<tare_model::probes::ClockAudit>) {
         let clocks = std::mem::take(&mut self.clocks).into_iter().map(|(cpu, samples)| {
             let found = samples.and_then(|samples| clock::summary(&samples)).into();
             CpuReading { cpu, found }

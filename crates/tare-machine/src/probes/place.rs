@@ -3,8 +3,8 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
-use tare_record::probes::CpuReading;
-use tare_record::{Missing, Reading};
+use tare_model::probes::CpuReading;
+use tare_model::{Missing, Reading};
 use tare_sys::affinity;
 
 /// How much longer than it was given a probe may take: its first and last steps are not timed, and it waits its

@@ -3,8 +3,8 @@
 
 use super::arithmetic::compute;
 use super::place::on_each;
-use tare_record::probes::{CpuReading, Smt, Spread};
-use tare_record::{Missing, Reading};
+use tare_model::probes::{CpuReading, Smt, Spread};
+use tare_model::{Missing, Reading};
 use tare_sys::time::monotonic_ns;
 
 /// Slices alone and slices together.

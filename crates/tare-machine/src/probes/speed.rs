@@ -3,7 +3,7 @@
 use super::arithmetic::compute;
 use super::memory;
 use super::place::on_cpu;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_stats::trimmed_mean_interval;
 use tare_sys::time::monotonic_ns;
 

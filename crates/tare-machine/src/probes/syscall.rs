@@ -2,8 +2,8 @@
 
 use super::place::on_cpu;
 use std::os::unix::process::parent_id;
-use tare_record::Missing;
-use tare_record::probes::{Spread, Syscall};
+use tare_model::Missing;
+use tare_model::probes::{Spread, Syscall};
 use tare_sys::time::monotonic_ns;
 
 /// Calls of one sample.

@@ -8,8 +8,8 @@ use super::place::{on_first, pin};
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tare_record::Missing;
-use tare_record::probes::{Spread, Transfer};
+use tare_model::Missing;
+use tare_model::probes::{Spread, Transfer};
 use tare_sys::time::monotonic_ns;
 
 /// Round trips of a sample: some microseconds, so that most samples hold no interrupt.

@@ -4,8 +4,8 @@
 use super::place::on_cpu;
 use std::fs::File;
 use std::io::Write;
-use tare_record::probes::{Durations, Lateness, Policy, Wakeup, WakeupSetting};
-use tare_record::{Missing, Reading};
+use tare_model::probes::{Durations, Lateness, Policy, Wakeup, WakeupSetting};
+use tare_model::{Missing, Reading};
 use tare_sys::time::{monotonic_ns, sleep_until_ns};
 use tare_sys::{sched, slack};
 

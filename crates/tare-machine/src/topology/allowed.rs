@@ -3,7 +3,7 @@
 use super::files;
 use crate::root::{Root, nonsense};
 use std::path::{Path, PathBuf};
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 /// Deepest nesting of control groups that is followed.
 const DEPTH_MAX: usize = 64;

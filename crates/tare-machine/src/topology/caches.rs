@@ -4,8 +4,8 @@ use super::files::{self, CPU_DIR};
 use super::machine::Shelf;
 use crate::root::{Root, nonsense};
 use std::collections::HashSet;
-use tare_record::topology::{Cache, CacheKind};
-use tare_record::{CpuSet, Missing};
+use tare_model::topology::{Cache, CacheKind};
+use tare_model::{CpuSet, Missing};
 
 /// Deepest level that is believed.
 const LEVEL_MAX: u32 = 8;

@@ -3,7 +3,7 @@
 use super::machine::CpuTraits;
 use crate::root::Root;
 use std::collections::BTreeMap;
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 /// The CPUs that are listed: `processor : 3`, on s390 `processor 3: version = …`.
 pub(super) fn numbers(root: &Root) -> Result<CpuSet, Missing> {

@@ -4,7 +4,7 @@ use super::cpuinfo;
 use super::files::{self, CPU_DIR};
 use super::machine::CpuTraits;
 use crate::root::Root;
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 /// CPUs that are online. Kernels without the list have a folder for each CPU, with a switch in it; some keep the
 /// folder of a CPU that is off and take its `topology` away.

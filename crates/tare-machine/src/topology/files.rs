@@ -1,7 +1,7 @@
 //! The kernel's two spellings of a set of CPUs, and where its files are.
 
 use crate::root::{Root, nonsense};
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 pub(super) const CPU_DIR: &str = "/sys/devices/system/cpu";
 pub(super) const NODE_DIR: &str = "/sys/devices/system/node";

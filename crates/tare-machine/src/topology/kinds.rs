@@ -3,8 +3,8 @@
 use super::files::{self, CPU_DIR};
 use crate::root::Root;
 use std::collections::BTreeMap;
-use tare_record::topology::CoreKind;
-use tare_record::{CpuSet, Missing, Reading};
+use tare_model::topology::CoreKind;
+use tare_model::{CpuSet, Missing, Reading};
 
 /// Kinds of the given CPUs, slowest first: as named by the kernel, else by capacity, else one.
 pub(super) fn read(root: &Root, cpus: &CpuSet) -> Vec<CoreKind> {

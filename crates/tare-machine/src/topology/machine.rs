@@ -4,8 +4,8 @@ use super::files::CPU_DIR;
 use super::{caches, cpuinfo, cpus, nodes};
 use crate::root::Root;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use tare_record::topology::Cache;
-use tare_record::{CpuSet, Missing};
+use tare_model::topology::Cache;
+use tare_model::{CpuSet, Missing};
 
 pub(super) struct Machine {
     pub online: Result<CpuSet, Missing>,

@@ -17,9 +17,9 @@ use crate::root::Root;
 use allowed::Allowed;
 pub(crate) use cpuinfo::model as cpu_model;
 use machine::CpuTraits;
-use tare_record::machine::CpuFacts;
-use tare_record::topology::{Cache, CpuPlace, NumaNode, Topology};
-use tare_record::{CpuSet, Missing, Reading};
+use tare_model::machine::CpuFacts;
+use tare_model::topology::{Cache, CpuPlace, NumaNode, Topology};
+use tare_model::{CpuSet, Missing, Reading};
 
 /// Reads the part of the machine that process `pid` may use (`None`: the reader itself). What cannot be read is
 /// missing, with the reason.

@@ -3,7 +3,7 @@
 use super::files::{self, NODE_DIR};
 use crate::root::{Root, nonsense};
 use std::collections::HashSet;
-use tare_record::{CpuSet, Missing};
+use tare_model::{CpuSet, Missing};
 
 /// Most graphics cards whose memory is looked for among the nodes.
 const CARDS_MAX: usize = 256;

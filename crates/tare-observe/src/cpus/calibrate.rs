@@ -15,7 +15,7 @@ use crate::idle::parse_timer_list;
 use crate::scene::USER_TICK_NS;
 use crate::tape::Tape;
 use std::collections::BTreeMap;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::affinity;
 use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use tare_machine::cgroup;
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::cpus;
-use tare_record::observation::Sample;
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::cpus;
+use tare_model::observation::Sample;
 use tare_sys::perf::{Counter, Tracepoint};
 use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 

@@ -14,10 +14,10 @@ use source::{Counts, Kernel, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use tare_machine::{Root, procs};
-use tare_record::Missing;
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::metrics::pmu;
-use tare_record::observation::{Role, Sample};
+use tare_model::Missing;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::pmu;
+use tare_model::observation::{Role, Sample};
 use tare_sys::perf::{Event, GroupCount};
 
 /// Threads that are counted, at most: each takes a descriptor for every event.

@@ -1,8 +1,8 @@
 //! Where hardware counts come from: the kernel, or a made-up machine in a test.
 
 use std::io;
-use tare_record::metric::Descriptor;
-use tare_record::metrics::pmu;
+use tare_model::metric::Descriptor;
+use tare_model::metrics::pmu;
 use tare_sys::perf::{Cache, Event, Group, Whom};
 
 /// Something that counts hardware events of threads.

@@ -2,7 +2,7 @@ use super::*;
 use crate::{LoadWatch, Watch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use tare_record::observation::{Observation, Task};
+use tare_model::observation::{Observation, Task};
 
 /// A PMU that counts as the test says.
 #[derive(Clone, Default)]
@@ -80,7 +80,7 @@ fn window(fake: Fake) -> (Observation, Pmu) {
             tid: thread.tid,
             name: "sut".into(),
             role: Role::Sut,
-            allowed_cpus: tare_record::Reading::missing("not asked"),
+            allowed_cpus: tare_model::Reading::missing("not asked"),
             present_at_begin: true,
             present_at_end: true,
         });

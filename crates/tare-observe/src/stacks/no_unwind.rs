@@ -3,7 +3,7 @@
 use super::Unwind;
 use super::counts::Counts;
 use tare_machine::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::perf::Sample;
 
 /// None are copied.

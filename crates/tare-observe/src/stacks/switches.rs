@@ -7,7 +7,7 @@ use crate::{rights, wakeups};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use tare_machine::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::perf::{Detail, Field, Format, Record, Ring, Sample, Trigger};
 use tare_sys::time::monotonic_ns;
 

@@ -11,8 +11,8 @@ use blazesym::symbolize::source::{Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tare_machine::Root;
-use tare_record::stacks::{Folder, Frame, FrameKind, Module, UNKNOWN};
-use tare_record::{Missing, hexadecimal};
+use tare_model::stacks::{Folder, Frame, FrameKind, Module, UNKNOWN};
+use tare_model::{Missing, hexadecimal};
 
 /// Distinct addresses that are given names, at most.
 const ADDRESSES_MAX: usize = 1 << 20;

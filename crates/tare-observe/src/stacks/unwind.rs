@@ -11,7 +11,7 @@ use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tare_machine::Root;
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_sys::perf::{Frame, Sample};
 
 /// What is copied of each stack: as `perf record --call-graph dwarf` does.

@@ -3,7 +3,7 @@
 use crate::scene::{LoadWatch, Scene};
 use std::collections::{BTreeSet, HashMap};
 use tare_machine::procs;
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 use tare_sys::affinity;
 
 /// The processes and threads that are watched, as far as they have been seen in this window.

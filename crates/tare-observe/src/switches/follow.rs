@@ -4,7 +4,7 @@
 //! sums of a thread are its life in the window, however odd the events. A CPU knows who runs and who waits there.
 
 use std::collections::{BTreeMap, HashMap};
-use tare_record::schedule::{Blocked, Held, Sleep, Wakers};
+use tare_model::schedule::{Blocked, Held, Sleep, Wakers};
 
 /// Nobody runs on a CPU though a thread waits there: this long and longer is a quota's doing, shorter is what
 /// waking a CPU takes.
@@ -86,7 +86,7 @@ pub(super) struct Followed {
     pub(super) behind: HashMap<u32, u64>,
     pub(super) held_ns: u64,
     pub(super) delay_ns: u64,
-    /// See [`tare_record::schedule::ThreadSchedule::wait_edges_ns`].
+    /// See [`tare_model::schedule::ThreadSchedule::wait_edges_ns`].
     pub(super) wait_edges_ns: Option<i64>,
     pub(super) waits: Lengths,
     pub(super) wakes: Lengths,

@@ -4,7 +4,7 @@ use super::reason;
 use super::rings::{Contended, Contention};
 use std::collections::{BTreeSet, HashMap};
 use tare_machine::Root;
-use tare_record::schedule::KernelLock;
+use tare_model::schedule::KernelLock;
 
 /// Places that are told apart, locks of one that are, and places that are reported, at most.
 const PLACES_MAX: usize = 512;

@@ -25,9 +25,9 @@ use reason::Kernel;
 use rings::{Contended, Layout, Read, Rings};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
-use tare_record::Missing;
-use tare_record::observation::Role;
-use tare_record::schedule::{Behind, Downstream, Schedule, ScheduleSource, ThreadSchedule};
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::schedule::{Behind, Downstream, Schedule, ScheduleSource, ThreadSchedule};
 use tare_sys::affinity;
 use tare_sys::time::monotonic_ns;
 
@@ -209,8 +209,7 @@ impl Traced {
     fn forget(&mut self) {
         self.rings.enable(false);
         // What is left of before the window is nobody's.
-        self.rings
-            .drain(&self.kernel, &mut self.read, &mut |_, _| tare_record::schedule::Sleep::Event.into());
+        self.rings.drain(&self.kernel, &mut self.read, &mut |_, _| tare_model::schedule::Sleep::Event.into());
         self.read = Read::default();
         (self.follower, self.locks) = (Follower::new(), Locks::default());
         (self.begin_ns, self.events) = (None, 0);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use tare_machine::{Root, sockets};
-use tare_record::schedule::Sleep;
+use tare_model::schedule::Sleep;
 use tare_sys::time::monotonic_ns;
 
 use super::follow::Why;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use tare_machine::Root;
-use tare_record::Missing;
-use tare_record::schedule::Sleep;
+use tare_model::Missing;
+use tare_model::schedule::Sleep;
 
 /// What a function of the kernel tells about a sleep in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use crate::rights;
 use crate::wakeups::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use tare_record::Missing;
-use tare_record::schedule::Sleep;
+use tare_model::Missing;
+use tare_model::schedule::Sleep;
 use tare_sys::perf::{
     Detail, FIRST_ARGUMENT, Field, Format, Frame, Record, Ring, Sample, Tracepoint, Trigger,
 };

@@ -107,7 +107,7 @@ fn is_steady(before: Told, now: Told) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tare_record::schedule::Sleep;
+    use tare_model::schedule::Sleep;
 
     fn heed(looks: &mut Looks, at_ns: u64, text: &str) {
         looks.heed(&Reading { at_ns, source: 0, bytes: text.as_bytes() });

@@ -103,7 +103,7 @@ mod tests {
     use crate::{Scene, Watch};
     use proptest::prelude::*;
     use tare_machine::Root;
-    use tare_record::observation::Role;
+    use tare_model::observation::Role;
 
     const MS: u64 = 1_000_000;
 

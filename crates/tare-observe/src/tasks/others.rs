@@ -5,9 +5,9 @@ use crate::Scene;
 use crate::book::{Book, refused};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
-use tare_record::Missing;
-use tare_record::metrics::tasks;
-use tare_record::observation::{Role, Sample, Task};
+use tare_model::Missing;
+use tare_model::metrics::tasks;
+use tare_model::observation::{Role, Sample, Task};
 use tare_sys::affinity;
 use tare_sys::time::monotonic_ns;
 

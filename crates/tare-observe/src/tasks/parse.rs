@@ -2,7 +2,7 @@
 
 use crate::scene::USER_TICK_NS;
 use crate::tape::Reading;
-use tare_record::schedule::Sleep;
+use tare_model::schedule::Sleep;
 
 /// What of `/proc/PID/task/TID/stat` is used.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tare_machine::procs;
-use tare_record::observation::{Role, Task};
-use tare_record::schedule::Sleep;
+use tare_model::observation::{Role, Task};
+use tare_model::schedule::Sleep;
 use tare_sys::affinity;
 
 /// The files of a thread.

@@ -7,7 +7,7 @@ use fxprof_processed_profile::{
 };
 use std::collections::HashMap;
 use std::time::SystemTime;
-use tare_record::stacks::{FrameKind, Stacks};
+use tare_model::stacks::{FrameKind, Stacks};
 
 /// Nanoseconds in the unit that waiting is weighed in.
 const MILLISECOND_NS: u64 = 1_000_000;

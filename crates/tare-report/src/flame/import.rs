@@ -4,9 +4,9 @@
 //! collapses has lost the modules.
 
 use super::FlameError;
-use tare_record::Reading;
-use tare_record::observation::Role;
-use tare_record::stacks::{Folded, Folder, Frame, FrameKind, Module, Stacks};
+use tare_model::Reading;
+use tare_model::observation::Role;
+use tare_model::stacks::{Folded, Folder, Frame, FrameKind, Module, Stacks};
 
 /// Reads the output of `perf script`, or stacks that are folded already (by `stackcollapse-perf`, `bpftrace`, or
 /// [`super::folded`]); all of it is taken as the server's, the first frame of a folded stack as the thread.

@@ -15,10 +15,10 @@ pub(crate) use svg::inline;
 pub use svg::{difference, folded_difference, svg};
 
 use std::fmt::Write;
-use tare_record::observation::Role;
-use tare_record::plan::{Purpose, Workload};
-use tare_record::stacks::{Frame, FrameKind, Profile, Stack, Stacks};
-use tare_record::{Missing, Reading, Record};
+use tare_model::observation::Role;
+use tare_model::plan::{Purpose, Workload};
+use tare_model::stacks::{Frame, FrameKind, Profile, Stack, Stacks};
+use tare_model::{Missing, Reading, Record};
 
 /// What a timer cannot see, in one sentence.
 pub const BLIND_SPOT: &str =

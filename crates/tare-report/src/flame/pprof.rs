@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::read::GzEncoder;
 use std::collections::HashMap;
 use std::io::Read;
-use tare_record::stacks::{Frame, Stacks};
+use tare_model::stacks::{Frame, Stacks};
 
 const WIRE_VARINT: u64 = 0;
 const WIRE_BYTES: u64 = 2;

@@ -4,7 +4,7 @@ use super::{Choice, FlameError, chosen, facts, folded, whose};
 use inferno::differential;
 use inferno::flamegraph::color::{BasicPalette, MultiPalette, Palette};
 use inferno::flamegraph::{self, Options};
-use tare_record::stacks::Stacks;
+use tare_model::stacks::Stacks;
 
 /// Width of a drawing, pixels; a browser scales it.
 const WIDTH: usize = 1200;

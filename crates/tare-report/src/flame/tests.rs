@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use tare_record::stacks::{Folded, Folder, Module};
+use tare_model::stacks::{Folded, Folder, Module};
 
 const CHOICE: Choice = Choice { role: Role::Sut, off_cpu: false, by_thread: false };
 

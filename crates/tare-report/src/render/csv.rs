@@ -1,7 +1,7 @@
 //! Comma-separated values for other programs: full precision, base units, an empty field where there is no
 //! figure (RFC 4180).
 
-use tare_record::outcome::{CommandSummary, NetOrMissing, Outcome};
+use tare_model::outcome::{CommandSummary, NetOrMissing, Outcome};
 
 /// The whole file with its header line.
 pub(crate) fn render(outcome: &Outcome) -> String {

@@ -5,7 +5,7 @@ use crate::block::{Block, Chart, Column, Hue, Line, Note, Panel, Point, Row, Tab
 use crate::format::{self, NONE, count, seconds};
 use crate::plot;
 use crate::words;
-use tare_record::outcome::{CommandSummary, NetOrMissing};
+use tare_model::outcome::{CommandSummary, NetOrMissing};
 
 pub(crate) static SECTION: Section =
     Section { title: "Runs", media: &[Medium::Terminal, Medium::Page], build };

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{hundredths, percent};
-use tare_record::outcome::CpuLedger;
+use tare_model::outcome::CpuLedger;
 
 pub(crate) static SECTION: Section =
     Section { title: "CPUs", media: &[Medium::Terminal, Medium::Page], build };

@@ -4,8 +4,8 @@ use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, count, joined, percent, ratio};
 use std::collections::BTreeSet;
-use tare_record::outcome::{CyclesFrom, Execution, RoleLedger};
-use tare_record::{Missing, Reading};
+use tare_model::outcome::{CyclesFrom, Execution, RoleLedger};
+use tare_model::{Missing, Reading};
 
 pub(crate) static SECTION: Section =
     Section { title: "Instructions and cycles", media: &[Medium::Terminal, Medium::Page], build };

@@ -5,7 +5,7 @@ use super::{Medium, Section, Source, weigh};
 use crate::block::{Block, Figure, Text, Tone};
 use crate::format::{NONE, logarithm, percent, spread, with_unit};
 use crate::words;
-use tare_record::outcome::{NetOrMissing, TarePart};
+use tare_model::outcome::{NetOrMissing, TarePart};
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
 

@@ -5,8 +5,8 @@ use super::{Medium, Section, Source, join};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;
-use tare_record::Missing;
-use tare_record::outcome::{Finding, Outcome, Tried};
+use tare_model::Missing;
+use tare_model::outcome::{Finding, Outcome, Tried};
 
 pub(crate) static SECTION: Section =
     Section { title: "Findings", media: &[Medium::Terminal, Medium::Page], build };
@@ -39,7 +39,7 @@ fn build(source: &Source) -> Vec<Block> {
 fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>) -> Note {
     let mut lines = Vec::new();
     if !finding.evidence.is_empty() {
-        let proof = |one: &tare_record::outcome::Evidence| {
+        let proof = |one: &tare_model::outcome::Evidence| {
             format!("{}: {}", one.name, with_unit(one.value, &one.unit))
         };
         lines.push(("proof", join(finding.evidence.iter().map(proof))));

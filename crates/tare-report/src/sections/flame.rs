@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Flame, Text};
 use crate::flame::{self, Choice, FlameError};
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 
 pub(crate) static SECTION: Section = Section { title: "Call stacks", media: &[Medium::Page], build };
 

@@ -6,7 +6,7 @@ use crate::block::{Block, Text};
 use crate::format::{bytes, count, hertz, percent, seconds};
 use crate::words;
 use std::collections::BTreeMap;
-use tare_record::Reading;
+use tare_model::Reading;
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Terminal], build };
 

@@ -4,11 +4,11 @@ use super::{Medium, Section, Source, join};
 use crate::block::{Axis, Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds};
 use crate::plot;
-use tare_record::Reading;
-use tare_record::latency::Latencies;
-use tare_record::outcome::{LatencySummary, Outcome};
-use tare_record::plan::Purpose;
-use tare_record::trial::{HttpSample, Measure, Trial};
+use tare_model::Reading;
+use tare_model::latency::Latencies;
+use tare_model::outcome::{LatencySummary, Outcome};
+use tare_model::plan::Purpose;
+use tare_model::trial::{HttpSample, Measure, Trial};
 
 pub(crate) static SECTION: Section =
     Section { title: "Requests", media: &[Medium::Terminal, Medium::Page], build };

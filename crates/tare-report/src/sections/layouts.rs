@@ -3,8 +3,8 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{count, with_unit};
-use tare_record::cpuset::CpuSet;
-use tare_record::plan::TriedLayout;
+use tare_model::cpuset::CpuSet;
+use tare_model::plan::TriedLayout;
 
 pub(crate) static SECTION: Section = Section {
     title: "Generator layouts tried",

@@ -4,7 +4,7 @@ use super::{Medium, Section, Source, capital, commands};
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
-use tare_record::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleLedger};
+use tare_model::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleLedger};
 
 pub(crate) static SECTION: Section =
     Section { title: "", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::Block;
 use crate::format::{bytes, hertz, seconds};
-use tare_record::Reading;
+use tare_model::Reading;
 
 pub(crate) static SECTION: Section = Section { title: "Machine", media: &[Medium::Page], build };
 

@@ -26,9 +26,9 @@ mod weigh;
 
 use crate::block::Block;
 pub(crate) use origin::{origin, utc};
-use tare_record::Record;
-use tare_record::outcome::{Outcome, ThreadRow};
-use tare_record::plan::{HttpWorkload, Sut, Workload};
+use tare_model::Record;
+use tare_model::outcome::{Outcome, ThreadRow};
+use tare_model::plan::{HttpWorkload, Sut, Workload};
 
 /// What sections work from.
 pub(crate) struct Source<'a> {

@@ -2,7 +2,7 @@
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
-use tare_record::Record;
+use tare_model::Record;
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
 

@@ -1,6 +1,6 @@
 //! Shares of ln(net/gross) as amounts and as parts of a whole.
 
-use tare_record::outcome::{NetOrMissing, Outcome};
+use tare_model::outcome::{NetOrMissing, Outcome};
 
 /// Turns a share of ln(net/gross) into an amount of the unit. The amounts add up to net − gross exactly,
 /// because the logarithmic mean Λ is the one for which ln(net/gross) · Λ(net, gross) = net − gross.

@@ -4,8 +4,8 @@ use super::{Medium, Section, Source, join};
 use crate::block::{Align, Block, Chart, Column, Hue, Line, Panel, Point, Row, Table, Text};
 use crate::format::{bytes, count, hertz, percent, seconds};
 use crate::plot;
-use tare_record::Reading;
-use tare_record::outcome::{Moved, SpikeCourse, Spikes};
+use tare_model::Reading;
+use tare_model::outcome::{Moved, SpikeCourse, Spikes};
 
 pub(crate) static SECTION: Section =
     Section { title: "Spikes of latency", media: &[Medium::Terminal, Medium::Page], build };

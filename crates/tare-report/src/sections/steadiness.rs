@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, hertz, percent, seconds, with_unit};
-use tare_record::outcome::{Course, Stage, State, WarmUpCourse};
+use tare_model::outcome::{Course, Stage, State, WarmUpCourse};
 
 pub(crate) static SECTION: Section =
     Section { title: "Rate", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };

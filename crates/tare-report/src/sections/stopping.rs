@@ -4,8 +4,8 @@ use super::{Medium, Section, Source};
 use crate::block::Block;
 use crate::format::{percent, seconds};
 use crate::words::things;
-use tare_record::comparison::Ended;
-use tare_record::outcome::Stopped;
+use tare_model::comparison::Ended;
+use tare_model::outcome::Stopped;
 
 pub(crate) static SECTION: Section =
     Section { title: "Precision", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };

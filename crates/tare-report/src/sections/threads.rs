@@ -4,7 +4,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hundredths, percent, seconds};
 use crate::words;
-use tare_record::outcome::{RoleLedger, ThreadRow};
+use tare_model::outcome::{RoleLedger, ThreadRow};
 
 pub(crate) static SECTION: Section =
     Section { title: "Threads", media: &[Medium::Terminal, Medium::Page], build };

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, hertz, percent, seconds, with_unit};
-use tare_record::outcome::TrialSummary;
+use tare_model::outcome::TrialSummary;
 
 pub(crate) static SECTION: Section =
     Section { title: "Trials", media: &[Medium::Markdown, Medium::Page], build };

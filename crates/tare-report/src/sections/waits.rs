@@ -3,10 +3,10 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, joined, percent, seconds, with_unit};
-use tare_record::Missing;
-use tare_record::observation::Role;
-use tare_record::outcome::{Hypothesis, Judged, ServingLedger, Standing};
-use tare_record::schedule::{Quantiles, ScheduleSource, SwitchBooks};
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::outcome::{Hypothesis, Judged, ServingLedger, Standing};
+use tare_model::schedule::{Quantiles, ScheduleSource, SwitchBooks};
 
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
@@ -159,7 +159,7 @@ fn wakes(switches: &SwitchBooks) -> Vec<Pair> {
 
 fn locks(switches: &SwitchBooks) -> Vec<Pair> {
     let shown = switches.kernel_locks.iter().filter(|lock| lock.share >= SHARE_SHOWN).take(ROWS_MAX);
-    let pair = |lock: &tare_record::schedule::LockShare| {
+    let pair = |lock: &tare_model::schedule::LockShare| {
         let how = if lock.spins { "spinning" } else { "sleeping" };
         let share = percent(lock.share);
         let of = format!("{share} of their time {how}, {} times a second", count(lock.contended_hz));
@@ -199,8 +199,8 @@ fn hypotheses(switches: &SwitchBooks) -> Vec<Pair> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use tare_record::Reading;
-    use tare_record::schedule::{PeerShare, Preemptor, WakerRates};
+    use tare_model::Reading;
+    use tare_model::schedule::{PeerShare, Preemptor, WakerRates};
 
     fn judged(hypothesis: Hypothesis, standing: Standing, figure: Reading<f64>, unit: &str) -> Judged {
         let (of, unit) = ("a figure".to_owned(), unit.to_owned());

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::joined;
-use tare_record::outcome::Warning;
+use tare_model::outcome::Warning;
 
 pub(crate) static SECTION: Section =
     Section { title: "Warnings", media: &[Medium::Terminal, Medium::Page], build };

@@ -5,7 +5,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
 use crate::words;
-use tare_record::outcome::{AgainstReference, Net, NetOrMissing, TarePart};
+use tare_model::outcome::{AgainstReference, Net, NetOrMissing, TarePart};
 
 pub(crate) static SECTION: Section =
     Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };

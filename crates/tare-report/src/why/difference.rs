@@ -4,7 +4,7 @@ use super::remark;
 use crate::block::{Block, Note, Text};
 use crate::format::joined;
 use crate::words;
-use tare_record::why::{Difference, Why};
+use tare_model::why::{Difference, Why};
 
 /// Longer texts are cut: two environments or command lines may hold anything.
 const TEXT_CHARS_MAX: usize = 160;

@@ -2,8 +2,8 @@
 
 use crate::block::{Block, Column, Row, Table, Text, Tone};
 use crate::format::{hundredths, joined};
-use tare_record::Reading;
-use tare_record::why::{FrameChange, Why};
+use tare_model::Reading;
+use tare_model::why::{FrameChange, Why};
 
 pub(super) fn changed(why: &Why) -> Vec<Block> {
     let frames = match &why.frames {

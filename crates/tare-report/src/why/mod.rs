@@ -9,9 +9,9 @@ use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Style, render, words};
-use tare_record::outcome::{Gross, Outcome};
-use tare_record::why::{Change, Run, Why};
-use tare_record::{Reading, Record};
+use tare_model::outcome::{Gross, Outcome};
+use tare_model::why::{Change, Run, Why};
+use tare_model::{Reading, Record};
 
 /// Why two runs differ, for a terminal: how much, which part of it is what, and what else was not the same.
 pub fn terminal(why: &Why, style: Style) -> String {
@@ -143,8 +143,8 @@ fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
     let figures =
         format!("{} after {}", with_unit(change.to, &change.unit), with_unit(change.from, &change.unit));
     let clock = |run: &Run| match &run.net {
-        tare_record::outcome::NetOrMissing::Net(net) => net.ref_clock_hz,
-        tare_record::outcome::NetOrMissing::Missing(_) => None,
+        tare_model::outcome::NetOrMissing::Net(net) => net.ref_clock_hz,
+        tare_model::outcome::NetOrMissing::Missing(_) => None,
     };
     let clocks = match (clock(a), clock(b)) {
         (Some(one), Some(other)) if (one / other - 1.0).abs() > 0.005 => format!(

@@ -5,7 +5,7 @@ use crate::block::{Block, Column, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, hundredths, joined, percent, seconds};
 use crate::sections::{self, Part, Source};
 use crate::words::things;
-use tare_record::outcome::{Outcome, RoleLedger};
+use tare_model::outcome::{Outcome, RoleLedger};
 
 /// Losses below this share of the allotment are one line together.
 const SMALL_SHARE: f64 = 0.0005;

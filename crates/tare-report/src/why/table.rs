@@ -3,8 +3,8 @@
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, logarithm, percent, with_unit};
 use crate::words;
-use tare_record::Reading;
-use tare_record::why::{Change, Part, Why};
+use tare_model::Reading;
+use tare_model::why::{Change, Part, Why};
 
 /// Parts below this, in ln, are one line together unless their interval lies clear of 0.
 const SMALL_LN: f64 = 0.001;

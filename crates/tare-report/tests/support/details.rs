@@ -1,9 +1,9 @@
 //! What is there of a traced sitting, and of one with a PMU or without.
 
 use std::collections::BTreeMap;
-use tare_record::outcome::{CyclesFrom, Execution, Hypothesis, Judged, Standing};
-use tare_record::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchBooks, WakerRates};
-use tare_record::{Missing, Reading, observation::Role};
+use tare_model::outcome::{CyclesFrom, Execution, Hypothesis, Judged, Standing};
+use tare_model::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchBooks, WakerRates};
+use tare_model::{Missing, Reading, observation::Role};
 
 /// Cycles from the clock.
 pub(super) fn without_pmu(cycles: f64) -> Execution {

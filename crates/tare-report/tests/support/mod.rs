@@ -11,9 +11,9 @@ pub use scramble::{scramble, scramble_record};
 use details::{traced, with_pmu, without_pmu};
 use records::{plan, regime};
 use std::collections::BTreeMap;
-use tare_record::outcome::*;
-use tare_record::plan::{CommandWorkload, Sut, Workload};
-use tare_record::{Missing, Reading, Record};
+use tare_model::outcome::*;
+use tare_model::plan::{CommandWorkload, Sut, Workload};
+use tare_model::{Missing, Reading, Record};
 
 fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
     ThreadRow {
@@ -173,7 +173,7 @@ pub fn server_bound() -> Outcome {
             ..LatencySummary::default()
         }),
         commands: Vec::new(),
-        spikes: tare_record::Reading::missing("no slices"),
+        spikes: tare_model::Reading::missing("no slices"),
         course: Some(course(gross)),
         confirmation: None,
         tried_layouts: Vec::new(),

@@ -1,13 +1,13 @@
 //! A record as a run would have made it.
 
 use std::collections::BTreeMap;
-use tare_record::latency::Latencies;
-use tare_record::machine::{CpuFacts, MachineFacts, Regime};
-use tare_record::metric::{Descriptor, Subject};
-use tare_record::observation::{Column, Observation, Role, Sample, Task};
-use tare_record::plan::{Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload};
-use tare_record::trial::{HttpSample, Measure, Trial};
-use tare_record::{Reading, Record, metrics};
+use tare_model::latency::Latencies;
+use tare_model::machine::{CpuFacts, MachineFacts, Regime};
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::observation::{Column, Observation, Role, Sample, Task};
+use tare_model::plan::{Generator, HttpWorkload, Level, Plan, Purpose, Sut, Transport, Workload};
+use tare_model::trial::{HttpSample, Measure, Trial};
+use tare_model::{Reading, Record, metrics};
 
 pub fn machine() -> MachineFacts {
     let cpu = |cpu| CpuFacts {

@@ -1,7 +1,7 @@
 //! Outcomes and records with every figure and text replaced: what no run should produce, and a file may hold.
 
 use super::*;
-use tare_record::trial::Measure;
+use tare_model::trial::Measure;
 
 /// The outcome with every figure and every text replaced, in turn, by the given ones.
 pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {

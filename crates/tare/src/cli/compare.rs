@@ -5,8 +5,8 @@ use super::values::{self, CpuList};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tare_record::comparison::Figure;
-use tare_record::condition::Condition;
+use tare_model::comparison::Figure;
+use tare_model::condition::Condition;
 
 /// Which servers under which load, or which commands; how well.
 #[derive(Debug, Args)]

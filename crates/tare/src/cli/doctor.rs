@@ -2,7 +2,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use tare_record::placement::Policy;
+use tare_model::placement::Policy;
 
 /// `tare doctor`.
 #[derive(Debug, Args)]

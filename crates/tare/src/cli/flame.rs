@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use tare_record::observation::Role;
+use tare_model::observation::Role;
 
 /// Draw which code ran, or where threads waited.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use super::values;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
-use tare_record::condition::Condition;
+use tare_model::condition::Condition;
 
 /// `tare gate`.
 #[derive(Debug, Args)]

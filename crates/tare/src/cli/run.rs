@@ -6,7 +6,7 @@ use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use tare_record::placement::Policy;
+use tare_model::placement::Policy;
 
 /// Weigh a server or a program: gross, tare by part, net, and what was the limit.
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use std::time::Duration;
-pub use tare_lab::duration;
 use tare_load::{Capture, CaptureFrom, Stage};
+pub use tare_run::duration;
 use tare_server::BackendChoice;
 use tare_server::architecture::{self, ARCHITECTURES, Architecture};
 

@@ -5,12 +5,12 @@ use crate::failure::Failure;
 use crate::{Ended, progress, terminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tare_lab::Sitting;
-use tare_lab::calibrate::{self, Request};
 use tare_machine::Root;
-use tare_record::calibration::Calibration;
-use tare_record::{Missing, Reading};
+use tare_model::calibration::Calibration;
+use tare_model::{Missing, Reading};
 use tare_report::{Style, calibration as report};
+use tare_run::Sitting;
+use tare_run::calibrate::{self, Request};
 
 /// Exit code of an instrument that is wrong too often.
 const WRONG: u8 = 1;

@@ -7,12 +7,12 @@ use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tare_lab::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
-use tare_lab::{LabError, Sitting};
 use tare_load::Target;
-use tare_record::Missing;
-use tare_record::comparison::Figure;
+use tare_model::Missing;
+use tare_model::comparison::Figure;
 use tare_report::{Style, comparison as report};
+use tare_run::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
+use tare_run::{LabError, Sitting};
 
 /// Exit code where a condition to fail on was proven.
 const PROVEN: u8 = 1;
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use clap::Parser;
-    use tare_lab::calibrate;
+    use tare_run::calibrate;
 
     fn paired(suts: &[&str], urls: &[&str]) -> Option<Vec<(String, String)>> {
         let owned = |given: &[&str]| given.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();

@@ -10,19 +10,19 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tare_explain::checks::{Examined, examine};
-use tare_lab::LabError;
-use tare_lab::progress::Event;
 use tare_machine::capture::{self, Captured};
 use tare_machine::facts::{Reach, survey};
 use tare_machine::fit::Room;
 use tare_machine::placement::Ask;
 use tare_machine::{Root, placement, probes, topology};
-use tare_record::Reading;
-use tare_record::check::{Check, Level};
-use tare_record::placement::Policy;
-use tare_record::probes::Probes;
-use tare_record::survey::{Quota, Survey};
+use tare_model::Reading;
+use tare_model::check::{Check, Level};
+use tare_model::placement::Policy;
+use tare_model::probes::Probes;
+use tare_model::survey::{Quota, Survey};
 use tare_report::{Style, doctor as report};
+use tare_run::LabError;
+use tare_run::progress::Event;
 
 /// Exit code when something is bad.
 const BAD: u8 = 1;
@@ -96,7 +96,7 @@ fn exit_code(checks: &[Check]) -> ExitCode {
     }
 }
 
-fn probe(root: &Root, survey: &Survey, shown: &mut dyn tare_lab::progress::Progress) -> Probes {
+fn probe(root: &Root, survey: &Survey, shown: &mut dyn tare_run::progress::Progress) -> Probes {
     let options = probes::Options::default();
     let total_s = options.duration_ns as f64 / 1e9;
     shown.show(Event::Expected { total_s });

@@ -8,7 +8,7 @@ use anyhow::Context;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tare_record::stacks::Stacks;
+use tare_model::stacks::Stacks;
 use tare_report::flame::{self, Choice};
 
 /// Longest text that is imported, bytes.

@@ -8,9 +8,10 @@ use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;
 use tare_explain::gate::{self, Asked};
-use tare_record::gate::{Gate, History, Run, State, append};
-use tare_record::outcome::Warning;
+use tare_model::gate::{Gate, Run, State};
+use tare_model::outcome::Warning;
 use tare_report::{Style, gate as report};
+use tare_store::history::{History, append};
 
 /// Exit code where a condition was proven.
 const PROVEN: u8 = 1;

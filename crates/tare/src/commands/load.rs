@@ -7,10 +7,10 @@ use crate::{progress, terminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use tare_lab::generate::{self, Length};
 use tare_load::{LoadSpec, Objective, Target};
-use tare_record::load::{LoadOutcome, LoadRun};
+use tare_model::load::{LoadOutcome, LoadRun};
 use tare_report::Style;
+use tare_run::generate::{self, Length};
 
 /// Length of a run unless told otherwise.
 const LENGTH: Duration = Duration::from_secs(10);

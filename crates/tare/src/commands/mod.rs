@@ -23,8 +23,8 @@ use crate::failure::Failure;
 use crate::terminal;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use tare_record::Record;
-use tare_record::outcome::Outcome;
+use tare_model::Record;
+use tare_model::outcome::Outcome;
 use tare_report::Style;
 
 /// Where tare keeps the journals of what must be undone.
@@ -47,14 +47,14 @@ pub fn records_dir() -> Result<PathBuf, Failure> {
 /// The named record, or the newest of the default ones.
 pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
     let newest = || {
-        tare_lab::records::newest(&records_dir()?).ok_or_else(|| {
+        tare_run::records::newest(&records_dir()?).ok_or_else(|| {
             Failure::usage(anyhow::anyhow!(
                 "there is no record yet (name a FILE, or make one with 'tare run')"
             ))
         })
     };
     let path = file.map_or_else(newest, |path| Ok(path.to_path_buf()))?;
-    let record = tare_record::store::read(&path).map_err(Failure::usage)?;
+    let record = tare_store::read(&path).map_err(Failure::usage)?;
     if file.is_none() {
         // Nothing else says which run it is.
         terminal::say(&format!("tare: {}: {}", path.display(), tare_report::origin(&record)));

@@ -6,13 +6,13 @@ use crate::{Ended, progress, terminal};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tare_lab::planfile::{self, Setup, Study};
-use tare_lab::{LabError, Sitting};
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
-use tare_record::study::Verdict;
+use tare_model::study::Verdict;
 use tare_report::Style;
 use tare_report::study as report;
+use tare_run::planfile::{self, Setup, Study};
+use tare_run::{LabError, Sitting};
 
 /// Exit code where an expectation did not hold.
 const DID_NOT_HOLD: u8 = 1;

@@ -18,14 +18,14 @@ pub fn first() -> bool {
 
 /// Says what was undone before something else is done. Whether all is as it was.
 pub fn say(recovery: &Recovery) -> bool {
-    tare_lab::recovered(recovery).iter().for_each(|line| terminal::say(line));
+    tare_run::recovered(recovery).iter().for_each(|line| terminal::say(line));
     recovery.is_clean()
 }
 
 /// Stops and restores what killed runs left, and says what it did.
 pub fn recover() -> Ended {
     let recovery = journal::recover(&super::state_dir()?, &Root::live());
-    let mut lines = tare_lab::recovered(&recovery);
+    let mut lines = tare_run::recovered(&recovery);
     if lines.is_empty() {
         lines.push("nothing was left behind".into());
     }

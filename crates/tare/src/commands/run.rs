@@ -10,13 +10,13 @@ use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tare_lab::request::{
+use tare_load::Target;
+use tare_model::plan::Stopping;
+use tare_report::Style;
+use tare_run::request::{
     CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind, Warmup,
 };
-use tare_lab::{Held, LabError, Sitting};
-use tare_load::Target;
-use tare_record::plan::Stopping;
-use tare_report::Style;
+use tare_run::{Held, LabError, Sitting};
 
 /// Trials of a level unless told otherwise.
 const TRIALS: u32 = 5;
@@ -53,9 +53,9 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     };
     let mut progress = progress::display(args.quiet);
     let held = if args.command.is_empty() {
-        tare_lab::http::weigh(http_request(&args)?, &sitting, progress.as_mut())
+        tare_run::http::weigh(http_request(&args)?, &sitting, progress.as_mut())
     } else {
-        tare_lab::command::weigh(command_request(&args)?, &sitting, progress.as_mut())
+        tare_run::command::weigh(command_request(&args)?, &sitting, progress.as_mut())
     };
     drop(progress);
     finish(held, &args, style)

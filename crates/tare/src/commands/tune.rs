@@ -139,7 +139,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
         let count = turned.len();
         return match turned.keep() {
             Ok(()) => {
-                let stand = tare_lab::settings(count, "stands", "stand");
+                let stand = tare_run::settings(count, "stands", "stand");
                 terminal::say(&format!("{stand} until 'tare tune --restore'"));
                 (Ok(ExitCode::SUCCESS), WayBack::Needed)
             }
@@ -151,7 +151,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
     }
     let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, signals) };
     let report = turned.restore();
-    for line in tare_lab::told(&report) {
+    for line in tare_run::told(&report) {
         terminal::say(&line);
     }
     (code.map(ExitCode::from), WayBack::after(report.is_clean()))
@@ -260,7 +260,7 @@ fn restore(force: bool, is_recovered: bool) -> Ended {
 }
 
 fn print_restored(report: &Report) -> Result<(), Failure> {
-    let mut lines = tare_lab::told(report);
+    let mut lines = tare_run::told(report);
     if lines.is_empty() {
         lines.push("nothing is turned: there is nothing to put back".into());
     }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tare_record::{Missing, Record};
+use tare_model::{Missing, Record};
 use tare_report::{Style, why as report};
 
 /// Explains one record, or the difference between two.

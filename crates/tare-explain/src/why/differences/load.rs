@@ -5,11 +5,11 @@ use crate::books::Books;
 use crate::distance::{ELSEWHERE, transfer_ns};
 use crate::window::Window;
 use std::collections::BTreeSet;
-use tare_record::observation::Role;
-use tare_record::plan::{CommandWorkload, Generator, HttpWorkload, Level, Transport};
-use tare_record::survey::CpuGroup;
-use tare_record::why::Kind;
-use tare_record::{Reading, Record};
+use tare_model::observation::Role;
+use tare_model::plan::{CommandWorkload, Generator, HttpWorkload, Level, Transport};
+use tare_model::survey::CpuGroup;
+use tare_model::why::Kind;
+use tare_model::{Reading, Record};
 
 pub(super) fn compare(a: &Books, b: &Books, list: &mut List) {
     match (a.http, b.http, a.command, b.command) {

@@ -1,10 +1,10 @@
 //! The machine and how it was set.
 
 use super::List;
-use tare_record::machine::MachineFacts;
-use tare_record::survey::{Discipline, Frequency, Memory, Mitigation, Policy, Scheduler, Survey};
-use tare_record::why::Kind;
-use tare_record::{Reading, Record};
+use tare_model::machine::MachineFacts;
+use tare_model::survey::{Discipline, Frequency, Memory, Mitigation, Policy, Scheduler, Survey};
+use tare_model::why::Kind;
+use tare_model::{Reading, Record};
 
 const MACHINE: &str = "another machine: cycles, caches and clocks are not the same";
 const CLOCK: &str = "it decides how fast the clock runs and how soon: shows as clock";

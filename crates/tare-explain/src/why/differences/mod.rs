@@ -5,8 +5,8 @@ mod machine;
 mod programs;
 
 use crate::books::Books;
-use tare_record::why::{Difference, Kind};
-use tare_record::{Missing, Reading, Record};
+use tare_model::why::{Difference, Kind};
+use tare_model::{Missing, Reading, Record};
 
 /// Entries of one kind that are listed, at most; the rest is counted.
 const OF_A_KIND_MAX: usize = 24;

@@ -2,10 +2,10 @@
 
 use super::List;
 use std::collections::{BTreeMap, BTreeSet};
-use tare_record::identity::{Program, Setting};
-use tare_record::observation::Role;
-use tare_record::why::Kind;
-use tare_record::{Missing, Record};
+use tare_model::identity::{Program, Setting};
+use tare_model::observation::Role;
+use tare_model::why::Kind;
+use tare_model::{Missing, Record};
 
 /// Variables that differ from one shell to the next and that no program measures by.
 const PASSING: &[&str] = &[

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use tare_machine::Root;
 use tare_machine::journal::{self, State, Tuning};
 use tare_machine::knobs::{self, KNOBS, Knob, Planned, Turned, Wanted};
-use tare_record::Missing;
+use tare_model::Missing;
 use tare_report::Style;
 
 /// Where the text of a knob begins.

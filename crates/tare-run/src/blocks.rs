@@ -1,0 +1,101 @@
+//! Blocks of trials: one trial of each level, in an order drawn at random. Levels in turns with each other are driven at once.
+
+use tare_model::plan::Level;
+use tare_stats::SplitMix64;
+
+/// Trials that are driven at once: (index of the level, which of its trials). More than one where levels take turns.
+pub type Stint = Vec<(usize, u32)>;
+
+/// The blocks, each of stints in the order to drive them in. A level with fewer trials than another is in every so many of the
+/// blocks, spread evenly. The same seed gives the same order.
+pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
+    let count = levels.iter().map(|level| level.trials).max().unwrap_or(0);
+    let mut random = SplitMix64::new(seed);
+    let block = |block: u32| {
+        // How many of its trials a level has had when so many blocks are over.
+        let had = |level: &Level, over: u32| u64::from(over) * u64::from(level.trials) / u64::from(count);
+        let trials = levels
+            .iter()
+            .enumerate()
+            .filter(|(_, level)| had(level, block + 1) > had(level, block))
+            .map(|(index, level)| (level, (index, had(level, block) as u32)));
+        let (together, alone): (Vec<_>, Vec<_>) = trials.partition(|(level, _)| level.parties > 1);
+        let together: Stint = together.into_iter().map(|(_, trial)| trial).collect();
+        let mut stints: Vec<Stint> = alone.into_iter().map(|(_, trial)| vec![trial]).collect();
+        stints.extend(Some(together).filter(|stint| !stint.is_empty()));
+        shuffle(&mut stints, &mut random);
+        stints
+    };
+    (0..count).map(block).collect()
+}
+
+/// Fisher and Yates. The bias of a remainder is below count / 2⁶⁴.
+pub(crate) fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
+    for last in (1..items.len()).rev() {
+        let other = random.next_u64() % (last as u64 + 1);
+        items.swap(last, other as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tare_model::plan::Purpose;
+
+    fn level(trials: u32) -> Level {
+        Level {
+            purpose: Purpose::Asked,
+            connections: 1,
+            rate_hz: None,
+            pipeline: 1,
+            trial_ns: 1,
+            warmup_ns: 0,
+            trials,
+            parties: 1,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_trial_is_driven_once_and_in_its_order(
+            trials in prop::collection::vec(0u32..40, 0..4),
+            seed: u64,
+        ) {
+            let levels: Vec<Level> = trials.iter().map(|count| level(*count)).collect();
+            let dealt = blocks(seed, &levels);
+            prop_assert_eq!(&dealt, &blocks(seed, &levels));
+            for (index, count) in trials.iter().enumerate() {
+                let of_level: Vec<u32> =
+                    dealt.iter().flatten().flatten().filter(|(of, _)| *of == index).map(|(_, trial)| *trial).collect();
+                prop_assert_eq!(of_level, (0..*count).collect::<Vec<_>>());
+                let most = dealt.iter().map(|block| block.iter().flatten().filter(|(of, _)| *of == index).count()).max();
+                prop_assert!(most.unwrap_or(0) <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn levels_in_turns_are_one_stint() {
+        let in_turns = Level { parties: 2, ..level(3) };
+        for block in blocks(1, &[level(3), in_turns.clone(), in_turns]) {
+            let mut lengths: Vec<usize> = block.iter().map(Vec::len).collect();
+            lengths.sort_unstable();
+            assert_eq!(lengths, [1, 2], "{block:?}");
+        }
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let dealt = blocks(7, &[level(600), level(600), level(600)]);
+        let mut orders: Vec<Vec<usize>> = dealt
+            .into_iter()
+            .map(|block| block.into_iter().flatten().map(|(index, _)| index).collect())
+            .collect();
+        orders.sort();
+        let counts: Vec<usize> = orders.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        assert_eq!(counts.len(), 6);
+        // 100 each, give or take four standard deviations.
+        assert!(counts.iter().all(|count| (60..140).contains(count)), "{counts:?}");
+    }
+}

@@ -1,0 +1,438 @@
+//! Weighs known weights: puts a cause up for real around the built-in server, holds an ordinary sitting, and compares what its
+//! verdict says with what was injected.
+//!
+//! An [`injection`] is a file in `injections/` and a line in its registry: it changes a scene that is undisturbed otherwise, and
+//! says what it is right to find there. [`confusion`] judges. What is put up is in the journal, and taken down by `Drop` after
+//! each run, or by the next start.
+//!
+//! Then [`itself`] compares the server with itself, and [`certificate`] says what that and the nets of the runs come to.
+
+mod certificate;
+mod confusion;
+mod hosts;
+mod injection;
+mod injections;
+pub mod itself;
+#[cfg(test)]
+mod tests;
+
+use crate::compare::weather::{Sky, disturbances};
+use crate::error::LabError;
+use crate::planfile::nearest;
+use crate::progress::{Event, Progress};
+use crate::request::{CommandRequest, HttpRequest, LoadRequest, SutRequest, Warmup};
+use crate::sitting::{Held, Sitting};
+use crate::{blocks, command, http, sut};
+use hosts::Hosts;
+use injection::{Ground, Injection, Place, Scene};
+use injections::{INJECTIONS, UNDISTURBED, leaves_net};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use tare_machine::journal::Journal;
+use tare_machine::placement::{self, Wanted};
+use tare_machine::{Root, facts, topology};
+use tare_model::Record;
+use tare_model::calibration::{self, Calibration, Run, RunResult, SCHEMA, SelfComparison, SelfResult};
+use tare_model::comparison::Disturbance;
+use tare_stats::SplitMix64;
+
+/// Runs of a program that is weighed: each takes a tenth of a second and more.
+const COMMAND_RUNS: u32 = 10;
+/// The record of the run that is being weighed, in the state directory: none of the user's own is pushed out.
+const RECORD: &str = "calibrate.tare";
+/// A run that is to be undisturbed and was not is made again, so often for each that was asked for.
+const AGAIN_EACH: usize = 3;
+/// Seconds that a run takes, about: before them it is not known better.
+const RUN_S: f64 = 7.0;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The command line, for the certificate.
+    pub argv: Vec<String>,
+    /// How often each injection is weighed.
+    pub repeats: u32,
+    /// These injections alone; none: all that can be made here.
+    pub only: Vec<String>,
+    /// How often the built-in server is compared with itself.
+    pub comparisons: u32,
+    /// Seed of the order; `None`: another one each time.
+    pub seed: Option<u64>,
+    /// The program that is the built-in server.
+    pub embedded_program: PathBuf,
+    /// A folder to keep the record of each run in.
+    pub records: Option<PathBuf>,
+}
+
+/// How a calibration ended, and what there is of it.
+#[derive(Debug)]
+pub struct Calibrated {
+    /// What came of the runs that were finished; `None`: nothing could be begun.
+    pub calibration: Option<Calibration>,
+    /// Whether it went to its end.
+    pub end: Result<(), LabError>,
+}
+
+/// What there is to inject, and whether it can be here.
+///
+/// # Errors
+/// The CPUs cannot be told apart.
+pub fn list() -> Result<Vec<calibration::Injection>, LabError> {
+    Ok(told(&place()?))
+}
+
+/// Weighs. What was finished before a failure or an interruption is kept and judged.
+pub fn calibrate(request: &Request, sitting: &Sitting, progress: &mut dyn Progress) -> Calibrated {
+    let mut calibration = None;
+    let end = hold(request, sitting, &mut calibration, progress);
+    Calibrated { calibration, end }
+}
+
+fn hold(
+    request: &Request,
+    sitting: &Sitting,
+    kept: &mut Option<Calibration>,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let place = place()?;
+    let chosen = chosen(request, &place)?;
+    for line in crate::recover(&sitting.state_dir) {
+        progress.show(Event::Notice(line));
+    }
+    if let Some(folder) = &request.records {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            LabError::usage(format!("cannot use {}: {error}", folder.display()), "name another folder")
+        })?;
+    }
+    let journal = Journal::create(&sitting.state_dir, &Root::live());
+    let journal = Rc::new(journal.map_err(|error| LabError::State(error.to_string()))?);
+    let seed = request.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
+    let calibration = kept.insert(nothing_yet(request, &place, seed));
+    let begun = Instant::now();
+    let end = all(&chosen, request, sitting, (&place, &journal), calibration, progress);
+    calibration.took_s = begun.elapsed().as_secs_f64();
+    calibration.complete = end.is_ok() && calibration.covered().0 == calibration.covered().1;
+    // Somebody who still holds the journal has not undone everything: it stays for the next start.
+    match Rc::into_inner(journal).map(Journal::finish) {
+        Some(Err(error)) if end.is_ok() => Err(LabError::State(error.to_string())),
+        _ => end,
+    }
+}
+
+fn all(
+    chosen: &[&'static Injection],
+    request: &Request,
+    sitting: &Sitting,
+    (place, journal): (&Place, &Rc<Journal>),
+    calibration: &mut Calibration,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let mut order: Vec<&Injection> = (0..request.repeats).flat_map(|_| chosen.iter().copied()).collect();
+    let mut random = SplitMix64::new(calibration.seed);
+    blocks::shuffle(&mut order, &mut random);
+    let compared_s = f64::from(request.comparisons) * itself::BUDGET.as_secs_f64();
+    progress.show(Event::Expected { total_s: order.len() as f64 * RUN_S + compared_s });
+    let begun = Instant::now();
+    let mut again = AGAIN_EACH * request.repeats as usize;
+    let mut at = 0;
+    while let Some(&injection) = order.get(at) {
+        if sitting.interrupt.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        let begin_s = begun.elapsed().as_secs_f64();
+        let file = match &request.records {
+            Some(folder) => folder.join(format!("{:03}-{}.tare", at + 1, injection.name)),
+            None => sitting.state_dir.join(RECORD),
+        };
+        let ground =
+            Ground { place, journal, program: &request.embedded_program, interrupt: &sitting.interrupt };
+        let sitting = Sitting { record: Some(file.clone()), ..sitting.clone() };
+        let mut live =
+            Live { within: progress, begun, of: format!("{}/{} {}", at + 1, order.len(), injection.name) };
+        let sky = Sky::look(&[place.sut_cpu, place.load_cpu]);
+        let result = one(injection, request, &ground, &sitting, &mut live);
+        // By what was taken alone, whatever was found: a run is not made again because of its alarms.
+        let disturbed = match injection.name == UNDISTURBED {
+            true => disturbances(&sky.until_now()),
+            false => Vec::new(),
+        };
+        if !disturbed.is_empty() && again > 0 {
+            again -= 1;
+            order.push(injection);
+        }
+        if request.records.is_none() {
+            std::fs::remove_file(file).ok();
+        }
+        let result = match result {
+            Ok(found) => RunResult::Weighed(found),
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => RunResult::Failed { why: error.to_string() },
+        };
+        at += 1;
+        let told = line(injection, &result, &disturbed);
+        progress.show(Event::Step(format!("{at}/{} {told}", order.len())));
+        let took_s = begun.elapsed().as_secs_f64() - begin_s;
+        calibration.runs.push(Run { injection: injection.name.into(), begin_s, took_s, disturbed, result });
+        calibration.summary = confusion::summary(&calibration.runs, |name| name == UNDISTURBED);
+        calibration.net_spread = certificate::net_spread(&calibration.runs, leaves_net);
+    }
+    comparisons(request, sitting, (begun, &mut random), calibration, progress)
+}
+
+/// Compares the built-in server with itself, as often as was asked.
+fn comparisons(
+    request: &Request,
+    sitting: &Sitting,
+    (begun, random): (Instant, &mut SplitMix64),
+    calibration: &mut Calibration,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    for at in 1..=request.comparisons {
+        let begin_s = begun.elapsed().as_secs_f64();
+        let of = format!("comparison with itself {at}/{}", request.comparisons);
+        let record = request.records.as_ref().map(|folder| folder.join(format!("itself-{at:03}.json")));
+        let sitting = Sitting { record, ..sitting.clone() };
+        // Few enough digits for every reader of JSON.
+        let asked = itself::request(&request.argv, &request.embedded_program, random.next_u64() >> 11)?;
+        let mut live = Live { within: progress, begun, of: of.clone() };
+        let result = itself::compare(&asked, &sitting, &mut live)?;
+        progress.show(Event::Step(format!("{of}: {}", said(&result))));
+        let took_s = begun.elapsed().as_secs_f64() - begin_s;
+        calibration.comparisons.push(SelfComparison { begin_s, took_s, result });
+        let budget_s = itself::BUDGET.as_secs_f64();
+        calibration.against_itself = certificate::against_itself(&calibration.comparisons, budget_s);
+    }
+    Ok(())
+}
+
+/// Puts an injection up, weighs, takes it down.
+fn one(
+    injection: &Injection,
+    request: &Request,
+    ground: &Ground<'_>,
+    sitting: &Sitting,
+    progress: &mut dyn Progress,
+) -> Result<calibration::Found, LabError> {
+    let mut scene = Scene::undisturbed(ground.place)?;
+    let record = (injection.put_up)(ground, &mut scene)
+        .and_then(|()| weigh(&scene, request, ground, sitting, progress));
+    scene.take_down();
+    let outcome = tare_explain::explain(&record?);
+    Ok(confusion::judge(injection, injection.name == UNDISTURBED, &outcome))
+}
+
+/// An ordinary sitting in the scene.
+fn weigh(
+    scene: &Scene,
+    request: &Request,
+    ground: &Ground<'_>,
+    sitting: &Sitting,
+    progress: &mut dyn Progress,
+) -> Result<Record, LabError> {
+    if let Some(words) = &scene.command {
+        let weighed = command_request(words, &scene.server.groups, request, ground);
+        return recorded(command::weigh(weighed, sitting, progress));
+    }
+    let server = &scene.server;
+    let words = match &scene.apart {
+        Some((hosts, _)) => hosts.at_server(&server.words(ground.program, Hosts::address())),
+        None => server.words(ground.program, "127.0.0.1"),
+    };
+    let mut sut = sut::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
+    let url = format!("http://{}:{}{}", sut.target.host(), sut.target.port(), server.path);
+    if let Some((hosts, options)) = &scene.apart {
+        return hosts.sat((&sut, &url), options, sitting, ground);
+    }
+    let target = tare_load::Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let weighed = HttpRequest {
+        url: Some(url),
+        argv: request.argv.clone(),
+        sut: sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid)),
+        load: LoadRequest::Own { threads: Some(server.load_threads) },
+        traffic: server.traffic.aimed_at(target),
+        trial: Some(scene.trial),
+        trials: scene.trials,
+        stopping: None,
+        warmup: Warmup::Fixed(scene.warmup),
+        sut_cpus: None,
+        load_cpus: Some(server.load_cpus.clone()),
+        placement: None,
+        fit_runtime: false,
+        trace: false,
+        no_levels: !server.levels,
+        no_reference: true,
+        confirm: false,
+        find_layout: false,
+        stacks: None,
+        ref_clock_hz: None,
+        embedded_program: request.embedded_program.clone(),
+    };
+    let held = http::weigh(weighed, sitting, progress);
+    sut.stop();
+    recorded(held)
+}
+
+fn recorded(held: Held) -> Result<Record, LabError> {
+    held.end?;
+    held.record.ok_or_else(|| LabError::Observe("nothing was recorded".into()))
+}
+
+fn command_request(
+    words: &[String],
+    groups: &[PathBuf],
+    request: &Request,
+    ground: &Ground<'_>,
+) -> CommandRequest {
+    CommandRequest {
+        argv: request.argv.clone(),
+        trace: false,
+        command: words.to_vec(),
+        shell: None,
+        runs: Some(COMMAND_RUNS),
+        stopping: None,
+        warmup: 1,
+        setup: None,
+        prepare: None,
+        cleanup: None,
+        ignore_failure: false,
+        show_output: false,
+        parameters: Vec::new(),
+        fit_runtime: false,
+        sut_cpus: Some(vec![ground.place.sut_cpu]),
+        groups: groups.to_vec(),
+        ref_clock_hz: None,
+    }
+}
+
+/// A CPU for the server and another one for the generator, on another core where there is one.
+fn place() -> Result<Place, LabError> {
+    let topology = topology::read(&Root::live(), None);
+    let wanted = Wanted {
+        sut_allowed: &[],
+        sut_threads: 1,
+        load_threads: 1,
+        given_sut: &[],
+        given_load: &[],
+        policy: Default::default(),
+        quota_cpus: None,
+    };
+    let placement =
+        placement::choose(&topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let (Some(sut_cpu), Some(load_cpu)) = (placement.sut_cpus.first(), placement.load_cpus.first()) else {
+        return Err(LabError::usage("there is no CPU to weigh on", "see 'tare doctor --topology'"));
+    };
+    let own = topology.cpus.iter().find(|place| place.cpu == *sut_cpu);
+    let sibling = own.and_then(|own| own.siblings.iter().find(|cpu| cpu != sut_cpu));
+    let cpus = topology.cpus.iter().map(|place| place.cpu).collect();
+    let pmu = facts::read(&Root::live()).pmu.value() == Some(&true);
+    Ok(Place { cpus, sut_cpu: *sut_cpu, load_cpu: *load_cpu, sibling, pmu })
+}
+
+/// Those that were asked for and can be made here.
+fn chosen(request: &Request, place: &Place) -> Result<Vec<&'static Injection>, LabError> {
+    let names: Vec<&str> = INJECTIONS.iter().map(|injection| injection.name).collect();
+    for name in &request.only {
+        if !names.contains(&name.as_str()) {
+            return Err(LabError::usage(
+                format!("there is no injection '{name}'"),
+                nearest::hint(name, &names),
+            ));
+        }
+    }
+    let asked = |injection: &&&Injection| {
+        request.only.is_empty() || request.only.iter().any(|name| name == injection.name)
+    };
+    let chosen: Vec<&'static Injection> = INJECTIONS.iter().filter(asked).copied().collect();
+    let here: Vec<&'static Injection> =
+        chosen.iter().filter(|injection| not_here(injection, place).is_none()).copied().collect();
+    match (here.is_empty(), chosen.iter().find_map(|injection| not_here(injection, place))) {
+        (true, why) => Err(LabError::usage(
+            format!("nothing can be injected here: {}", why.unwrap_or_default()),
+            "'tare calibrate --list' tells what each injection needs",
+        )),
+        (false, _) => Ok(here),
+    }
+}
+
+/// Why an injection cannot be made here.
+fn not_here(injection: &Injection, place: &Place) -> Option<String> {
+    injection.needs.iter().find_map(|need| need.missing(place))
+}
+
+fn told(place: &Place) -> Vec<calibration::Injection> {
+    let told = |injection: &&Injection| calibration::Injection {
+        name: injection.name.into(),
+        about: injection.about.into(),
+        expected: injection.expected.to_vec(),
+        undisturbed: injection.name == UNDISTURBED,
+        leaves_net: leaves_net(injection.name),
+        not_here: not_here(injection, place),
+    };
+    INJECTIONS.iter().map(told).collect()
+}
+
+fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
+    let reach = facts::Reach { company: None, windows: false };
+    Calibration {
+        schema: SCHEMA,
+        argv: request.argv.clone(),
+        started_unix_s: tare_sys::time::wall_s(),
+        took_s: 0.0,
+        seed,
+        repeats: request.repeats,
+        complete: false,
+        machine: calibration::Place::of(&facts::survey(&Root::live(), reach).machine),
+        injections: told(place),
+        runs: Vec::new(),
+        summary: Default::default(),
+        comparisons: Vec::new(),
+        against_itself: None,
+        net_spread: None,
+        note_ln: Some(confusion::NOTE_LN),
+    }
+}
+
+/// What a run came to, in a line.
+fn line(injection: &Injection, result: &RunResult, disturbed: &[Disturbance]) -> String {
+    match result {
+        _ if !disturbed.is_empty() => format!("{}: disturbed from outside, not counted", injection.name),
+        RunResult::Weighed(found) if found.right => format!("{}: found {}", injection.name, found.found.id()),
+        RunResult::Weighed(found) => {
+            let beside = found.first_finding.map_or(String::new(), |first| format!(", then {}", first.id()));
+            let alarms: String = found.alarms.iter().map(|alarm| format!(", alarm {}", alarm.id())).collect();
+            format!("{}: WRONG: found {}{beside}{alarms}", injection.name, found.limit.id())
+        }
+        RunResult::Failed { why } => format!("{}: FAILED: {why}", injection.name),
+    }
+}
+
+/// What a comparison came to, in a line.
+fn said(result: &SelfResult) -> String {
+    let different = match result {
+        SelfResult::Failed { why } => return format!("FAILED: {why}"),
+        SelfResult::Compared(compared) => &compared.different,
+    };
+    let figures: Vec<&str> = different.iter().map(|called| called.figure.name()).collect();
+    match figures.is_empty() {
+        true => "no figure called different".into(),
+        false => format!("WRONG: called different: {}", figures.join(", ")),
+    }
+}
+
+/// Shows what is live, and of which run; a sitting's own steps are too many.
+struct Live<'a> {
+    within: &'a mut dyn Progress,
+    begun: Instant,
+    of: String,
+}
+
+impl Progress for Live<'_> {
+    fn show(&mut self, event: Event) {
+        if let Event::Live { rate_hz, phase, .. } = event {
+            let elapsed_s = self.begun.elapsed().as_secs_f64();
+            self.within.show(Event::Live { elapsed_s, rate_hz, phase: format!("{}: {phase}", self.of) });
+        }
+    }
+}

@@ -1,0 +1,246 @@
+use super::confusion::{judge, summary};
+use super::injection::Injection;
+use super::injections::{INJECTIONS, UNDISTURBED, leaves_net};
+use super::itself;
+use std::collections::BTreeSet;
+use tare_model::calibration::{FINDINGS_MAX, Run, RunResult, SelfResult};
+use tare_model::comparison::{self, Change, Comparison, Effect, Figure, Verdict};
+use tare_model::outcome::{Cause, Finding, Net, NetOrMissing, Outcome, Warning};
+
+fn named(name: &str) -> &'static Injection {
+    INJECTIONS.iter().copied().find(|injection| injection.name == name).unwrap()
+}
+
+/// A verdict with this limit and these further findings.
+fn verdict(limit: Cause, findings: &[(Cause, f64)]) -> Outcome {
+    let finding = |(cause, effect_ln): (Cause, f64)| Finding {
+        cause,
+        summary: String::new(),
+        effect_ln,
+        confidence: 1.0,
+        evidence: Vec::new(),
+        remedy: String::new(),
+        confirm: String::new(),
+    };
+    let record = tare_model::Record {
+        machine: tare_machine::facts::survey(
+            &tare_machine::Root::live(),
+            tare_machine::facts::Reach { company: None, windows: false },
+        )
+        .machine,
+        plan: tare_model::plan::Plan {
+            argv: Vec::new(),
+            started_unix_s: 0,
+            workload: tare_model::plan::Workload::Command(tare_model::plan::CommandWorkload {
+                commands: Vec::new(),
+                runs: 0,
+                warmup: 0,
+                shell: None,
+            }),
+            sut_cpus: Vec::new(),
+            load_cpus: Vec::new(),
+            ref_clock_hz: None,
+            stopping: None,
+        },
+        trials: Vec::new(),
+        notices: Vec::new(),
+        identity: None,
+        intervention: None,
+    };
+    let mut outcome = tare_explain::explain(&record);
+    outcome.limit = limit;
+    outcome.findings = findings.iter().copied().map(finding).collect();
+    outcome
+}
+
+#[test]
+fn either_the_limit_or_the_first_finding_beside_it_counts() {
+    let quota = named("quota");
+    let judged = |limit, findings: &[_]| judge(quota, false, &verdict(limit, findings));
+    let limit = judged(Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.2), (Cause::Steal, 0.1)]);
+    assert!(limit.right && limit.found == Cause::CpuQuotaThrottled);
+    assert_eq!(limit.first_finding, None, "a tenth that the host took stands before nothing");
+    let own_first = [(Cause::ServerCpuBound, 0.5), (Cause::CpuQuotaThrottled, 0.2), (Cause::Steal, 0.1)];
+    let first = judged(Cause::ServerCpuBound, &own_first);
+    assert!(first.right && first.found == Cause::CpuQuotaThrottled);
+    let noted =
+        judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
+    assert!(noted.right, "a note comes before it");
+    let lost = judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.04), (Cause::CpuQuotaThrottled, 0.0)]);
+    assert!(!lost.right && lost.first_finding == Some(Cause::CpuContended), "what is told of is none");
+    assert_eq!(noted.right_as_listed, Some(false), "and stands first in the list");
+    let kept: Vec<(Cause, f64)> = noted.findings.iter().map(|one| (one.cause, one.effect_ln)).collect();
+    assert_eq!(kept, [(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
+    assert_eq!(first.right_as_listed, Some(false), "the limit's own stands first");
+    assert_eq!(limit.right_as_listed, Some(true));
+    let second = judged(Cause::ServerCpuBound, &[(Cause::Steal, 0.5), (Cause::CpuQuotaThrottled, 0.2)]);
+    assert!(!second.right && second.found == Cause::ServerCpuBound);
+    assert!(second.alarms.is_empty(), "alarms are of undisturbed runs");
+}
+
+#[test]
+fn an_undisturbed_run_raises_no_alarm() {
+    let none = named(UNDISTURBED);
+    let judged = |limit, findings: &[_]| judge(none, true, &verdict(limit, findings));
+    let calm = [(Cause::ServerCpuBound, 0.0), (Cause::CrossCpuWakeups, 0.02)];
+    let noted = judged(Cause::ServerCpuBound, &calm);
+    assert!(noted.right && noted.right_as_listed == Some(false));
+    let nothing = judged(Cause::ServerCpuBound, &calm[..1]);
+    assert_eq!((nothing.right, nothing.right_as_listed), (true, Some(true)));
+    let many = [(Cause::ServerCpuBound, 0.0); FINDINGS_MAX + 1];
+    assert_eq!(judged(Cause::ServerCpuBound, &many).findings.len(), FINDINGS_MAX);
+    // A loss that would limit, a cause that costs nothing but is not there, a limit that is none of the two.
+    for (limit, finding) in [
+        (Cause::ServerCpuBound, (Cause::Steal, 0.2)),
+        (Cause::ServerCpuBound, (Cause::NotSteady, 0.06)),
+        (Cause::ServerCpuBound, (Cause::Steal, 0.04)),
+        (Cause::CpuContended, (Cause::CpuContended, 0.3)),
+    ] {
+        let found = judged(limit, &[finding]);
+        assert!(!found.right && found.alarms == [finding.0], "{found:?}");
+    }
+    assert!(!judged(Cause::Unknown, &[]).right);
+}
+
+#[test]
+fn runs_are_counted() {
+    let run = |injection: &str, result| Run {
+        injection: injection.into(),
+        begin_s: 0.0,
+        took_s: 1.0,
+        disturbed: Vec::new(),
+        result,
+    };
+    let weighed = |name: &str, limit, findings: &[_]| {
+        let found = judge(named(name), name == UNDISTURBED, &verdict(limit, findings));
+        run(name, RunResult::Weighed(found))
+    };
+    let mut runs: Vec<Run> = (0..38)
+        .map(|_| weighed("quota", Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.0)]))
+        .collect();
+    runs.push(weighed("none", Cause::ServerCpuBound, &[(Cause::ServerCpuBound, 0.0)]));
+    runs.push(run("lock", RunResult::Failed { why: "it did not answer".into() }));
+    let is_undisturbed = |name: &str| name == UNDISTURBED;
+    let good = summary(&runs, is_undisturbed);
+    assert_eq!((good.runs, good.right, good.undisturbed, good.false_alarms), (40, 39, 1, 0));
+    assert_eq!(good.right_as_listed, Some(39));
+    assert_eq!(good.confusion["quota"][&Cause::CpuQuotaThrottled], 38);
+    assert!(!good.confusion.contains_key("lock"));
+    assert!(good.is_good());
+    runs.push(weighed("none", Cause::ServerCpuBound, &[(Cause::TooNoisy, 0.0)]));
+    let alarmed = summary(&runs, is_undisturbed);
+    assert_eq!((alarmed.right, alarmed.false_alarms), (39, 1));
+    assert!(!alarmed.is_good(), "right often enough, but for an alarm");
+    // An alarm of a run that the host disturbed is none, and the run no calm one.
+    runs.last_mut().unwrap().disturbed = vec![comparison::Disturbance::Steal];
+    let disturbed = summary(&runs, is_undisturbed);
+    assert_eq!((disturbed.runs, disturbed.undisturbed, disturbed.disturbed), (40, 1, 1));
+    assert!(disturbed.is_good() && disturbed.confusion["none"].len() == 1);
+    runs.pop();
+    runs.extend((0..2).map(|_| weighed("lock", Cause::Unknown, &[])));
+    assert!(!summary(&runs, is_undisturbed).is_good(), "39 of 42");
+    let RunResult::Weighed(found) = &mut runs[0].result else { unreachable!("all but one were weighed") };
+    found.right_as_listed = None;
+    assert_eq!(summary(&runs, is_undisturbed).right_as_listed, None, "one does not tell");
+    assert!(!summary(&[], is_undisturbed).is_good(), "nothing is no certificate");
+}
+
+#[test]
+fn every_injection_has_a_name_of_its_own_and_something_to_find() {
+    let names: BTreeSet<&str> = INJECTIONS.iter().map(|injection| injection.name).collect();
+    assert_eq!(names.len(), INJECTIONS.len());
+    assert!(INJECTIONS.iter().all(|injection| !injection.expected.is_empty()));
+    assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
+    assert!(names.contains(UNDISTURBED));
+    let causes: BTreeSet<Cause> =
+        INJECTIONS.iter().flat_map(|injection| injection.expected).copied().collect();
+    assert!(causes.len() >= 14, "{causes:?}");
+}
+
+#[test]
+fn net_is_kept_where_there_is_one() {
+    let none = named(UNDISTURBED);
+    let mut outcome = verdict(Cause::ServerCpuBound, &[]);
+    assert_eq!(judge(none, true, &outcome).net, None);
+    let (unit, transport) = ("req/s".to_owned(), "loopback".to_owned());
+    let net = Net {
+        value: 99e3,
+        unit,
+        ci95: None,
+        transport,
+        cpus: 1.0,
+        ref_clock_hz: None,
+        against_reference: None,
+    };
+    outcome.net = NetOrMissing::Net(net);
+    assert_eq!(judge(none, true, &outcome).net, Some(99e3));
+}
+
+#[test]
+fn what_leaves_net_alone_is_there_and_nothing_that_changes_the_program() {
+    let left: Vec<&str> =
+        INJECTIONS.iter().map(|injection| injection.name).filter(|name| leaves_net(name)).collect();
+    assert_eq!(left, [UNDISTURBED, "quota", "parent-quota", "neighbour"]);
+}
+
+/// A comparison of a server with itself that ended so.
+fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
+    let warning = |id: &&str| Warning { id: (*id).into(), text: format!("{id}!"), hint: String::new() };
+    Comparison {
+        schema: comparison::SCHEMA,
+        argv: Vec::new(),
+        programs: Vec::new(),
+        seed: 7,
+        budget_s: 10.0,
+        precision: 0.01,
+        margin: 0.02,
+        planned: Some(10),
+        turn_ns: 5_000_000,
+        sut_cpus: vec![0],
+        load_cpus: vec![1],
+        ended: Some(comparison::Ended::Budget),
+        elapsed_s: 10.0,
+        launches: Vec::new(),
+        effects,
+        not_told: Vec::new(),
+        warnings: warnings.iter().map(warning).collect(),
+    }
+}
+
+#[test]
+fn what_could_have_been_called_different_and_was_not_is_told_from_what_could_not() {
+    let effect = |figure, verdict, change: Option<f64>| Effect {
+        program: "B".into(),
+        figure,
+        baseline: 1.0,
+        value: 1.0,
+        launches: 10,
+        change: change.map(|value| Change { value, interval: [value, value] }),
+        adjusted: None,
+        placebo: None,
+        verdict,
+        detectable: change.map(|_| 0.04),
+        one_percent_s: None,
+    };
+    let rate = effect(Figure::Throughput, Verdict::CannotTell, Some(0.01));
+    let slower = effect(Figure::P99, Verdict::Slower, Some(0.03));
+    let SelfResult::Compared(calm) = itself::judge(&compared(vec![rate.clone()], &["disturbed"])) else {
+        unreachable!("an interval is there")
+    };
+    assert!(calm.different.is_empty() && calm.detectable == Some(0.04) && calm.seed == 7);
+    let SelfResult::Compared(told) = itself::judge(&compared(vec![rate, slower.clone()], &[])) else {
+        unreachable!("two intervals are there")
+    };
+    assert_eq!((told.different.len(), told.different[0].figure), (1, Figure::P99));
+    // Percentiles alone tell nothing of throughput.
+    let SelfResult::Compared(no_rate) = itself::judge(&compared(vec![slower], &[])) else {
+        unreachable!("an interval is there")
+    };
+    assert_eq!(no_rate.detectable, None);
+    let silent = effect(Figure::Throughput, Verdict::CannotTell, None);
+    let few = itself::judge(&compared(vec![silent], &["not-saturated", "too-few-launches"]));
+    assert_eq!(few, SelfResult::Failed { why: "too-few-launches!".into() });
+    assert!(
+        matches!(itself::judge(&compared(Vec::new(), &[])), SelfResult::Failed { why } if why.contains("0 launches"))
+    );
+}

@@ -1,0 +1,181 @@
+//! Commands in turns: a launch is runs of all of them, of the first as of two, in an order drawn at random and then in its mirror,
+//! until its window is over. What changes evenly meanwhile meets all alike.
+
+use super::launch::{arms, name, order};
+use super::weather::Sky;
+use super::{Compared, Step, check_count, check_file, empty, go_on, sit};
+use crate::command::{find_program, wait_for_end, words_of};
+use crate::error::LabError;
+use crate::process::{self, Output, Started};
+use crate::progress::Progress;
+use crate::resolve;
+use crate::sitting::{Running, Sitting};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tare_model::comparison::{Arm, Comparison, Figure, Launch, Program};
+use tare_sys::time::monotonic_ns;
+
+/// Rounds of a launch, however short the commands are.
+const ROUNDS_MAX: u64 = 10_000;
+
+/// What is to be compared, parsed but not judged.
+#[derive(Debug, Clone)]
+pub struct CommandsRequest {
+    /// The command line, for the result.
+    pub argv: Vec<String>,
+    /// Command lines, run without a shell; the first is what the others are held against.
+    pub commands: Vec<String>,
+    /// How long it may take.
+    pub budget: Duration,
+    /// How narrow the intervals of both times must be to end before that, as a share.
+    pub precision: f64,
+    /// Differences up to this share do not matter.
+    pub margin: f64,
+    /// Seed of the orders; `None`: another one each time.
+    pub seed: Option<u64>,
+    /// A launch goes on for so long at least.
+    pub window: Duration,
+    /// CPUs to hold the commands on; `None`: wherever they want to be.
+    pub sut_cpus: Option<Vec<u32>>,
+}
+
+/// Compares commands; see [`super::compare`] for what is kept.
+pub fn compare_commands(
+    request: &CommandsRequest,
+    sitting: &Sitting,
+    progress: &mut dyn Progress,
+) -> Compared {
+    sit(sitting, progress, |running, comparison| hold(request, running, comparison))
+}
+
+fn hold(
+    request: &CommandsRequest,
+    running: &mut Running<'_>,
+    kept: &mut Option<Comparison>,
+) -> Result<(), LabError> {
+    if request.commands.len() < 2 {
+        return Err(LabError::usage("there is nothing to compare with", "give a second --command"));
+    }
+    check_count(request.commands.len())?;
+    let words = request.commands.iter().map(|line| words_of(line)).collect::<Result<Vec<_>, _>>()?;
+    words.iter().filter_map(|words| words.first()).try_for_each(|program| find_program(program))?;
+    check_file(running)?;
+    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    let seed = request.seed.unwrap_or_else(monotonic_ns);
+    let bench = Bench { request, words, seed };
+    // What they read is in the caches then, and one that fails does so at once.
+    running.live("warm-up", None);
+    for (arm, program) in arms(bench.words.len()).into_iter().enumerate() {
+        bench.run(program, arm, running)?;
+    }
+    let program = |(command, name): (&String, char)| Program {
+        name: name.to_string(),
+        command: command.clone(),
+        url: None,
+    };
+    let comparison = kept.insert(Comparison {
+        argv: request.argv.clone(),
+        budget_s: request.budget.as_secs_f64(),
+        precision: request.precision,
+        margin: request.margin,
+        sut_cpus: request.sut_cpus.clone().unwrap_or_default(),
+        ..empty(request.commands.iter().zip('A'..).map(program).collect(), seed)
+    });
+    go_on(comparison, running, |seq, begun, phase, running| {
+        Ok(Step { launch: bench.launch(seq, begun, phase, running)?, turn: Duration::ZERO, alike: seq + 1 })
+    })
+}
+
+/// What is the same in every launch.
+struct Bench<'a> {
+    request: &'a CommandsRequest,
+    /// Of each command.
+    words: Vec<Vec<String>>,
+    seed: u64,
+}
+
+/// The runs of an arm.
+#[derive(Debug, Clone, Copy, Default)]
+struct Runs {
+    count: u64,
+    wall_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Runs {
+    fn arm(&self) -> Arm {
+        let of_one = |ns: u64| ns as f64 / 1e9 / self.count.max(1) as f64;
+        let figures = [(Figure::Time, of_one(self.wall_ns)), (Figure::CpuTime, of_one(self.cpu_ns))];
+        Arm {
+            own_ns: self.wall_ns,
+            answers: self.count,
+            errors: 0,
+            cpu_ns: Some(self.cpu_ns),
+            figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
+        }
+    }
+}
+
+impl Bench<'_> {
+    fn launch(
+        &self,
+        seq: usize,
+        since: Instant,
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<Launch, LabError> {
+        let begin_s = since.elapsed().as_secs_f64();
+        running.live(phase, None);
+        let arms = arms(self.words.len());
+        let mut runs = vec![Runs::default(); arms.len()];
+        let all: Vec<u32> = running.facts.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let mut sky = Sky::look(self.request.sut_cpus.as_deref().unwrap_or(&all));
+        sky.probe();
+        let begun = Instant::now();
+        for pair in 0..ROUNDS_MAX / 2 {
+            let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (pair << 48);
+            let there = order(arms.len(), seed);
+            for &at in there.iter().chain(there.iter().rev()) {
+                let [wall_ns, cpu_ns] = self.run(arms[at], at, running)?;
+                let runs = &mut runs[at];
+                runs.count += 1;
+                runs.wall_ns += wall_ns;
+                runs.cpu_ns += cpu_ns;
+            }
+            if begun.elapsed() >= self.request.window {
+                break;
+            }
+        }
+        sky.probe();
+        let weather = sky.until_now();
+        let took_s = since.elapsed().as_secs_f64() - begin_s;
+        let arms = runs.iter().map(Runs::arm).collect();
+        Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
+    }
+
+    /// One run: nanoseconds from its start to its end, and of CPU.
+    fn run(&self, program: usize, arm: usize, running: &mut Running<'_>) -> Result<[u64; 2], LabError> {
+        running.check_interrupt()?;
+        let launch = process::Launch {
+            what: "the program",
+            words: self.words[program].clone(),
+            cpus: self.request.sut_cpus.clone().unwrap_or_default(),
+            groups: Vec::new(),
+            environment: Vec::new(),
+            output: Output::KeepErrors,
+        };
+        let begin_ns = monotonic_ns();
+        let mut started = Started::launch(&launch, &running.journal)?;
+        let end_ns = wait_for_end(&started, running)?;
+        let failed = |what: String, last_output| LabError::Sut {
+            what: format!("{} {what}", name(program, arm, &self.request.commands[program])),
+            last_output,
+        };
+        let ended = started.reap().ok_or_else(|| failed("could not be waited for".into(), String::new()))?;
+        if ended.exit_code != Some(0) {
+            let how = started.exit_description();
+            return Err(failed(format!("failed: {how}"), started.output()));
+        }
+        Ok([end_ns.saturating_sub(begin_ns), ended.user_ns.saturating_add(ended.system_ns)])
+    }
+}

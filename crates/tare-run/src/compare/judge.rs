@@ -1,0 +1,326 @@
+//! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
+
+use super::launch::ANSWERS_FOR_P999;
+use super::length_s;
+use super::weather::disturbances;
+use std::collections::BTreeMap;
+use tare_model::Missing;
+use tare_model::comparison::{
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
+};
+use tare_model::outcome::Warning;
+use tare_stats::{
+    Interval, LAUNCHES_MIN, Look, Sequence, adjusted, contrasts, level_of_each, median, widened,
+};
+
+/// A launch in which all programs are slower by more than this than in the median one is in bad weather.
+const SLOWER_MAX: f64 = 0.15;
+/// More errors than this and the result is not valid.
+const ERRORS_MAX: f64 = 0.001;
+/// Servers that are busy for less of their turns than this are not what limits the rate.
+const BUSY_MIN: f64 = 0.9;
+/// More launches than this disturbed is worth a warning.
+const DISTURBED_MAX: f64 = 0.25;
+/// Windows are so much longer than the turns in them without their rests; and launches differ.
+const WINDOW_MORE: f64 = 1.5;
+
+/// Judges all launches so far: fills in what follows from them, and whether it is enough.
+pub fn judge(comparison: &mut Comparison) {
+    mark(&mut comparison.launches);
+    let values = gather(comparison);
+    comparison.effects = effects(comparison, &values);
+    comparison.not_told = not_told(comparison, &values);
+    comparison.ended = ended(comparison);
+    comparison.warnings = warnings(comparison);
+}
+
+/// Whether no further launch is to be begun.
+fn ended(comparison: &Comparison) -> Option<Ended> {
+    let enough = |effect: &Effect| {
+        effect.change.is_some_and(|change| half_ln(change).is_some_and(|half| half <= comparison.precision))
+    };
+    let mut deciding = comparison.effects.iter().filter(|effect| effect.figure.is_firm()).peekable();
+    if deciding.peek().is_some() && deciding.all(enough) {
+        return Some(Ended::Precise);
+    }
+    // A launch that would end after the budget is not begun.
+    let next_s = comparison.elapsed_s + length_s(&comparison.launches);
+    let all = comparison.planned.is_some_and(|planned| comparison.launches.len() >= planned);
+    (all || next_s > comparison.budget_s).then_some(Ended::Budget)
+}
+
+fn half_ln(change: Change) -> Option<f64> {
+    let [low, high] = change.interval.map(f64::ln_1p);
+    Some((high - low) / 2.0).filter(|half| half.is_finite())
+}
+
+/// A program's index among the others, and a figure.
+type Key = (usize, Figure);
+
+/// The values of the first program, its placebo and another, launch by launch.
+#[derive(Default)]
+struct Values {
+    first: Vec<f64>,
+    placebo: Vec<f64>,
+    other: Vec<f64>,
+}
+
+/// Of the launches in which all arms have a figure, in the order of their time.
+fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
+    let mut gathered: BTreeMap<Key, Values> = BTreeMap::new();
+    for launch in &comparison.launches {
+        let [first, placebo, others @ ..] = launch.arms.as_slice() else { continue };
+        for (at, other) in others.iter().enumerate() {
+            for figure in Figure::ALL {
+                let of = |arm: &Arm| arm.figures.get(&figure).copied();
+                if let (Some(first), Some(placebo), Some(other)) = (of(first), of(placebo), of(other)) {
+                    let values = gathered.entry((at, figure)).or_default();
+                    values.first.push(first);
+                    values.placebo.push(placebo);
+                    values.other.push(other);
+                }
+            }
+        }
+    }
+    // What some launches have too few answers for would be of the faster ones alone.
+    let launches = comparison.launches.len();
+    gathered.retain(|_, values| values.first.len() == launches);
+    gathered
+}
+
+fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
+    let level = level_of_each(gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count());
+    let weather = covariates(&comparison.launches);
+    let sequence = comparison.planned.and_then(|planned| Sequence::of_launches(planned, level));
+    let others = comparison.programs.get(1..).unwrap_or_default();
+    let effect = |(key, values): (&Key, &Values)| {
+        let Program { name, .. } = others.get(key.0)?;
+        effect(comparison, name, key.1, (values, &weather), sequence.as_ref())
+    };
+    gathered.iter().filter_map(effect).collect()
+}
+
+fn effect(
+    comparison: &Comparison,
+    program: &str,
+    figure: Figure,
+    (values, weather): (&Values, &[Vec<f64>]),
+    sequence: Option<&Sequence>,
+) -> Option<Effect> {
+    let contrasts = contrasts(&values.first, &values.placebo, &values.other)?;
+    let [one, other] = &contrasts.effect;
+    let launches = one.len();
+    let looks = sequence.and_then(|sequence| {
+        Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.placebo])?))
+    });
+    let both: Vec<f64> = values.first.iter().chain(&values.placebo).copied().collect();
+    let mut effect = Effect {
+        program: program.to_owned(),
+        figure,
+        baseline: median(&both)?,
+        value: median(&values.other)?,
+        launches,
+        change: None,
+        adjusted: None,
+        placebo: None,
+        verdict: Verdict::CannotTell,
+        detectable: None,
+        one_percent_s: None,
+    };
+    if let Some((sequence, look, placebo)) = looks {
+        let interval = widened(look.interval, placebo.interval);
+        let per_launch_s = length_s(&comparison.launches);
+        effect.change = change(&look, interval);
+        let calm = adjusted(one, weather).zip(adjusted(other, weather));
+        let calm = calm.and_then(|(one, other)| sequence.look(&[&one, &other]));
+        effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, placebo.interval)));
+        effect.placebo = change(&placebo, placebo.interval);
+        effect.verdict = figure.verdict(interval, comparison.margin);
+        let foresight = sequence.foresee(&look, launches);
+        effect.detectable = foresight.detectable.map(f64::exp_m1);
+        effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
+    }
+    Some(effect)
+}
+
+/// Figures that some launch lacks.
+fn not_told(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<NotTold> {
+    let figures: &[Figure] =
+        if comparison.is_of_commands() { &Figure::OF_COMMANDS } else { &Figure::COMPARED };
+    let mut not_told = Vec::new();
+    if comparison.launches.is_empty() {
+        return not_told;
+    }
+    for (at, program) in comparison.programs.iter().skip(1).enumerate() {
+        for figure in figures.iter().copied().filter(|figure| !gathered.contains_key(&(at, *figure))) {
+            let why = why_not(&comparison.launches, at, figure);
+            not_told.push(NotTold { program: program.name.clone(), figure, why });
+        }
+    }
+    not_told
+}
+
+/// Why there are launches without a figure of a program, of the first one, or of its placebo.
+fn why_not(launches: &[Launch], other: usize, figure: Figure) -> Missing {
+    let held: Vec<Vec<&Arm>> = launches.iter().map(|launch| held(launch, other)).collect();
+    let lacks = |arms: &&Vec<&Arm>| arms.iter().any(|arm| !arm.figures.contains_key(&figure));
+    let lacking = format!("{} of {} launches", held.iter().filter(lacks).count(), launches.len());
+    let fewest = held.iter().flatten().map(|arm| arm.answers).min().unwrap_or(0);
+    match figure {
+        Figure::P999 if fewest < ANSWERS_FOR_P999 => Missing::with_remedy(
+            format!("{lacking} had fewer than {ANSWERS_FOR_P999} answers of a server (the fewest: {fewest})"),
+            format!("give {}, and a --budget that has room for enough of them", long_enough(&held)),
+        ),
+        Figure::Net | Figure::CpuPerRequest | Figure::CpuTime => {
+            Missing::new(format!("in {lacking} a process came or went, whose CPU time nobody knows"))
+        }
+        _ => Missing::new(format!("{lacking} have none of a program")),
+    }
+}
+
+/// Whom a program is held against, and itself.
+fn held(launch: &Launch, other: usize) -> Vec<&Arm> {
+    [0, 1, other + 2].into_iter().filter_map(|at| launch.arms.get(at)).collect()
+}
+
+/// The window in which the slowest has answers enough in most launches.
+fn long_enough(held: &[Vec<&Arm>]) -> String {
+    let slowest_s = |arms: &Vec<&Arm>| {
+        let each_s = arms.iter().map(|arm| arm.own_ns as f64 / 1e9 / arm.answers as f64);
+        arms.len() as f64 * each_s.fold(0.0, f64::max)
+    };
+    let slowest_s: Vec<f64> = held.iter().map(slowest_s).collect();
+    let window_s = median(&slowest_s).map(|each_s| each_s * ANSWERS_FOR_P999 as f64 * WINDOW_MORE);
+    match window_s.filter(|window_s| window_s.is_finite()) {
+        Some(window_s) => format!("--window {:.1}s or longer", (window_s * 10.0).ceil() / 10.0),
+        None => "a longer --window".to_owned(),
+    }
+}
+
+/// What the launches' weather was, as logarithms; of what was seen in all of them. All programs met the same: what they differ by may
+/// go with it all the same, where the one waits for memory and the other computes.
+fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
+    let of = |seen: fn(&Launch) -> Option<f64>| {
+        launches.iter().map(|launch| seen(launch).map(f64::ln)).collect::<Option<Vec<f64>>>()
+    };
+    [of(|launch| launch.weather.compute_s), of(|launch| launch.weather.load_s)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// From logarithms to relative changes.
+fn change(look: &Look, interval: Interval) -> Option<Change> {
+    let Interval { lo, hi } = interval.map(f64::exp_m1)?;
+    Some(Change { value: look.mean.value.exp_m1(), interval: [lo, hi] })
+}
+
+/// Marks what disturbed each launch.
+fn mark(launches: &mut [Launch]) {
+    let speeds: Vec<Option<f64>> = launches.iter().map(speed_ln).collect();
+    let known: Vec<f64> = speeds.iter().flatten().copied().collect();
+    let slow = median(&known).map(|middle| middle - SLOWER_MAX);
+    for (launch, speed) in launches.iter_mut().zip(speeds) {
+        let is_slow = speed.zip(slow).is_some_and(|(speed, slow)| speed < slow);
+        launch.disturbed = disturbances(&launch.weather);
+        launch.disturbed.extend(is_slow.then_some(Disturbance::Slow));
+    }
+}
+
+/// How fast all arms were together, as a logarithm.
+fn speed_ln(launch: &Launch) -> Option<f64> {
+    let ln = |arm: &Arm| match arm.figures.get(&Figure::Throughput) {
+        Some(rate) => Some(rate.ln()),
+        None => arm.figures.get(&Figure::Time).map(|time_s| -time_s.ln()),
+    };
+    let sum: f64 = launch.arms.iter().map(ln).sum::<Option<f64>>()?;
+    (!launch.arms.is_empty()).then(|| sum / launch.arms.len() as f64)
+}
+
+/// Whether answers can be trusted to be answers.
+pub fn is_valid(comparison: &Comparison) -> bool {
+    totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
+}
+
+/// An arm over all launches.
+#[derive(Debug, Clone, Copy, Default)]
+struct Total {
+    own_ns: u64,
+    answers: u64,
+    errors: u64,
+    /// `None` once a launch did not tell it.
+    cpu_ns: Option<u64>,
+}
+
+impl Total {
+    /// Share of its turns in which it kept its CPUs busy.
+    fn busy(&self, cpus: f64) -> Option<f64> {
+        Some(self.cpu_ns? as f64 / self.own_ns.max(1) as f64 / cpus)
+    }
+
+    /// Errors of status are answers as well.
+    fn errors_share(&self) -> f64 {
+        self.errors as f64 / self.answers.max(self.errors).max(1) as f64
+    }
+}
+
+fn totals(comparison: &Comparison) -> Vec<Total> {
+    let arms = comparison.launches.first().map_or(0, |launch| launch.arms.len());
+    let mut totals = vec![Total { cpu_ns: Some(0), ..Total::default() }; arms];
+    for launch in &comparison.launches {
+        for (total, arm) in totals.iter_mut().zip(&launch.arms) {
+            total.own_ns += arm.own_ns;
+            total.answers += arm.answers;
+            total.errors += arm.errors;
+            total.cpu_ns = total.cpu_ns.zip(arm.cpu_ns).map(|(sum, more)| sum + more);
+        }
+    }
+    totals
+}
+
+fn warnings(comparison: &Comparison) -> Vec<Warning> {
+    let warning = |id: &str, text: String, hint: &str| Warning { id: id.into(), text, hint: hint.into() };
+    let totals = totals(comparison);
+    let mut warnings = Vec::new();
+    // The second arm is the first program as well.
+    for (at, total) in
+        totals.iter().enumerate().filter(|(at, total)| *at != 1 && total.errors_share() > ERRORS_MAX)
+    {
+        let Some(program) = comparison.programs.get(at.saturating_sub(1)) else { continue };
+        let text = format!(
+            "{}: {} of {} requests failed: what is compared is an error",
+            program.name,
+            total.errors,
+            total.answers.max(total.errors)
+        );
+        warnings.push(warning("errors", text, "ask for what it answers with 200"));
+    }
+    let cpus = comparison.sut_cpus.len().max(1) as f64;
+    let idlest = totals.iter().filter_map(|total| total.busy(cpus)).fold(f64::INFINITY, f64::min);
+    if idlest < BUSY_MIN && !comparison.is_of_commands() {
+        let text = format!(
+            "the servers were busy for {:.0} % of their turns only: throughput and latency tell of the generator as well",
+            idlest * 100.0
+        );
+        warnings.push(warning(
+            "not-saturated",
+            text,
+            "go by the CPU time of a request, or give more connections (-c)",
+        ));
+    }
+    let launches = comparison.launches.len();
+    if comparison.ended.is_some() && launches < LAUNCHES_MIN {
+        let text = format!(
+            "{launches} launches fitted into the budget, and {LAUNCHES_MIN} are the fewest that tell anything"
+        );
+        warnings.push(warning("too-few-launches", text, "give a longer --budget, or a shorter --window"));
+    }
+    let disturbed = comparison.launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
+    if disturbed as f64 > DISTURBED_MAX * launches as f64 {
+        let text = format!(
+            "{disturbed} of {launches} launches were disturbed; they count, and intervals are wider for it"
+        );
+        warnings.push(warning("disturbed", text, "'tare doctor' tells what this machine does"));
+    }
+    warnings
+}

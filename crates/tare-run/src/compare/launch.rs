@@ -1,0 +1,448 @@
+//! One launch: every program afresh and the first one twice, all loaded in turns within the same window.
+
+use super::length::{self, Count, Length};
+use super::pace::Pace;
+use super::weather::Sky;
+use super::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
+use crate::blocks::shuffle;
+use crate::drive::start;
+use crate::error::LabError;
+use crate::generate::load_failed;
+use crate::sitting::Running;
+use crate::sut::{self, Sut};
+use crate::turns::slowest_median;
+use crate::{http, resolve};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, Instant};
+use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
+use tare_machine::placement::Placement;
+use tare_machine::probes::speed::LOOK_NS;
+use tare_machine::{Root, procs};
+use tare_model::comparison::{Arm, Figure, Launch, Weather};
+use tare_model::topology::Topology;
+use tare_model::trial::HttpSample;
+use tare_stats::SplitMix64;
+use tare_sys::time::{monotonic_ns, process_cpu_ns};
+
+/// Counted load in a launch until it is known better.
+const WINDOW: Duration = Duration::from_millis(600);
+/// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
+const SLICE: Duration = Duration::from_millis(200);
+/// Between slices nobody sends, so that books are cut with nothing in flight.
+const BREAK: Duration = Duration::from_millis(12);
+/// After the last turn of a slice every thread is asleep by then.
+const SETTLED: Duration = Duration::from_millis(3);
+/// Breaks in which books may be cut too late before it is given up.
+const CUTS_MAX: u32 = 8;
+/// Until a generator has opened its connections, about.
+const OPENING: Duration = Duration::from_millis(4);
+/// A tail of 0.1 % is told by ten answers or more.
+pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
+
+/// What is the same in every launch.
+pub(super) struct Stage<'a> {
+    request: &'a Request,
+    /// The load to make, but for where it goes and when.
+    traffic: LoadSpec,
+    placement: &'a Placement,
+    may_poll: bool,
+    seed: u64,
+    pace: Pace,
+    length: Length,
+}
+
+/// A server of a launch.
+struct Server {
+    sut: Sut,
+    /// What messages call it.
+    name: String,
+}
+
+/// What a party's counters showed in a break.
+struct Page {
+    sample: HttpSample,
+    cpu_ns: Option<u64>,
+}
+
+/// What came of a window.
+struct Counted {
+    arms: Vec<Arm>,
+    /// The effect in each half, while the best length is learnt.
+    halves: Option<[f64; 2]>,
+    weather: Weather,
+}
+
+impl<'a> Stage<'a> {
+    pub fn new(request: &'a Request, placement: &'a Placement, topology: &Topology, seed: u64) -> Stage<'a> {
+        let may_poll = http::has_cores_of_its_own(placement, topology);
+        let length = Length::new(request.window, WINDOW);
+        let cpus = placement.sut_cpus.len().max(1) as u32;
+        let connections = request.connections.unwrap_or(CONNECTIONS_EACH_CPU * cpus);
+        let traffic = LoadSpec { connections, ..request.traffic.clone() };
+        Stage { request, traffic, placement, may_poll, seed, pace: Pace::default(), length }
+    }
+
+    /// Whether later launches may take longer than those so far.
+    pub fn is_learning(&self) -> bool {
+        self.length.is_learning()
+    }
+
+    /// Length of a turn.
+    pub fn turn(&self) -> Duration {
+        self.pace.turn().length
+    }
+
+    /// Launch number `seq` of a comparison that began at `since`.
+    pub fn launch(
+        &mut self,
+        seq: usize,
+        since: Instant,
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<Launch, LabError> {
+        let begin_s = since.elapsed().as_secs_f64();
+        running.check_interrupt()?;
+        running.live(phase, None);
+        let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut servers = self.servers(seed, running)?;
+        let (mut turns, mut parties) = self.load(&mut servers, seed)?;
+        let mut warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+        if self.pace.learn(slowest_median(parties.iter_mut())) {
+            stop(parties)?;
+            (turns, parties) = self.load(&mut servers, seed)?;
+            warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
+            self.pace.learn_anew(slowest_median(parties.iter_mut()));
+        }
+        let Counted { arms, halves, weather } =
+            self.window(&turns, warm, &mut servers, &mut parties, phase, running)?;
+        stop(parties)?;
+        // All are asked before the first is waited for.
+        servers.iter().for_each(|server| server.sut.ask_to_end());
+        servers.iter_mut().for_each(|server| server.sut.stop());
+        // Whoever turned into a daemon is in no group of ours, and would stand beside the next launch.
+        sut::stop_orphans();
+        let took_s = since.elapsed().as_secs_f64() - begin_s;
+        let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
+        self.length.learn(halves, took_s, left_s);
+        Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
+    }
+
+    /// Starts all servers, in an order drawn at random, and waits until they answer.
+    fn servers(&self, seed: u64, running: &Running<'_>) -> Result<Vec<Server>, LabError> {
+        let arms = arms(self.request.programs.len());
+        let ports = free_ports(arms.len())?;
+        let mut starting = Vec::with_capacity(arms.len());
+        for at in order(arms.len(), seed) {
+            let asked = &self.request.programs[arms[at]];
+            let name = name(arms[at], at, &asked.command);
+            let command = self.command(&asked.command, ports[at]);
+            let cpus = &self.placement.sut_cpus;
+            let sut = sut::launch(&command, cpus, Vec::new(), &running.journal).map_err(of(&name))?;
+            starting.push((at, name, target(&asked.url, ports[at])?, sut));
+        }
+        let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();
+        let mut servers = Vec::with_capacity(arms.len());
+        for (at, name, target, sut) in starting {
+            let load = self.traffic.aimed_at(target);
+            let others: Vec<u32> = pids.iter().copied().filter(|pid| *pid != sut.pid()).collect();
+            let sut = sut.answered(&load, &others, running.interrupt).map_err(of(&name))?;
+            servers.push((at, Server { sut, name }));
+        }
+        servers.sort_by_key(|(at, _)| *at);
+        Ok(servers.into_iter().map(|(_, server)| server).collect())
+    }
+
+    fn command(&self, command: &str, port: u16) -> String {
+        if command != EMBEDDED {
+            return command.replace(PORT, &port.to_string());
+        }
+        let program = self.request.embedded_program.display().to_string();
+        let threads = self.placement.sut_cpus.len().max(1);
+        format!("exec {} serve --listen 127.0.0.1:{port} --threads {threads}", shell_words::quote(&program))
+    }
+
+    /// A generator for each server.
+    fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Turns, Vec<Generator>), LabError> {
+        let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
+        let parties = servers.len() as u32;
+        let turn = self.pace.turn();
+        let round = turn.length * parties;
+        // Whole pairs of rounds, each the mirror of the other.
+        let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
+        let turns = Turns {
+            begin_ns: monotonic_ns() + resolve::nanoseconds(OPENING * parties),
+            turn_ns: resolve::nanoseconds(turn.length),
+            rest_ns: resolve::nanoseconds(turn.rest),
+            parties,
+            place: 0,
+            seed,
+            slices: Some(Slices { rounds: 2 * pairs, break_ns: resolve::nanoseconds(BREAK) }),
+        };
+        let mut generators = Vec::with_capacity(servers.len());
+        for at in order(servers.len(), !seed) {
+            let Server { sut, name } = &mut servers[at];
+            let spec = LoadSpec {
+                threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
+                cpus: cpus.clone(),
+                pacing: Pacing::InTurns(Turns { place: at as u32, ..turns }),
+                busy_poll: traffic.busy_poll || self.may_poll,
+                ..traffic.aimed_at(sut.target.clone())
+            };
+            generators.push((at, start(&spec, sut).map_err(of(name))?));
+        }
+        generators.sort_by_key(|(at, _)| *at);
+        Ok((turns, generators.into_iter().map(|(_, generator)| generator).collect()))
+    }
+
+    /// Slices that are not counted; which one was the last.
+    fn warm_up(
+        &self,
+        turns: &Turns,
+        servers: &mut [Server],
+        parties: &[Generator],
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<u64, LabError> {
+        // Where connections took long to open, the first slices are over already.
+        let last = slice_at(turns, monotonic_ns()) + slices_in(turns, self.request.warmup) - 1;
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        Ok(last)
+    }
+
+    /// The slices that are counted, behind `before`.
+    fn window(
+        &self,
+        turns: &Turns,
+        before: u64,
+        servers: &mut [Server],
+        parties: &mut [Generator],
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<Counted, LabError> {
+        servers.iter_mut().for_each(|server| server.sut.meet_children());
+        let (before, opened) = cut(turns, before, servers, parties, phase, running)?;
+        let mut sky = Sky::look(&self.placement.sut_cpus);
+        let slices = slices_in(turns, self.length.window());
+        let (half, last) = (before + slices / 2, before + slices);
+        let mut seen = vec![counts(servers, parties)];
+        for slice in before + 1..=last {
+            // In the break before it, where that is not nearly over.
+            if monotonic_ns() + LOOK_NS < turns.slice_ns(slice).0 {
+                sky.probe();
+            }
+            wait_for(turns.slice_ns(slice).1, servers, parties, phase, running)?;
+            if slice == last || slice == half && self.length.is_learning() {
+                seen.push(counts(servers, parties));
+            }
+        }
+        let (last, closed) = cut(turns, last, servers, parties, phase, running)?;
+        let weather = sky.until_now();
+        let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
+        let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
+        let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
+        Ok(Counted { arms, halves: length::effect(&seen), weather })
+    }
+}
+
+/// Which program each arm is: the first once more as the second.
+pub(super) fn arms(programs: usize) -> Vec<usize> {
+    [0].into_iter().chain(0..programs).collect()
+}
+
+/// `A ('./server …')`, `A once more`.
+pub(super) fn name(program: usize, arm: usize, command: &str) -> String {
+    let letter = char::from(b'A' + program as u8);
+    let again = if arm == 1 { " (once more)" } else { "" };
+    format!("{letter}{again} '{command}'")
+}
+
+/// Names the program that an error is about, with a hint.
+fn of(name: &str) -> impl Fn(LabError) -> LabError {
+    move |error| error.of(name, &format!("try the command by hand, with a number for {PORT}"))
+}
+
+/// All of `count`, in an order of `seed`.
+pub(super) fn order(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    shuffle(&mut order, &mut SplitMix64::new(seed));
+    order
+}
+
+/// Ports that nobody has; held all at once, so that they differ.
+fn free_ports(count: usize) -> Result<Vec<u16>, LabError> {
+    let none = |error: std::io::Error| LabError::Sut {
+        what: format!(
+            "has no port to listen on: {error} (hint: wait a minute for closed connections to be forgotten)"
+        ),
+        last_output: String::new(),
+    };
+    let listeners: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<Result<_, _>>()
+        .map_err(none)?;
+    listeners.iter().map(|listener| Ok(listener.local_addr().map_err(none)?.port())).collect()
+}
+
+/// Where a program answers.
+pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
+    Target::parse(&url.replace(PORT, &port.to_string())).map_err(|error| {
+        LabError::usage(error.to_string(), "write http://127.0.0.1:{port}/path, or the path alone")
+    })
+}
+
+/// Slices that make up a length of time.
+fn slices_in(turns: &Turns, length: Duration) -> u64 {
+    let (begin_ns, end_ns) = turns.slice_ns(0);
+    let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
+    (resolve::nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
+}
+
+/// Waits until the last turn before a break is over and all are asleep.
+fn wait_for(
+    end_ns: u64,
+    servers: &mut [Server],
+    parties: &[Generator],
+    phase: &str,
+    running: &mut Running<'_>,
+) -> Result<(), LabError> {
+    let answers = || parties.iter().map(|generator| generator.live().answers).sum::<u64>();
+    let mut before = answers();
+    let settled_ns = end_ns.saturating_add(resolve::nanoseconds(SETTLED));
+    let left = Duration::from_nanos(settled_ns.saturating_sub(monotonic_ns()));
+    running.wait(left, phase, |seconds| {
+        let now = answers();
+        let passed = now.saturating_sub(std::mem::replace(&mut before, now));
+        Some(passed as f64 / seconds)
+    })?;
+    servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
+}
+
+/// The books after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
+/// cut, some of it is in them.
+fn cut(
+    turns: &Turns,
+    mut last: u64,
+    servers: &mut [Server],
+    parties: &mut [Generator],
+    phase: &str,
+    running: &mut Running<'_>,
+) -> Result<(u64, Vec<Page>), LabError> {
+    for _ in 0..CUTS_MAX {
+        let pages = pages(servers, parties);
+        if monotonic_ns() < turns.slice_ns(last + 1).0 {
+            return Ok((last, pages));
+        }
+        last = slice_at(turns, monotonic_ns());
+        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+    }
+    Err(LabError::Observe(format!(
+        "books could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
+        BREAK.as_millis()
+    )))
+}
+
+/// The slice at an instant, or the next one.
+fn slice_at(turns: &Turns, now_ns: u64) -> u64 {
+    let (begin_ns, _) = turns.slice_ns(0);
+    let length_ns = turns.slice_ns(1).0.saturating_sub(begin_ns).max(1);
+    let slice = now_ns.saturating_sub(begin_ns) / length_ns;
+    if now_ns < turns.slice_ns(slice).1 { slice } else { slice + 1 }
+}
+
+fn pages(servers: &[Server], parties: &mut [Generator]) -> Vec<Page> {
+    let page = |(server, generator): (&Server, &mut Generator)| Page {
+        sample: generator.cut(),
+        cpu_ns: cpu_ns(&server.sut.pids),
+    };
+    servers.iter().zip(parties).map(page).collect()
+}
+
+/// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
+fn counts(servers: &[Server], parties: &[Generator]) -> Vec<Count> {
+    let count = |(server, generator): (&Server, &Generator)| Count {
+        cpu_ns: cpu_ns(&server.sut.pids),
+        answers: generator.live().answers,
+    };
+    servers.iter().zip(parties).map(count).collect()
+}
+
+/// CPU time of all of them; `None` where one has gone or one has come: what that took nobody knows.
+fn cpu_ns(pids: &[u32]) -> Option<u64> {
+    let root = Root::live();
+    let is_new = |child: u32| !pids.contains(&child);
+    if pids.is_empty() || pids.iter().any(|pid| procs::children(&root, *pid).into_iter().any(is_new)) {
+        return None;
+    }
+    pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok()
+}
+
+/// What a server did in `own_ns` of its own turns and the rests after them.
+fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
+    let sample = after.sample;
+    let answers = sample.requests.value().copied().unwrap_or(0);
+    let cpu_ns = before.cpu_ns.zip(after.cpu_ns).and_then(|(before, after)| after.checked_sub(before));
+    let late = sample.detail.as_ref().and_then(|detail| detail.out_of_turn);
+    let rate = late.map(|late| answers.saturating_sub(late) as f64 * 1e9 / own_ns.max(1) as f64);
+    let latency = sample.latency.value();
+    let quantile = |share| latency.and_then(|latency| latency.quantile_ns(share)).map(|ns| ns as f64 / 1e9);
+    let cost = cpu_ns.filter(|_| answers > 0).map(|cpu_ns| cpu_ns as f64 / 1e9 / answers as f64);
+    let figures = [
+        (Figure::Throughput, rate),
+        (Figure::Net, cost.map(f64::recip)),
+        (Figure::CpuPerRequest, cost),
+        (Figure::P50, quantile(0.5)),
+        (Figure::P99, quantile(0.99)),
+        (Figure::P999, quantile(0.999).filter(|_| answers >= ANSWERS_FOR_P999)),
+    ];
+    let above_zero =
+        |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
+    Arm {
+        own_ns,
+        answers,
+        errors: sample.errors.values().sum(),
+        cpu_ns,
+        figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn stop(parties: Vec<Generator>) -> Result<(), LabError> {
+    parties.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Books are cut between the end of a slice and the begin of the next.
+        #[test]
+        fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
+            let turns = Turns {
+                begin_ns: 1_000_000,
+                turn_ns: 5_000_000,
+                rest_ns: 1_000_000,
+                parties: 3,
+                place: 0,
+                seed: 1,
+                slices: Some(Slices { rounds, break_ns }),
+            };
+            let slice = slice_at(&turns, now_ns);
+            prop_assert!(now_ns < turns.slice_ns(slice).1);
+            prop_assert!(slice == 0 || now_ns >= turns.slice_ns(slice - 1).1);
+        }
+    }
+
+    #[test]
+    fn who_has_gone_has_no_time() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id();
+        assert!(cpu_ns(&[pid]).is_some());
+        assert_eq!(cpu_ns(&[]), None);
+        assert_eq!(cpu_ns(&[pid, 0x3fff_fff0]), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(cpu_ns(&[pid]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! A CPU quota: the tightest one on the server's way to the root is raised by half, or lowered to two thirds where no more would be used.
+
+use super::{Change, Ground, Intervention, Lever, Turn};
+use std::path::Path;
+use std::rc::Rc;
+use tare_machine::journal::Journal;
+use tare_machine::knobs::{self, Group, Lock, QuotaWanted, Turned, Wanted};
+use tare_machine::{Root, cgroup};
+use tare_model::Missing;
+
+pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.5, prepare };
+
+/// Enough to be seen: a trial has five periods, and varies by a tenth on a virtual machine.
+const MORE: f64 = 1.5;
+const LESS: f64 = 1.0 / MORE;
+
+fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
+    let root = Root::live();
+    let pid = ground.pids.first().ok_or_else(|| Missing::new("the server cannot be seen from here"))?;
+    let quota_cpus = |level: &cgroup::Level| {
+        let quota = cgroup::quota(&root, level).ok()?;
+        Some(quota.quota_ns? as f64 / quota.period_ns.max(1) as f64)
+    };
+    let levels = cgroup::of(&root, *pid)?.into_iter();
+    let mut quotas: Vec<(f64, cgroup::Level)> =
+        levels.filter_map(|level| Some((quota_cpus(&level)?, level))).collect();
+    quotas.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut quotas = quotas.into_iter();
+    let (before, level) = quotas.next().ok_or_else(|| {
+        Missing::with_remedy(
+            "no quota can be seen on its groups from here",
+            "run tare where the group is made",
+        )
+    })?;
+    // What more there is to be had before something else is the limit.
+    let room = quotas.next().map_or(f64::INFINITY, |(next, _)| next).min(ground.server()?.allotment_cpus);
+    let changed = before * if before * MORE <= room { MORE } else { LESS };
+    let knob = Knob {
+        group: level.dir.display().to_string(),
+        cpus: changed,
+        journal: ground.journal,
+        state_dir: ground.state_dir,
+        turned: None,
+    };
+    Ok(Change {
+        what: format!("the quota of {}", level.path),
+        unit: "CPUs",
+        before,
+        changed,
+        by: Lever::Turn(Box::new(knob)),
+    })
+}
+
+/// The group's quota, put back whenever it is not changed.
+struct Knob<'a> {
+    group: String,
+    cpus: f64,
+    journal: &'a Rc<Journal>,
+    state_dir: &'a Path,
+    turned: Option<Turned<'a>>,
+}
+
+impl Turn for Knob<'_> {
+    fn turn(&mut self, changed: bool) -> Result<(), Missing> {
+        if let Some(turned) = self.turned.take() {
+            let report = turned.restore();
+            if let Some(failed) = report.failed.first() {
+                return Err(Missing::with_remedy(failed.clone(), "'tare recover' puts it back"));
+            }
+        }
+        if changed {
+            let told = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
+            let root = Root::live();
+            let lock = Lock::take(self.state_dir).map_err(|error| told(&error))?;
+            let quota = QuotaWanted { group: Group::At(self.group.clone()), cpus: Some(self.cpus) };
+            let plan = knobs::plan(&root, &Wanted { quota: Some(quota), ..Wanted::default() });
+            let turned = knobs::turn(self.journal, lock, &root, &plan, &|| ());
+            self.turned = Some(turned.map_err(|error| told(&error))?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a sitting could not be held, typed by what the user has to do about it.
+
+use thiserror::Error;
+
+/// A sitting that failed. Each variant is one exit code of the design.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// Nothing was started: the request cannot be carried out as given.
+    #[error("{what}{}", hinted(.hint))]
+    Usage {
+        /// What is wrong.
+        what: String,
+        /// What to do instead; empty where the text says it already.
+        hint: String,
+    },
+    /// The SUT could not be started, never answered or died.
+    #[error("the system under test {what}{}", printed(.last_output))]
+    Sut {
+        /// What happened to it, with its exit status where there is one.
+        what: String,
+        /// The last of what it printed.
+        last_output: String,
+    },
+    /// The load generator failed.
+    #[error("the load generator {what}{}", printed(.last_output))]
+    Load {
+        /// What happened.
+        what: String,
+        /// The last of what it printed, for a foreign one.
+        last_output: String,
+    },
+    /// The observers could not start.
+    #[error("cannot observe: {0}")]
+    Observe(String),
+    /// The record could not be written.
+    #[error(transparent)]
+    Store(#[from] tare_store::StoreError),
+    /// The state directory (journal) could not be used.
+    #[error("state: {0}")]
+    State(String),
+    /// The user interrupted; what was done is on disk.
+    #[error("interrupted; what was finished until then stands")]
+    Interrupted,
+}
+
+impl LabError {
+    /// A request that cannot be carried out, and what to do instead.
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        LabError::Usage { what: what.into(), hint: hint.into() }
+    }
+
+    /// Says which of several servers this is about, and what to do where the server is to blame.
+    pub fn of(self, name: &str, hint: &str) -> Self {
+        match self {
+            LabError::Sut { what, last_output } => {
+                LabError::Sut { what: format!("{name} {what}{}", hinted(hint)), last_output }
+            }
+            LabError::Load { what, last_output } => {
+                LabError::Load { what: format!("for {name} {what}"), last_output }
+            }
+            other => other,
+        }
+    }
+}
+
+fn hinted(hint: &str) -> String {
+    if hint.is_empty() { String::new() } else { format!(" (hint: {hint})") }
+}
+
+fn printed(last_output: &str) -> String {
+    match last_output.trim_end() {
+        "" => String::new(),
+        text => format!("; it printed last:\n{text}"),
+    }
+}

@@ -1,0 +1,217 @@
+//! Several servers loaded in turns within the same trial, so that the machine's weather meets all of them alike.
+//!
+//! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their books are over
+//! the same instants.
+
+use crate::blocks::Stint;
+use crate::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
+use crate::error::LabError;
+use crate::generate::load_failed;
+use crate::resolve;
+use crate::sitting::Running;
+use crate::sut::Sut;
+use std::time::Duration;
+use tare_load::{Generator, LoadSpec, Pacing, Turns};
+use tare_model::metric::Subject;
+use tare_model::observation::{Column, Observation, Role};
+use tare_model::plan::{Level, Purpose};
+use tare_observe::{LoadWatch, Watch};
+use tare_sys::time::monotonic_ns;
+
+/// Length of a turn. A host's disturbances last for milliseconds to seconds, so the shorter the better (the ratio of two servers
+/// in windows of a second varied by 2 to 3 % with 5 ms, by 4 to 5 % with 10 to 50 ms); but what is in flight at its end is
+/// done in the next one's: a third of a millisecond of a fast server. Rates are not told apart so sharply, as a slower server's
+/// rest is longer; costs go by the CPU time of each.
+pub(crate) const TURN: Duration = Duration::from_millis(5);
+/// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
+const TURN_OVER_LATENCY: u32 = 10;
+const ROUNDS_MIN: u64 = 4;
+/// A server whose requests take longer than this allows for does not keep to its turns, which its books then show.
+pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
+
+impl Drive<'_> {
+    /// One trial of each level of `stint`, in turns: `reference` answers where a level's purpose is that, else the SUT.
+    pub(crate) fn in_turns(
+        &self,
+        stint: &Stint,
+        sut: &mut Sut,
+        reference: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        let levels: Vec<(u32, &Level, u32)> = stint
+            .iter()
+            .filter_map(|(index, trial)| Some((*index as u32, self.levels.get(*index)?, *trial)))
+            .collect();
+        let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
+            return Ok(());
+        };
+        let mut parties = self.parties(&levels, TURN, sut, reference)?;
+        let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
+        running.wait(warmup, "warm-up", |_| None)?;
+        let turn = turn_for(parties.iter_mut().map(|party| &mut party.generator));
+        if turn > TURN {
+            stop(parties)?;
+            parties = self.parties(&levels, turn, sut, reference)?;
+            running.wait(SETTLE, "warm-up", |_| None)?;
+        }
+        let turns_ns = resolve::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
+        let trial_ns = longest.trial_ns.max(turns_ns);
+        let observers = observe(self.watch_in_turns(sut, reference, &parties))?;
+        observers.begin();
+        parties.iter_mut().for_each(|party| _ = party.generator.cut());
+        let mut answered = parties.first().map_or(0, |party| party.generator.live().answers);
+        let nth = running.nth(trial, longest);
+        let phase = format!("trial {nth} in turns with the reference{}", running.known());
+        running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
+            parties.first().map(|party| live_rate(&party.generator, seconds, &mut answered))
+        })?;
+        let samples: Vec<_> = parties.iter_mut().map(|party| party.generator.cut()).collect();
+        let observation = observers.end();
+        observers.stop();
+        sut.check_alive()?;
+        reference.check_alive()?;
+        for (Party { stand, generator }, sample) in parties.into_iter().zip(samples) {
+            let theirs = match stand.level.purpose {
+                Purpose::Reference => from_beside(&observation, &reference.pids, &generator.thread_ids()),
+                Purpose::Asked | Purpose::Saturating => observation.clone(),
+            };
+            generator.stop().map_err(load_failed)?;
+            stand.keep(sample, theirs, running)?;
+        }
+        Ok(())
+    }
+
+    /// Their generators, started; the turns have another order in each trial.
+    fn parties<'l>(
+        &'l self,
+        levels: &[(u32, &'l Level, u32)],
+        turn: Duration,
+        sut: &mut Sut,
+        reference: &mut Sut,
+    ) -> Result<Vec<Party<'l>>, LabError> {
+        let begin_ns = monotonic_ns();
+        let mut parties = Vec::with_capacity(levels.len());
+        for (place, (index, level, trial)) in (0..).zip(levels) {
+            let turns = Turns {
+                begin_ns,
+                turn_ns: resolve::nanoseconds(turn),
+                rest_ns: 0,
+                parties: levels.len() as u32,
+                place,
+                seed: self.seed ^ u64::from(*trial),
+                slices: None,
+            };
+            let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
+            let stand = self.stand(*index, level);
+            let spec = stand.spec(Pacing::InTurns(turns), server);
+            let generator = start(&LoadSpec { busy_poll: self.may_poll, ..spec }, server)?;
+            parties.push(Party { stand, generator });
+        }
+        Ok(parties)
+    }
+
+    fn watch_in_turns(&self, sut: &Sut, reference: &Sut, parties: &[Party]) -> Watch {
+        let of_sut = |party: &&Party| party.stand.level.purpose != Purpose::Reference;
+        let load = parties.iter().filter(of_sut).flat_map(|party| party.generator.thread_ids()).collect();
+        Watch { beside_pids: reference.pids.clone(), ..self.watch(sut, LoadWatch::Threads(load)) }
+    }
+}
+
+/// How long turns must be for what these servers have in flight.
+fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
+    (slowest_median(generators) * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
+}
+
+/// The time that half of the requests take, of the slowest server. Cuts the generators' books.
+pub(crate) fn slowest_median<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
+    let median = |generator: &mut Generator| {
+        let sample = generator.cut();
+        let ns = sample.latency.value().and_then(|latency| latency.quantile_ns(0.5));
+        ns.map_or(Duration::ZERO, Duration::from_nanos)
+    };
+    generators.map(median).max().unwrap_or(Duration::ZERO)
+}
+
+fn stop(parties: Vec<Party>) -> Result<(), LabError> {
+    parties.into_iter().try_for_each(|party| party.generator.stop().map_err(load_failed))
+}
+
+/// One of those who take turns.
+struct Party<'a> {
+    stand: Stand<'a>,
+    generator: Generator,
+}
+
+/// The window as the server beside the SUT saw it: its processes are the SUT then, and its generator's threads the load. What is not
+/// about them or about the CPUs is in the SUT's own observation.
+fn from_beside(observation: &Observation, pids: &[u32], load_tids: &[u32]) -> Observation {
+    let tasks: Vec<_> = observation
+        .tasks
+        .iter()
+        .cloned()
+        .map(|mut task| {
+            task.role = match task.role {
+                _ if pids.contains(&task.pid) => Role::Sut,
+                Role::Load | Role::Tare if load_tids.contains(&task.tid) => Role::Load,
+                Role::Load | Role::Tare => Role::Tare,
+                Role::Sut | Role::Other => Role::Other,
+            };
+            task
+        })
+        .collect();
+    let told = |column: &&Column| match column.subject {
+        Subject::Task(index) => tasks.get(index as usize).is_some_and(|task| task.role == Role::Sut),
+        Subject::Cpu(_) => true,
+        Subject::Machine | Subject::Group(_) | Subject::Device(_) => false,
+    };
+    // Its ends are all that its cost is taken from.
+    let ends = |column: &Column| match column.samples.as_slice() {
+        [first, .., last] => Column { samples: vec![*first, *last], ..column.clone() },
+        _ => column.clone(),
+    };
+    let columns = observation.columns.iter().filter(told).map(ends).collect();
+    let (begin_ns, end_ns) = (observation.begin_ns, observation.end_ns);
+    Observation { begin_ns, end_ns, tasks, columns, ..Observation::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_model::observation::{Sample, Task};
+    use tare_model::{Missing, Reading};
+
+    #[test]
+    fn seen_from_beside_the_reference_is_the_sut() {
+        let task = |pid, tid, role| Task {
+            pid,
+            tid,
+            name: "t".to_owned(),
+            role,
+            allowed_cpus: Reading::Missing(Missing::new("not asked")),
+            present_at_begin: true,
+            present_at_end: true,
+        };
+        let samples = (0..3).map(|at| Sample { at_ns: at, value: at as f64 }).collect::<Vec<_>>();
+        let column = |subject| Column { metric: "m".to_owned(), subject, samples: samples.clone() };
+        let observation = Observation {
+            begin_ns: 0,
+            end_ns: 2,
+            tasks: vec![
+                task(10, 10, Role::Sut),
+                task(20, 21, Role::Other),
+                task(30, 31, Role::Load),
+                task(30, 32, Role::Tare),
+            ],
+            columns: [Subject::Task(0), Subject::Task(1), Subject::Cpu(0), Subject::Machine]
+                .map(column)
+                .to_vec(),
+            ..Observation::default()
+        };
+        let beside = from_beside(&observation, &[20], &[32]);
+        let roles: Vec<Role> = beside.tasks.iter().map(|task| task.role).collect();
+        assert_eq!(roles, [Role::Other, Role::Sut, Role::Tare, Role::Load]);
+        let kept: Vec<(Subject, usize)> =
+            beside.columns.iter().map(|column| (column.subject.clone(), column.samples.len())).collect();
+        assert_eq!(kept, [(Subject::Task(1), 2), (Subject::Cpu(0), 2)]);
+    }
+}

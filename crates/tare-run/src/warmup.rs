@@ -1,0 +1,82 @@
+//! Load before the first trial, until the rate is at one level.
+//!
+//! Where the rate is given, latencies tell what the rate cannot: they must not have fallen lately.
+//!
+//! No fixed time suits both a server that is compiled ahead and one whose runtime compiles what has run often enough, or whose files
+//! must come from a disk first. So the rate is looked at in slices, and the warm-up ends where that is at one level (`WarmUp::is_over`); where
+//! that does not come, it ends all the same, and the result says so.
+
+use crate::drive::{Drive, live_rate, start};
+use crate::error::LabError;
+use crate::generate::load_failed;
+use crate::request::{LoadRequest, Warmup};
+use crate::sitting::Running;
+use crate::sut::Sut;
+use std::time::{Duration, Instant};
+use tare_load::{Generator, Pacing};
+use tare_model::plan::Purpose;
+use tare_model::trial::WarmUp;
+
+/// Length of a slice.
+const SLICE: Duration = Duration::from_millis(50);
+/// The rate is judged anew after so many slices.
+const JUDGED_EVERY: usize = 5;
+
+impl Drive<'_> {
+    /// Loads the SUT before anything is counted; `None` where somebody else's generator makes the load, or the rate is meant to
+    /// change: those warm up in their own ways.
+    pub(crate) fn warm_up(
+        &self,
+        sut: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<Option<WarmUp>, LabError> {
+        let mut levels = self.levels.iter().zip(0u32..);
+        let Some((level, index)) = levels.find(|(level, _)| level.purpose == Purpose::Asked) else {
+            return Ok(None);
+        };
+        let pacing = &self.request.traffic.pacing;
+        let own = matches!(self.request.load, LoadRequest::Own { .. });
+        if !own || matches!(pacing, Pacing::Stages { .. }) || self.request.warmup.at_most().is_zero() {
+            return Ok(None);
+        }
+        let spec = self.stand(index, level).spec(pacing.clone(), sut);
+        let generator = start(&spec, sut)?;
+        let is_given = matches!(pacing, Pacing::Open { .. } | Pacing::Thinking { .. });
+        let warm_up = load_until_steady(&self.request.warmup, is_given, &generator, sut, running)?;
+        generator.stop().map_err(load_failed)?;
+        Ok(Some(warm_up))
+    }
+}
+
+fn load_until_steady(
+    asked: &Warmup,
+    rate_is_given: bool,
+    generator: &Generator,
+    sut: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<WarmUp, LabError> {
+    let begun = Instant::now();
+    let mut live = generator.live();
+    let (answers, waited_ns) = (Vec::new(), Vec::new());
+    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, answers, waited_ns };
+    loop {
+        // From the beginning on, so that slices do not drift.
+        let end = SLICE * (warm_up.answers.len() as u32 + 1);
+        let before = live;
+        running.wait(end.saturating_sub(begun.elapsed()), "warm-up", |seconds| {
+            let mut shown = before.answers;
+            Some(live_rate(generator, seconds, &mut shown))
+        })?;
+        live = generator.live();
+        warm_up.answers.push(live.answers.saturating_sub(before.answers));
+        if rate_is_given {
+            warm_up.waited_ns.push(live.waited_ns.wrapping_sub(before.waited_ns));
+        }
+        let elapsed = begun.elapsed();
+        let judged = warm_up.answers.len().is_multiple_of(JUDGED_EVERY) && elapsed >= asked.at_least();
+        if elapsed >= asked.at_most() || judged && warm_up.is_over() {
+            sut.check_alive()?;
+            return Ok(warm_up);
+        }
+    }
+}
