@@ -1,0 +1,268 @@
+//! What a role was allotted, and where it went: A = busy + Σ losses.
+//!
+//! With no more serving threads than CPUs, each thread has a CPU to itself and the thread ledger tells what it
+//! lost. With more, threads share CPUs, a wait of one may be the run of another, and the CPU ledger tells.
+
+use crate::accounting::reconcile::cpus::Cpu;
+use crate::accounting::reconcile::threads::{Asleep, Thread};
+use std::collections::{BTreeMap, BTreeSet};
+use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
+
+/// Where a part of the allotment went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Loss {
+    /// Taken by what is not the program.
+    Tare(TareCause),
+    /// The program's own waits (lock, disk, timer): a serial stage of it, which lowers net.
+    Program(Asleep),
+}
+
+impl Loss {
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Tare(cause) => tare_name(cause),
+            Loss::Program(why) => why.name(),
+        }
+    }
+}
+
+/// The cause's name in data.
+pub(crate) fn tare_name(cause: TareCause) -> &'static str {
+    match cause {
+        TareCause::Starved => "starved",
+        TareCause::Throttled => "throttled",
+        TareCause::Preempted => "preempted",
+        TareCause::Placement => "placement",
+        TareCause::Steal => "steal",
+        TareCause::Irq => "irq",
+        TareCause::Scheduler => "scheduler",
+        TareCause::Own => "own",
+        TareCause::Clock => "clock",
+        TareCause::Cost => "cost",
+    }
+}
+
+/// The allotment of a role, CPU-seconds over a window or several.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Allotment {
+    /// Length of the windows.
+    pub wall_s: f64,
+    /// A × wall.
+    pub allotted_s: f64,
+    /// Run of all its threads.
+    pub run_s: f64,
+    /// Lives of its serving threads, summed; their number is this over `wall_s`.
+    pub serving_s: f64,
+    /// CPUs its serving threads may use; empty when unknown.
+    pub usable: BTreeSet<u32>,
+    pub lost_s: BTreeMap<Loss, f64>,
+}
+
+impl Allotment {
+    /// Books of a role in one window; `None` when none of its threads was read.
+    ///
+    /// `planned` are the CPUs it was given, for threads whose affinity was not read.
+    pub fn of(
+        role: Role,
+        threads: &[Thread],
+        cpus: &BTreeMap<u32, Cpu>,
+        throttled: &BTreeMap<u32, f64>,
+        planned: &[u32],
+        wall_s: f64,
+    ) -> Option<Allotment> {
+        let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.role == role).collect();
+        if mine.is_empty() || wall_s <= 0.0 {
+            return None;
+        }
+        let serving = serving(&mine);
+        let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, planned)).collect();
+        let serving_s: f64 = serving.iter().map(|thread| thread.wall_s).sum();
+        let usable_s = if usable.is_empty() { f64::INFINITY } else { usable.len() as f64 * wall_s };
+        let mut allotment = Allotment {
+            wall_s,
+            allotted_s: serving_s.min(usable_s),
+            run_s: mine.iter().map(|thread| thread.run_s).sum(),
+            serving_s,
+            usable,
+            lost_s: BTreeMap::new(),
+        };
+        let by_thread = thread_losses(role, &serving, cpus);
+        // A hair of slack: a pool of three workers born just after the window opened is still three workers.
+        allotment.lost_s = if serving_s <= usable_s * 1.001 {
+            by_thread
+        } else {
+            allotment
+                .cpu_losses(role, &serving, cpus, throttled)
+                .unwrap_or_else(|| allotment.scaled(by_thread))
+        };
+        Some(allotment)
+    }
+
+    /// A in CPUs.
+    pub fn cpus(&self) -> f64 {
+        ratio(self.allotted_s, self.wall_s)
+    }
+
+    /// Busy CPUs.
+    pub fn busy(&self) -> f64 {
+        ratio(self.run_s, self.wall_s)
+    }
+
+    /// Serving threads on average.
+    pub fn serving(&self) -> f64 {
+        ratio(self.serving_s, self.wall_s)
+    }
+
+    /// A loss as a share of the allotment.
+    pub fn share(&self, loss: Loss) -> f64 {
+        ratio(self.lost_s.get(&loss).copied().unwrap_or(0.0), self.allotted_s)
+    }
+
+    pub fn tare_share(&self, cause: TareCause) -> f64 {
+        self.share(Loss::Tare(cause))
+    }
+
+    pub fn absorb(&mut self, other: &Allotment) {
+        self.wall_s += other.wall_s;
+        self.allotted_s += other.allotted_s;
+        self.run_s += other.run_s;
+        self.serving_s += other.serving_s;
+        self.usable.extend(&other.usable);
+        for (loss, lost_s) in &other.lost_s {
+            *self.lost_s.entry(*loss).or_default() += lost_s;
+        }
+    }
+
+    /// Losses CPU by CPU, over the CPUs that may be used; `None` when one of those was not read.
+    fn cpu_losses(
+        &self,
+        role: Role,
+        serving: &[&Thread],
+        cpus: &BTreeMap<u32, Cpu>,
+        throttled: &BTreeMap<u32, f64>,
+    ) -> Option<BTreeMap<Loss, f64>> {
+        let mut lost_s: BTreeMap<Loss, f64> = BTreeMap::new();
+        let mut asleep_s = 0.0;
+        let mut add = |cause, lost: f64| *lost_s.entry(Loss::Tare(cause)).or_default() += lost.max(0.0);
+        for cpu in &self.usable {
+            let books = cpus.get(cpu)?;
+            let free_s = books.free_s()?;
+            books.task_run_s?;
+            let mut waited = crate::accounting::attribute::wait::Wait::default();
+            for thread in serving {
+                let share = thread.share_on(*cpu);
+                waited.absorb(&thread.wait.scaled(share));
+            }
+            let counterpart_s = books.ran_s.sum() - books.ran_s.of(role) - books.ran_s.other;
+            let waited_counterpart_s =
+                waited.behind_s.sum() - waited.behind_s.of(role) - waited.behind_s.other;
+            let placement_s = counterpart_s.min(waited_counterpart_s);
+            let preempted_s = books.ran_s.other.min(waited.behind_s.other);
+            let otherwise_s = counterpart_s + books.ran_s.other - placement_s - preempted_s;
+            // A quota may hold the SUT back while somebody else runs: that second is the quota's.
+            let held_s = if role == Role::Sut { throttled.get(cpu).copied().unwrap_or(0.0) } else { 0.0 };
+            let held_behind_s = (held_s - books.throttled_s).clamp(0.0, otherwise_s.max(0.0));
+            let delayed_s = free_s.min(waited.scheduler_s);
+            add(TareCause::Placement, placement_s);
+            add(TareCause::Preempted, preempted_s);
+            add(TareCause::Throttled, books.throttled_s + held_behind_s);
+            add(TareCause::Scheduler, delayed_s);
+            add(TareCause::Steal, if books.steal_in_run { 0.0 } else { books.steal_s });
+            add(TareCause::Irq, books.irq_s());
+            asleep_s += (free_s - delayed_s).max(0.0) + (otherwise_s - held_behind_s).max(0.0);
+        }
+        spread_sleep(&mut lost_s, serving, asleep_s);
+        Some(lost_s)
+    }
+
+    /// The thread losses shrunk to what the allotment lacks: the best there is without CPU books.
+    fn scaled(&self, by_thread: BTreeMap<Loss, f64>) -> BTreeMap<Loss, f64> {
+        let mut lost_s = by_thread;
+        lost_s.remove(&Loss::Tare(TareCause::Own));
+        let sum: f64 = lost_s.values().sum();
+        let lacking_s = (self.allotted_s - self.run_s).max(0.0);
+        let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
+        lost_s.into_iter().map(|(loss, lost)| (loss, lost * scale)).collect()
+    }
+}
+
+/// The threads that do the work. Where none ran enough to count, those that ran at all: a server that is hardly
+/// asked for anything is still there.
+fn serving<'t>(mine: &[&'t Thread]) -> Vec<&'t Thread> {
+    let of = |wanted: fn(&Thread) -> bool| -> Vec<&'t Thread> {
+        mine.iter().copied().filter(|thread| wanted(thread)).collect()
+    };
+    [of(Thread::serves), of(|thread| thread.run_s > 0.0)]
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_else(|| mine.to_vec())
+}
+
+/// The CPUs a thread may use. The affinity of one that has ended cannot be read any more: then where it was put,
+/// or where it was seen.
+fn usable_by(thread: &Thread, planned: &[u32]) -> Vec<u32> {
+    match (thread.allowed.as_slice(), planned) {
+        ([], []) => thread.cpu_run_s.keys().copied().collect(),
+        ([], planned) => planned.to_vec(),
+        (allowed, _) => allowed.to_vec(),
+    }
+}
+
+/// Losses thread by thread.
+fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> BTreeMap<Loss, f64> {
+    let mut lost_s: BTreeMap<Loss, f64> = BTreeMap::new();
+    for thread in serving {
+        let wait = &thread.wait;
+        let own_s = wait.behind_s.of(role);
+        let shared_s = if role == Role::Sut { starved_by_sharing_s(thread, cpus) } else { 0.0 };
+        let idle_s =
+            thread.asleep(Asleep::Event) + thread.asleep(Asleep::Other) + thread.asleep(Asleep::Unsplit);
+        let shared_s = shared_s.min(idle_s);
+        let parts = [
+            (Loss::Tare(TareCause::Throttled), wait.throttled_s),
+            (Loss::Tare(TareCause::Preempted), wait.behind_s.other),
+            (Loss::Tare(TareCause::Placement), wait.behind_s.sum() - wait.behind_s.other - own_s + shared_s),
+            (Loss::Tare(TareCause::Own), own_s),
+            (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
+            (Loss::Tare(TareCause::Steal), thread.steal_s),
+            (Loss::Tare(TareCause::Irq), thread.irq_s),
+            (Loss::Tare(TareCause::Starved), idle_s - shared_s),
+        ];
+        let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
+        for (loss, lost) in parts.into_iter().chain(own).filter(|(_, lost)| *lost > 0.0) {
+            *lost_s.entry(loss).or_default() += lost;
+        }
+    }
+    lost_s
+}
+
+/// Time that a SUT thread slept while the generator ran on its CPU, where that CPU is full: elsewhere the
+/// generator could have run beside it, so this is the layout's doing and not a lack of load.
+fn starved_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
+    let on = |cpu: &u32| {
+        let books = cpus.get(cpu)?;
+        let waited_s = thread.wait.behind_s.load * thread.share_on(*cpu);
+        let shared_s = books.ran_s.load * thread.share_on(*cpu) - waited_s;
+        (books.is_full()? && books.ran_s.load > 0.05 * books.wall_s).then_some(shared_s.max(0.0))
+    };
+    thread.cpu_run_s.keys().filter_map(on).sum()
+}
+
+/// Divides sleep by the serving threads' own reasons.
+fn spread_sleep(lost_s: &mut BTreeMap<Loss, f64>, serving: &[&Thread], asleep_s: f64) {
+    let of = |why: Asleep| -> f64 { serving.iter().map(|thread| thread.asleep(why)).sum() };
+    let all: f64 = Asleep::SAMPLED.into_iter().chain([Asleep::Unsplit]).map(of).sum();
+    let share = |why| if all > 0.0 { of(why) / all } else { 0.0 };
+    let mut left = asleep_s;
+    for why in Asleep::PROGRAM.into_iter().filter(|why| share(*why) > 0.0) {
+        *lost_s.entry(Loss::Program(why)).or_default() += asleep_s * share(why);
+        left -= asleep_s * share(why);
+    }
+    *lost_s.entry(Loss::Tare(TareCause::Starved)).or_default() += left.max(0.0);
+}
+
+/// a / b, and 0 where there is nothing to divide by.
+pub(crate) fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
+}

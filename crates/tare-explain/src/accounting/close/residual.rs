@@ -1,0 +1,110 @@
+//! How far the books are from closing. Every check sets two independent measurements against each other; none
+//! is a rest of its own parts.
+
+use crate::accounting::raw::readings::Readings;
+use crate::accounting::reconcile::cpus::Cpu;
+use crate::accounting::reconcile::threads::Thread;
+use std::collections::BTreeMap;
+use tare_model::metric::Subject;
+use tare_model::metrics::groups;
+use tare_model::observation::Role;
+use tare_model::trial::Measure;
+
+/// Above this share the residual is printed.
+pub(crate) const OPEN: f64 = 0.01;
+/// Above this share there is no verdict.
+pub(crate) const NO_VERDICT: f64 = 0.05;
+
+/// A difference below this share of a CPU is no gap: 1 % of nearly nothing is the stamps' own error.
+const FLOOR_CPUS: f64 = 0.1;
+
+/// The edges of a window are read within about a millisecond, so that the books of a shorter one than this
+/// cannot close to [`OPEN`] however right they are: they are not checked.
+pub(crate) const CHECKED_S_MIN: f64 = 0.1;
+
+/// The check of the SUT's group, by name.
+pub(crate) const GROUP: &str = "cgroup";
+
+/// The check of a CPU, by name.
+pub(crate) fn cpu_name(cpu: u32) -> String {
+    format!("cpu {cpu}")
+}
+
+/// Two sides of one check, in seconds; sums over windows stay signed, so that edges cancel and gaps do not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Balance {
+    difference_s: f64,
+    base_s: f64,
+    /// Only a surplus is a gap: a thread whose sleep is not measured may sleep, but not do more than the window holds.
+    surplus_only: bool,
+}
+
+impl Balance {
+    pub fn ratio(&self) -> f64 {
+        let difference = if self.surplus_only { self.difference_s.max(0.0) } else { self.difference_s.abs() };
+        if self.base_s > 0.0 { difference / self.base_s } else { 0.0 }
+    }
+
+    /// How far apart the two sides are.
+    pub fn gap_s(&self) -> f64 {
+        self.ratio() * self.base_s
+    }
+
+    pub fn absorb(&mut self, other: &Balance) {
+        self.difference_s += other.difference_s;
+        self.base_s += other.base_s;
+        self.surplus_only |= other.surplus_only;
+    }
+}
+
+/// Every check that the window allows, by name: `cpu 0`, `nginx/4711`, `cgroup`.
+pub(crate) fn balances(
+    readings: &Readings,
+    threads: &[Thread],
+    cpus: &BTreeMap<u32, Cpu>,
+    workload: &Measure,
+) -> BTreeMap<String, Balance> {
+    let mut balances = BTreeMap::new();
+    // Each run of a program has other thread numbers; its first thread is the first of every run.
+    let is_run = matches!(workload, Measure::Command(_));
+    let name_of = |place: usize, thread: &Thread| match is_run {
+        true => format!("{}/#{place}", thread.name),
+        false => thread.label(),
+    };
+    for (cpu, books) in cpus.iter().filter(|(_, books)| books.wall_s >= CHECKED_S_MIN) {
+        let ours_s = books.ran_s.sut + books.ran_s.load;
+        if let Some(difference_s) = books.imbalance_s().filter(|_| ours_s > 0.0) {
+            let balance = Balance { difference_s, base_s: books.wall_s, surplus_only: false };
+            balances.insert(cpu_name(*cpu), balance);
+        }
+    }
+    let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
+    for (place, thread) in ours.enumerate() {
+        let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) else { continue };
+        let balance = match thread.blocked_s.filter(|_| thread.wall_s >= CHECKED_S_MIN) {
+            // Sleeps are measured on their own, from the switches; run is the kernel's account.
+            Some(_) => Balance { difference_s: thread.gap_s(), base_s: thread.wall_s, surplus_only: false },
+            None => Balance {
+                difference_s: thread.run_s + queue_s - thread.wall_s,
+                base_s: thread.wall_s,
+                surplus_only: true,
+            },
+        };
+        balances.insert(name_of(place, thread), balance);
+    }
+    if let Some(balance) = group_balance(readings, threads).filter(|_| readings.wall_s() >= CHECKED_S_MIN) {
+        balances.insert(GROUP.to_owned(), balance);
+    }
+    balances
+}
+
+/// Σ run of the SUT's threads against the usage of its group, when nobody else is in the group.
+fn group_balance(readings: &Readings, threads: &[Thread]) -> Option<Balance> {
+    let observation = readings.observation;
+    let own = observation.sut_groups.first().filter(|_| observation.sut_group_is_own)?;
+    let usage_s = readings.growth_s(&groups::USAGE_NS, &Subject::Group(own.clone()))?;
+    let run_s: f64 =
+        threads.iter().filter(|thread| thread.role == Role::Sut).map(|thread| thread.run_s).sum();
+    let base_s = usage_s.max(FLOOR_CPUS * readings.wall_s());
+    Some(Balance { difference_s: run_s - usage_s, base_s, surplus_only: false })
+}

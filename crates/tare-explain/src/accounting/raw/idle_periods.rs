@@ -1,0 +1,114 @@
+//! What an idle period costs, from all the stretches in which that was looked at.
+//!
+//! One stretch of a quarter of a second says little: events of milliseconds, which are in no book, hit some of them and not
+//! others. So a trial takes what all idle periods together cost in those stretches that are nearest to it in time. The mean of the
+//! stretches' own costs would be too high, as where there are few idle periods each costs more; and the wildest are not left
+//! out, since trials have such events too. None of them is a part of any trial: what they explain there can fail.
+
+use crate::accounting::raw::readings::Readings;
+use std::collections::BTreeMap;
+use tare_model::Record;
+use tare_model::metric::Subject;
+use tare_model::metrics::cpus;
+use tare_model::observation::Sample;
+use tare_model::trial::Trial;
+
+/// How many stretches speak for a trial: four seconds of looks, of a sitting with trials of two seconds all. Fewer follow
+/// a host's weather more closely, and are moved more by single events.
+const NEAREST: usize = 16;
+/// A cost outside of this, nanoseconds either way, is a broken record.
+const BELIEVABLE_NS: f64 = 1e9;
+/// And so is a stretch with more idle periods.
+const COUNTED_MAX: f64 = 1e12;
+
+/// What one stretch showed of a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    at_ns: u64,
+    each_ns: f64,
+    idle_exits: f64,
+}
+
+/// The stretches of a record, by the level of load that ran and by CPU.
+pub(crate) struct IdlePeriods {
+    stretches: BTreeMap<(u32, u32), Vec<Stretch>>,
+}
+
+impl IdlePeriods {
+    pub fn new(record: &Record) -> Self {
+        let mut stretches: BTreeMap<(u32, u32), Vec<Stretch>> = BTreeMap::new();
+        for trial in &record.trials {
+            let readings = Readings::new(&trial.observation);
+            for column in &trial.observation.columns {
+                if let (true, Subject::Cpu(cpu)) =
+                    (column.metric == cpus::IDLE_EXIT_COST_NS.id, &column.subject)
+                {
+                    let counts = readings.samples(&cpus::IDLE_EXITS_LOOKED_AT, &column.subject);
+                    stretches.entry((trial.level, *cpu)).or_default().extend(read(&column.samples, &counts));
+                }
+            }
+        }
+        IdlePeriods { stretches }
+    }
+
+    /// What one costs on each CPU in a trial, nanoseconds: by the stretches of its own level, or, on a CPU where that has
+    /// none, of any other.
+    pub fn costs_ns(&self, trial: &Trial) -> BTreeMap<u32, f64> {
+        let middle_ns = trial.observation.begin_ns / 2 + trial.observation.end_ns / 2;
+        let of_level = |own: bool| {
+            let mut found: BTreeMap<u32, Vec<Stretch>> = BTreeMap::new();
+            for ((level, cpu), stretches) in &self.stretches {
+                if (*level == trial.level) == own {
+                    found.entry(*cpu).or_default().extend(stretches);
+                }
+            }
+            found
+                .into_iter()
+                .filter_map(move |(cpu, stretches)| Some((cpu, pooled_ns(stretches, middle_ns)?)))
+        };
+        let mut costs: BTreeMap<u32, f64> = of_level(false).collect();
+        costs.extend(of_level(true));
+        costs
+    }
+}
+
+/// Records that do not tell how many idle periods a cost is the mean of have stretches that count alike.
+fn read<'s>(costs: &'s [Sample], counts: &'s [Sample]) -> impl Iterator<Item = Stretch> + 's {
+    let believable = costs.iter().filter(|sample| sample.value.abs() <= BELIEVABLE_NS);
+    believable.filter_map(move |cost| {
+        let count = counts.iter().find(|count| count.at_ns == cost.at_ns).map(|count| count.value);
+        let idle_exits = if counts.is_empty() { 1.0 } else { count? };
+        let is_told = idle_exits > 0.0 && idle_exits <= COUNTED_MAX;
+        is_told.then_some(Stretch { at_ns: cost.at_ns, each_ns: cost.value, idle_exits })
+    })
+}
+
+/// What an idle period cost in all of the stretches that are nearest to `at_ns`.
+fn pooled_ns(mut stretches: Vec<Stretch>, at_ns: u64) -> Option<f64> {
+    stretches.sort_by_key(|stretch| stretch.at_ns.abs_diff(at_ns));
+    stretches.truncate(NEAREST);
+    let idle_exits: f64 = stretches.iter().map(|stretch| stretch.idle_exits).sum();
+    let beside_ns: f64 = stretches.iter().map(|stretch| stretch.each_ns * stretch.idle_exits).sum();
+    (idle_exits > 0.0).then(|| beside_ns / idle_exits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_with_more_idle_periods_say_more() {
+        let sample = |at_ns, value| Sample { at_ns, value };
+        let costs = [sample(1, 9000.0), sample(2, 6000.0), sample(3, f64::INFINITY)];
+        let pooled = |counts: &[Sample]| pooled_ns(read(&costs, counts).collect(), 2);
+        assert_eq!(pooled(&[sample(1, 1000.0), sample(2, 3000.0), sample(3, 9.0)]), Some(6750.0));
+        assert_eq!(pooled(&[]), Some(7500.0));
+        assert_eq!(pooled(&[sample(1, 0.0), sample(2, -1.0)]), None);
+    }
+
+    #[test]
+    fn only_the_nearest_count() {
+        let all = (0..40).map(|at_ns| Stretch { at_ns, each_ns: at_ns as f64, idle_exits: 10.0 });
+        assert_eq!(pooled_ns(all.collect(), 100), Some((24..40).sum::<u64>() as f64 / 16.0));
+    }
+}

@@ -1,0 +1,68 @@
+//! `cold-caches`: the same instructions took more cycles than where the server is full: its caches are colder, or somebody shares
+//! them. Needs a PMU: without one a request is only dearer.
+
+use super::{Draft, Input, Rule, Scope, number};
+use crate::accounting::close::window::Window;
+use crate::accounting::reconcile::execution::Core;
+use crate::capacity::books::Books;
+use tare_model::outcome::Cause;
+
+/// Cycles of an instruction above this are more than trials differ by, on the log.
+const NOTICE_LN: f64 = 0.05;
+/// Where a request takes another number of instructions, other code ran: then it is not the caches.
+const SAME_CODE_LN: f64 = 0.05;
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::ColdCaches,
+    scope: Scope::Http,
+    needs: &[Input::Sut, Input::Requests, Input::Events],
+    applies: |books| {
+        slowed(books, &books.asked.pool)
+            .is_some_and(|slowed| slowed.ln >= NOTICE_LN && slowed.code_ln.abs() <= SAME_CODE_LN)
+    },
+    describe,
+};
+
+/// The asked level against the one that fills the server.
+struct Slowed {
+    /// Of instructions per cycle.
+    ln: f64,
+    /// Of instructions per request.
+    code_ln: f64,
+    ipc: [f64; 2],
+}
+
+fn slowed(books: &Books, asked: &Window) -> Option<Slowed> {
+    let figures = |window: &Window| {
+        let Core { instructions, cycles, counted_s } = window.sut_events.as_ref()?.core()?;
+        // Of the run that was not counted as of the rest.
+        let run_s = window.sut.as_ref()?.run_s;
+        let each = window.per_request(instructions * run_s / counted_s)?;
+        Some((instructions / cycles, each)).filter(|(ipc, each)| *ipc > 0.0 && *each > 0.0)
+    };
+    let (here, full) = (figures(asked)?, figures(&books.saturating.as_ref()?.pool)?);
+    Some(Slowed { ln: (full.0 / here.0).ln(), code_ln: (here.1 / full.1).ln(), ipc: [here.0, full.0] })
+}
+
+fn describe(books: &Books) -> Draft {
+    let found = slowed(books, &books.asked.pool);
+    let Slowed { ln, code_ln, ipc } = found.unwrap_or(Slowed { ln: 0.0, code_ln: 0.0, ipc: [0.0; 2] });
+    Draft {
+        summary: format!(
+            "The same instructions took {:.0} % more cycles than where the server is full ({:.2} instead of {:.2} instructions a cycle).",
+            100.0 * (ln.exp() - 1.0),
+            ipc[0],
+            ipc[1]
+        ),
+        effect_ln: ln,
+        confidence: books.support(|window| Some(slowed(books, window)?.ln), NOTICE_LN),
+        evidence: vec![
+            number("instructions per cycle", ipc[0], "count"),
+            number("the same where the server is full", ipc[1], "count"),
+            number("instructions of a request, to those where it is full", code_ln.exp(), "count"),
+        ],
+        remedy: "keep others off the core and its last-level cache (CPUs of its own, --placement), and sleep less between requests"
+            .to_owned(),
+        confirm: "with the neighbour on another cache, or more connections, instructions per cycle rise".to_owned(),
+    }
+}

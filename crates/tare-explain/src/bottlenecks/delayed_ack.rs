@@ -1,0 +1,99 @@
+//! `delayed-ack`: answers waited for an acknowledgement that the other end held back for 40 ms. A server that writes an answer
+//! in two small pieces sends the second only when the first is acknowledged (Nagle's algorithm), and the client waits with
+//! that for something of its own to send (RFC 1122, 4.2.3.2; Linux: 40 ms). So the answer begins at once and ends 40 ms
+//! later.
+
+use super::{Draft, Input, Rule, Scope, number, number_if, percent};
+use crate::capacity::books::Books;
+use tare_model::latency::Latencies;
+use tare_model::outcome::{Cause, TareCause};
+
+/// What 40 ms come out as: Linux' timer, a tick of 4 ms, and the answer itself.
+const HELD_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
+/// Of the requests' time, what is worth a finding, and what holds the rate.
+const NOTICE_SHARE: f64 = 0.1;
+const LIMIT_SHARE: f64 = 0.5;
+/// Most of the answers that end so late have begun before; else something else took the time.
+const BEGUN_LATE_MAX: f64 = 0.5;
+/// Acknowledgements that are seen to be held back, for each answer that ends so late, at least.
+const SEEN_MIN: f64 = 0.5;
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::DelayedAck,
+    scope: Scope::Http,
+    needs: &[Input::Answers],
+    applies: |books| held(books).is_some_and(|held| held.time_share >= NOTICE_SHARE),
+    describe,
+};
+
+/// Whether it is what holds the rate where neither side is full.
+pub(crate) fn holds(books: &Books) -> bool {
+    held(books).is_some_and(|held| held.time_share >= LIMIT_SHARE)
+}
+
+/// Answers that ended 40 ms after they began.
+struct Held {
+    /// Of all answers.
+    share: f64,
+    /// Their time, of the time of all requests.
+    time_share: f64,
+    acks: Option<f64>,
+}
+
+fn held(books: &Books) -> Option<Held> {
+    let latencies = books.latencies()?;
+    let mut begun = Latencies::new();
+    for detail in books.samples().filter_map(|sample| sample.detail.as_deref()) {
+        begun.merge(&detail.first_byte);
+    }
+    let (count, share, time_share) = late(&latencies)?;
+    let (begun_late, ..) = late(&begun)?;
+    let acks = books.asked.pool.around.delayed_acks;
+    let seen = acks.is_none_or(|acks| acks >= SEEN_MIN * count);
+    (begun_late <= BEGUN_LATE_MAX * count && seen).then_some(Held { share, time_share, acks })
+}
+
+/// How many took about 40 ms: their count, their share, and their share of the time. `None` where nothing was counted.
+fn late(latencies: &Latencies) -> Option<(f64, f64, f64)> {
+    let (mut count, mut late_ns, mut all_ns) = (0.0, 0.0, 0.0);
+    for step in latencies.histogram().iter_recorded() {
+        let ns = step.value_iterated_to();
+        let together_ns = ns as f64 * step.count_at_value() as f64;
+        all_ns += together_ns;
+        if HELD_NS.contains(&ns) {
+            count += step.count_at_value() as f64;
+            late_ns += together_ns;
+        }
+    }
+    (all_ns > 0.0).then(|| (count, count / latencies.count() as f64, late_ns / all_ns))
+}
+
+fn describe(books: &Books) -> Draft {
+    let Held { share, time_share, acks } =
+        held(books).unwrap_or(Held { share: 0.0, time_share: 0.0, acks: None });
+    let mut evidence = vec![
+        number("answers that ended 38 to 46 ms after their request and began before", share, "share"),
+        number("their time, of the time of all requests", time_share, "share"),
+    ];
+    evidence.extend(number_if("acknowledgements held back until their time was up", acks, "count"));
+    Draft {
+        summary: format!(
+            "{} of the answers began at once and ended 40 ms later: their last part waited for an acknowledgement that was \
+             held back (delayed ACK), {} of the time of all requests.",
+            percent(share),
+            percent(time_share)
+        ),
+        // At a rate that is fixed it costs latency alone.
+        effect_ln: match books.asked.pool.scheduled {
+            None => books.effect(TareCause::Starved).max(0.0) * time_share,
+            Some(_) => 0.0,
+        },
+        // Delays of a program's own can be 40 ms long; with the kernel's count they are not.
+        confidence: if acks.is_some() { 1.0 } else { 0.5 },
+        evidence,
+        remedy: "set TCP_NODELAY on the server's connections, or write head and body of an answer in one call (writev, a \
+                 buffer)"
+            .to_owned(),
+        confirm: "with TCP_NODELAY the answers of 40 ms are gone".to_owned(),
+    }
+}

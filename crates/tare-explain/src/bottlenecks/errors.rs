@@ -1,0 +1,108 @@
+//! `errors`: what was measured is not the workload but its failure.
+
+use super::{Draft, Rule, Scope, number, percent};
+use crate::accounting::close::window::Window;
+use crate::bottlenecks::limit::ERROR_SHARE_MAX;
+use crate::capacity::books::Books;
+use tare_model::outcome::Cause;
+use tare_model::trial::ErrorKind;
+
+pub(super) static RULE: Rule =
+    Rule { cause: Cause::Errors, scope: Scope::Any, needs: &[], applies, describe };
+
+fn applies(books: &Books) -> bool {
+    books.asked.pool.errors() > 0.0 || books.failed_runs().0 > 0
+}
+
+fn describe(books: &Books) -> Draft {
+    if books.command.is_some() { failed_runs(books) } else { failed_requests(books) }
+}
+
+fn failed_requests(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let share = pool.error_share();
+    let kinds: Vec<String> =
+        pool.errors.iter().map(|(kind, count)| format!("{count:.0} {}", kind.name())).collect();
+    let mut evidence = vec![number("errors, share of all attempts", share, "share")];
+    evidence.extend(pool.errors.iter().map(|(kind, count)| number(kind.name(), *count, "count")));
+    let failure = Failure::of(pool);
+    Draft {
+        summary: format!(
+            "{:.2} % of the attempts failed ({}): {}.",
+            100.0 * share,
+            kinds.join(", "),
+            failure.meaning
+        ),
+        confidence: books.support(|window| Some(window.error_share()), ERROR_SHARE_MAX),
+        evidence,
+        remedy: failure.remedy.to_owned(),
+        confirm: failure.confirm.to_owned(),
+        ..Draft::default()
+    }
+}
+
+/// What most of the errors do to the figures, and what is to be done.
+struct Failure {
+    meaning: &'static str,
+    remedy: &'static str,
+    confirm: &'static str,
+}
+
+/// There was an answer, and it was not the one that was meant.
+const ANSWERED: [ErrorKind; 3] = [ErrorKind::Status, ErrorKind::Malformed, ErrorKind::Unexpected];
+/// There was none, as somebody ended what it was to come on.
+const ENDED: [ErrorKind; 6] = [
+    ErrorKind::Connect,
+    ErrorKind::Io,
+    ErrorKind::Tls,
+    ErrorKind::StreamReset,
+    ErrorKind::StreamRefused,
+    ErrorKind::GoAway,
+];
+
+impl Failure {
+    fn of(pool: &Window) -> Failure {
+        if pool.fails_mostly_by(&[ErrorKind::Timeout]) {
+            return Failure {
+                meaning: "what was not answered in time is in no latency, and so much of the load was not served",
+                remedy: "see what the server did while they waited (tare why, its log); allow more time (--timeout), or ask for less (--rate, -c)",
+                confirm: "the same run at half the load, or with more time, reports no timeouts",
+            };
+        }
+        if pool.fails_mostly_by(&ENDED) {
+            return Failure {
+                meaning: "connections were refused or broke, and so much of the load was not served",
+                remedy: "see that the server stays up and takes so many connections (its log, its limits of connections and open files)",
+                confirm: "the same run with fewer connections (-c) reports no errors",
+            };
+        }
+        if pool.fails_mostly_by(&ANSWERED) {
+            return Failure {
+                meaning: "this measures an error path, not the workload",
+                remedy: "ask for the URL by hand and see what it answers; correct the path, or raise what the server accepts",
+                confirm: "the same run on a path that answers 200 reports no errors",
+            };
+        }
+        Failure {
+            meaning: "so much of the load was not served",
+            remedy: "take the kinds of error one by one, the commonest first",
+            confirm: "the same run reports no errors",
+        }
+    }
+}
+
+fn failed_runs(books: &Books) -> Draft {
+    let (failed, runs) = books.failed_runs();
+    let share = failed as f64 / runs.max(1) as f64;
+    Draft {
+        summary: format!(
+            "{failed} of {runs} runs ({}) ended with an error, and were counted as was asked.",
+            percent(share)
+        ),
+        confidence: 1.0,
+        evidence: vec![number("failed runs", failed as f64, "count"), number("runs", runs as f64, "count")],
+        remedy: "run the command by hand and read its error output".to_owned(),
+        confirm: "the command exits with 0".to_owned(),
+        ..Draft::default()
+    }
+}

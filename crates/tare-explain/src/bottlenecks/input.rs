@@ -1,0 +1,158 @@
+//! What a rule cannot judge without, and why it is not there.
+
+use super::gc_pauses;
+use crate::accounting::reconcile::threads::Asleep;
+use crate::capacity::books::Books;
+use tare_model::Missing;
+use tare_model::metric::Descriptor;
+use tare_model::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
+use tare_model::observation::Role;
+
+/// More sleep than this share without a reason, and reasons cannot be judged.
+const UNSPLIT_SHARE_MAX: f64 = 0.05;
+
+/// A kind of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The SUT's threads.
+    Sut,
+    /// The generator's threads.
+    Load,
+    /// A count of requests.
+    Requests,
+    /// How long threads were ready without a CPU.
+    Waits,
+    /// Why threads slept.
+    Sleeps,
+    /// The quota's time of the SUT's control groups.
+    Groups,
+    /// Run and idle of the SUT's CPUs.
+    Cpus,
+    /// The effective clock.
+    Clock,
+    /// Counters of the network namespace.
+    Network,
+    /// What the kernel counts of the connections.
+    Connections,
+    /// Time in which somebody waited for memory.
+    MemoryPressure,
+    /// Packets that each CPU handled, and the SUT's among them.
+    Packets,
+    /// Hardware events at the asked level and at one that fills the server.
+    Events,
+    /// Whether a runtime of the SUT's collects garbage, and when.
+    Collector,
+    /// When each answer began and when it was whole, as our own generator knows.
+    Answers,
+    /// Net, which sets a level's cost against the cost at saturation.
+    Net,
+}
+
+impl Input {
+    /// Why it is not there; `None` when it is.
+    pub fn missing(self, books: &Books) -> Option<Missing> {
+        let pool = &books.asked.pool;
+        let unless = |there: bool, missing: Missing| (!there).then_some(missing);
+        match self {
+            Input::Sut => unless(books.sut().is_some(), sut_unseen(books)),
+            Input::Load => unless(
+                books.load().is_some(),
+                Missing::new("the load generator's threads cannot be seen from here"),
+            ),
+            Input::Requests => unless(
+                pool.requests.is_some(),
+                Missing::with_remedy(
+                    "the requests could not be counted",
+                    "use tare's own generator, or one whose summary can be read (wrk)",
+                ),
+            ),
+            Input::Waits => {
+                let known = pool.threads_of(Role::Sut).any(|thread| thread.queue_s.is_some());
+                unless(known, absent(books, &tasks::WAIT_NS))
+            }
+            Input::Sleeps => {
+                let serving = || pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+                let unsplit_s: f64 = serving().map(|thread| thread.asleep(Asleep::Unsplit)).sum();
+                let wall_s: f64 = serving().map(|thread| thread.wall_s).sum();
+                // A thread that no look found asleep hardly slept.
+                let known = unsplit_s <= UNSPLIT_SHARE_MAX * wall_s;
+                unless(known, absent(books, &tasks::SAMPLES))
+            }
+            Input::Groups => unless(pool.throttled_s.is_some(), absent(books, &groups::THROTTLED_NS)),
+            Input::Cpus => {
+                let complete =
+                    |books: &crate::accounting::reconcile::cpus::Cpu| books.imbalance_s().is_some();
+                let known = pool.cpus.values().any(complete);
+                unless(known, absent(books, &cpus::TASK_RUN_NS))
+            }
+            Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(books, &clock::EFFECTIVE_HZ)),
+            Input::Network => {
+                unless(pool.around.listen_overflows.is_some(), absent(books, &network::LISTEN_OVERFLOWS))
+            }
+            Input::Connections => {
+                unless(pool.around.connections.is_some(), absent(books, &connections::CLIENT_SEGMENTS))
+            }
+            Input::MemoryPressure => {
+                unless(pool.around.memory.stalled_s.is_some(), absent(books, &pressure::MEMORY_SOME_NS))
+            }
+            Input::Packets => unless(
+                pool.around.own_packets.is_some() && !pool.around.packets.is_empty(),
+                absent(books, &network::SOFTNET_PACKETS),
+            ),
+            Input::Events => no_events(books),
+            Input::Collector => gc_pauses::unseen(books),
+            Input::Answers => unless(
+                books.samples().any(|sample| sample.detail.is_some() && sample.latency.value().is_some()),
+                Missing::with_remedy(
+                    "the generator does not tell when each answer began",
+                    "use tare's own generator",
+                ),
+            ),
+            Input::Net => books.weighing.as_ref().err().map(|missing| Missing {
+                why: format!("net is missing: {}", missing.why),
+                remedy: missing.remedy.clone(),
+            }),
+        }
+    }
+}
+
+fn no_events(books: &Books) -> Option<Missing> {
+    let unknown = || Missing::new("no hardware event was counted");
+    let pool = &books.asked.pool;
+    if pool.sut_events.is_none() {
+        return Some(pool.no_events.clone().unwrap_or_else(unknown));
+    }
+    match &books.saturating {
+        Some(level) if level.pool.sut_events.is_some() => None,
+        Some(_) => Some(unknown()),
+        None => Some(Missing::with_remedy(
+            "there is no second level of load to set the asked one against",
+            "leave out --no-levels",
+        )),
+    }
+}
+
+/// Why there is no effective clock.
+pub(crate) fn clock_missing(books: &Books) -> Option<Missing> {
+    Input::Clock.missing(books)
+}
+
+/// Why the SUT's side of the books is empty.
+pub(crate) fn sut_unseen(books: &Books) -> Missing {
+    match books.http.map(|http| &http.sut) {
+        Some(tare_model::plan::Sut::Unseen { why }) => {
+            Missing::new(format!("the server cannot be seen from here: {why}"))
+        }
+        _ => Missing::new("none of the threads under test could be read"),
+    }
+}
+
+/// The observers' own reason for a metric that they could not read.
+fn absent(books: &Books, metric: &Descriptor) -> Missing {
+    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+    absences
+        .filter(|absence| absence.metric == metric.id)
+        .map(|absence| absence.reason.clone())
+        .next()
+        .unwrap_or_else(|| Missing::new(format!("{} was not observed", metric.id)))
+}

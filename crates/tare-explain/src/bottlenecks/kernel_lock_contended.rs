@@ -1,0 +1,79 @@
+//! `kernel-lock-contended`: threads of the program contended for locks of the kernel. Where that is spinning it is run
+//! time and looks like work. How the three explanations that compete for it stand is said with it (`hypotheses`).
+
+use super::{Draft, Input, Rule, Scope, number, number_if, percent};
+use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::close::window::Window;
+use crate::bottlenecks::hypotheses;
+use crate::capacity::books::Books;
+use tare_model::outcome::{Cause, Evidence, Hypothesis, Judged};
+
+pub(super) static RULE: Rule =
+    Rule { cause: Cause::KernelLockContended, scope: Scope::Any, needs: &[Input::Sut], applies, describe };
+
+/// Less of the serving threads' time than this is no finding.
+const NOTICE_SHARE: f64 = 0.03;
+
+fn contended(window: &Window) -> Option<f64> {
+    let serving_s = window.sut.as_ref()?.serving_s;
+    window.switches.is_traced().then(|| ratio(window.switches.contended_s(|_, _, _| true), serving_s))
+}
+
+fn at_sockets(window: &Window) -> Option<f64> {
+    let all_s = window.switches.contended_s(|_, _, _| true);
+    (all_s > 0.0).then(|| window.switches.contended_s(|at, _, _| hypotheses::is_socket(at)) / all_s)
+}
+
+fn applies(books: &Books) -> bool {
+    contended(&books.asked.pool).is_some_and(|share| share >= NOTICE_SHARE)
+}
+
+fn describe(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let share = contended(pool);
+    let judged = hypotheses::of(pool);
+    let spun = share.map(|_| {
+        let all_s = pool.switches.contended_s(|_, _, _| true);
+        ratio(pool.switches.contended_s(|_, spins, _| spins), all_s)
+    });
+    let mut evidence: Vec<Evidence> = Vec::new();
+    evidence.extend(number_if(
+        "contention for the kernel's locks, of the serving threads' time",
+        share,
+        "share",
+    ));
+    evidence.extend(number_if("of that by spinning", spun, "share"));
+    if let Some((at, locks)) = pool.switches.most_contended() {
+        evidence.push(number(format!("different locks at {at}, where most was"), f64::from(locks), "count"));
+    }
+    evidence.extend(number_if("of that at a socket's lock", at_sockets(pool), "share"));
+    evidence
+        .extend(judged.iter().filter_map(|one| number_if(&one.of, one.figure.value().copied(), &one.unit)));
+    let place = pool.switches.most_contended().map_or(String::new(), |(at, _)| format!(", most at {at}"));
+    Draft {
+        summary: format!(
+            "Threads of the program contended for locks of the kernel {} of their time{place}. {}.",
+            share.map_or("an unknown share".to_owned(), percent),
+            standings(&judged),
+        ),
+        effect_ln: 0.0,
+        confidence: books.support(contended, NOTICE_SHARE),
+        evidence,
+        remedy: "give each thread sockets (SO_REUSEPORT), an epoll and files of its own, and keep interrupts off its CPUs"
+            .to_owned(),
+        confirm: "with one thread the contention is gone; perf lock contention names the callers".to_owned(),
+    }
+}
+
+/// `Sockets' locks: supported; …`.
+fn standings(judged: &[Judged]) -> String {
+    let one = |judged: &Judged| {
+        let name = match judged.hypothesis {
+            Hypothesis::SocketLock => "Sockets' locks",
+            Hypothesis::SoftirqOnBusyCpus => "soft interrupts forced onto busy CPUs",
+            Hypothesis::CrossCpuWakeups => "wake-ups across CPUs",
+        };
+        format!("{name}: {}", hypotheses::word(judged.standing))
+    };
+    judged.iter().map(one).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,30 @@
+//! `lock-contended`: serving threads slept in a futex. The program's own: it stays in net.
+
+use super::{Draft, Input, Rule, Scope};
+use crate::accounting::reconcile::threads::Asleep;
+use crate::bottlenecks::limit;
+use crate::capacity::books::Books;
+use crate::capacity::summary::own_wait;
+use tare_model::outcome::Cause;
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::LockContended,
+    scope: Scope::Any,
+    needs: &[Input::Sut, Input::Sleeps],
+    applies,
+    describe,
+};
+
+fn applies(books: &Books) -> bool {
+    own_wait(books, Asleep::Lock) >= 0.1 && limit::may_be_a_lock(books)
+}
+
+fn describe(books: &Books) -> Draft {
+    super::own_wait_draft(
+        books,
+        Asleep::Lock,
+        "slept in a lock",
+        "find the lock (perf lock, a stack of the sleeping thread) and hold it for less or split it",
+        "with half the threads the wait for the lock falls more than the work does",
+    )
+}

@@ -1,0 +1,79 @@
+//! `memory-pressure`: the program waited for memory that had to be taken back first, or read in again because it had been.
+//!
+//! The kernel counts both as pressure, of a control group or of the machine. Whose memory it was is told by what the SUT did
+//! in that time: asleep on a page or a disk, or at work in the kernel; never more than that is put down to it. What it waited
+//! for are its own pages, so that net has it.
+
+use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
+use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::close::window::Window;
+use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::bottlenecks::limit::LOSS_SHARE_MIN;
+use crate::capacity::books::Books;
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, TareCause};
+
+/// Less that is read in again each second is no sign of anything.
+const REFAULTED_BYTES_HZ_MIN: f64 = 4e4;
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::MemoryPressure,
+    scope: Scope::Any,
+    needs: &[Input::Sut, Input::MemoryPressure],
+    applies: |books| share(&books.asked.pool).is_some_and(|share| share >= NOTICE_SHARE),
+    describe,
+};
+
+/// Whether it takes more than noise, and more than the lack of load.
+pub(crate) fn holds(books: &Books) -> bool {
+    let share = share(&books.asked.pool).unwrap_or(0.0);
+    share >= LOSS_SHARE_MIN && share >= books.lost(TareCause::Starved)
+}
+
+/// Of the SUT's allotment; `None` where it is not known, 0 where nothing says that it was the SUT's memory.
+fn share(window: &Window) -> Option<f64> {
+    let (memory, sut) = (&window.around.memory, window.sut.as_ref()?);
+    let stalled_s = memory.stalled_s?;
+    let refaulted_bytes = memory.refaulted_bytes.unwrap_or(0.0);
+    let was_short = memory.limit_hits.is_some_and(|hits| hits >= 1.0)
+        || ratio(refaulted_bytes, window.wall_s) >= REFAULTED_BYTES_HZ_MIN;
+    let of_threads = |seconds: fn(&Thread) -> f64| window.threads_of(Role::Sut).map(seconds).sum::<f64>();
+    let asleep_s = of_threads(|thread| thread.asleep(Asleep::Fault) + thread.asleep(Asleep::Disk));
+    // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
+    let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
+    let own_s = stalled_s.min(asleep_s + of_threads(|thread| thread.system_s)).max(asleep_s * again);
+    Some(if was_short { ratio(own_s, sut.allotted_s).min(1.0) } else { 0.0 })
+}
+
+fn describe(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let memory = &pool.around.memory;
+    let share_now = share(pool).unwrap_or(0.0);
+    let per_s = |count: Option<f64>| count.map(|count| ratio(count, pool.wall_s));
+    let stalled = per_s(memory.stalled_s);
+    let mut evidence = vec![number("waited for memory, share of the allotment", share_now, "share")];
+    evidence.extend(number_if("time in which somebody waited for memory (PSI)", stalled, "s per s"));
+    evidence.extend(number_if("times that its group was at its limit", per_s(memory.limit_hits), "1/s"));
+    evidence.extend(number_if("read in again", per_s(memory.refaulted_bytes), "B/s"));
+    evidence.extend(number_if("read from disks by everybody", per_s(memory.read_bytes), "B/s"));
+    let whose = match &memory.tightest {
+        Some((group, bytes)) => {
+            evidence.push(number(format!("limit of {group}"), *bytes, "B"));
+            format!("its group {group} may use {:.0} MiB", bytes / f64::from(1 << 20))
+        }
+        None => "the machine has too little".to_owned(),
+    };
+    Draft {
+        summary: format!(
+            "The program waited {} of the time it could have used for memory that had to be taken back or read in again: {whose}.",
+            percent(share_now)
+        ),
+        effect_ln: 0.0,
+        confidence: books.support(share, LOSS_SHARE_MIN.min(share_now)),
+        evidence,
+        remedy: "raise the group's limit (memory.max and memory.high, memory.limit_in_bytes), or have the program keep less \
+                 in memory"
+            .to_owned(),
+        confirm: "with twice the limit nobody waits for memory (memory.pressure stands still)".to_owned(),
+    }
+}

@@ -1,0 +1,91 @@
+//! `softirq-crowded`: the SUT's CPUs handled packets that are not its own.
+//!
+//! A CPU takes in what its network queues give it, whoever it is for, and whoever runs there waits (or is charged with it,
+//! where the kernel does not account interrupts apart). The kernel counts the packets of each CPU, and of the SUT's
+//! connections those that came in: the rest are others'. How long they took is their share of soft interrupts, which are
+//! sampled at ticks, all packets taken to be equally dear.
+
+use super::{Draft, NOTICE_SHARE, Rule, Scope, number, percent};
+use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::close::window::Window;
+use crate::bottlenecks::Input;
+use crate::bottlenecks::limit::LOSS_SHARE_MIN;
+use crate::capacity::books::Books;
+use tare_model::outcome::{Cause, TareCause};
+
+/// A CPU is the SUT's where it ran for this share of it.
+const USED_SHARE: f64 = 0.05;
+/// Packets may be counted twice on their way (bridges, steering), so that more than these must be others'.
+const OTHERS_MIN: f64 = 0.5;
+
+pub(super) static RULE: Rule = Rule {
+    cause: Cause::SoftirqCrowded,
+    scope: Scope::Http,
+    needs: &[Input::Sut, Input::Packets],
+    applies: |books| crowd(&books.asked.pool).is_some_and(|crowd| crowd.share >= NOTICE_SHARE),
+    describe,
+};
+
+/// Whether it takes more than noise, and more than the lack of load.
+pub(crate) fn holds(books: &Books) -> bool {
+    let share = crowd(&books.asked.pool).map_or(0.0, |crowd| crowd.share);
+    share >= LOSS_SHARE_MIN && share >= books.lost(TareCause::Starved)
+}
+
+struct Crowd {
+    /// Of the time of the SUT's CPUs, others' packets.
+    share: f64,
+    /// Of that time, soft interrupts in all.
+    softirq: f64,
+    /// Packets handled there, and those of them that are others', in the window.
+    packets: f64,
+    others: f64,
+}
+
+/// `None` where packets were not counted.
+fn crowd(window: &Window) -> Option<Crowd> {
+    let own = window.around.own_packets?;
+    let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
+    for (cpu, books) in window.cpus.iter().filter(|(_, books)| books.ran_s.sut > USED_SHARE * books.wall_s) {
+        wall_s += books.wall_s;
+        softirq_s += books.softirq_s;
+        packets += window.around.packets.get(cpu)?;
+    }
+    // As if all of its own had been handled there.
+    let others = (packets - own).max(0.0);
+    let share =
+        if others >= OTHERS_MIN * packets { ratio(softirq_s * ratio(others, packets), wall_s) } else { 0.0 };
+    (wall_s > 0.0).then(|| Crowd {
+        share: share.min(0.99),
+        softirq: ratio(softirq_s, wall_s),
+        packets,
+        others,
+    })
+}
+
+fn describe(books: &Books) -> Draft {
+    let pool = &books.asked.pool;
+    let none = Crowd { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
+    let Crowd { share, softirq, packets, others } = crowd(pool).unwrap_or(none);
+    let per_s = |count: f64| ratio(count, pool.wall_s);
+    Draft {
+        summary: format!(
+            "The server's CPUs spent {} of their time on packets that are not its own: {:.0} of {:.0} a second.",
+            percent(share),
+            per_s(others),
+            per_s(packets)
+        ),
+        effect_ln: -(1.0 - share).ln(),
+        confidence: books.support(|window| Some(crowd(window)?.share), NOTICE_SHARE),
+        evidence: vec![
+            number("others' packets, share of the time of the server's CPUs", share, "share"),
+            number("soft interrupts, share of the same", softirq, "share"),
+            number("packets handled there", per_s(packets), "1/s"),
+            number("of them not the server's", per_s(others), "1/s"),
+        ],
+        remedy: "send the other traffic's interrupts to other CPUs (tare tune --irqs-off, rps_cpus), or give the server CPUs \
+                 without network queues"
+            .to_owned(),
+        confirm: "with the other traffic stopped, or steered away, throughput rises".to_owned(),
+    }
+}

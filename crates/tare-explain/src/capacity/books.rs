@@ -1,0 +1,269 @@
+//! Everything that limit, rules and warnings judge by: the pooled books of the levels, and gross, tare and net
+//! with their intervals.
+
+use crate::accounting::attribute::allotment::{Allotment, Loss};
+use crate::accounting::close::window::{Context, Window};
+use crate::capacity::iron::{Point, allotment_parts};
+use crate::capacity::reference::{Weather, middle_ns};
+use crate::capacity::weigh::{Evidence, Weighing, weigh};
+use crate::timeline::stopping::Looks;
+use std::collections::BTreeMap;
+use tare_model::outcome::{Stopped, TareCause};
+use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
+use tare_model::trial::{CommandSample, Measure, Trial};
+use tare_model::{Missing, Record};
+use tare_stats::{Interval, Jackknife, jackknife};
+
+/// Several trials of one kind, each alone and together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Level {
+    pub trials: Vec<Window>,
+    pub pool: Window,
+    /// Trials that there should be; as many as there are, or more.
+    pub planned: usize,
+}
+
+impl Level {
+    pub fn new(trials: Vec<Window>) -> Self {
+        let pool = Window::pool(&trials);
+        Level { planned: trials.len(), trials, pool }
+    }
+
+    fn of_planned(mut self, trials: usize) -> Self {
+        self.planned = self.planned.max(trials);
+        self
+    }
+
+    /// The books with one trial left out.
+    pub fn without(&self, skip: Option<usize>) -> Window {
+        Window::pool(
+            self.trials
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| Some(*place) != skip)
+                .map(|(_, window)| window),
+        )
+    }
+
+    /// Jackknife over the trials of anything computed from pooled books.
+    pub fn spread(&self, statistic: impl Fn(&Window) -> Option<Vec<f64>>) -> Option<Vec<Jackknife>> {
+        jackknife(self.trials.len(), |skip| match skip {
+            None => statistic(&self.pool),
+            skip => statistic(&self.without(skip)),
+        })
+    }
+
+    /// 95 % interval of one figure.
+    pub fn interval(&self, statistic: impl Fn(&Window) -> Option<f64>) -> Option<Interval> {
+        self.spread(|window| Some(vec![statistic(window)?]))?.first()?.ci95()
+    }
+}
+
+/// The books of a record.
+pub(crate) struct Books<'a> {
+    pub record: &'a Record,
+    pub http: Option<&'a HttpWorkload>,
+    pub command: Option<&'a CommandWorkload>,
+    /// The trials that gross is measured in: the asked level's, or the first command's.
+    pub asked: Level,
+    pub asked_level: Option<&'a PlannedLevel>,
+    pub saturating: Option<Level>,
+    pub saturating_level: Option<&'a PlannedLevel>,
+    /// Every trial in order.
+    pub windows: Vec<Window>,
+    /// How well gross is known, where that or a budget ended the trials.
+    pub stopping: Option<Stopped>,
+    pub point: Result<Point, Missing>,
+    pub weighing: Result<Weighing, Missing>,
+}
+
+impl<'a> Books<'a> {
+    /// Keeps the books of a record.
+    pub fn keep(record: &'a Record) -> Books<'a> {
+        let context = Context::new(record);
+        let windows: Vec<Window> = record.trials.iter().map(|trial| context.window(trial)).collect();
+        match &record.plan.workload {
+            Workload::Http(http) => Books::http(record, http, windows),
+            Workload::Command(command) => Books::command(record, command, windows),
+        }
+    }
+
+    fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Books<'a> {
+        let mut windows = windows;
+        let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
+        for (trial, window) in record.trials.iter().zip(&mut windows) {
+            window.in_turns = http.levels.get(trial.level as usize).map_or(1, |level| level.parties);
+        }
+        let told_by = |level: u32| {
+            let level = http.levels.get(level as usize);
+            level.is_some_and(|level| level.purpose == Purpose::Reference && level.parties > 1)
+        };
+        if let Some(weather) = Weather::of(record, &windows, told_by) {
+            for (trial, window) in record.trials.iter().zip(&mut windows) {
+                let factor = weather.factor(middle_ns(trial));
+                window.calm_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);
+            }
+        }
+        let level_of = |index: Option<usize>| {
+            let trials = record.trials.iter().zip(&windows).filter(|(trial, _)| {
+                Some(trial.level as usize) == index && matches!(trial.sample, Measure::Http(_))
+            });
+            let planned =
+                index.and_then(|index| http.levels.get(index)).map_or(0, |level| level.trials as usize);
+            Level::new(trials.map(|(_, window)| window.clone()).collect()).of_planned(planned)
+        };
+        let (asked_index, saturating_index) = (index_of(Purpose::Asked), index_of(Purpose::Saturating));
+        let asked = level_of(asked_index);
+        let there = |index| Some(level_of(index)).filter(|level: &Level| !level.trials.is_empty());
+        let saturating = there(saturating_index);
+        let reference = there(index_of(Purpose::Reference));
+        let point = Point::of(&asked.pool);
+        let reference_hz = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0).or_else(|| {
+            let clocks: Vec<f64> =
+                windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
+            tare_stats::quantile(&clocks, 0.95)
+        });
+        let weighing = match &point {
+            Ok(point) => {
+                let evidence = Evidence {
+                    asked: &asked,
+                    saturating: saturating.as_ref(),
+                    reference: reference.as_ref(),
+                };
+                weigh(point, &evidence, reference_hz)
+            }
+            Err(missing) => Err(missing.clone()),
+        };
+        Books {
+            record,
+            http: Some(http),
+            command: None,
+            asked,
+            asked_level: asked_index.and_then(|index| http.levels.get(index)),
+            saturating,
+            saturating_level: saturating_index.and_then(|index| http.levels.get(index)),
+            windows,
+            stopping: stopped(record, 0),
+            point,
+            weighing,
+        }
+    }
+
+    fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Window>) -> Books<'a> {
+        let asked = crate::capacity::command::level(record, &windows, 0);
+        let weighing = crate::capacity::command::weigh(record, 0, &asked, &windows);
+        Books {
+            record,
+            http: None,
+            command: Some(command),
+            asked,
+            asked_level: None,
+            saturating: None,
+            saturating_level: None,
+            windows,
+            stopping: stopped(record, 0),
+            point: Err(Missing::new("a command answers no requests")),
+            weighing,
+        }
+    }
+
+    /// The SUT's allotment at the asked level; `None` when it cannot be seen.
+    pub fn sut(&self) -> Option<&Allotment> {
+        self.asked.pool.sut.as_ref().filter(|sut| sut.allotted_s > 0.0)
+    }
+
+    /// The generator's.
+    pub fn load(&self) -> Option<&Allotment> {
+        self.asked.pool.load.as_ref().filter(|load| load.allotted_s > 0.0)
+    }
+
+    /// ln share of the tare that a cause took. Where net is missing, what the allotment alone tells.
+    pub fn effect(&self, cause: TareCause) -> f64 {
+        if let Ok(weighing) = &self.weighing {
+            return weighing.parts.iter().find(|part| part.0 == cause).map_or(0.0, |part| part.1);
+        }
+        let parts = self.point.as_ref().ok().and_then(|point| allotment_parts(point, point.allotted));
+        parts.and_then(|parts| parts.get(&cause).copied()).unwrap_or(0.0)
+    }
+
+    /// Share of the asked level's allotment that a loss took, 0 where the SUT cannot be seen.
+    pub fn lost(&self, cause: TareCause) -> f64 {
+        self.sut().map_or(0.0, |sut| sut.tare_share(cause))
+    }
+
+    /// Share of a figure's 95 % interval above a threshold. With one trial there is no interval: a half, since
+    /// one look can be either.
+    pub fn support(&self, figure: impl Fn(&Window) -> Option<f64>, threshold: f64) -> f64 {
+        match self.asked.interval(figure) {
+            Some(interval) => interval.share_above(threshold),
+            None => 0.5,
+        }
+    }
+
+    /// [`Books::support`] for a loss as a share of the allotment.
+    pub fn support_loss(&self, cause: TareCause, threshold: f64) -> f64 {
+        self.support(|window| Some(window.sut.as_ref()?.share(Loss::Tare(cause))), threshold)
+    }
+}
+
+/// How well the figure of a command, or of the asked level, is known.
+pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
+    Looks::of(&record.plan, command).map(|mut looks| looks.look(&record.trials))
+}
+
+/// The command's index by trial, for the rooms that group by it.
+pub(crate) fn command_of(sample: &Measure) -> Option<u32> {
+    match sample {
+        Measure::Command(command) => Some(command.command),
+        Measure::Http(_) => None,
+    }
+}
+
+/// Losses of an allotment by name, in CPUs.
+pub(crate) fn losses_cpus(allotment: &Allotment) -> BTreeMap<String, f64> {
+    allotment
+        .lost_s
+        .iter()
+        .map(|(loss, lost_s)| {
+            (
+                loss.name().to_owned(),
+                crate::accounting::attribute::allotment::ratio(*lost_s, allotment.wall_s),
+            )
+        })
+        .collect()
+}
+
+impl Books<'_> {
+    /// The trials that gross is measured in, with their books, in order.
+    pub fn weighed_trials(&self) -> impl Iterator<Item = (&Window, &Trial)> {
+        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
+        let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
+        self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {
+            let mine = match &trial.sample {
+                Measure::Http(_) => Some(trial.level as usize) == asked,
+                Measure::Command(command) => command.command == 0,
+            };
+            mine.then_some((window, trial))
+        })
+    }
+}
+
+/// What only commands have.
+impl Books<'_> {
+    /// The first command's runs.
+    pub fn runs(&self) -> impl Iterator<Item = &CommandSample> {
+        crate::capacity::command::runs_of(self.record, 0)
+    }
+
+    /// Runs that ended with an exit code other than 0 or by a signal, and all runs.
+    pub fn failed_runs(&self) -> (usize, usize) {
+        (self.runs().filter(|run| run.exit_code != Some(0)).count(), self.runs().count())
+    }
+
+    /// CPUs that the runs kept busy or were kept off by others, on average. The kernel's own account of the runs
+    /// counts every thread of them, however short its life.
+    pub fn ready_cpus(&self) -> Option<f64> {
+        let taken = crate::capacity::command::taken_cpus(&self.asked.pool).unwrap_or(0.0);
+        crate::capacity::command::rusage_cpus(self.runs()).map(|cpus| cpus + taken)
+    }
+}

@@ -1,0 +1,208 @@
+//! Programs that run and end: gross is the wall time of a run, net is what would be left of it with nothing in
+//! the way at the reference clock, and the tare parts sum to ln(gross / net).
+
+use crate::accounting::attribute::allotment::{Loss, ratio};
+use crate::accounting::close::window::Window;
+use crate::capacity::books::{Level, command_of};
+use crate::capacity::summary::{self, estimate};
+use crate::capacity::weigh::Weighing;
+use std::collections::BTreeMap;
+use tare_model::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
+use tare_model::plan::CommandWorkload;
+use tare_model::trial::{CommandSample, Measure};
+use tare_model::{Missing, Record};
+use tare_stats::{Interval, log_mean};
+
+/// A program that keeps at least so many CPUs busy is held by them more than by its own waits.
+pub(crate) const CPU_BOUND: f64 = 0.5;
+
+/// Waits of threads that were seen stand for a run if those threads did this share of its work.
+const SEEN_SHARE_MIN: f64 = 0.8;
+
+/// The runs of one command.
+pub(crate) fn level(record: &Record, windows: &[Window], command: u32) -> Level {
+    let runs = record.trials.iter().zip(windows);
+    let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
+    Level::new(mine.map(|(_, window)| window.clone()).collect())
+}
+
+/// The samples of one command.
+pub(crate) fn runs_of(record: &Record, command: u32) -> impl Iterator<Item = &CommandSample> {
+    record.trials.iter().filter_map(move |trial| match &trial.sample {
+        Measure::Command(sample) if sample.command == command => Some(sample),
+        _ => None,
+    })
+}
+
+/// Mean seconds of a run.
+pub(crate) fn mean_s(window: &Window) -> Option<f64> {
+    (window.trials > 0 && window.elapsed_s > 0.0).then(|| window.elapsed_s / f64::from(window.trials))
+}
+
+/// A run's time without what others took, part by part.
+struct Chain {
+    net_s: f64,
+    parts: BTreeMap<TareCause, f64>,
+}
+
+/// What can be told from the run's own books: its threads' waits for others, stolen time, and the clock.
+///
+/// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
+/// divided by how many are running or ready on average.
+fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
+    let gross_s = mean_s(window)?;
+    let sut = window.sut.as_ref()?;
+    let threads = || window.threads_of(tare_model::observation::Role::Sut);
+    let queue_s: f64 = threads().map(|thread| thread.queue_s.unwrap_or(0.0)).sum();
+    let at_work = ratio(sut.run_s + queue_s, sut.wall_s).max(1.0);
+    let runs = f64::from(window.trials);
+    let delay = |seconds: f64| seconds / at_work / runs;
+    let sum =
+        |of: fn(&crate::accounting::reconcile::threads::Thread) -> f64| delay(threads().map(of).sum::<f64>());
+    let delays = [
+        (TareCause::Throttled, sum(|thread| thread.wait.throttled_s)),
+        (TareCause::Preempted, sum(|thread| thread.wait.behind_s.other)),
+        (TareCause::Placement, sum(|thread| thread.wait.behind_s.load + thread.wait.behind_s.tare)),
+        (TareCause::Scheduler, sum(|thread| thread.wait.scheduler_s)),
+        (TareCause::Steal, sum(|thread| thread.steal_s)),
+        (TareCause::Irq, sum(|thread| thread.irq_s)),
+    ];
+    let taken_s: f64 = delays.iter().map(|(_, delay)| delay).sum();
+    // The window may be a hair longer than the run: never take all of it.
+    let fit = if taken_s > 0.99 * gross_s { 0.99 * gross_s / taken_s } else { 1.0 };
+    let undisturbed_s = gross_s - taken_s * fit;
+    let mean = log_mean(gross_s, undisturbed_s)?;
+    let mut parts: BTreeMap<TareCause, f64> = delays
+        .into_iter()
+        .filter(|(_, delay)| *delay > 0.0)
+        .map(|(cause, delay)| (cause, delay * fit / mean))
+        .collect();
+    let mut net_s = undisturbed_s;
+    if let (Some(reference), Some(clock)) = (reference_hz, window.clock_hz()) {
+        // Only time on a CPU follows the clock; sleep does not.
+        let on_cpu_s = delay(sut.run_s).min(undisturbed_s);
+        net_s = undisturbed_s - on_cpu_s + on_cpu_s * clock / reference;
+        parts.insert(TareCause::Clock, (undisturbed_s / net_s).ln());
+    }
+    let whole = net_s.is_finite() && net_s > 0.0 && parts.values().all(|part| part.is_finite());
+    whole.then_some(Chain { net_s, parts })
+}
+
+/// Gross → tare → net of one command.
+pub(crate) fn weigh(
+    record: &Record,
+    command: u32,
+    level: &Level,
+    windows: &[Window],
+) -> Result<Weighing, Missing> {
+    if level.trials.is_empty() {
+        return Err(Missing::new("the command was not run"));
+    }
+    let clocks: Vec<f64> = windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
+    let given = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
+    let reference_hz = given.or_else(|| tare_stats::quantile(&clocks, 0.95));
+    let run_s = level.pool.sut.as_ref().map_or(0.0, |sut| sut.run_s);
+    let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.elapsed_s;
+    let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
+    let waits =
+        level.pool.threads_of(tare_model::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
+    let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
+        Missing::with_remedy(
+            "most of the program's CPU time was in threads that were not seen long enough to tell what they waited for",
+            "weigh a longer run of it",
+        )
+    })?;
+    let causes: Vec<TareCause> = pooled.parts.keys().copied().collect();
+    let spread = level.spread(|window| {
+        let chain = chain(window, reference_hz)?;
+        let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
+        Some(std::iter::once(chain.net_s.ln()).chain(parts).collect())
+    });
+    let ci = |place: usize| -> Option<Interval> { spread.as_ref()?.get(place)?.ci95() };
+    let parts = pooled
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(place, (cause, part))| (*cause, *part, ci(place + 1)))
+        .collect();
+    let clocked = pooled.parts.contains_key(&TareCause::Clock);
+    Ok(Weighing {
+        net: pooled.net_s,
+        net_ci95: ci(0).and_then(|interval| interval.map(f64::exp)),
+        parts,
+        reference_hz: reference_hz.filter(|_| clocked),
+        allotted: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
+        choice: None,
+        against: None,
+    })
+}
+
+/// Net as data.
+pub(crate) fn net(weighing: &Result<Weighing, Missing>) -> NetOrMissing {
+    match weighing {
+        Ok(weighing) => NetOrMissing::Net(Net {
+            value: weighing.net,
+            unit: "s".to_owned(),
+            ci95: weighing.net_ci95.map(|interval| [interval.lo, interval.hi]),
+            transport: "none".to_owned(),
+            cpus: weighing.allotted,
+            ref_clock_hz: weighing.reference_hz,
+            against_reference: None,
+        }),
+        Err(missing) => NetOrMissing::Missing(missing.clone()),
+    }
+}
+
+/// Every command of the workload, summed up as users of benchmark runners know it.
+pub(crate) fn summaries(
+    record: &Record,
+    commands: &CommandWorkload,
+    windows: &[Window],
+) -> Vec<CommandSummary> {
+    let indexed = (0u32..).zip(&commands.commands);
+    indexed.filter_map(|(index, text)| summed_up(record, windows, index, text)).collect()
+}
+
+fn summed_up(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
+    let level = level(record, windows, index);
+    let samples: Vec<&CommandSample> = runs_of(record, index).collect();
+    let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
+    let mean_of = |of: fn(&CommandSample) -> u64| {
+        let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
+        tare_stats::mean(&seconds)
+    };
+    let stopping = crate::capacity::books::stopped(record, index);
+    Some(CommandSummary {
+        command: text.to_owned(),
+        gross: summary::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
+        stopping,
+        net: net(&weigh(record, index, &level, windows)),
+        stdev_s: tare_stats::stdev(&times_s),
+        median_s: tare_stats::median(&times_s)?,
+        min_s: tare_stats::quantile(&times_s, 0.0)?,
+        max_s: tare_stats::quantile(&times_s, 1.0)?,
+        user_s: mean_of(|sample| sample.user_ns)?,
+        system_s: mean_of(|sample| sample.system_ns)?,
+        runs: samples.len().try_into().unwrap_or(u32::MAX),
+        exit_codes: samples.iter().map(|sample| sample.exit_code).collect(),
+        times_s,
+    })
+}
+
+/// CPUs that runs kept busy on average, from the kernel's account of them; `None` without a run.
+pub(crate) fn rusage_cpus<'r>(runs: impl Iterator<Item = &'r CommandSample>) -> Option<f64> {
+    let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
+    for run in runs {
+        wall_ns += run.wall_ns as f64;
+        cpu_ns += run.user_ns as f64 + run.system_ns as f64;
+    }
+    (wall_ns > 0.0).then(|| cpu_ns / wall_ns)
+}
+
+/// CPUs that the runs' threads were ready to use and others had; `None` when no thread was seen.
+pub(crate) fn taken_cpus(window: &Window) -> Option<f64> {
+    let sut = window.sut.as_ref()?;
+    let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::Starved);
+    let taken: f64 = sut.lost_s.iter().filter(|(loss, _)| is_taken(loss)).map(|(_, lost)| lost).sum();
+    Some(ratio(taken, sut.wall_s))
+}

@@ -1,0 +1,118 @@
+//! C_sat, the cost of a request at saturation: measured where a level saturated the server, carried there by
+//! the cost of wake-ups where none did, and missing where that would be a guess.
+
+use crate::capacity::fit::{Fit, Look};
+use crate::capacity::iron::{Point, SaturatedCost};
+use tare_model::Missing;
+
+/// Two levels tell what a wake-up costs only if they differ by this many wake-ups a request.
+const WAKEUPS_APART_MIN: f64 = 0.05;
+/// With more own sleeps a request than these, farther from saturation, the fit is a guess.
+const SLEEPS_MAX: f64 = 0.35;
+/// A fit that leaves less than this share of a measured cost is of noise: trials that were all held back alike tell little of
+/// wake-ups.
+const FIT_SHARE_MIN: f64 = 0.5;
+/// How far below the fit saturation may lie beside that: a light load costs more than its wake-ups tell.
+const FIT_LN_BELOW: f64 = 0.1;
+/// Without a second level: how much cheaper saturation may be than the best cost seen (a light load costs
+/// 30–40 % more than a full one).
+const UNKNOWN_SHARE_MIN: f64 = 0.65;
+
+/// How the cost at saturation was come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// A level saturated the server.
+    Measured,
+    /// No level did; the cost of wake-ups was taken off.
+    Fitted,
+    /// No level did, and nothing tells what wake-ups cost: net is at least this.
+    UpperBound,
+}
+
+/// Where the cost at saturation is taken from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Choice {
+    pub basis: Basis,
+    /// From the saturating level, not from the asked one (where a request's cost has no tare then).
+    pub from_saturating: bool,
+    /// How far ln C_sat may lie below and above, beyond the spread of trials (both ≥ 0).
+    pub ln_slack: [f64; 2],
+}
+
+/// The levels as points of the iron law, and each of their trials as the fit sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub asked: Point,
+    pub saturating: Option<Point>,
+    pub looks: Vec<Look>,
+}
+
+impl Seen {
+    /// Chooses among the asked level and the saturating one.
+    pub fn choose(&self) -> Result<Choice, Missing> {
+        let measured =
+            |from_saturating| Choice { basis: Basis::Measured, from_saturating, ln_slack: [0.0; 2] };
+        if self.saturating.as_ref().is_some_and(Point::is_saturated) {
+            return Ok(measured(true));
+        }
+        if self.asked.is_saturated() {
+            return Ok(measured(false));
+        }
+        let fuller = |point: &&Point| point.fullness() >= self.asked.fullness();
+        let from_saturating = self.saturating.as_ref().filter(fuller).is_some();
+        let best = self.of(from_saturating).unwrap_or(&self.asked);
+        let sleeps = best.sleeps.unwrap_or(1.0);
+        if sleeps > SLEEPS_MAX && best.fullness() < 0.8 {
+            return Err(too_far(best));
+        }
+        let fitted = |share: f64| [FIT_LN_BELOW.min(UNKNOWN_SHARE_MIN.ln().abs()), -share.ln()];
+        Ok(match self.fit_share(best, false) {
+            Some(share) => Choice { basis: Basis::Fitted, from_saturating, ln_slack: fitted(share) },
+            None => {
+                let ln_slack = [-UNKNOWN_SHARE_MIN.ln(), 0.0];
+                Choice { basis: Basis::UpperBound, from_saturating, ln_slack }
+            }
+        })
+    }
+
+    /// The cost at saturation by a choice that was made; `calm`: with the weather taken out.
+    pub fn cost(&self, choice: &Choice, calm: bool) -> Option<SaturatedCost> {
+        let point = self.of(choice.from_saturating)?;
+        let share = match choice.basis {
+            Basis::Fitted => self.fit_share(point, calm)?,
+            Basis::Measured | Basis::UpperBound => 1.0,
+        };
+        Some(SaturatedCost {
+            cost_s: point.cost(calm)? * share,
+            clock_hz: point.clock_hz,
+            serial: point.serial,
+            seen_cost_s: point.cost_s,
+        })
+    }
+
+    fn of(&self, from_saturating: bool) -> Option<&Point> {
+        if from_saturating { self.saturating.as_ref() } else { Some(&self.asked) }
+    }
+
+    /// Which share of a point's cost is left when its wake-ups are taken off.
+    fn fit_share(&self, point: &Point, calm: bool) -> Option<f64> {
+        let wakeups = || self.looks.iter().map(Look::wakeups);
+        let apart = wakeups().fold(0.0, f64::max) - wakeups().fold(f64::INFINITY, f64::min);
+        let look = point.look(calm)?;
+        let fit = Fit::of(&self.looks).filter(|_| apart >= WAKEUPS_APART_MIN)?;
+        let share = 1.0 - fit.of_wakeups(&look) / look.cost;
+        // Nothing to take off is no fit, nor is more than wake-ups can be: then what they cost was not seen.
+        (FIT_SHARE_MIN..1.0).contains(&share).then_some(share)
+    }
+}
+
+fn too_far(point: &Point) -> Missing {
+    Missing::with_remedy(
+        format!(
+            "no load level came near to filling the server (busy {:.0} % of what it could use, {:.2} sleeps a request), so the cost of a request at saturation was not seen",
+            100.0 * point.fullness(),
+            point.sleeps.unwrap_or(0.0),
+        ),
+        "let a saturating level be driven (without --no-levels), with more connections or generator threads",
+    )
+}

@@ -1,0 +1,221 @@
+//! The iron law of throughput: X = b · f / C, and from it gross → tare → net.
+//!
+//! Net = min(f_ref · A / C_sat, what the program's own serial stages let through): what the program would do on its
+//! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the allotment, the clock and the cost.
+
+use crate::accounting::attribute::allotment::{Loss, ratio};
+use crate::accounting::close::window::Window;
+use crate::capacity::fit::Look;
+use crate::capacity::serial::Serial;
+use std::collections::BTreeMap;
+use tare_model::Missing;
+use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
+use tare_stats::log_mean;
+
+/// One load level in the terms of the iron law.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    /// X, answers per second.
+    pub rate_hz: f64,
+    /// b: busy CPUs, at most the allotment.
+    pub busy: f64,
+    /// A: CPUs it could have used.
+    pub allotted: f64,
+    /// How many servers were loaded in turns, this one among them.
+    pub parties: u32,
+    /// CPUs lost, by where.
+    pub lost: BTreeMap<Loss, f64>,
+    /// f: effective clock, where known.
+    pub clock_hz: Option<f64>,
+    /// CPU seconds of a request, at that clock.
+    pub cost_s: f64,
+    /// Seconds that a request spends in the program's own locks, disk and timers.
+    pub program_s: f64,
+    /// The cost with the machine's weather taken out; `None` where the reference server was not weighed beside it.
+    pub calm_cost_s: Option<f64>,
+    /// The SUT's own sleeps for each request; `None` where switches are not known.
+    pub sleeps: Option<f64>,
+    /// Sleepers of the generator for each request, whom the SUT wakes (on loopback the sender runs the receiver's
+    /// softirq): on idle CPUs, on busy CPUs. `None` where its switches are not known.
+    pub peers: Option<[f64; 2]>,
+    /// The program's own serial stages.
+    pub serial: Serial,
+}
+
+/// More sleepers that are woken for each request than this show in its cost.
+const PEERS_MAX: f64 = 0.15;
+
+/// Of its share of the time a server in turns may be busy so many times: it ends what is in flight after its turn.
+const BUSY_IN_TURNS_MAX: f64 = 1.15;
+
+impl Point {
+    pub fn of(window: &Window) -> Result<Point, Missing> {
+        let sut = window
+            .sut
+            .as_ref()
+            .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
+        let rate_hz = window.rate_hz().ok_or_else(|| Missing::new("the requests could not be counted"))?;
+        if rate_hz <= 0.0 {
+            return Err(Missing::new("no request was answered"));
+        }
+        let (busy, allotted) = (sut.busy(), sut.cpus());
+        if busy <= 0.0 || allotted <= 0.0 {
+            return Err(Missing::new("the server did not run in the window"));
+        }
+        // Run steps at ticks, so it may read a hair more than there was.
+        let busy = busy.min(allotted);
+        let lost: BTreeMap<Loss, f64> =
+            sut.lost_s.iter().map(|(loss, lost_s)| (*loss, ratio(*lost_s, sut.wall_s))).collect();
+        let program: f64 =
+            lost.iter().filter(|(loss, _)| matches!(loss, Loss::Program(_))).map(|(_, lost)| lost).sum();
+        let switches = window.sum_of(Role::Sut, |thread| thread.voluntary);
+        Ok(Point {
+            rate_hz,
+            busy,
+            allotted,
+            parties: window.parties(),
+            clock_hz: window.clock_hz(),
+            cost_s: busy / rate_hz,
+            program_s: program / rate_hz,
+            calm_cost_s: window
+                .calm_run_s
+                .and_then(|run_s| window.per_request(run_s))
+                .filter(|cost_s| *cost_s > 0.0),
+            sleeps: switches.and_then(|switches| window.per_request(switches)),
+            peers: peers(window),
+            serial: Serial::of(window, rate_hz),
+            lost,
+        })
+    }
+
+    fn tare_lost(&self) -> impl Iterator<Item = (TareCause, f64)> {
+        self.lost.iter().filter_map(|(loss, lost)| match loss {
+            Loss::Tare(cause) => Some((*cause, *lost)),
+            Loss::Program(_) => None,
+        })
+    }
+
+    /// CPUs that nobody but the program and its load had a say in, in its own turns where several take turns.
+    fn available(&self) -> f64 {
+        let parties = f64::from(self.parties);
+        let taken = |(cause, lost): (TareCause, f64)| match cause {
+            TareCause::Starved => 0.0,
+            // In everybody's turns alike.
+            TareCause::Steal | TareCause::Irq => lost / parties,
+            _ => lost,
+        };
+        let left = (self.allotted / parties - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
+        // A quota goes on holding back in the others' turns: what it ran it was let.
+        if self.parties > 1 { left.max(self.busy) } else { left }
+    }
+
+    /// Whether what it was sent in its turns was done in them: else it ran in the others' too, and neither cost is that of a
+    /// server alone.
+    pub fn keeps_to_its_turns(&self) -> bool {
+        self.busy <= BUSY_IN_TURNS_MAX * self.allotted / f64::from(self.parties)
+    }
+
+    /// Which share of what it was let use it used, of its own turns where several take turns.
+    pub fn fullness(&self) -> f64 {
+        let program = self.program_s * self.rate_hz;
+        ratio(self.busy + program, self.available()).min(1.0)
+    }
+
+    /// Whether the cost of a request here is its cost at saturation: busy wherever it was let, hardly ever asleep.
+    pub fn is_saturated(&self) -> bool {
+        let waits_itself = self.program_s > 0.1 * self.cost_s;
+        let wakes_few = self.peers.is_none_or(|[idle, busy]| idle + busy < PEERS_MAX);
+        self.fullness() >= 0.9
+            && wakes_few
+            && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
+    }
+
+    /// The cost as it was, or with the weather taken out.
+    pub fn cost(&self, calm: bool) -> Option<f64> {
+        if calm { self.calm_cost_s } else { Some(self.cost_s) }
+    }
+
+    /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
+    pub fn look(&self, calm: bool) -> Option<Look> {
+        let [peers_idle, peers_busy] = self.peers.unwrap_or_default();
+        // With the weather the window's own clock is taken out already.
+        let clock_hz = self.clock_hz.filter(|_| !calm).unwrap_or(1.0);
+        let cost = self.cost(calm)? * clock_hz;
+        Some(Look { cost, own: self.sleeps?, peers_idle, peers_busy })
+    }
+}
+
+/// Who wakes a sleeping peer ends an idle period of its CPU, if that was idle: there are no more such wake-ups than idle
+/// periods.
+fn peers(window: &Window) -> Option<[f64; 2]> {
+    let sleeps = window.sum_of(Role::Load, |thread| thread.voluntary)?;
+    let on_idle = match (window.load_idle_exits, crate::capacity::generator::cpu_share(window)) {
+        (Some(exits), _) => exits.min(sleeps),
+        (None, Some(busy)) => sleeps * (1.0 - busy),
+        (None, None) => sleeps,
+    };
+    Some([window.per_request(on_idle)?, window.per_request(sleeps - on_idle)?])
+}
+
+/// The cost of a request in the unit that net is computed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SaturatedCost {
+    /// CPU seconds of a request at `clock_hz`.
+    pub cost_s: f64,
+    pub clock_hz: Option<f64>,
+    /// The program's serial stages, at the level where a request cost `seen_cost_s`.
+    pub serial: Serial,
+    pub seen_cost_s: f64,
+}
+
+/// Gross to net at one set of books.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain {
+    pub net_hz: f64,
+    /// They sum to ln(net / gross).
+    pub parts: BTreeMap<TareCause, f64>,
+}
+
+impl Chain {
+    /// `clocks` is (f_ref, f) where the clock is known at both levels; without it costs are in seconds.
+    pub fn of(point: &Point, saturated: &SaturatedCost, reference_hz: Option<f64>) -> Option<Chain> {
+        let clocks = match (reference_hz, point.clock_hz, saturated.clock_hz) {
+            (Some(reference), Some(clock), Some(at_saturation)) => Some((reference, clock, at_saturation)),
+            _ => None,
+        };
+        // Both costs in seconds at the reference clock (cycles over f_ref), or as they are without clocks.
+        let (cost_s, cost_now_s) = match clocks {
+            Some((reference, clock, at_saturation)) => {
+                (saturated.cost_s * at_saturation / reference, point.cost_s * clock / reference)
+            }
+            None => (saturated.cost_s, point.cost_s),
+        };
+        let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
+        let net_hz = (point.allotted / cost_s).min(serial_hz);
+        let usable = net_hz * cost_s;
+        let mut parts = allotment_parts(point, usable)?;
+        if let Some((reference, clock, _)) = clocks {
+            parts.insert(TareCause::Clock, (reference / clock).ln());
+        }
+        parts.insert(TareCause::Cost, (cost_now_s / cost_s).ln());
+        let whole = net_hz.is_finite() && net_hz > 0.0 && parts.values().all(|part| part.is_finite());
+        whole.then_some(Chain { net_hz, parts })
+    }
+}
+
+/// ln(usable / b) by cause: Lᵢ / Λ(usable, b), stretched so that the parts sum to it exactly. The stretch is one
+/// where the books close and the program does not wait for itself.
+pub(crate) fn allotment_parts(point: &Point, usable: f64) -> Option<BTreeMap<TareCause, f64>> {
+    let mean = log_mean(usable, point.busy)?;
+    let whole = (usable / point.busy).ln();
+    let mut parts: BTreeMap<TareCause, f64> =
+        point.tare_lost().filter(|(_, lost)| *lost > 0.0).map(|(cause, lost)| (cause, lost / mean)).collect();
+    let sum: f64 = parts.values().sum();
+    if sum > 0.0 {
+        parts.values_mut().for_each(|part| *part *= whole / sum);
+    } else {
+        parts.insert(TareCause::Starved, whole);
+    }
+    Some(parts)
+}

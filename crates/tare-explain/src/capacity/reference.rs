@@ -1,0 +1,58 @@
+//! The machine's weather, by the reference server that is loaded in turns with the SUT: half-minutes in which everything
+//! costs a third more show in it as they do in the SUT.
+
+use crate::accounting::close::window::Window;
+use std::collections::BTreeMap;
+use tare_model::Record;
+
+/// A factor outside of this is no weather but something else that happened to the reference.
+const FACTOR_MAX: f64 = 3.0;
+
+/// CPU seconds of a request of the reference at the times it was weighed, in order of time.
+pub(crate) struct Weather {
+    costs: BTreeMap<u64, f64>,
+    median_s: f64,
+}
+
+impl Weather {
+    /// `told_by` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
+    pub fn of(record: &Record, windows: &[Window], told_by: impl Fn(u32) -> bool) -> Option<Weather> {
+        let costs: BTreeMap<u64, f64> = record
+            .trials
+            .iter()
+            .zip(windows)
+            .filter(|(trial, _)| told_by(trial.level))
+            .filter_map(|(trial, window)| Some((middle_ns(trial), cost_s(window)?)))
+            .collect();
+        let all: Vec<f64> = costs.values().copied().collect();
+        let median_s = tare_stats::median(&all).filter(|_| all.len() > 1)?;
+        Some(Weather { costs, median_s })
+    }
+
+    /// How much dearer than in the middle of the sitting everything was at an instant: what the reference told in the window with
+    /// this middle, else on the straight line between those before and after it.
+    pub fn factor(&self, at_ns: u64) -> f64 {
+        let before = self.costs.range(..=at_ns).next_back();
+        let after = self.costs.range(at_ns..).next();
+        let cost_s = match (before, after) {
+            (Some((from, one)), Some((to, other))) if to > from => {
+                let share = (at_ns - from) as f64 / (to - from) as f64;
+                one * (1.0 - share) + other * share
+            }
+            (Some((_, cost_s)), _) | (None, Some((_, cost_s))) => *cost_s,
+            (None, None) => self.median_s,
+        };
+        (cost_s / self.median_s).clamp(1.0 / FACTOR_MAX, FACTOR_MAX)
+    }
+}
+
+/// The middle of a trial's window.
+pub(crate) fn middle_ns(trial: &tare_model::trial::Trial) -> u64 {
+    trial.observation.begin_ns / 2 + trial.observation.end_ns / 2
+}
+
+/// CPU seconds of a request; `None` unless above zero.
+pub(crate) fn cost_s(window: &Window) -> Option<f64> {
+    let run_s = window.sut.as_ref()?.run_s;
+    window.per_request(run_s).filter(|cost_s| cost_s.is_finite() && *cost_s > 0.0)
+}

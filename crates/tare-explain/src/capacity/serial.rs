@@ -1,0 +1,154 @@
+//! The SUT's own serial stages: what of it can do only one thing at a time, however many CPUs there are. They are the
+//! program, so that net has to heed the tightest of them.
+
+use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::close::window::Window;
+use crate::accounting::reconcile::threads::{Asleep, Thread};
+use tare_model::observation::Role;
+
+/// More threads than these at one lock: it is as good as never free.
+const LOCK_THREADS_MAX: usize = 256;
+/// A thread without this share of its life to spare is a stage of its own.
+const FULL: f64 = 0.9;
+
+/// What the serial stages take of each request, at the clock and under the load of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Serial {
+    /// Serving threads.
+    pub threads: f64,
+    /// Seconds of a request that its thread sleeps for the program's own reasons, and no other request can have it.
+    pub held_s: f64,
+    /// Seconds of a request in which it has the program's busiest lock to itself; 0 where threads do not wait for each
+    /// other.
+    pub locked_s: f64,
+    /// CPU seconds of a request on one thread that is full while the others are not (a single acceptor); 0 where
+    /// there is none.
+    pub one_thread_s: f64,
+}
+
+impl Serial {
+    pub fn of(window: &Window, rate_hz: f64) -> Serial {
+        let serving: Vec<&Thread> = window.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
+        let asleep = |why| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
+        let requests = rate_hz * window.wall_s;
+        // Where several servers take turns, all that threads do and wait for is in their own: as if it were a shorter window.
+        let parties = f64::from(window.parties());
+        let turns_s = window.wall_s / parties;
+        // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
+        let alone = serving.len() == 1;
+        let held: f64 =
+            Asleep::PROGRAM.into_iter().filter(|why| alone || *why != Asleep::Lock).map(asleep).sum();
+        let threads = window.sut.as_ref().map_or(0.0, |sut| sut.serving());
+        Serial {
+            threads,
+            held_s: ratio(held, requests),
+            locked_s: if alone {
+                0.0
+            } else {
+                locked_s(&serving, asleep(Asleep::Lock), turns_s, rate_hz * parties)
+            },
+            one_thread_s: ratio(full_thread_s(&serving, parties), requests),
+        }
+    }
+
+    /// Requests per second that the tightest stage lets through where a request costs `cost_s` of CPU; `stretch` is that cost
+    /// over the one at the level these figures are of (another clock, other wake-ups).
+    pub fn capacity_hz(&self, cost_s: f64, stretch: f64) -> f64 {
+        let each = [
+            self.threads / (cost_s + self.held_s),
+            1.0 / (self.locked_s * stretch),
+            1.0 / (self.one_thread_s * stretch),
+        ];
+        each.into_iter().filter(|hz| *hz > 0.0).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// How long a request has the lock: the share of time in which it is taken, by the number of threads that wait for
+/// it, over the rate. What holds its holder up from outside (a queue for the CPU) is taken out: that is not the lock's.
+fn locked_s(serving: &[&Thread], waited_s: f64, wall_s: f64, rate_hz: f64) -> f64 {
+    let waiting = ratio(waited_s, wall_s);
+    if waiting <= 0.0 {
+        return 0.0;
+    }
+    let run_s: f64 = serving.iter().map(|thread| thread.run_s).sum();
+    let queued_s: f64 = serving.iter().filter_map(|thread| thread.queue_s).sum();
+    ratio(taken(serving.len(), waiting) * ratio(run_s, run_s + queued_s), rate_hz)
+}
+
+/// The share of time in which a lock is taken at which on average `waiting` of `threads` threads wait for it: the machine
+/// repairman's model (closed, exponential; exact mean value analysis of one queue and a delay, Reiser and Lavenberg 1980),
+/// inverted by bisection.
+fn taken(threads: usize, waiting: f64) -> f64 {
+    if threads > LOCK_THREADS_MAX || waiting >= threads as f64 - 1.0 {
+        return 1.0;
+    }
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    // Of all of a thread's time without waiting, the share with the lock.
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if repairman(threads, middle).1 < waiting { low = middle } else { high = middle }
+    }
+    repairman(threads, f64::midpoint(low, high)).0
+}
+
+/// (share of time taken, threads that wait) where each thread has the lock for `share` of its undisturbed time.
+fn repairman(threads: usize, share: f64) -> (f64, f64) {
+    let (mut in_it, mut taken) = (0.0, 0.0);
+    for count in 1..=threads {
+        let stay = share * (1.0 + in_it);
+        let rate = count as f64 / (1.0 - share + stay);
+        in_it = rate * stay;
+        taken = rate * share;
+    }
+    (taken, in_it - taken)
+}
+
+/// Run of the one serving thread that has nothing left while the others have half of their time, of its turns where several
+/// servers take turns.
+fn full_thread_s(serving: &[&Thread], parties: f64) -> f64 {
+    let share = |thread: &Thread| ratio(thread.run_s * parties, thread.wall_s);
+    let mut by_share: Vec<&Thread> = serving.iter().copied().filter(|thread| thread.is_one()).collect();
+    by_share.sort_by(|a, b| share(a).total_cmp(&share(b)));
+    let Some((fullest, others)) = by_share.split_last() else { return 0.0 };
+    let rest: Vec<f64> = others.iter().map(|thread| share(thread)).collect();
+    let alone = share(fullest) >= FULL && tare_stats::mean(&rest).is_some_and(|mean| mean < 0.5);
+    if alone { fullest.run_s } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_nobody_waits_for_is_free_and_one_that_all_wait_for_is_taken() {
+        assert!(taken(4, 1e-9) < 0.01);
+        assert!((taken(4, 2.9) - 1.0).abs() < 0.01);
+        assert_eq!(taken(4, 3.0), 1.0);
+        assert_eq!(taken(1000, 5.0), 1.0);
+    }
+
+    #[test]
+    fn the_model_is_that_of_two_threads() {
+        // Two threads, a lock for half of their undisturbed time: 2/5 of the time both are away or … by the balance
+        // equations p(n waiting or served) ∝ 2!/(2-n)!·(s/(1-s))ⁿ = 1, 2, 2.
+        let (taken, waiting) = repairman(2, 0.5);
+        assert!((taken - 4.0 / 5.0).abs() < 1e-12 && (waiting - 2.0 / 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_tightest_stage_counts() {
+        let let_through = |serial: Serial, stretch, hz: f64| {
+            let found = serial.capacity_hz(1e-5, stretch);
+            assert!((found / hz - 1.0).abs() < 1e-9, "{serial:?}: {found}, not {hz}");
+        };
+        let serial = Serial { threads: 4.0, held_s: 0.0, locked_s: 0.0, one_thread_s: 0.0 };
+        let_through(serial, 1.0, 4e5);
+        let_through(Serial { held_s: 0.01, ..serial }, 1.0, 4.0 / 0.010_01);
+        let_through(Serial { locked_s: 5e-5, ..serial }, 1.0, 2e4);
+        let accepting = Serial { one_thread_s: 4e-6, ..serial };
+        let_through(accepting, 1.0, 2.5e5);
+        // At half the cost its one thread would let more through than all four have CPU for.
+        let_through(accepting, 0.5, 4e5);
+        assert_eq!(Serial::default().capacity_hz(1e-5, 1.0), f64::INFINITY);
+    }
+}

@@ -1,0 +1,143 @@
+//! Short facts out of the pooled books, for findings, warnings and the outcome.
+
+use crate::accounting::attribute::allotment::Loss;
+use crate::accounting::close::window::Window;
+use crate::accounting::reconcile::threads::Asleep;
+use crate::capacity::books::{Books, Level};
+use std::collections::BTreeMap;
+use tare_model::latency::Latencies;
+use tare_model::observation::Role;
+use tare_model::outcome::{Estimate, Stopped};
+use tare_model::trial::{HttpSample, Measure, Trial};
+use tare_stats::Interval;
+
+/// A CPU counts as used by a role from this share of its time on.
+const USED_SHARE: f64 = 0.05;
+
+/// A figure of the pooled trials with its interval, which is made on the log: rates and times are never negative
+/// and their disturbances are factors.
+///
+/// `None` where the figure could not be had.
+pub(crate) fn estimate(
+    level: &Level,
+    unit: &str,
+    figure: impl Fn(&Window) -> Option<f64>,
+) -> Option<Estimate> {
+    let value = figure(&level.pool).filter(|value| value.is_finite())?;
+    let ln = |window: &Window| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
+    let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
+    Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
+}
+
+/// The estimate of trials that were looked at after each: with the interval that holds for all looks, or none.
+pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
+    let Some(stopping) = stopping else { return estimate };
+    let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);
+    let ci95 = stopping.reached.map(|reached| reached.asinh().exp()).and_then(around);
+    Estimate { ci95: ci95.map(|interval| [interval.lo, interval.hi]), ..estimate }
+}
+
+/// Names of a role's busiest threads, each once.
+pub(crate) fn names_of(pool: &Window, role: Role) -> String {
+    let mut run_s: BTreeMap<&str, f64> = BTreeMap::new();
+    for thread in pool.threads_of(role).filter(|thread| thread.serves()) {
+        *run_s.entry(thread.name.as_str()).or_default() += thread.run_s;
+    }
+    let mut names: Vec<(&str, f64)> = run_s.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let names: Vec<&str> = names.into_iter().take(3).map(|(name, _)| name).collect();
+    if names.is_empty() { "no thread at work".to_owned() } else { names.join(", ") }
+}
+
+/// Who else ran on the SUT's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
+pub(crate) fn neighbours(pool: &Window) -> Vec<(String, f64)> {
+    let sut_cpus: Vec<u32> = pool
+        .cpus
+        .iter()
+        .filter(|(_, books)| books.ran_s.sut > USED_SHARE * books.wall_s)
+        .map(|(cpu, _)| *cpu)
+        .collect();
+    let mut processes: BTreeMap<u32, (String, f64)> = BTreeMap::new();
+    for thread in pool.threads_of(Role::Other) {
+        let on = sut_cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
+        let entry = processes.entry(thread.pid).or_insert_with(|| (thread.name.clone(), 0.0));
+        entry.1 += on.sum::<f64>();
+        if thread.tid == thread.pid {
+            entry.0 = thread.name.clone();
+        }
+    }
+    let share = |run_s: f64| if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 };
+    let mut busiest: Vec<(String, f64)> = processes
+        .into_iter()
+        .map(|(pid, (name, run_s))| (format!("{name}/{pid}"), share(run_s)))
+        .filter(|(_, share)| *share >= 0.005)
+        .collect();
+    busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    busiest
+}
+
+/// CPUs that server and generator both used, with the share of each.
+pub(crate) fn shared_cpus(pool: &Window) -> Vec<(u32, f64, f64)> {
+    let shares = pool
+        .cpus
+        .iter()
+        .filter(|(_, books)| books.wall_s > 0.0)
+        .map(|(cpu, books)| (*cpu, books.ran_s.sut / books.wall_s, books.ran_s.load / books.wall_s));
+    shares.filter(|(_, sut, load)| *sut > USED_SHARE && *load > USED_SHARE).collect()
+}
+
+/// Pairs of different CPUs on one physical core, the first used by the server, the second by the generator.
+pub(crate) fn shared_cores(books: &Books) -> Vec<(u32, u32)> {
+    let pool = &books.asked.pool;
+    let used = |cpu: &u32, role: Role| {
+        pool.cpus.get(cpu).is_some_and(|books| books.ran_s.of(role) > USED_SHARE * books.wall_s)
+    };
+    let mut pairs = Vec::new();
+    for facts in books.record.machine.cpus.iter().filter(|facts| used(&facts.cpu, Role::Sut)) {
+        let siblings = facts.siblings.value().into_iter().flatten();
+        pairs.extend(
+            siblings
+                .filter(|sibling| **sibling != facts.cpu && used(sibling, Role::Load))
+                .map(|sibling| (facts.cpu, *sibling)),
+        );
+    }
+    pairs
+}
+
+/// Share of the SUT's allotment in one of the program's own waits.
+pub(crate) fn own_wait(books: &Books, why: Asleep) -> f64 {
+    books.sut().map_or(0.0, |sut| sut.share(Loss::Program(why)))
+}
+
+impl Books<'_> {
+    /// The asked level's trials.
+    pub fn asked_trials(&self) -> impl Iterator<Item = &Trial> {
+        let trials = self.weighed_trials().map(|(_, trial)| trial);
+        trials.filter(|trial| matches!(trial.sample, Measure::Http(_)))
+    }
+
+    /// The generator's side of them.
+    pub fn samples(&self) -> impl Iterator<Item = &HttpSample> {
+        self.asked_trials().filter_map(|trial| match &trial.sample {
+            Measure::Http(sample) => Some(sample),
+            Measure::Command(_) => None,
+        })
+    }
+
+    /// Latencies of the asked level, merged; `None` where a foreign generator kept them to itself.
+    pub fn latencies(&self) -> Option<Latencies> {
+        let mut merged: Option<Latencies> = None;
+        for latencies in self.samples().filter_map(|sample| sample.latency.value()) {
+            match &mut merged {
+                Some(merged) => merged.merge(latencies),
+                None => merged = Some(latencies.clone()),
+            }
+        }
+        merged.filter(|merged| merged.count() > 0)
+    }
+
+    /// Mean time of a request at the asked level, seconds.
+    pub fn mean_latency_s(&self) -> Option<f64> {
+        self.latencies()?.mean_ns().map(|mean_ns| mean_ns / 1e9)
+    }
+}

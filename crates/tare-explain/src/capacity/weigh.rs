@@ -1,0 +1,219 @@
+//! Gross → tare → net with intervals: the iron law on pooled books, and a jackknife over the blocks.
+
+use crate::accounting::close::window::Window;
+use crate::capacity::books::Level;
+use crate::capacity::cost::{Basis, Choice, Seen};
+use crate::capacity::iron::{Chain, Point};
+use crate::capacity::reference;
+use tare_model::Missing;
+use tare_model::outcome::TareCause;
+use tare_stats::{Interval, Jackknife, jackknife};
+
+/// Gross → tare → net with intervals.
+#[derive(Debug, Clone)]
+pub(crate) struct Weighing {
+    /// req/s (http) or seconds (commands).
+    pub net: f64,
+    pub net_ci95: Option<Interval>,
+    pub parts: Vec<(TareCause, f64, Option<Interval>)>,
+    /// Clock that net is stated at.
+    pub reference_hz: Option<f64>,
+    pub allotted: f64,
+    /// How the cost at saturation was come by (http).
+    pub choice: Option<Choice>,
+    /// Net against the reference server, where that was weighed.
+    pub against: Option<Against>,
+}
+
+/// Net against the reference server's in the same blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Against {
+    /// Net of a CPU over the reference's of one.
+    pub ratio: f64,
+    pub ratio_ci95: Option<Interval>,
+    /// CPU seconds of a request of the reference.
+    pub cost_s: f64,
+    /// Whether net and its cost part have the weather taken out.
+    pub calm: bool,
+}
+
+/// The trials that net is computed from. A block is one trial of each level, or of a level with more of them several.
+pub(crate) struct Evidence<'l> {
+    pub asked: &'l Level,
+    pub saturating: Option<&'l Level>,
+    pub reference: Option<&'l Level>,
+}
+
+impl Evidence<'_> {
+    /// How many blocks were planned; a level with a single trial is in all of them.
+    fn blocks(&self) -> usize {
+        let levels = [Some(self.asked), self.saturating, self.reference].into_iter().flatten();
+        levels.map(|level| level.planned).filter(|trials| *trials > 1).min().unwrap_or(0)
+    }
+
+    /// Those of them in which the asked load was measured: a sitting may have been interrupted.
+    fn measured(&self) -> Vec<usize> {
+        let mut blocks: Vec<usize> =
+            (0..self.asked.trials.len()).filter_map(|trial| self.block_of(self.asked, trial)).collect();
+        blocks.dedup();
+        blocks
+    }
+
+    fn block_of(&self, level: &Level, trial: usize) -> Option<usize> {
+        (level.planned > 1).then(|| trial * self.blocks() / level.planned)
+    }
+
+    /// The trials of a level, without those of a block.
+    fn trials<'t>(&'t self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Window> {
+        let kept = move |(trial, window)| {
+            let is_left_out = skip.is_some() && self.block_of(level, trial) == skip;
+            (!is_left_out).then_some(window)
+        };
+        level.trials.iter().enumerate().filter_map(kept)
+    }
+
+    fn pool(&self, level: &Level, skip: Option<usize>) -> Window {
+        Window::pool(self.trials(level, skip))
+    }
+
+    /// Whether the reference tells the weather of the windows that the cost at saturation is from: it was loaded in turns with the
+    /// SUT in them.
+    fn tells_weather(&self, choice: &Choice) -> bool {
+        let in_turns = self.reference.is_some_and(|reference| reference.pool.parties() > 1);
+        in_turns && choice.from_saturating && choice.basis == Basis::Measured && self.are_apart()
+    }
+
+    /// Whether the SUT and the reference did what they were sent each in its own turns.
+    fn are_apart(&self) -> bool {
+        let point = self.saturating.and_then(|level| Point::of(&level.pool).ok());
+        point.is_none_or(|point| point.parties < 2 || point.keeps_to_its_turns())
+    }
+
+    /// All that is seen without one of the blocks.
+    fn seen(&self, skip: Option<usize>, calm: bool) -> Option<Seen> {
+        let saturating = self.saturating.and_then(|level| Point::of(&self.pool(level, skip)).ok());
+        let levels = [Some(self.asked), self.saturating.filter(|_| saturating.is_some())];
+        let looks = |level| self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.look(calm));
+        Some(Seen {
+            asked: Point::of(&self.pool(self.asked, skip)).ok()?,
+            saturating,
+            looks: levels.into_iter().flatten().flat_map(looks).collect(),
+        })
+    }
+
+    fn reference_cost_s(&self, skip: Option<usize>) -> Option<f64> {
+        self.reference.and_then(|level| reference::cost_s(&self.pool(level, skip)))
+    }
+}
+
+/// Weighs the asked level.
+pub(crate) fn weigh(
+    point: &Point,
+    evidence: &Evidence,
+    reference_hz: Option<f64>,
+) -> Result<Weighing, Missing> {
+    let seen =
+        evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
+    let choice = seen.choose()?;
+    let course = |calm| Course::of(evidence, choice, reference_hz, calm);
+    let course = Some(evidence.tells_weather(&choice))
+        .filter(|tells| *tells)
+        .and_then(course)
+        .or_else(|| course(false))
+        .ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
+    let cost_se = lone_trial_se(&choice, evidence);
+    let ci = |place: usize, moves_with_cost: bool| {
+        let jack = course.spread.as_ref()?.get(place)?;
+        let (cost_se, [below, above]) =
+            if moves_with_cost { (cost_se, choice.ln_slack) } else { (0.0, [0.0, 0.0]) };
+        let around = Interval::around(jack.value, jack.se.hypot(cost_se), jack.df)?;
+        // A lower C_sat is a higher net and a larger cost part.
+        Interval::new(around.lo - above, around.hi + below)
+    };
+    let chain = &course.chain;
+    let ratio = course.ratio.filter(|_| evidence.are_apart());
+    let against = ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
+        ratio,
+        ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
+        cost_s,
+        calm: course.calm,
+    });
+    let parts = chain
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(place, (cause, part))| (*cause, *part, ci(place + PARTS, *cause == TareCause::Cost)))
+        .collect();
+    Ok(Weighing {
+        net: chain.net_hz,
+        net_ci95: ci(NET, true).and_then(|interval| interval.map(f64::exp)),
+        parts,
+        reference_hz: reference_hz.filter(|_| chain.parts.contains_key(&TareCause::Clock)),
+        allotted: point.allotted,
+        choice: Some(choice),
+        against,
+    })
+}
+
+/// Places of the figures that are jackknifed.
+const NET: usize = 0;
+const RATIO: usize = 1;
+const PARTS: usize = 2;
+
+/// Gross to net with or without the weather, and how it spreads over the blocks.
+struct Course {
+    calm: bool,
+    chain: Chain,
+    /// Net of a CPU over the reference's of one.
+    ratio: Option<f64>,
+    /// ln net, ln ratio (0 without a reference), then each part.
+    spread: Option<Vec<Jackknife>>,
+}
+
+impl Course {
+    fn of(evidence: &Evidence, choice: Choice, reference_hz: Option<f64>, calm: bool) -> Option<Course> {
+        let run = |skip| {
+            let seen = evidence.seen(skip, calm)?;
+            let cost = seen.cost(&choice, calm)?;
+            let chain = Chain::of(&seen.asked, &cost, reference_hz)?;
+            // In seconds and with the weather of the blocks on both sides: that is what cancels.
+            let as_it_was = Chain::of(&seen.asked, &seen.cost(&choice, false)?, None)?;
+            let ratio =
+                evidence.reference_cost_s(skip).map(|cost_s| as_it_was.net_hz / seen.asked.allotted * cost_s);
+            Some((chain, ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)))
+        };
+        let (chain, ratio) = run(None)?;
+        let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
+        let measured = evidence.measured();
+        let spread = jackknife(measured.len(), |skip| {
+            let (chain, ratio) = run(skip.and_then(|place| measured.get(place).copied()))?;
+            let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
+            Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
+        });
+        Some(Course { calm, chain, ratio, spread })
+    }
+}
+
+/// Standard error of ln C_sat where it comes from a single trial, which has no spread of its own: it is one draw with
+/// the spread that single trials of the asked level have.
+fn lone_trial_se(choice: &Choice, evidence: &Evidence) -> f64 {
+    let lone = |level: &&Level| choice.from_saturating && level.trials.len() == 1;
+    if evidence.saturating.filter(lone).is_none() {
+        return 0.0;
+    }
+    let ln_cost = |window: &Window| {
+        let point = Point::of(window).ok()?;
+        Some((point.cost_s * point.clock_hz.unwrap_or(1.0)).ln())
+    };
+    let costs: Vec<f64> = evidence.asked.trials.iter().filter_map(ln_cost).collect();
+    tare_stats::stdev(&costs).unwrap_or(0.0)
+}
+
+/// The parts as the outcome lists them: largest first.
+pub(crate) fn by_size(
+    parts: &[(TareCause, f64, Option<Interval>)],
+) -> Vec<(TareCause, f64, Option<Interval>)> {
+    let mut sorted = parts.to_vec();
+    sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sorted
+}

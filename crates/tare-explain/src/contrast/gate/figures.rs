@@ -1,0 +1,206 @@
+//! What a gate looks at of a record: every figure with its interval from the trials, and what makes two runs comparable.
+
+use crate::accounting::close::window::Window;
+use crate::capacity::books::Books;
+use crate::capacity::reference;
+use crate::capacity::summary;
+use std::collections::BTreeMap;
+use tare_model::comparison::Figure;
+use tare_model::gate::{Run, SCHEMA, Weighed};
+use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
+use tare_model::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
+use tare_model::trial::HttpSample;
+use tare_model::{Missing, Reading, Record};
+
+/// Histograms tell latencies apart to three digits: no interval of theirs is narrower.
+const RESOLUTION_LN: f64 = 1e-3;
+/// So many answers lie beyond a percentile of a trial at least: fewer make it a matter of single requests.
+const BEYOND_MIN: f64 = 10.0;
+
+/// The figures of a record, under the name that its user gives it.
+///
+/// # Errors
+/// It weighs a program that ends, or nothing.
+pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
+    let books = Books::keep(record);
+    let http = books.http.ok_or_else(|| {
+        Missing::with_remedy(
+            "it weighs a program that ends, not a server",
+            "'tare why A.tare B.tare' accounts for the difference of two programs",
+        )
+    })?;
+    let outcome = crate::outcome::explain::explain(record);
+    Ok(Run {
+        schema: SCHEMA,
+        label: label.to_owned(),
+        time_unix_s: record.plan.started_unix_s,
+        length_s: Some(books.length_s()),
+        plan: plan(record, http, &books),
+        machine: machine(record),
+        kernel: record.machine.kernel.clone(),
+        valid: outcome.valid,
+        figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &books, &outcome).into())).into(),
+        against_reference: against_reference(&books, &outcome),
+    })
+}
+
+fn figure_of(figure: Figure, books: &Books, outcome: &Outcome) -> Result<Weighed, Missing> {
+    match figure {
+        Figure::Throughput => throughput(books, outcome),
+        Figure::Net => match &outcome.net {
+            NetOrMissing::Net(net) => weighed(net.value, net.ci95, books),
+            NetOrMissing::Missing(missing) => Err(missing.clone()),
+        },
+        Figure::CpuPerRequest => {
+            let cost_s = |window: &Window| window.per_request(window.sut.as_ref()?.run_s);
+            let cost = summary::estimate(&books.asked, "s", cost_s)
+                .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
+            weighed(cost.value, cost.ci95, books)
+        }
+        Figure::P50 => latency(books, 0.5),
+        Figure::P99 => latency(books, 0.99),
+        Figure::P999 => latency(books, 0.999),
+        Figure::Time | Figure::CpuTime => Err(Missing::new("a server's record has no time of a command")),
+    }
+}
+
+fn throughput(books: &Books, outcome: &Outcome) -> Result<Weighed, Missing> {
+    match outcome.gross_is {
+        GrossIs::Capacity => {}
+        GrossIs::LowerBound => {
+            return Err(Missing::with_remedy(
+                "the generator gave out first, so that the server's rate is at least this",
+                "go by net, or give the generator more CPUs (--load-cpus)",
+            ));
+        }
+        GrossIs::Offered => {
+            return Err(Missing::with_remedy(
+                "a fixed rate was asked for, which says nothing of what the server can do",
+                "go by net or by latencies",
+            ));
+        }
+    }
+    let missing = || Missing::new("the requests could not be counted");
+    weighed(outcome.gross.value().ok_or_else(missing)?, outcome.gross.ci95(), books)
+}
+
+/// A figure whose interval is from the trials of the asked load.
+fn weighed(value: f64, ci95: Option<[f64; 2]>, books: &Books) -> Result<Weighed, Missing> {
+    if !(value > 0.0 && value.is_finite()) {
+        return Err(Missing::new("it is not above 0"));
+    }
+    let half_ln = ci95.map(|[low, high]| 0.5 * (high / low).ln()).filter(|half| half.is_finite());
+    Ok(Weighed { value, half_ln, trials: books.asked.pool.trials })
+}
+
+/// A percentile of each trial's latencies; where one is missing the others would be of the faster trials alone.
+fn latency(books: &Books, quantile: f64) -> Result<Weighed, Missing> {
+    let each: Option<Vec<f64>> = books.samples().map(|sample| quantile_ln(sample, quantile)).collect();
+    let each = each.ok_or_else(|| {
+        Missing::with_remedy(
+            "a trial has too few answers for it, or its latencies were not told",
+            "give longer trials (-d)",
+        )
+    })?;
+    from_logarithms(&each, RESOLUTION_LN).ok_or_else(|| Missing::new("no trial was finished"))
+}
+
+/// In seconds, as a logarithm.
+fn quantile_ln(sample: &HttpSample, quantile: f64) -> Option<f64> {
+    let ns = match sample.latency.value() {
+        Some(latencies) => {
+            let enough = latencies.count() as f64 * (1.0 - quantile) >= BEYOND_MIN;
+            latencies.quantile_ns(quantile).filter(|_| enough)?
+        }
+        None => {
+            let printed = |told: &&(f64, u64)| (told.0 - quantile).abs() < 1e-6;
+            sample.printed_quantiles_ns.iter().find(printed)?.1
+        }
+    };
+    (ns > 0).then(|| (ns as f64 / 1e9).ln())
+}
+
+/// Of values of trials: their geometric mean, with an interval that is no narrower than this.
+fn from_logarithms(each: &[f64], half_min: f64) -> Option<Weighed> {
+    let mean = tare_stats::mean_interval(each)?;
+    let half_ln = mean.ci95.map(|interval| (0.5 * (interval.hi - interval.lo)).max(half_min));
+    Some(Weighed { value: mean.value.exp(), half_ln, trials: each.len() as u32 })
+}
+
+fn against_reference(books: &Books, outcome: &Outcome) -> BTreeMap<Figure, Weighed> {
+    let NetOrMissing::Net(net) = &outcome.net else { return BTreeMap::new() };
+    let Some(AgainstReference { ratio, ci95, .. }) = net.against_reference else { return BTreeMap::new() };
+    let net = weighed(ratio, ci95, books).ok().map(|net| (Figure::Net, net));
+    let cost = from_logarithms(&costs_ln(books), 0.0).map(|cost| (Figure::CpuPerRequest, cost));
+    net.into_iter().chain(cost).collect()
+}
+
+/// What a request of the program cost over what one of the reference did, in each window that both were loaded in.
+fn costs_ln(books: &Books) -> Vec<f64> {
+    let levels = books.http.map(|http| http.levels.as_slice()).unwrap_or_default();
+    let costs_s = |purpose: Purpose| -> Vec<Option<f64>> {
+        let trials = books.record.trials.iter().zip(&books.windows);
+        let mine = trials.filter(|(trial, _)| {
+            let level = levels.get(trial.level as usize);
+            level.is_some_and(|level| level.purpose == purpose && level.parties > 1)
+        });
+        mine.map(|(_, window)| reference::cost_s(window)).collect()
+    };
+    let pairs = costs_s(Purpose::Saturating).into_iter().zip(costs_s(Purpose::Reference));
+    pairs.filter_map(|(program, reference)| Some((program? / reference?).ln())).collect()
+}
+
+/// What was asked for, so that the same words are the same plan.
+fn plan(record: &Record, http: &HttpWorkload, books: &Books) -> String {
+    let load = books.asked_level.map_or_else(
+        || "no load".to_owned(),
+        |level| {
+            let pace = level.rate_hz.map(|hz| format!(" at {hz} req/s")).unwrap_or_default();
+            let depth =
+                if level.pipeline > 1 { format!(", {} in flight", level.pipeline) } else { String::new() };
+            format!("{} connections{depth}{pace}", level.connections)
+        },
+    );
+    let generator = match &http.generator {
+        Generator::Own { .. } => String::new(),
+        Generator::Started { command } => format!(" of {command}"),
+        Generator::Attached { .. } => " of a running generator".to_owned(),
+    };
+    let transport = match http.transport {
+        Transport::Loopback => "",
+        Transport::Namespace => ", into another network namespace",
+        Transport::Remote => ", to another host",
+    };
+    let cpus = |list: &[u32]| match list {
+        [] => "any CPU".to_owned(),
+        list => format!("CPU {}", list.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+    };
+    format!(
+        "{}, {load}{generator}{transport}, server on {}, generator on {}",
+        url(http),
+        cpus(&record.plan.sut_cpus),
+        cpus(&record.plan.load_cpus)
+    )
+}
+
+/// The URL; of a server that tare starts without its port, which may be another one each time.
+fn url(http: &HttpWorkload) -> String {
+    let whole = || http.url.clone();
+    if !matches!(http.sut, Sut::Embedded | Sut::Started { .. }) {
+        return whole();
+    }
+    let Some((scheme, rest)) = http.url.split_once("://") else { return whole() };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let port = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let host = host.rsplit_once(':').filter(|(_, digits)| port(digits)).map_or(host, |(name, _)| name);
+    format!("{scheme}://{host}{path}")
+}
+
+/// Processor and CPUs.
+fn machine(record: &Record) -> String {
+    let model = match &record.machine.cpu_model {
+        Reading::Measured(model) => model.as_str(),
+        _ => "a processor of unknown kind",
+    };
+    format!("{model}, {} CPUs", record.machine.cpus.len())
+}

@@ -1,0 +1,6 @@
+//! One difference between two results.
+
+pub(crate) mod apart;
+pub mod frames;
+pub mod gate;
+pub mod why;

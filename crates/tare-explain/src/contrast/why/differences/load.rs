@@ -1,0 +1,179 @@
+//! The load, the quotas, and where threads ran.
+
+use super::List;
+use crate::accounting::close::window::Window;
+use crate::capacity::books::Books;
+use crate::capacity::distance::{ELSEWHERE, transfer_ns};
+use std::collections::BTreeSet;
+use tare_model::observation::Role;
+use tare_model::plan::{CommandWorkload, Generator, HttpWorkload, Level, Transport};
+use tare_model::survey::CpuGroup;
+use tare_model::why::Kind;
+use tare_model::{Reading, Record};
+
+pub(super) fn compare(a: &Books, b: &Books, list: &mut List) {
+    match (a.http, b.http, a.command, b.command) {
+        (Some(one), Some(other), _, _) => http(one, other, (a.asked_level, b.asked_level), list),
+        (_, _, Some(one), Some(other)) => command(one, other, list),
+        _ => {}
+    }
+    quota(a, b, list);
+    placement(a, b, list);
+}
+
+fn http(a: &HttpWorkload, b: &HttpWorkload, levels: (Option<&Level>, Option<&Level>), list: &mut List) {
+    let path = |url: &str| {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        Some(rest.find('/').map_or("/", |at| &rest[at..]).to_owned())
+    };
+    let matters = "another request: its cost is not that of the first";
+    list.compare(Kind::Request, "the path that is asked for", path(&a.url), path(&b.url), matters);
+    let scheme = |url: &str| url.split_once("://").map(|(scheme, _)| scheme.to_owned());
+    let matters = "encryption is part of a request's cost";
+    list.compare(Kind::Request, "the scheme", scheme(&a.url), scheme(&b.url), matters);
+    let matters = "on loopback the sender pays for the receiver's part of the network";
+    list.compare(Kind::Transport, "the way of the requests", transport(a), transport(b), matters);
+    let matters = "another generator makes other batches, and wakes the server another way";
+    list.compare(Kind::Load, "the generator", generator(a), generator(b), matters);
+    let Some((one, other)) = levels.0.zip(levels.1) else { return };
+    let matters = "with fewer requests in flight a server sleeps more, and each request pays for waking it";
+    let number = |count: u32| Some(count.to_string());
+    list.compare(Kind::Load, "connections", number(one.connections), number(other.connections), matters);
+    list.compare(
+        Kind::Load,
+        "requests in flight on each",
+        number(one.pipeline),
+        number(other.pipeline),
+        matters,
+    );
+    let rate = |level: &Level| {
+        Some(level.rate_hz.map_or_else(|| "closed loop".to_owned(), |hz| format!("open loop, {hz} req/s")))
+    };
+    let matters = "a fixed rate is what was asked for, not what could be done";
+    list.compare(Kind::Load, "the pace", rate(one), rate(other), matters);
+    let length = |level: &Level| Some(format!("{} s", level.trial_ns as f64 / 1e9));
+    let matters = "short trials see less of what comes and goes";
+    list.compare(Kind::Load, "the length of a trial", length(one), length(other), matters);
+}
+
+fn transport(http: &HttpWorkload) -> Option<String> {
+    Some(match http.transport {
+        Transport::Loopback => "loopback".to_owned(),
+        Transport::Namespace => "another network namespace".to_owned(),
+        Transport::Remote => "another host".to_owned(),
+    })
+}
+
+fn generator(http: &HttpWorkload) -> Option<String> {
+    Some(match &http.generator {
+        Generator::Own { threads } => format!("tare's own, threads: {threads}"),
+        Generator::Started { command } => command.clone(),
+        Generator::Attached { .. } => "one that was running".to_owned(),
+    })
+}
+
+fn command(a: &CommandWorkload, b: &CommandWorkload, list: &mut List) {
+    let first = |workload: &CommandWorkload| workload.commands.first().cloned();
+    list.compare(
+        Kind::CommandLine,
+        "the command",
+        first(a),
+        first(b),
+        "another program, or told to do something else",
+    );
+    let matters = "starting a shell is part of each run's time";
+    list.compare(Kind::CommandLine, "the shell", a.shell.clone(), b.shell.clone(), matters);
+}
+
+fn quota(a: &Books, b: &Books, list: &mut List) {
+    let told = |books: &Books| {
+        let quota = books.asked.pool.quota.as_ref()?;
+        Some(format!("{:.2} CPUs, each {:.0} ms", quota.cpus, 1e3 * quota.period_s))
+    };
+    let matters = "it is held back when it is used up: shows as throttled";
+    list.compare(Kind::Quota, "the program's quota", told(a), told(b), matters);
+    let (Some(one), Some(other)) = (&a.record.identity, &b.record.identity) else { return };
+    let tightest = |groups: &Vec<CpuGroup>| {
+        let quotas = groups.iter().filter_map(|group| group.quota.value());
+        quotas
+            .min_by(|one, other| one.cpus().total_cmp(&other.cpus()))
+            .map(|quota| format!("{:.2} CPUs", quota.cpus()))
+    };
+    let side = |groups: &Reading<Vec<CpuGroup>>| groups.value().and_then(tightest);
+    let sides = (side(&one.survey.groups.cpu), side(&other.survey.groups.cpu));
+    let matters =
+        "it holds for tare's own load generator and for what tare starts: the server may wait for work";
+    list.compare(Kind::Quota, "tare's own quota", sides.0, sides.1, matters);
+}
+
+fn placement(a: &Books, b: &Books, list: &mut List) {
+    for (role, name) in [(Role::Sut, "the program's CPUs"), (Role::Load, "the generator's CPUs")] {
+        let told = |books: &Books| allowed(&books.asked.pool, role).map(|cpus| list_of(&cpus));
+        let matters =
+            "which caches, siblings and interrupts it shares, and with whom, is part of what a request costs";
+        list.compare(Kind::Placement, name, told(a), told(b), matters);
+    }
+    let together = |books: &Books| {
+        let (sut, load) = (allowed(&books.asked.pool, Role::Sut)?, allowed(&books.asked.pool, Role::Load)?);
+        Some(if sut.is_disjoint(&load) { "apart" } else { "together" }.to_owned())
+    };
+    let matters = "on one CPU they take turns, and nobody pays for waking another CPU";
+    list.compare(Kind::Placement, "program and generator", together(a), together(b), matters);
+    distance(a, b, list);
+    let threads = |books: &Books| {
+        let serving = books.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves()).count();
+        (serving > 0).then(|| serving.to_string())
+    };
+    // Threads of programs come and go from run to run.
+    if a.http.is_some() {
+        let matters = "its allotment is as many CPUs at most; more threads than CPUs take turns";
+        list.compare(Kind::Threads, "the program's threads at work", threads(a), threads(b), matters);
+    }
+    let asked =
+        |record: &Record| (!record.plan.sut_cpus.is_empty()).then(|| format!("{:?}", record.plan.sut_cpus));
+    let matters = "it was put there for the measurement";
+    list.compare(Kind::Placement, "--sut-cpus", asked(a.record), asked(b.record), matters);
+}
+
+/// How far apart the two sides were, where that was not nearly the same.
+fn distance(a: &Books, b: &Books, list: &mut List) {
+    let of = |books: &Books| {
+        let looks = books.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
+        tare_stats::median(&looks.collect::<Vec<_>>())
+    };
+    let Some((one, other)) = of(a).zip(of(b)) else { return };
+    if one.max(other) >= ELSEWHERE * one.min(other) {
+        let told = |ns: f64| Some(format!("{ns:.0} ns"));
+        let matters = "what passes between the two costs both more the farther it is: shows as cost";
+        list.compare(
+            Kind::Placement,
+            "a cache line from the program to the generator",
+            told(one),
+            told(other),
+            matters,
+        );
+    }
+}
+
+/// The CPUs that the threads at work may use.
+fn allowed(pool: &Window, role: Role) -> Option<BTreeSet<u32>> {
+    let at_work = pool.threads_of(role).filter(|thread| thread.serves());
+    let cpus: BTreeSet<u32> = at_work.flat_map(|thread| thread.allowed.iter().copied()).collect();
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// `0-3,8`.
+fn list_of(cpus: &BTreeSet<u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
+            _ => runs.push((*cpu, *cpu)),
+        }
+    }
+    let told = |(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.iter().map(told).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,248 @@
+//! Why two runs differ: the difference of their rates in parts, what else was not the same, and where the load
+//! generator stood.
+
+mod differences;
+mod generator;
+mod terms;
+
+use crate::capacity::books::Books;
+use std::collections::BTreeMap;
+use tare_model::observation::Role;
+use tare_model::outcome::{NetOrMissing, Outcome, TareCause, Warning};
+use tare_model::stacks::Stacks;
+use tare_model::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::{Missing, Reading, Record};
+use tare_stats::Jackknife;
+use terms::{Split, Sums};
+
+/// Functions that are listed, at most.
+const FRAMES_MAX: usize = 20;
+
+/// Accounts for the difference between two records, each with the name that its user knows it by.
+///
+/// # Errors
+/// They are of different kinds, so that nothing in them can be compared.
+pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
+    let (books_a, books_b) = (Books::keep(a.1), Books::keep(b.1));
+    if books_a.http.is_some() != books_b.http.is_some() {
+        return Err(Missing::with_remedy(
+            "one weighs a server and the other a program",
+            "compare two runs of the same kind",
+        ));
+    }
+    let (before, after) = (crate::outcome::explain::explain(a.1), crate::outcome::explain::explain(b.1));
+    let split = split(&books_a, &books_b);
+    let unit = if books_a.http.is_some() { "req/s" } else { "runs/s" };
+    let parts = split.as_ref().map(by_size).map_err(Missing::clone);
+    let generator = split.as_ref().ok().and_then(|split| generator::why_starved(split, &books_a, &books_b));
+    let (differences, uncompared) = differences::between(&books_a, &books_b);
+    let warnings = warnings(split.as_ref().ok(), (&books_a, &before), (&books_b, &after));
+    Ok(Why {
+        schema: SCHEMA.to_owned(),
+        workload: before.workload.clone(),
+        rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
+        net: net((&before, &books_a), (&after, &books_b)),
+        method: method(&books_a, &books_b, split.as_ref().ok()),
+        tare: tare(&before, &after),
+        a: run(a.0, &books_a, before),
+        b: run(b.0, &books_b, after),
+        parts: parts.into(),
+        frames: frames(&books_a, &books_b),
+        generator,
+        differences,
+        uncompared,
+        warnings,
+    })
+}
+
+fn run(name: &str, books: &Books, outcome: Outcome) -> Run {
+    Run {
+        name: name.to_owned(),
+        started_unix_s: books.record.plan.started_unix_s,
+        trials: books.asked.pool.trials,
+        gross: outcome.gross,
+        net: outcome.net,
+        limit: outcome.limit,
+        valid: outcome.valid,
+    }
+}
+
+fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
+    let open = |books: &Books| books.asked.pool.open_share_of_run();
+    terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b), apart(a, b))
+}
+
+fn apart(a: &Books, b: &Books) -> f64 {
+    crate::contrast::apart::lengths(a.place(), b.place())
+}
+
+/// The terms of every trial of the asked load.
+fn sums(books: &Books, name: &str) -> Result<Vec<Sums>, Missing> {
+    let trials = books.weighed_trials();
+    let sums: Result<Vec<Sums>, Missing> =
+        trials.map(|(window, trial)| Sums::of(window, &trial.sample)).collect();
+    match sums {
+        Ok(sums) if sums.is_empty() => Err(Missing::new(format!("{name} has no finished trial"))),
+        Ok(sums) => Ok(sums),
+        Err(missing) => Err(Missing { why: format!("in {name} {}", missing.why), remedy: missing.remedy }),
+    }
+}
+
+fn rate(split: &Split, unit: &str) -> Change {
+    Change {
+        from: split.from_hz,
+        to: split.to_hz,
+        unit: unit.to_owned(),
+        ln: split.ln,
+        ci95: split.ci95.map(|interval| [interval.lo, interval.hi]),
+    }
+}
+
+fn by_size(split: &Split) -> Vec<Part> {
+    let mut parts: Vec<Part> = split
+        .parts
+        .iter()
+        .map(|part| Part {
+            id: part.id.to_owned(),
+            ln: part.ln,
+            ci95: part.ci95.map(|interval| [interval.lo, interval.hi]),
+            from: part.from,
+            to: part.to,
+            unit: part.unit.to_owned(),
+        })
+        .collect();
+    parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
+    parts
+}
+
+fn method(a: &Books, b: &Books, split: Option<&Split>) -> String {
+    let (trials_a, trials_b) = (a.asked.pool.trials, b.asked.pool.trials);
+    match split {
+        None => "there is nothing to split".to_owned(),
+        Some(split) if split.ci95.is_none() => {
+            format!("no intervals: {trials_a} and {trials_b} trials do not tell how far trials lie apart")
+        }
+        Some(split) => format!(
+            "95 % intervals that hold together for the rate and its {} parts: jackknife over the {trials_a} trials of A and \
+             the {trials_b} of B, Welch's degrees of freedom, Šidák's level; wide enough for a machine whose weather moves \
+             between runs as it does within them (1/f noise, {:.1} lengths of a run apart), which more trials do not average \
+             away: 'tare compare' of both in turns tells less apart. What only a new launch changes is not in them",
+            split.parts.len(),
+            apart(a, b).max(1.0)
+        ),
+    }
+}
+
+/// Functions of the program whose share changed beyond noise.
+fn frames(a: &Books, b: &Books) -> Reading<Vec<FrameChange>> {
+    let stacks = |books: &'_ Books| -> Vec<Stacks> {
+        let trials = books.weighed_trials().filter_map(|(_, trial)| trial.observation.stacks.as_deref());
+        trials.cloned().collect()
+    };
+    let (before, after) = (stacks(a), stacks(b));
+    let (before, after): (Vec<&Stacks>, Vec<&Stacks>) = (before.iter().collect(), after.iter().collect());
+    crate::contrast::frames::changed(&before, &after, Role::Sut).map(|found| {
+        let changes = found.changes.into_iter().take(FRAMES_MAX);
+        let told = |change: crate::contrast::frames::FrameChange| FrameChange {
+            own: change.share == crate::contrast::frames::Share::Own,
+            function: change.symbol,
+            before: change.before,
+            after: change.after,
+            ci95: change.difference_ci95,
+        };
+        changes.map(told).collect()
+    })
+}
+
+/// Net of both, with the interval of their ratio out of those of each (squares add up). Where both were weighed in turns with tare's own
+/// server it is net over that server's: two sittings have each their own weather, and no interval of one knows the other's.
+/// Otherwise it is widened by what such weather may differ by, as the parts are.
+fn net(before: (&Outcome, &Books), after: (&Outcome, &Books)) -> Reading<Change> {
+    let (from, to) = match (&before.0.net, &after.0.net) {
+        (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
+        (NetOrMissing::Missing(why), _) | (_, NetOrMissing::Missing(why)) => {
+            return Reading::Missing(why.clone());
+        }
+    };
+    let in_turns = from.against_reference.as_ref().zip(to.against_reference.as_ref());
+    let ([from, to], unit) = match in_turns {
+        Some((one, other)) => ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server"),
+        None => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
+    };
+    if !(from.0 > 0.0 && to.0 > 0.0) {
+        return Reading::missing("a net figure is not above 0");
+    }
+    let ln = (to.0 / from.0).ln();
+    let apart = apart(before.1, after.1);
+    let half = |ci: Option<[f64; 2]>, books: &Books| {
+        let half = ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
+        if in_turns.is_some() {
+            return Some(half);
+        }
+        let wider = Jackknife::of_half(ln, half, books.asked.pool.trials)?.between_runs(apart).ci95()?;
+        Some(0.5 * (wider.hi - wider.lo))
+    };
+    let half = half(from.1, before.1).zip(half(to.1, after.1)).map(|(one, other)| one.hypot(other));
+    Reading::Measured(Change {
+        from: from.0,
+        to: to.0,
+        unit: unit.to_owned(),
+        ln,
+        ci95: half.filter(|half| half.is_finite()).map(|half| [ln - half, ln + half]),
+    })
+}
+
+fn tare(before: &Outcome, after: &Outcome) -> Vec<TareChange> {
+    let mut changes: BTreeMap<TareCause, (f64, f64)> = BTreeMap::new();
+    before.tare.iter().for_each(|part| changes.entry(part.cause).or_default().0 = part.ln_share);
+    after.tare.iter().for_each(|part| changes.entry(part.cause).or_default().1 = part.ln_share);
+    let change = |(cause, (from_ln, to_ln))| TareChange { cause, from_ln, to_ln };
+    let mut changes: Vec<TareChange> = changes.into_iter().map(change).collect();
+    let size = |change: &TareChange| (change.to_ln - change.from_ln).abs();
+    changes.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    changes
+}
+
+fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome)) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |id: &str, text: String, hint: &str| {
+        warnings.push(Warning { id: id.to_owned(), text, hint: hint.to_owned() });
+    };
+    for (name, (_, outcome)) in [("A", a), ("B", b)] {
+        if !outcome.valid {
+            let hint = "look at it alone first (tare show), and measure it again";
+            warn("not-valid", format!("{name} is not a valid result: its figures mean something else"), hint);
+        }
+    }
+    if let Some(split) = split {
+        if split.clockless {
+            let hint = "with a clock in both, cost would be in cycles and the clock a part of its own";
+            let text = "a run has no clock, so cost is in seconds: a slower clock shows as a dearer request";
+            warn("no-clock", text.to_owned(), hint);
+        }
+        if split.ci95.is_none() {
+            let text = "one trial does not tell how far trials lie apart: no part has an interval";
+            warn("no-intervals", text.to_owned(), "run both with --trials 5 or more");
+        }
+    }
+    if differences::other_machine(a.0.record, b.0.record) {
+        let text = "the two ran on different machines: cycles of one are not cycles of the other";
+        warn(
+            "other-machine",
+            text.to_owned(),
+            "read the parts as an account, not as what a change would bring",
+        );
+    }
+    if let (Some(one), Some(other)) = (a.0.http, b.0.http)
+        && one.transport != other.transport
+    {
+        let text = "the requests travelled differently: costs over different transports are not compared";
+        warn("other-transport", text.to_owned(), "drive both over the same transport");
+    }
+    let several = |books: &Books| books.command.is_some_and(|command| command.commands.len() > 1);
+    if several(a.0) || several(b.0) {
+        let text = "a record holds several commands: the first of each is compared";
+        warn("first-command", text.to_owned(), "run the commands to compare into records of their own");
+    }
+    warnings
+}

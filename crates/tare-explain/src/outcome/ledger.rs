@@ -1,0 +1,138 @@
+//! The pooled books in the form of the outcome: shares of windows for reading, seconds for checking.
+
+use crate::accounting::attribute::allotment::{Allotment, ratio};
+use crate::accounting::close::window::Window;
+use crate::accounting::reconcile::cpus::Cpu;
+use crate::accounting::reconcile::execution;
+use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::bottlenecks::hypotheses;
+use crate::capacity::books::{Books, losses_cpus};
+use std::collections::BTreeMap;
+use tare_model::observation::Role;
+use tare_model::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
+use tare_model::schedule::SwitchBooks;
+
+/// The books of the asked level.
+pub(crate) fn ledger(books: &Books) -> Ledger {
+    let pool = &books.asked.pool;
+    let (residual_ratio, residuals) = pool.residuals();
+    Ledger {
+        residual_ratio,
+        residuals,
+        regime: books.record.machine.regime.clone(),
+        sut: role(pool, Role::Sut, pool.sut.as_ref()),
+        load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| books.http.is_some()),
+        tare: role(pool, Role::Tare, None),
+        cpus: cpus(books),
+        switches: switches(pool),
+    }
+}
+
+fn switches(pool: &Window) -> Option<SwitchBooks> {
+    let sut = pool.sut.as_ref()?;
+    Some(SwitchBooks { hypotheses: hypotheses::of(pool), ..pool.switches.books(pool.wall_s, sut.serving_s) })
+}
+
+fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<RoleLedger> {
+    let threads: Vec<&Thread> = pool.threads_of(role).collect();
+    if threads.is_empty() {
+        return None;
+    }
+    let sum = |of: &dyn Fn(&Thread) -> f64| threads.iter().map(|thread| of(thread)).sum::<f64>();
+    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.wall_s)).collect();
+    rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
+    Some(RoleLedger {
+        wall_s: sum(&|thread| thread.wall_s),
+        run_s: sum(&|thread| thread.run_s),
+        wait_s: WaitSplit {
+            throttled: sum(&|thread| thread.wait.throttled_s),
+            preempted: sum(&|thread| thread.wait.behind_s.sum() - thread.wait.behind_s.of(role)),
+            own: sum(&|thread| thread.wait.behind_s.of(role)),
+            scheduler: sum(&|thread| thread.wait.scheduler_s),
+        },
+        blocked_s: blocked(&threads),
+        serving: serving(&threads),
+        busy_cpus: ratio(sum(&|thread| thread.run_s), pool.wall_s),
+        peer_wakeups_hz: pool
+            .peer_wakeups
+            .filter(|_| role == Role::Sut)
+            .map(|count| ratio(count, pool.wall_s)),
+        allotment_cpus: allotment.map_or(0.0, Allotment::cpus),
+        losses_cpus: allotment.map(losses_cpus).unwrap_or_default(),
+        execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
+        threads: rows,
+    })
+}
+
+/// Those that do the work, alone: a master process that waits for its workers all day tells nothing of them.
+fn serving(threads: &[&Thread]) -> ServingLedger {
+    let serving: Vec<&Thread> = threads.iter().copied().filter(|thread| thread.serves()).collect();
+    ServingLedger {
+        threads: serving.len(),
+        wall_s: serving.iter().map(|thread| thread.wall_s).sum(),
+        blocked_s: blocked(&serving),
+    }
+}
+
+/// Sleep by reason: all reasons where anybody looked, `unsplit` for threads at which nobody did.
+fn blocked(threads: &[&Thread]) -> BTreeMap<String, f64> {
+    let sum = |why: Asleep| -> f64 { threads.iter().map(|thread| thread.asleep(why)).sum() };
+    let has = |why: Asleep| threads.iter().any(|thread| thread.asleep_s.contains_key(&why));
+    let mut blocked = BTreeMap::new();
+    if Asleep::SAMPLED.into_iter().any(has) {
+        blocked.extend(Asleep::SAMPLED.into_iter().map(|why| (why.name().to_owned(), sum(why))));
+    }
+    if has(Asleep::Unsplit) {
+        blocked.insert(Asleep::Unsplit.name().to_owned(), sum(Asleep::Unsplit));
+    }
+    blocked
+}
+
+fn row(thread: &Thread, window_s: f64) -> ThreadRow {
+    // Of a thread's own life; many that came and went have none together.
+    let of_s = if thread.is_one() { thread.wall_s } else { window_s };
+    let share = |seconds: f64| ratio(seconds, of_s);
+    ThreadRow {
+        pid: thread.pid,
+        tid: thread.tid,
+        name: thread.name.clone(),
+        user: share(thread.user_s),
+        system: share(thread.system_s),
+        run: share(thread.run_s),
+        wait: share(thread.queue_s.unwrap_or(0.0)),
+        voluntary_hz: share(thread.voluntary.unwrap_or(0.0)),
+        involuntary_hz: share(thread.involuntary.unwrap_or(0.0)),
+        cpus: thread.cpu_run_s.keys().copied().collect(),
+    }
+}
+
+/// Every CPU that the SUT or the generator used or was given.
+fn cpus(books: &Books) -> Vec<CpuLedger> {
+    let plan = &books.record.plan;
+    let shown = |cpu: &u32, ledger: &Cpu| {
+        let used = ledger.ran_s.sut + ledger.ran_s.load > 0.001 * ledger.wall_s;
+        used || plan.sut_cpus.contains(cpu) || plan.load_cpus.contains(cpu)
+    };
+    let all = books.asked.pool.cpus.iter().filter(|(_, ledger)| ledger.wall_s > 0.0);
+    all.filter(|(cpu, ledger)| shown(cpu, ledger)).map(|(cpu, ledger)| cpu_ledger(*cpu, ledger)).collect()
+}
+
+fn cpu_ledger(cpu: u32, books: &Cpu) -> CpuLedger {
+    let share = |seconds: f64| ratio(seconds, books.wall_s);
+    CpuLedger {
+        cpu,
+        sut: share(books.ran_s.sut),
+        load: share(books.ran_s.load),
+        tare: share(books.ran_s.tare),
+        others: share(books.ran_s.other),
+        throttled: share(books.throttled_s),
+        steal: share(books.steal_s),
+        irq: share(books.irq_s()),
+        idle: share(books.free_s().unwrap_or(0.0)),
+        share: ModeShare {
+            user: share(books.user_s),
+            system: share(books.system_s),
+            softirq: share(books.softirq_s),
+        },
+    }
+}

@@ -1,0 +1,236 @@
+//! What to know before quoting the figures of a load, each with the next thing to try.
+
+use super::Facts;
+use crate::bottlenecks::limit::ERROR_SHARE_MAX;
+use tare_model::outcome::Warning;
+use tare_model::trial::ErrorKind;
+
+/// Fewer answers than this say little about a tail.
+const REQUESTS_MIN: u64 = 1000;
+/// A schedule is kept when this share of what fell due was answered, failed or is still on its way.
+const SCHEDULE_KEPT_MIN: f64 = 0.99;
+/// Two clocks of one kernel differ by the slewing of NTP, 500 ppm at most.
+const CLOCK_DRIFT_MAX: f64 = 1e-3;
+/// Steps of the kernel's clocks are told from drift only over this.
+const CLOCK_WINDOW_S_MIN: f64 = 0.5;
+/// Rate × latency may miss the requests in flight by this much: what is on its way at both ends, and reconnects.
+const LITTLES_MISS_MAX: f64 = 0.05;
+/// Below this share of its time on a CPU a generator sleeps before most answers.
+const SLEEPY: f64 = 0.5;
+/// An open loop sleeps before sends as well, and seldom finds answers waiting: here 110 µs of 156 at 55 % of a CPU.
+const SLEEPY_OPEN: f64 = 0.9;
+/// A wake-up takes 20 to 100 µs; in latencies above this it is no large part.
+const WAKE_UP_MATTERS_NS: f64 = 1e6;
+/// A request that took so many times the 99th percentile, and this long, was met by a stall.
+const STALL_TIMES_P99: f64 = 5.0;
+const STALL_NS_MIN: f64 = 20e6;
+/// Sends that are later than this, in a generator that has CPU left, waited for a free connection.
+const LATE_NS_MAX: f64 = 1e6;
+
+enum Caution {
+    Uncounted(String),
+    NoRequests,
+    Errors { share: f64 },
+    ScheduleMissed { kept: f64 },
+    Clock { drift: f64 },
+    GeneratorSaturated { busiest: f64 },
+    Little { ratio: f64 },
+    CoordinatedOmission { longest_ms: f64, unsent: f64, connections: u32 },
+    WakeUp { busiest: f64 },
+    SendsLate { p99_ms: f64 },
+    PortsExhausted { count: u64 },
+    FewStreams { allowed: u32, asked: u32 },
+    FewRequests { count: u64 },
+}
+
+/// All warnings, those that make the result invalid first, and whether it is valid.
+pub(super) fn judge(facts: &Facts) -> (Vec<Warning>, bool) {
+    let invalid = invalidating(facts);
+    let valid = invalid.is_empty();
+    let all = invalid.into_iter().chain(others(facts));
+    (
+        all.map(|caution| Warning {
+            id: caution.id().into(),
+            text: caution.text(),
+            hint: caution.hint().into(),
+        })
+        .collect(),
+        valid,
+    )
+}
+
+fn invalidating(facts: &Facts) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    match facts.sample.requests.clone().ok() {
+        Err(missing) => cautions.push(Caution::Uncounted(missing.why)),
+        Ok(0) => cautions.push(Caution::NoRequests),
+        Ok(_) => {}
+    }
+    // An error of status is an answer too: it is in both counts.
+    let status = facts.sample.errors.get(&ErrorKind::Status).copied().unwrap_or(0);
+    let unexpected = facts.sample.errors.get(&ErrorKind::Unexpected).copied().unwrap_or(0);
+    let attempts = facts.answers.unwrap_or(0) + facts.errors.saturating_sub(status + unexpected);
+    let share = facts.errors as f64 / attempts.max(1) as f64;
+    if share > ERROR_SHARE_MAX {
+        cautions.push(Caution::Errors { share });
+    }
+    if let Some(kept) = facts.schedule_kept.filter(|kept| *kept < SCHEDULE_KEPT_MIN) {
+        cautions.push(Caution::ScheduleMissed { kept });
+    }
+    let long_enough = facts.elapsed_s >= CLOCK_WINDOW_S_MIN;
+    if let Some(drift) = facts.clock_drift.filter(|drift| long_enough && *drift > CLOCK_DRIFT_MAX) {
+        cautions.push(Caution::Clock { drift });
+    }
+    cautions
+}
+
+fn others(facts: &Facts) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    let busiest = facts.busiest();
+    if facts.saturated() {
+        cautions.push(Caution::GeneratorSaturated { busiest });
+    }
+    if let Some(ratio) = facts.littles_ratio.filter(|ratio| (ratio - 1.0).abs() > LITTLES_MISS_MAX) {
+        cautions.push(Caution::Little { ratio });
+    }
+    cautions.extend(omission(facts));
+    let latency = facts.sample.latency.value();
+    let p50 = latency.and_then(|latency| latency.quantile_ns(0.5)).map(|ns| ns as f64);
+    let sleepy = if facts.run.asked.open_loop { SLEEPY_OPEN } else { SLEEPY };
+    let sleeps = !facts.run.asked.busy_poll && !facts.busy.is_empty() && busiest < sleepy;
+    if sleeps && p50.is_some_and(|p50| p50 < WAKE_UP_MATTERS_NS) {
+        cautions.push(Caution::WakeUp { busiest });
+    }
+    let late = facts.sample.lateness.as_ref().and_then(|lateness| lateness.quantile_ns(0.99));
+    if let Some(p99) = late.map(|ns| ns as f64).filter(|p99| *p99 > LATE_NS_MAX) {
+        cautions.push(Caution::SendsLate { p99_ms: p99 / 1e6 });
+    }
+    if let Some(count) = facts.sample.errors.get(&ErrorKind::PortsExhausted) {
+        cautions.push(Caution::PortsExhausted { count: *count });
+    }
+    let asked = facts.run.asked.pipeline;
+    let allowed = facts.detail.and_then(|detail| detail.streams_allowed);
+    if let Some(allowed) = allowed.filter(|allowed| *allowed < asked) {
+        cautions.push(Caution::FewStreams { allowed, asked });
+    }
+    if let Some(count) = facts.answers.filter(|count| (1..REQUESTS_MIN).contains(count)) {
+        cautions.push(Caution::FewRequests { count });
+    }
+    cautions
+}
+
+/// A closed loop sends nothing while the server stalls, so that a stall is met by one request of each connection
+/// instead of by all that users would have sent.
+fn omission(facts: &Facts) -> Option<Caution> {
+    let latency = facts.sample.latency.value().filter(|_| !facts.run.asked.open_loop)?;
+    let (longest, p99) = (latency.max_ns()? as f64, latency.quantile_ns(0.99)? as f64);
+    let stalled = longest >= STALL_NS_MIN && longest >= STALL_TIMES_P99 * p99;
+    stalled.then(|| Caution::CoordinatedOmission {
+        longest_ms: longest / 1e6,
+        unsent: facts.rate_hz.unwrap_or(0.0) * longest / 1e9,
+        connections: facts.run.asked.connections,
+    })
+}
+
+impl Caution {
+    fn id(&self) -> &'static str {
+        match self {
+            Caution::Uncounted(_) => "requests-unknown",
+            Caution::NoRequests => "no-requests",
+            Caution::Errors { .. } => "errors",
+            Caution::ScheduleMissed { .. } => "schedule-missed",
+            Caution::Clock { .. } => "clock-trouble",
+            Caution::GeneratorSaturated { .. } => "generator-saturated",
+            Caution::Little { .. } => "littles-law",
+            Caution::CoordinatedOmission { .. } => "coordinated-omission",
+            Caution::WakeUp { .. } => "wake-up",
+            Caution::SendsLate { .. } => "sends-late",
+            Caution::PortsExhausted { .. } => "ports-exhausted",
+            Caution::FewStreams { .. } => "few-streams",
+            Caution::FewRequests { .. } => "low-requests",
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Caution::Uncounted(why) => format!("the requests could not be counted: {why}"),
+            Caution::NoRequests => "no request was answered".to_owned(),
+            Caution::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            Caution::ScheduleMissed { kept } => {
+                format!(
+                    "only {:.1} % of the scheduled requests were sent in time to be answered",
+                    100.0 * kept
+                )
+            }
+            Caution::Clock { drift } => {
+                format!(
+                    "two of the kernel's clocks drifted apart by {:.2} %: no time here can be trusted",
+                    100.0 * drift
+                )
+            }
+            Caution::GeneratorSaturated { busiest } => format!(
+                "a thread of the generator ran {:.0} % of the time: the rate is a lower bound, and latencies hold waits for it",
+                100.0 * busiest
+            ),
+            Caution::Little { ratio } => format!(
+                "rate x latency is {:.0} % of the requests held in flight; it should be all of them",
+                100.0 * ratio
+            ),
+            Caution::CoordinatedOmission { longest_ms, unsent, connections } => format!(
+                "a stall of {longest_ms:.0} ms was met by at most {connections} requests; at this rate {unsent:.0} were not sent \
+                 meanwhile and are in no percentile (coordinated omission)"
+            ),
+            Caution::WakeUp { busiest } => format!(
+                "the generator was off its CPU {:.0} % of the time: each latency includes its own wake-up (20 to 150 µs on a virtual machine)",
+                100.0 * (1.0 - busiest)
+            ),
+            Caution::SendsLate { p99_ms } => format!(
+                "1 % of the requests left more than {p99_ms:.1} ms after they were due (latency counts from then): all connections \
+                 were waiting, or the generator's thread was"
+            ),
+            Caution::PortsExhausted { count } => {
+                format!(
+                    "{count} connections could not be opened: every local port towards the server is taken"
+                )
+            }
+            Caution::FewStreams { allowed, asked } => {
+                format!(
+                    "the server allows {allowed} streams at once on a connection, not the {asked} asked for"
+                )
+            }
+            Caution::FewRequests { count } => {
+                format!("only {count} requests were answered: high percentiles mean little")
+            }
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Caution::Uncounted(_) => "run again",
+            Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            Caution::Errors { .. } => {
+                "see which kinds failed; the figures are not those of the workload alone"
+            }
+            Caution::ScheduleMissed { .. } => {
+                "lower the rate, or give more connections (-c) and threads (-t)"
+            }
+            Caution::Clock { .. } => {
+                "see whether the clock is being stepped (NTP, a resumed virtual machine)"
+            }
+            Caution::GeneratorSaturated { .. } => {
+                "more threads (-t) on more CPUs (--load-cpus), or a lower rate (-R)"
+            }
+            Caution::Little { .. } => "look at errors and reconnects; take a longer run (-d)",
+            Caution::CoordinatedOmission { .. } => {
+                "send at a rate of your own (-R), below what the server can do"
+            }
+            Caution::WakeUp { .. } => "--busy-poll, with CPUs to spare for it",
+            Caution::SendsLate { .. } => "more connections (-c), or threads (-t) on CPUs of their own",
+            Caution::PortsExhausted { .. } => {
+                "several local addresses (--local-addr), or connections that are kept alive"
+            }
+            Caution::FewStreams { .. } => "more connections (-c), or let the server allow more",
+            Caution::FewRequests { .. } => "a longer run (-d) or a higher rate",
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Load without books: from what the generator counted to a result with its warnings. Pure, as the rest.
+
+mod cautions;
+
+use crate::outcome::requests::summary_of;
+use std::collections::BTreeMap;
+use tare_model::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
+use tare_model::outcome::{GrossIs, PerRole, Requests, SCHEMA, SwitchesPerRequest};
+use tare_model::trial::{ErrorKind, HttpDetail, HttpSample};
+use tare_model::{Missing, Reading};
+
+/// Names of the classes of status, in the order of [`HttpDetail::status_classes`].
+const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
+
+/// Explains a load: what it came to, whether it can be trusted, and what to know before quoting it.
+pub fn explain(run: &LoadRun) -> LoadOutcome {
+    let facts = Facts::of(run);
+    let (warnings, valid) = cautions::judge(&facts);
+    let sample = &run.sample;
+    let per_s = |count: u64| count as f64 / facts.elapsed_s;
+    let counted = |reading: &tare_model::Reading<u64>| reading.value().copied();
+    let detail = facts.detail;
+    LoadOutcome {
+        schema: SCHEMA,
+        workload: "load".to_owned(),
+        valid,
+        warnings,
+        url: run.url.clone(),
+        asked: run.asked.clone(),
+        elapsed_s: facts.elapsed_s,
+        rate_hz: facts.rate_hz,
+        rate_is: match run.asked.open_loop {
+            _ if facts.saturated() => GrossIs::LowerBound,
+            true => GrossIs::Offered,
+            false => GrossIs::Capacity,
+        },
+        bytes_in_per_s: counted(&sample.bytes_in).filter(|_| facts.elapsed_s > 0.0).map(per_s),
+        bytes_in: counted(&sample.bytes_in),
+        bytes_out: detail.map(|detail| detail.bytes_out),
+        requests: requests(&facts),
+        statuses: detail.map(statuses).unwrap_or_default(),
+        in_flight: counted(&sample.in_flight),
+        scheduled: sample.scheduled,
+        capacity: run.capacity.clone(),
+        latency_ns: sample.latency.value().map(summary_of).unwrap_or_default(),
+        first_byte_ns: detail.map(|detail| summary_of(&detail.first_byte)).unwrap_or_default(),
+        connect_ns: detail.map(|detail| summary_of(&detail.connect)).unwrap_or_default(),
+        lateness_ns: sample.lateness.as_ref().map(summary_of),
+        generator: SelfCheck {
+            busy: facts.busy.clone(),
+            littles_ratio: facts.littles_ratio,
+            schedule_kept: facts.schedule_kept,
+            clock_drift: facts.clock_drift,
+        },
+        series: detail.map(|detail| series(run, detail)).unwrap_or_default(),
+    }
+}
+
+/// What the judgements are made from.
+struct Facts<'a> {
+    run: &'a LoadRun,
+    sample: &'a HttpSample,
+    detail: Option<&'a HttpDetail>,
+    elapsed_s: f64,
+    answers: Option<u64>,
+    errors: u64,
+    rate_hz: Option<f64>,
+    /// Of each thread, its share of time on a CPU.
+    busy: Vec<f64>,
+    littles_ratio: Option<f64>,
+    schedule_kept: Option<f64>,
+    clock_drift: Option<f64>,
+}
+
+/// A thread that runs for more than this has nothing left to give.
+const SATURATED: f64 = 0.95;
+
+impl<'a> Facts<'a> {
+    fn of(run: &'a LoadRun) -> Self {
+        let sample = &run.sample;
+        let detail = sample.detail.as_deref();
+        let elapsed_s = sample.elapsed_ns as f64 / 1e9;
+        let answers = sample.requests.value().copied();
+        let rate_hz = answers.filter(|_| elapsed_s > 0.0).map(|count| count as f64 / elapsed_s);
+        let threads = detail.map(|detail| detail.threads.as_slice()).unwrap_or_default();
+        let in_flight = sample.in_flight.value().copied().unwrap_or(0);
+        let errors = sample.errors.values().sum();
+        let mean_s = sample.latency.value().and_then(|latency| latency.mean_ns()).map(|ns| ns / 1e9);
+        let held = detail.and_then(|detail| detail.held_in_flight).filter(|held| *held > 0);
+        // A window that holds few rounds says nothing: requests are cut off at both ends.
+        let rounds = |held: u64| answers.is_some_and(|answers| answers >= 100 * held);
+        let kept = |scheduled: u64| {
+            let accounted: u64 = answers? + in_flight + errors;
+            (scheduled > 0).then(|| accounted.min(scheduled) as f64 / scheduled as f64)
+        };
+        Facts {
+            run,
+            sample,
+            detail,
+            elapsed_s,
+            answers,
+            errors,
+            rate_hz,
+            busy: threads.iter().map(|thread| thread.cpu_ns as f64 / thread.wall_ns.max(1) as f64).collect(),
+            littles_ratio: held
+                .filter(|held| rounds(*held))
+                .and_then(|held| Some(rate_hz? * mean_s? / held as f64)),
+            schedule_kept: sample.scheduled.and_then(kept),
+            clock_drift: detail
+                .map(|detail| detail.clock)
+                .filter(|clock| clock.raw_ns > 0)
+                .map(|clock| (clock.monotonic_ns as f64 - clock.raw_ns as f64).abs() / clock.raw_ns as f64),
+        }
+    }
+
+    /// Whether the generator gave out first. Threads that spin are always busy: for those only a missed schedule tells.
+    fn saturated(&self) -> bool {
+        !self.run.asked.busy_poll && self.busy.iter().any(|busy| *busy > SATURATED)
+    }
+
+    fn busiest(&self) -> f64 {
+        self.busy.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+fn requests(facts: &Facts) -> Requests {
+    let count = |kind: ErrorKind| facts.sample.errors.get(&kind).copied().unwrap_or(0);
+    let threads = facts.detail.map(|detail| detail.threads.as_slice()).unwrap_or_default();
+    let cpu_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
+    let answers = facts.answers.filter(|answers| *answers > 0 && !threads.is_empty());
+    Requests {
+        count: facts.answers,
+        errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
+        cpu_ns_per_request: PerRole { sut: None, load: answers.map(|count| cpu_ns as f64 / count as f64) },
+        switches_per_request: SwitchesPerRequest::default(),
+        peer_wakeups_per_request: Reading::Missing(Missing::with_remedy(
+            "load alone does not watch the server",
+            "tare run",
+        )),
+    }
+}
+
+fn statuses(detail: &HttpDetail) -> BTreeMap<String, u64> {
+    let classes = STATUS_CLASSES.into_iter().zip(detail.status_classes);
+    classes.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
+}
+
+fn series(run: &LoadRun, detail: &HttpDetail) -> Vec<SeriesPoint> {
+    let mut begin_ns = run.begin_ns;
+    let point = |slice: &tare_model::trial::SeriesSlice| {
+        let length_s = slice.end_ns.saturating_sub(begin_ns) as f64 / 1e9;
+        begin_ns = slice.end_ns;
+        (length_s > 0.0).then(|| SeriesPoint {
+            end_s: slice.end_ns.saturating_sub(run.begin_ns) as f64 / 1e9,
+            rate_hz: slice.requests as f64 / length_s,
+            p50_ns: slice.p50_ns,
+            p99_ns: slice.p99_ns,
+        })
+    };
+    detail.series.iter().filter_map(point).collect()
+}

@@ -1,0 +1,9 @@
+//! Puts the stages together, and says what weakens the result.
+
+pub(crate) mod confirmation;
+pub(crate) mod explain;
+pub(crate) mod ledger;
+pub mod load;
+pub(crate) mod own_cost;
+pub(crate) mod requests;
+pub(crate) mod warnings;

@@ -1,0 +1,134 @@
+//! Requests, latency and trials in the form of the outcome.
+
+use crate::accounting::close::window::Window;
+use crate::capacity::books::{Books, command_of};
+use std::collections::BTreeMap;
+use tare_model::Missing;
+use tare_model::latency::Latencies;
+use tare_model::metrics::wakeups;
+use tare_model::observation::Role;
+use tare_model::outcome::{LatencySummary, PeerWakeups, PerRole, Requests, SwitchesPerRequest, TrialSummary};
+use tare_model::plan::Purpose;
+use tare_model::trial::{ErrorKind, Measure, Trial};
+
+/// The requests of the asked level.
+pub(crate) fn requests(books: &Books) -> Requests {
+    let pool = &books.asked.pool;
+    let count = |kind: ErrorKind| pool.errors.get(&kind).copied().unwrap_or(0.0) as u64;
+    let cpu_ns =
+        |run_s: Option<f64>| run_s.and_then(|run_s| pool.per_request(run_s)).map(|cost_s| cost_s * 1e9);
+    let switches = |of: fn(&crate::accounting::reconcile::threads::Thread) -> Option<f64>| {
+        pool.sum_of(Role::Sut, of).and_then(|switches| pool.per_request(switches))
+    };
+    Requests {
+        count: pool.requests.filter(|_| !books.asked.trials.is_empty()).map(|count| count as u64),
+        errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
+        cpu_ns_per_request: PerRole {
+            sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
+            load: cpu_ns(pool.load.as_ref().map(|load| load.run_s)),
+        },
+        switches_per_request: SwitchesPerRequest {
+            voluntary: switches(|thread| thread.voluntary),
+            involuntary: switches(|thread| thread.involuntary),
+        },
+        peer_wakeups_per_request: peer_wakeups(books).into(),
+    }
+}
+
+fn peer_wakeups(books: &Books) -> Result<PeerWakeups, Missing> {
+    let pool = &books.asked.pool;
+    let Some(count) = pool.peer_wakeups else { return Err(why_uncounted(books)) };
+    let sut = pool.per_request(count).ok_or_else(|| Missing::new("the requests could not be counted"))?;
+    Ok(PeerWakeups { sut })
+}
+
+/// Of the first trial that says so.
+fn why_uncounted(books: &Books) -> Missing {
+    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+    let mut reasons =
+        absences.filter(|absence| absence.metric == wakeups::PEER.id).map(|one| one.reason.clone());
+    reasons.next().unwrap_or_else(|| Missing::new("peer wake-ups were not counted"))
+}
+
+/// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.
+pub(crate) fn latency(books: &Books) -> LatencySummary {
+    match books.latencies() {
+        Some(latencies) => summary_of(&latencies),
+        None => printed(books),
+    }
+}
+
+/// The figures of a histogram.
+pub(crate) fn summary_of(latencies: &Latencies) -> LatencySummary {
+    let at = |quantile| latencies.quantile_ns(quantile).map(|ns| ns as f64);
+    LatencySummary {
+        p50: at(0.5),
+        p75: at(0.75),
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        p99_99: at(0.9999),
+        max: latencies.max_ns().map(|ns| ns as f64),
+        mean: latencies.mean_ns().filter(|mean| mean.is_finite()),
+        stdev: latencies.stdev_ns().filter(|stdev| stdev.is_finite()),
+    }
+}
+
+/// Percentiles cannot be merged: of several trials' printed ones the median trial's is taken.
+fn printed(books: &Books) -> LatencySummary {
+    let mut by_quantile: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (quantile, ns) in books.samples().flat_map(|sample| &sample.printed_quantiles_ns) {
+        let thousandths = (quantile * 1e4).round() as u64;
+        by_quantile.entry(thousandths).or_default().push(*ns as f64);
+    }
+    let at = |quantile: u64| by_quantile.get(&quantile).and_then(|values| tare_stats::median(values));
+    LatencySummary {
+        p50: at(5_000),
+        p90: at(9_000),
+        p99: at(9_900),
+        p99_9: at(9_990),
+        max: at(10_000),
+        ..LatencySummary::default()
+    }
+}
+
+/// Every trial, in order.
+pub(crate) fn trials(books: &Books) -> Vec<TrialSummary> {
+    books
+        .record
+        .trials
+        .iter()
+        .zip(&books.windows)
+        .map(|(trial, window)| summary(books, trial, window))
+        .collect()
+}
+
+fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
+    let level = books.http.and_then(|http| http.levels.get(trial.level as usize));
+    let (name, value, sut_cpu_ns) = match &trial.sample {
+        Measure::Command(run) => {
+            let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
+            ("run", Some(window.elapsed_s), Some(cpu_ns))
+        }
+        Measure::Http(_) => {
+            let name = match level.map(|level| level.purpose) {
+                Some(Purpose::Saturating) => "saturating",
+                Some(Purpose::Reference) => "reference",
+                _ => "asked",
+            };
+            let cost_s = window.sut.as_ref().and_then(|sut| window.per_request(sut.run_s));
+            (name, window.rate_in_turns_hz(), cost_s.map(|cost_s| cost_s * 1e9))
+        }
+    };
+    TrialSummary {
+        seq: trial.seq,
+        level: name.to_owned(),
+        connections: level.filter(|_| command_of(&trial.sample).is_none()).map(|level| level.connections),
+        elapsed_s: window.elapsed_s,
+        value,
+        sut_cpu_ns,
+        clock_hz: window.clock_hz(),
+        transfer_ns: crate::capacity::distance::transfer_ns(&trial.observation),
+        residual_ratio: window.residuals().0,
+    }
+}
