@@ -1,4 +1,4 @@
-//! Weighs load generators against wrk: requests per second of the *generator's* CPU time, in interleaved turns.
+//! Measures load generators against wrk: requests per second of the *generator's* CPU time, in interleaved turns.
 //!
 //! `bench-load [--rounds 31] [--out ../results/load.json] [--table ../results/load.md]`, see README.md beside this.
 
@@ -20,7 +20,7 @@ struct Args {
     /// Rounds; in each, every generator has one turn of a second under every load, in random order.
     #[arg(long, default_value_t = 31)]
     rounds: usize,
-    /// The `tare` to weigh; by default the release build of this tree.
+    /// The `tare` to measure; by default the release build of this tree.
     #[arg(long, default_value = "../../target/release/tare")]
     tare: PathBuf,
     /// Folder with generators that Debian does not have (oha, bombardier), before those in PATH.

@@ -120,7 +120,7 @@ impl Workshop {
         candidates.find(|path| path.exists()).ok_or_else(|| format!("missing: {name} is not installed"))
     }
 
-    /// The first line that a generator prints about its version, or why it cannot be weighed.
+    /// The first line that a generator prints about its version, or why it cannot be measured.
     pub fn version(&self, generator: &Generator) -> Result<String, String> {
         if generator.program == "bare" {
             return self

@@ -22,7 +22,7 @@ pub struct Cell {
     pub gross_hz: f64,
     /// As `tare run` gives it.
     pub net_hz: f64,
-    /// Net of a CPU over the reference server's of one, which was loaded in turns with it.
+    /// Net of a CPU over the reference server's of one, which was loaded interleaved with it.
     pub net_over_reference: f64,
     /// CPU time of a request, nanoseconds: at the asked level, at the level that net is taken from, of the reference.
     pub asked_ns: f64,
@@ -31,11 +31,11 @@ pub struct Cell {
     /// The server's own switches, and the generator's, a request of the asked level.
     pub switches: f64,
     pub peer_switches: f64,
-    pub limit: String,
+    pub bottleneck: String,
     /// Shares of ln(net/gross).
     pub tare: BTreeMap<String, f64>,
     pub residual: f64,
-    /// What a cache line took from the server's CPU to the generator's while net was weighed, nanoseconds.
+    /// What a cache line took from the server's CPU to the generator's while net was measured, nanoseconds.
     #[serde(default)]
     pub transfer_ns: Option<f64>,
 }
@@ -64,15 +64,15 @@ impl fmt::Display for Cell {
             self.reference_ns,
             self.switches,
             self.peer_switches,
-            self.limit,
+            self.bottleneck,
             self.residual,
             self.transfer_ns.unwrap_or(f64::NAN),
         )
     }
 }
 
-/// Weighs one cell.
-pub fn weigh(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
+/// Measures one cell.
+pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     let server = Server::start(kind, &args.tare)?;
     let _busy = (row == Row::Busy).then(|| Busy::on(0)).transpose()?;
     let _quota = (row == Row::Quota).then(|| Quota::on(&server.pids())).transpose()?;
@@ -117,11 +117,11 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
         let at_level = trials.iter().filter(|trial| trial["level"] == level);
         mean(&at_level.filter_map(|trial| trial["sut_cpu_ns"].as_f64()).collect::<Vec<_>>())
     };
-    let in_turns = trials.iter().filter(|trial| trial["level"] != "asked");
-    let transfers: Vec<f64> = in_turns.filter_map(|trial| trial["transfer_ns"].as_f64()).collect();
+    let interleaved = trials.iter().filter(|trial| trial["level"] != "asked");
+    let transfers: Vec<f64> = interleaved.filter_map(|trial| trial["transfer_ns"].as_f64()).collect();
     let asked_ns = cost_of("asked").context("the asked level told no cost")?;
     let gross_hz = number("/gross/value")?;
-    let peers = outcome.pointer("/ledger/load/threads").and_then(Value::as_array);
+    let peers = outcome.pointer("/accounting/load/threads").and_then(Value::as_array);
     let peer_hz: f64 = peers.into_iter().flatten().filter_map(|thread| thread["voluntary_hz"].as_f64()).sum();
     let parts = outcome["tare"].as_array().map(Vec::as_slice).unwrap_or_default();
     let part = |part: &Value| Some((part["cause"].as_str()?.to_owned(), part["ln_share"].as_f64()?));
@@ -137,9 +137,9 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
         reference_ns: number("/net/against_reference/cpu_ns_per_request")?,
         switches: number("/requests/switches_per_request/voluntary")?,
         peer_switches: peer_hz / gross_hz,
-        limit: outcome["limit"].as_str().unwrap_or_default().to_owned(),
+        bottleneck: outcome["bottleneck"].as_str().unwrap_or_default().to_owned(),
         tare: parts.iter().filter_map(part).collect(),
-        residual: number("/ledger/residual_ratio").unwrap_or(f64::NAN),
+        residual: number("/accounting/residual_ratio").unwrap_or(f64::NAN),
         transfer_ns: median(&transfers),
     })
 }

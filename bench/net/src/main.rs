@@ -1,4 +1,4 @@
-//! Whether net holds still: nginx and the embedded server on CPU 0, weighed by `tare run` while eight things are done to
+//! Whether net holds still: nginx and the embedded server on CPU 0, measured by `tare run` while eight things are done to
 //! them, in rounds with fresh processes and an order drawn at random. Gross moves many-fold; net should not.
 //!
 //! `cargo build --release -p tare -p bench-net && target/release/bench-net --rounds 40` (as root, on two CPUs or more)
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use servers::Kind;
 use std::path::PathBuf;
 
-/// Weighs both servers in all rows, round by round.
+/// Measures both servers in all rows, round by round.
 #[derive(Debug, Parser)]
 struct Args {
     /// Rounds, one cell of every row and server in each.
@@ -35,9 +35,9 @@ struct Args {
     /// No rounds: so many pairs of windows of one launch of each server, beside a busy loop and without.
     #[arg(long, value_name = "PAIRS", conflicts_with_all = ["rounds", "append", "report", "only"])]
     toggle: Option<u32>,
-    /// The same of nginx and the reference in turns: a busy loop, and a quota, that come and go.
+    /// The same of nginx and the reference interleaved: a busy loop, and a quota, that come and go.
     #[arg(long, value_name = "PAIRS", conflicts_with_all = ["rounds", "append", "report", "only", "toggle"])]
-    toggle_in_turns: Option<u32>,
+    toggle_interleaved: Option<u32>,
     /// Length of a trial in milliseconds; under a quota it is twice that.
     #[arg(long, default_value_t = 1000)]
     trial_ms: u64,
@@ -53,7 +53,7 @@ struct Args {
     /// Seed of the order.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The tare to weigh with.
+    /// The tare to measure with.
     #[arg(long, default_value = "target/release/tare")]
     tare: PathBuf,
     /// Every cell, and what follows from them.
@@ -85,7 +85,7 @@ struct Slice {
     seed: u64,
 }
 
-/// So often is a cell weighed once more that failed, or that met the CPUs in another place than most. All are kept.
+/// So often is a cell measured once more that failed, or that met the CPUs in another place than most. All are kept.
 const AGAIN: u32 = 1;
 /// Of each kind, in turn.
 const LAUNCHES: usize = 3;
@@ -100,9 +100,9 @@ fn main() -> Result<()> {
         let kinds = Kind::ALL.into_iter().cycle().take(LAUNCHES * Kind::ALL.len());
         return launches(&args, kinds.map(|kind| toggle::alone(&args, kind, pairs)));
     }
-    if let Some(pairs) = args.toggle_in_turns {
+    if let Some(pairs) = args.toggle_interleaved {
         let rows = [Row::Busy, Row::Quota].into_iter().cycle().take(2 * LAUNCHES);
-        return launches(&args, rows.map(|row| toggle::in_turns(&args, row, pairs)));
+        return launches(&args, rows.map(|row| toggle::interleaved(&args, row, pairs)));
     }
     let mut results = match args.append || args.report {
         true => read(&args.json)?,
@@ -172,7 +172,7 @@ fn rounds(args: &Args, results: &mut Results) -> Result<()> {
         random.shuffle(&mut cells);
         for (kind, row) in cells {
             for _ in 0..=AGAIN {
-                match cell::weigh(args, round, kind, row) {
+                match cell::measure(args, round, kind, row) {
                     Ok(cell) => {
                         eprintln!("{round:3} {cell}");
                         let is_usual = place::is_usual(&cell, &results.cells);

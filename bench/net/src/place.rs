@@ -1,4 +1,4 @@
-//! Where the host had the two CPUs when a cell was weighed.
+//! Where the host had the two CPUs when a cell was measured.
 //!
 //! A request passes cache lines between server and generator. What that costs is the same time for both servers, so that it changes
 //! their ratio: a host that moves the CPUs of its guest to other cores makes another machine of it.
@@ -11,7 +11,7 @@ const ELSEWHERE: f64 = 2.0;
 /// Fewer cells do not tell which place is the usual one.
 const CELLS_MIN: usize = 6;
 
-/// Whether a cell was weighed with the CPUs where they are for most of `cells`; one that does not tell counts as that.
+/// Whether a cell was measured with the CPUs where they are for most of `cells`; one that does not tell counts as that.
 pub fn is_usual(cell: &Cell, cells: &[Cell]) -> bool {
     let told: Vec<f64> = cells.iter().filter_map(|cell| cell.transfer_ns).collect();
     let usual_ns = median(&told).filter(|_| told.len() >= CELLS_MIN);

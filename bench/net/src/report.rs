@@ -136,11 +136,11 @@ fn row_summary(server: Kind, row: Row, cells: &BTreeMap<u32, &Cell>) -> Option<R
     let mut right = 0;
     for cell in cells.values() {
         let (cause, ln) = cell.largest().unwrap_or(("none", 0.0));
-        let nothing = row.limit().is_none() && ln < NOTHING_LN;
+        let nothing = row.bottleneck().is_none() && ln < NOTHING_LN;
         let cause = if nothing { "below 5 %" } else { cause };
         right += usize::from(nothing || row.causes().contains(&cause));
         *largest.entry(cause.to_owned()).or_default() += 1;
-        *limits.entry(cell.limit.clone()).or_default() += 1;
+        *limits.entry(cell.bottleneck.clone()).or_default() += 1;
     }
     let gross: Vec<f64> = cells.values().map(|cell| cell.gross_hz).collect();
     Some(RowSummary {
@@ -151,12 +151,14 @@ fn row_summary(server: Kind, row: Row, cells: &BTreeMap<u32, &Cell>) -> Option<R
         over_reference: Ratio::of(&over)?,
         largest,
         right: 2 * right > cells.len()
-            && row.limit().is_none_or(|limit| limits.get(limit).is_some_and(|count| 2 * count > cells.len())),
+            && row
+                .bottleneck()
+                .is_none_or(|bottleneck| limits.get(bottleneck).is_some_and(|count| 2 * count > cells.len())),
         limits,
     })
 }
 
-/// By round, so that weather which lasts longer than a round falls out.
+/// By round, so that interference which lasts longer than a round falls out.
 fn pair(
     server: Kind,
     rows: [Row; 2],
@@ -180,10 +182,10 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
     let mut text = format!(
         "# Net holds still\n\n\
          Two servers on CPU 0 under eight things that are done to them, in rounds whose order is drawn at random, fresh processes in each\n\
-         cell, {} of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded in turns\n\
+         cell, {} of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded interleaved\n\
          with it, 5 ms each; in req/s where the reference does {:.0}k, its geometric mean here. Means of logarithms over rounds without the fifth at either\n\
          end, 95 % intervals by Student's t on the winsorised spread (Yuen 1974), pairs by round. Made by `bench/net`.\n\n\
-         The host moved the CPUs: {} cells more were weighed while a cache line took twice or half as long from server to generator as in most,\n\
+         The host moved the CPUs: {} cells more were measured while a cache line took twice or half as long from server to generator as in most,\n\
          and are not in these figures.\n\n\
          Machine: {}, kernel {}.\n\n",
         match trials.join(" or ") {

@@ -50,19 +50,19 @@ impl Row {
     /// The causes of which the largest part must be one, where it is a twentieth or more.
     pub fn causes(self) -> &'static [&'static str] {
         match self {
-            Row::Fast => &["starved"],
+            Row::Fast => &["no-work"],
             // Part of what a weak generator does is cost: it sleeps more, and is woken.
-            Row::Weak | Row::WeakThreads | Row::Eight => &["starved", "cost"],
+            Row::Weak | Row::WeakThreads | Row::Eight => &["no-work", "cost"],
             Row::Quota => &["throttled"],
             Row::Busy => &["preempted"],
             Row::Shared => &["placement"],
             // With one connection a wake-up is paid for by every request.
-            Row::One => &["starved", "cost"],
+            Row::One => &["no-work", "cost"],
         }
     }
 
     /// The limit that must be told, where there is only one.
-    pub fn limit(self) -> Option<&'static str> {
+    pub fn bottleneck(self) -> Option<&'static str> {
         match self {
             Row::Quota => Some("cpu-quota-throttled"),
             Row::Busy => Some("cpu-contended"),

@@ -1,4 +1,4 @@
-//! The servers that are weighed, started anew for each cell.
+//! The servers that are measured, started anew for each cell.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;

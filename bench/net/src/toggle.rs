@@ -1,5 +1,5 @@
-//! What a request costs with something done to the server and without, in turns within one launch: no other launch and no fit can be
-//! what differs. One server alone, whose generator sleeps when it has nothing to do; or nginx and the reference in turns, by a
+//! What a request costs with something done to the server and without, interleaved within one launch: no other launch and no fit can be
+//! what differs. One server alone, whose generator sleeps when it has nothing to do; or nginx and the reference interleaved, by a
 //! generator that never sleeps, as `tare run` has it for net.
 
 use crate::Args;
@@ -27,7 +27,7 @@ struct Pace {
 
 const LOOP_ALONE: Pace = Pace { settle: Duration::from_millis(10), window: Duration::from_millis(40) };
 /// Some twenty turns of each server.
-const LOOP_IN_TURNS: Pace = Pace { settle: Duration::from_millis(20), window: Duration::from_millis(200) };
+const LOOP_INTERLEAVED: Pace = Pace { settle: Duration::from_millis(20), window: Duration::from_millis(200) };
 /// Whole periods of the quota.
 const QUOTA: Pace = Pace { settle: Duration::from_millis(100), window: Duration::from_millis(500) };
 
@@ -52,7 +52,7 @@ pub struct Toggled {
 
 /// What came of a launch of nginx and the reference.
 #[derive(Debug, Serialize)]
-pub struct InTurns {
+pub struct Interleaved {
     row: Row,
     pairs: usize,
     /// CPU time of a request with nothing done, nanoseconds: geometric means.
@@ -81,13 +81,13 @@ pub fn alone(args: &Args, kind: Kind, pairs: u32) -> Result<Toggled> {
 }
 
 /// A launch of both, with a busy loop or a quota that comes and goes.
-pub fn in_turns(args: &Args, row: Row, pairs: u32) -> Result<InTurns> {
+pub fn interleaved(args: &Args, row: Row, pairs: u32) -> Result<Interleaved> {
     let servers = [Server::start(Kind::Embedded, &args.tare)?, Server::start(Kind::Nginx, &args.tare)?];
     let begin_ns = monotonic_ns();
     let start = |(place, server): (u32, &Server)| -> Result<Generator> {
         let turns =
-            Turns { begin_ns, turn_ns: TURN_NS, rest_ns: 0, parties: 2, place, seed: begin_ns, slices: None };
-        let pacing = Pacing::InTurns(turns);
+            Turns { begin_ns, turn_ns: TURN_NS, rest_ns: 0, arms: 2, place, seed: begin_ns, slices: None };
+        let pacing = Pacing::Interleaved(turns);
         Ok(Generator::start(&LoadSpec { busy_poll: true, pacing, ..load(server)? })?)
     };
     let generators: Vec<Generator> = (0..).zip(&servers).map(start).collect::<Result<_>>()?;
@@ -95,7 +95,7 @@ pub fn in_turns(args: &Args, row: Row, pairs: u32) -> Result<InTurns> {
     let costs = match row {
         Row::Busy => {
             let busy = Busy::on(0)?;
-            costs_ln(&loaded, pairs, LOOP_IN_TURNS, |with| busy.pause(!with))?
+            costs_ln(&loaded, pairs, LOOP_INTERLEAVED, |with| busy.pause(!with))?
         }
         Row::Quota => {
             let pids: Vec<u32> = servers.iter().flat_map(Server::pids).collect();
@@ -107,7 +107,7 @@ pub fn in_turns(args: &Args, row: Row, pairs: u32) -> Result<InTurns> {
     generators.into_iter().try_for_each(|generator| generator.stop().map(drop))?;
     let [reference, nginx] = costs.as_slice() else { bail!("two servers have two series") };
     let net: Vec<f64> = reference.changes().iter().zip(nginx.changes()).map(|(own, its)| own - its).collect();
-    Ok(InTurns {
+    Ok(Interleaved {
         row,
         pairs: net.len(),
         reference_ns: typical_ns(&reference.without),

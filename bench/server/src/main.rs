@@ -1,4 +1,4 @@
-//! Weighs HTTP servers against the floor: server CPU time per request, interleaved in random order.
+//! Measures HTTP servers against the floor: server CPU time per request, interleaved in random order.
 //!
 //! `bench/server/run` builds everything and makes the whole table; see README.md.
 

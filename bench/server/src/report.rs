@@ -1,4 +1,4 @@
-//! Tables of what was weighed, as Markdown and as JSON.
+//! Tables of what was measured, as Markdown and as JSON.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The servers that are weighed: how each is started, and what CPU time it has used.
+//! The servers that are measured: how each is started, and what CPU time it has used.
 
 use std::fs;
 use std::io::{Read, Write};

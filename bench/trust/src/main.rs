@@ -22,7 +22,7 @@ use tare_sys::process::{Confinement, spawn};
 const BASE_NS: u64 = 500;
 /// Spun more for a calibration, which makes the servers dearer by half and more: a few per cent would drown in noise.
 const LEVER_NS: u64 = 16_000;
-const LEVER_DEARER_MIN: f64 = 0.3;
+const LEVER_COSTLIER_MIN: f64 = 0.3;
 
 /// Compares servers with themselves, over and over.
 #[derive(Debug, Parser)]
@@ -68,7 +68,7 @@ enum Question {
 impl Question {
     const ALL: [Question; 3] = [Question::Aa, Question::Power2, Question::Power1];
 
-    fn dearer(self) -> Option<f64> {
+    fn costlier(self) -> Option<f64> {
         match self {
             Question::Aa => None,
             Question::Power2 => Some(0.02),
@@ -123,13 +123,13 @@ struct Calibration {
     /// Spun beside [`BASE_NS`], nanoseconds.
     lever_ns: u64,
     /// By how much CPU time of a request grows with it, and its interval.
-    dearer: Change,
+    costlier: Change,
 }
 
 impl Calibration {
     /// What makes it dearer by a share: CPU time grows in proportion to what is spun.
-    fn more_ns(&self, dearer: f64) -> u64 {
-        (self.lever_ns as f64 * dearer / self.dearer.value).round() as u64
+    fn more_ns(&self, costlier: f64) -> u64 {
+        (self.lever_ns as f64 * costlier / self.costlier.value).round() as u64
     }
 }
 
@@ -172,9 +172,9 @@ fn ask(question: Question, args: &Args, servers: &Servers, results: &mut Results
             results.rows.iter().filter(|row| row.question == question && row.server == *server).count()
         };
         let server = suited.iter().copied().min_by_key(done).context("there is no server to compare")?;
-        let pages = match question.dearer() {
+        let pages = match question.costlier() {
             None => [servers.page(server).to_owned(), servers.page(server).to_owned()],
-            Some(dearer) => pages(calibration(server, args, servers, results)?.more_ns(dearer)),
+            Some(costlier) => pages(calibration(server, args, servers, results)?.more_ns(costlier)),
         };
         let budget = format!("{}s", question.budget_s(args.short));
         let started_unix_s = tare_sys::time::wall_s();
@@ -204,12 +204,12 @@ fn calibration(server: Server, args: &Args, servers: &Servers, results: &mut Res
     let budget = if args.short { "10s" } else { "40s" };
     let comparison = compare(args, servers, server, &pages(LEVER_NS), budget, "0.5%")?;
     let cost = comparison.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest);
-    let dearer = cost.and_then(|effect| effect.change);
-    let dearer = dearer.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
-    let shown = format!("{} with {LEVER_NS} ns more: {:+.1} %", server.name(), dearer.value * 100.0);
+    let costlier = cost.and_then(|effect| effect.change);
+    let costlier = costlier.with_context(|| format!("{} has no CPU time of a request", server.name()))?;
+    let shown = format!("{} with {LEVER_NS} ns more: {:+.1} %", server.name(), costlier.value * 100.0);
     eprintln!("{shown}");
-    ensure!(dearer.value >= LEVER_DEARER_MIN, "{shown}, too little to calibrate by");
-    let found = Calibration { server, lever_ns: LEVER_NS, dearer };
+    ensure!(costlier.value >= LEVER_COSTLIER_MIN, "{shown}, too little to calibrate by");
+    let found = Calibration { server, lever_ns: LEVER_NS, costlier };
     results.calibrations.push(found);
     keep(args, results)?;
     Ok(found)

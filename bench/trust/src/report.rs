@@ -85,12 +85,12 @@ pub fn markdown(results: &Results) -> String {
     }
     text += &of_today(&results.today);
     for planted in &results.calibrations {
-        let [low, high] = planted.dearer.interval.map(|end| end * 100.0);
+        let [low, high] = planted.costlier.interval.map(|end| end * 100.0);
         text += &format!(
             "\n{}: {} ns more are {:+.1} % ({low:+.1} to {high:+.1}) of the CPU time of a request; {} ns are taken for 2 %, {} ns for 1 %.\n",
             planted.server.name(),
             planted.lever_ns,
-            planted.dearer.value * 100.0,
+            planted.costlier.value * 100.0,
             planted.more_ns(0.02),
             planted.more_ns(0.01),
         );

@@ -99,10 +99,10 @@ fn row(
 
 /// What both launches are asked for; `None` where it is not known yet what makes this server dearer.
 fn pages(question: Question, server: Server, servers: &Servers, results: &Results) -> Option<[String; 2]> {
-    let Some(dearer) = question.dearer() else {
+    let Some(costlier) = question.costlier() else {
         return Some([servers.page(server).to_owned(), servers.page(server).to_owned()]);
     };
-    Some(crate::pages(results.calibration(server)?.more_ns(dearer)))
+    Some(crate::pages(results.calibration(server)?.more_ns(costlier)))
 }
 
 /// One launch after the other, three runs at each.
@@ -133,7 +133,7 @@ fn wrk(
 /// A loop in the shell, and one that is dearer by the question's share.
 fn lines(question: Question) -> [String; 2] {
     let of = |count: u32| format!("sh -c 'i=0; while [ $i -lt {count} ]; do i=$((i+1)); done'");
-    [of(LOOPS), of((f64::from(LOOPS) * (1.0 + question.dearer().unwrap_or(0.0))).round() as u32)]
+    [of(LOOPS), of((f64::from(LOOPS) * (1.0 + question.costlier().unwrap_or(0.0))).round() as u32)]
 }
 
 /// It has no budget of its own, but a number of runs: one after the other, first all of the one command and then all of the other.

@@ -32,7 +32,7 @@ struct Args {
     #[arg(long, default_value_t = 64)]
     connections: u32,
     /// What is asked for. With `/plaintext` the generator is as busy as the server, and loses what the observers beside it take;
-    /// `/spin?ns=10000` loads a server that is the limit.
+    /// `/spin?ns=10000` loads a server that is the bottleneck.
     #[arg(long, default_value = "/plaintext")]
     path: String,
     /// Measure what call stacks at this rate (999 unless told otherwise) cost beside the default observers.

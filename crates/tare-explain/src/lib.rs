@@ -1,8 +1,8 @@
-//! Observations → ledgers → iron law → verdict: a pure function of the record, so that an old record can be
+//! Observations → accounting → iron law → verdict: a pure function of the record, so that an old record can be
 //! explained again.
 //!
-//! The way through the room is the order of its folders: `accounting` keeps the books of every trial, stage by stage (`raw`, `reconcile`,
-//! `attribute`, `close`: threads, CPUs, waits, allotment); `capacity` pools them by level and carries gross to net by the iron law;
+//! The way through the room is the order of its folders: `accounting` does the time accounting of every trial, stage by stage (`raw`, `reconcile`,
+//! `attribute`, `close`: threads, CPUs, waits, CPU entitlement); `capacity` pools them by level and carries gross to net by the iron law;
 //! `bottlenecks` decides what holds the figure and asks every rule what was lost; `timeline` tells how it went over time ([`stopping`] is
 //! asked while the trials run, too); `outcome` writes it all down ([`explain()`]); `contrast` sets two outcomes against each other.
 //!
@@ -17,7 +17,7 @@ mod contrast;
 mod outcome;
 mod timeline;
 
-pub use bottlenecks::limit::LOSS_SHARE_MIN;
+pub use bottlenecks::decide::LOSS_SHARE_MIN;
 pub use bottlenecks::{NOTICE_SHARE, causes};
 pub use contrast::{frames, gate, why};
 pub use outcome::explain::explain;

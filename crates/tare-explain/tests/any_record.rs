@@ -217,7 +217,7 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
 fn any_workload() -> impl Strategy<Value = Workload> {
     let purpose = prop::sample::select(vec![Purpose::Asked, Purpose::Saturating, Purpose::Reference]);
     let levels = (purpose, any::<u32>(), 0..3u32)
-        .prop_map(|(purpose, connections, parties)| Level { parties, ..level(purpose, connections) });
+        .prop_map(|(purpose, connections, arms)| Level { arms, ..level(purpose, connections) });
     let levels = prop::collection::vec(levels, 0..3);
     prop_oneof![
         levels.prop_map(|levels| Workload::Http(http(levels))),
@@ -290,7 +290,7 @@ fn holds(outcome: &Outcome) -> Result<(), TestCaseError> {
     for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()) {
         prop_assert!(word != "NaN" && word != "inf", "a number is none: {text}");
     }
-    prop_assert!(outcome.findings.iter().any(|finding| finding.cause == outcome.limit));
+    prop_assert!(outcome.findings.iter().any(|finding| finding.cause == outcome.bottleneck));
     prop_assert!(!outcome.valid || outcome.gross.value().is_some_and(|value| value > 0.0));
     prop_assert!(outcome.findings.iter().all(|finding| (0.0..=1.0).contains(&finding.confidence)));
     if let (NetOrMissing::Net(net), Some(gross)) =
@@ -304,7 +304,7 @@ fn holds(outcome: &Outcome) -> Result<(), TestCaseError> {
     let json = serde_json::to_string(outcome).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let back: Outcome =
         serde_json::from_str(&json).map_err(|error| TestCaseError::fail(error.to_string()))?;
-    prop_assert_eq!(back.limit, outcome.limit);
+    prop_assert_eq!(back.bottleneck, outcome.bottleneck);
     Ok(())
 }
 
@@ -351,14 +351,14 @@ proptest! {
             ..Scene::default()
         };
         let outcome = explain(&asked(&scene));
-        let sut = outcome.ledger.sut.as_ref().ok_or_else(|| TestCaseError::fail("seen"))?;
+        let sut = outcome.accounting.sut.as_ref().ok_or_else(|| TestCaseError::fail("seen"))?;
         let lost: f64 = sut.losses_cpus.values().sum();
-        prop_assert!((sut.allotment_cpus - sut.busy_cpus - lost).abs() < 1e-6);
+        prop_assert!((sut.entitled_cpus - sut.busy_cpus - lost).abs() < 1e-6);
         prop_assert!((loss(&outcome, "throttled") - throttled).abs() < 1e-6);
         let waits = sut.wait_s.throttled + sut.wait_s.preempted + sut.wait_s.own + sut.wait_s.scheduler;
         let blocked: f64 = sut.blocked_s.values().sum();
         prop_assert!((sut.run_s + waits + blocked - sut.wall_s).abs() < 1e-6);
-        for cpu in &outcome.ledger.cpus {
+        for cpu in &outcome.accounting.cpus {
             let parts = cpu.sut + cpu.load + cpu.tare + cpu.others + cpu.throttled + cpu.steal + cpu.irq + cpu.idle;
             prop_assert!((parts - 1.0).abs() < 1e-6);
         }

@@ -1,4 +1,4 @@
-//! Causes that lie beside the books of time: each in a record where it is the limit, or its finding, and in one like it where it
+//! Causes that lie beside the time accounting: each in a record where it is the bottleneck, or its finding, and in one like it where it
 //! is not.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -57,15 +57,15 @@ fn finding(outcome: &Outcome, cause: Cause) -> Option<&Finding> {
 
 fn limits(record: &Record, cause: Cause) -> Outcome {
     let outcome = explain(record);
-    assert_eq!(outcome.limit, cause, "{:#?}\n{:#?}", outcome.findings, outcome.warnings);
-    let found = finding(&outcome, cause).expect("the limit has its finding");
+    assert_eq!(outcome.bottleneck, cause, "{:#?}\n{:#?}", outcome.findings, outcome.warnings);
+    let found = finding(&outcome, cause).expect("the bottleneck has its finding");
     assert!(!found.evidence.is_empty() && !found.remedy.is_empty() && !found.confirm.is_empty());
     outcome
 }
 
 fn silent(record: &Record, cause: Cause) -> Outcome {
     let outcome = explain(record);
-    assert!(outcome.limit != cause && finding(&outcome, cause).is_none(), "{:#?}", outcome.findings);
+    assert!(outcome.bottleneck != cause && finding(&outcome, cause).is_none(), "{:#?}", outcome.findings);
     outcome
 }
 
@@ -91,7 +91,7 @@ fn answers_that_end_40_ms_after_they_began_wait_for_an_acknowledgement() {
     // Some of them are a finding and hold nothing up.
     let some = explain(&late(20, true, 10.0));
     assert!(
-        some.limit != Cause::DelayedAck && finding(&some, Cause::DelayedAck).is_some(),
+        some.bottleneck != Cause::DelayedAck && finding(&some, Cause::DelayedAck).is_some(),
         "{:#?}",
         some.findings
     );
@@ -161,7 +161,7 @@ fn answers_that_are_on_their_way_while_both_sides_wait_meet_a_ceiling() {
     if let tare_model::plan::Workload::Http(http) = &mut few.plan.workload {
         http.levels[0].connections = 2;
     }
-    assert_eq!(silent(&few, Cause::NetworkCeiling).limit, Cause::TooLittleConcurrency);
+    assert_eq!(silent(&few, Cause::NetworkCeiling).bottleneck, Cause::TooLittleConcurrency);
     let full = Scene { threads: vec![server(0.3, 0.0), generator(0.97, 0.0)], ..idle() };
     silent(&on_the_way(&full, 0.97, 0.0), Cause::NetworkCeiling);
 }
@@ -187,7 +187,7 @@ fn what_the_books_miss_does_not_fill_sides_with_time_to_spare() {
     let outcome = limits(&on_the_way(&missing, 0.97, 0.0), Cause::NetworkCeiling);
     assert!(!outcome.valid, "what requests cost is not known");
     let much = Scene { hidden: 0.55, ..idle() };
-    assert_eq!(silent(&on_the_way(&much, 0.97, 0.0), Cause::NetworkCeiling).limit, Cause::Unknown);
+    assert_eq!(silent(&on_the_way(&much, 0.97, 0.0), Cause::NetworkCeiling).bottleneck, Cause::Unknown);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_generator_that_the_hypervisor_holds_up_has_no_time_to_spare() {
         |load_steal| Scene { threads: vec![server(0.3, 0.0), generator(0.3, 0.3)], load_steal, ..idle() };
     limits(&on_the_way(&at(0.0), 0.97, 0.0), Cause::NetworkCeiling);
     let outcome = silent(&on_the_way(&at(0.35), 0.97, 0.0), Cause::NetworkCeiling);
-    assert_eq!((outcome.limit, outcome.gross_is), (Cause::LoadGeneratorBound, GrossIs::LowerBound));
+    assert_eq!((outcome.bottleneck, outcome.gross_is), (Cause::LoadGeneratorBound, GrossIs::LowerBound));
 }
 
 #[test]
@@ -239,29 +239,30 @@ fn requests_that_fail_of_lost_packets_do_not_hide_them() {
 
 #[test]
 fn what_failed_is_called_what_it_is() {
-    let told = |errors: &[(ErrorKind, u64)]| {
+    let reported = |errors: &[(ErrorKind, u64)]| {
         let outcome = limits(&asked(&Scene { errors: errors.to_vec(), ..idle() }), Cause::Errors);
         let found = finding(&outcome, Cause::Errors).unwrap();
         (found.summary.clone(), found.remedy.clone())
     };
-    let late = told(&[(ErrorKind::Timeout, 30_000), (ErrorKind::Status, 10)]);
+    let late = reported(&[(ErrorKind::Timeout, 30_000), (ErrorKind::Status, 10)]);
     assert!(late.0.contains("in no latency") && late.1.contains("--timeout"), "{late:?}");
     for ended in [
         &[(ErrorKind::Io, 30_000)][..],
         &[(ErrorKind::GoAway, 30_000)],
         &[(ErrorKind::Connect, 9_000), (ErrorKind::Tls, 9_000), (ErrorKind::Status, 12_000)],
     ] {
-        let broken = told(ended);
+        let broken = reported(ended);
         assert!(broken.0.contains("refused or broke") && broken.1.contains("stays up"), "{broken:?}");
     }
-    let of_each = told(&[(ErrorKind::Io, 9_000), (ErrorKind::Timeout, 9_000), (ErrorKind::Status, 9_000)]);
+    let of_each =
+        reported(&[(ErrorKind::Io, 9_000), (ErrorKind::Timeout, 9_000), (ErrorKind::Status, 9_000)]);
     assert!(!of_each.0.contains("error path") && of_each.1.contains("one by one"), "{of_each:?}");
     for answered in [&[(ErrorKind::Status, 30_000)][..], &[(ErrorKind::Malformed, 30_000)]] {
-        assert!(told(answered).0.contains("error path"), "{:?}", told(answered));
+        assert!(reported(answered).0.contains("error path"), "{:?}", reported(answered));
     }
 }
 
-/// A group that is at its limit, with somebody waiting for memory for a share of the time.
+/// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.
 fn short_of_memory(stalled: f64, hits_hz: f64) -> Record {
     let mut reading = server(0.4, 0.0);
     reading.looks = Some([0.1, 0.0, 0.9, 0.0]);
@@ -285,13 +286,13 @@ fn a_group_at_its_limit_of_memory_is_the_limit_and_a_slow_disk_is_not_that() {
     let summary = &finding(&outcome, Cause::MemoryPressure).unwrap().summary;
     assert!(summary.contains("/web may use 64 MiB"), "{summary}");
     // Somebody else's pressure, and none at all.
-    assert_eq!(silent(&short_of_memory(0.6, 0.0), Cause::MemoryPressure).limit, Cause::BlockedOnDisk);
+    assert_eq!(silent(&short_of_memory(0.6, 0.0), Cause::MemoryPressure).bottleneck, Cause::BlockedOnDisk);
     silent(&short_of_memory(0.0, 500.0), Cause::MemoryPressure);
     // Hardly any pressure, but most of what it waited for had been in memory before; or little of it.
     let read =
         |hz| counted(short_of_memory(0.02, 500.0), &idle(), &[(&memory::READ_BYTES, Subject::Machine, hz)]);
     limits(&read(2.1e6), Cause::MemoryPressure);
-    assert_eq!(explain(&read(2e8)).limit, Cause::BlockedOnDisk);
+    assert_eq!(explain(&read(2e8)).bottleneck, Cause::BlockedOnDisk);
 }
 
 fn flooded(own_hz: f64) -> Record {
@@ -310,11 +311,11 @@ fn flooded(own_hz: f64) -> Record {
 #[test]
 fn packets_that_are_others_on_the_servers_cpu_are_told_from_its_own() {
     // A fifth of the CPU's run is soft interrupts (as in every scene), nearly all of them for others.
-    let outcome = limits(&flooded(1000.0), Cause::SoftirqCrowded);
-    let found = finding(&outcome, Cause::SoftirqCrowded).unwrap();
+    let outcome = limits(&flooded(1000.0), Cause::SoftirqSaturated);
+    let found = finding(&outcome, Cause::SoftirqSaturated).unwrap();
     assert!(found.summary.contains("19 %") && found.summary.contains("98000 of 100000"), "{}", found.summary);
-    silent(&flooded(99_000.0), Cause::SoftirqCrowded);
-    silent(&flooded(60_000.0), Cause::SoftirqCrowded);
+    silent(&flooded(99_000.0), Cause::SoftirqSaturated);
+    silent(&flooded(60_000.0), Cause::SoftirqSaturated);
 }
 
 #[test]
@@ -329,7 +330,7 @@ fn threads_that_only_collect_garbage_are_known_by_their_names() {
     let outcome = limits(&collecting(0.4), Cause::GcPauses);
     assert!(finding(&outcome, Cause::GcPauses).unwrap().summary.starts_with("41 %"));
     let some = explain(&collecting(0.1));
-    assert!(some.limit == Cause::ServerCpuBound && finding(&some, Cause::GcPauses).is_some());
+    assert!(some.bottleneck == Cause::ServerCpuBound && finding(&some, Cause::GcPauses).is_some());
     silent(&collecting(0.01), Cause::GcPauses);
 }
 

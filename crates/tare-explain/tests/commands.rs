@@ -29,7 +29,7 @@ fn net(outcome: &Outcome) -> f64 {
 #[test]
 fn a_busy_program_is_its_own_limit() {
     let outcome = runs(&Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() });
-    assert_eq!((outcome.limit, outcome.valid), (Cause::ProgramCpuBound, true));
+    assert_eq!((outcome.bottleneck, outcome.valid), (Cause::ProgramCpuBound, true));
     assert!((outcome.gross.value().unwrap() - 2.0).abs() < 1e-9 && outcome.gross.unit() == "s");
     assert!((net(&outcome) - 2.0).abs() < 0.01);
     assert!(outcome.requests.is_none() && outcome.latency_ns.is_none());
@@ -46,7 +46,7 @@ fn a_sleeping_program_waits_and_its_clock_does_not_matter() {
     let fast = Scene { threads: vec![sleeper], clock_hz: Some(3e9), ..Scene::default() };
     let slow = Scene { clock_hz: Some(1.5e9), ..fast.clone() };
     let outcome = explain(&commands(&[(2.0, 0, slow.clone()), (2.0, 0, slow), (2.0, 0, fast)]));
-    assert_eq!(outcome.limit, Cause::ProgramWaits);
+    assert_eq!(outcome.bottleneck, Cause::ProgramIdle);
     // Half the clock, but only a twentieth of the time is spent on a CPU.
     assert!((part(&outcome, TareCause::Clock) - (2.0f64 / 1.95).ln()).abs() < 1e-9);
 }
@@ -55,7 +55,7 @@ fn a_sleeping_program_waits_and_its_clock_does_not_matter() {
 fn what_others_took_is_not_in_net() {
     let neighbour = Thread::new(Role::Other, "busyloop", 999, 0, 0.5, 0.49);
     let outcome = runs(&Scene { threads: vec![program(0.5, 0.5), neighbour], ..Scene::default() });
-    assert_eq!(outcome.limit, Cause::CpuContended);
+    assert_eq!(outcome.bottleneck, Cause::CpuContended);
     assert!((net(&outcome) - 1.0).abs() < 0.02, "half of the two seconds was somebody else's");
     assert!((part(&outcome, TareCause::Preempted) - 2f64.ln()).abs() < 0.02);
     let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
@@ -64,7 +64,7 @@ fn what_others_took_is_not_in_net() {
     let quota =
         Scene { threads: vec![program(0.3, 0.7)], throttled: vec![("/sut", 0.7)], ..Scene::default() };
     let outcome = runs(&quota);
-    assert_eq!(outcome.limit, Cause::CpuQuotaThrottled);
+    assert_eq!(outcome.bottleneck, Cause::CpuQuotaThrottled);
     assert!((net(&outcome) - 0.6).abs() < 0.01);
 }
 
@@ -81,7 +81,7 @@ fn failed_runs_are_said_and_counted() {
 #[test]
 fn a_run_too_short_to_be_seen_is_judged_by_its_rusage() {
     let outcome = runs(&Scene { threads: Vec::new(), ..Scene::default() });
-    assert_eq!(outcome.limit, Cause::ProgramCpuBound, "by rusage");
+    assert_eq!(outcome.bottleneck, Cause::ProgramCpuBound, "by rusage");
     assert!(outcome.valid && matches!(outcome.net, NetOrMissing::Missing(_)));
 }
 
@@ -93,11 +93,15 @@ fn the_books_of_a_run_of_milliseconds_are_not_held_against_it() {
         explain(&commands(&[(seconds, 0, scene.clone()), (seconds, 0, scene.clone()), (seconds, 0, scene)]))
     };
     let long = open(2.0);
-    assert!(!long.valid && long.ledger.residual_ratio.unwrap() > 0.29);
+    assert!(!long.valid && long.accounting.residual_ratio.unwrap() > 0.29);
     let short = open(0.003);
     assert!(short.valid, "{:#?}", short.warnings);
-    assert!(!short.ledger.residuals.contains_key("cpu 0"), "missing, not zero: {:?}", short.ledger.residuals);
+    assert!(
+        !short.accounting.residuals.contains_key("cpu 0"),
+        "missing, not zero: {:?}",
+        short.accounting.residuals
+    );
     assert!(short.warnings.iter().any(|warning| warning.id == "books-unchecked"));
     // Every run has its own thread numbers; they are one program's first thread.
-    assert_eq!(short.ledger.residuals.len(), 1, "{:?}", short.ledger.residuals);
+    assert_eq!(short.accounting.residuals.len(), 1, "{:?}", short.accounting.residuals);
 }

@@ -23,7 +23,7 @@ fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
 #[test]
 fn every_key_of_the_contract_is_there() {
     let json = json();
-    for path in ["workload", "limit", "gross_is", "gross/unit", "net/unit", "net/transport"] {
+    for path in ["workload", "bottleneck", "gross_is", "gross/unit", "net/unit", "net/transport"] {
         assert!(at(&json, path).is_string(), "{path}");
     }
     for path in ["findings/0/cause", "findings/0/remedy", "findings/0/confirm", "tare/0/cause"] {
@@ -43,27 +43,27 @@ fn every_key_of_the_contract_is_there() {
         "findings/0/effect_ln",
         "findings/0/confidence",
         "findings/0/evidence/0/value",
-        "ledger/residual_ratio",
-        "ledger/sut/wall_s",
-        "ledger/sut/run_s",
-        "ledger/sut/wait_s/throttled",
-        "ledger/sut/wait_s/preempted",
-        "ledger/sut/wait_s/own",
-        "ledger/sut/blocked_s/event",
-        "ledger/sut/blocked_s/lock",
-        "ledger/load/run_s",
-        "ledger/cpus/0/cpu",
-        "ledger/cpus/0/sut",
-        "ledger/cpus/0/load",
-        "ledger/cpus/0/tare",
-        "ledger/cpus/0/others",
-        "ledger/cpus/0/throttled",
-        "ledger/cpus/0/steal",
-        "ledger/cpus/0/irq",
-        "ledger/cpus/0/idle",
-        "ledger/cpus/0/share/user",
-        "ledger/cpus/0/share/system",
-        "ledger/cpus/0/share/softirq",
+        "accounting/residual_ratio",
+        "accounting/sut/wall_s",
+        "accounting/sut/run_s",
+        "accounting/sut/wait_s/throttled",
+        "accounting/sut/wait_s/preempted",
+        "accounting/sut/wait_s/own",
+        "accounting/sut/blocked_s/event",
+        "accounting/sut/blocked_s/lock",
+        "accounting/load/run_s",
+        "accounting/cpus/0/cpu",
+        "accounting/cpus/0/sut",
+        "accounting/cpus/0/load",
+        "accounting/cpus/0/tare",
+        "accounting/cpus/0/others",
+        "accounting/cpus/0/throttled",
+        "accounting/cpus/0/steal",
+        "accounting/cpus/0/irq",
+        "accounting/cpus/0/idle",
+        "accounting/cpus/0/share/user",
+        "accounting/cpus/0/share/system",
+        "accounting/cpus/0/share/softirq",
         "requests/count",
         "requests/errors/connect",
         "requests/errors/timeout",
@@ -72,8 +72,8 @@ fn every_key_of_the_contract_is_there() {
         "requests/cpu_ns_per_request/load",
         "requests/switches_per_request/voluntary",
         "requests/switches_per_request/involuntary",
-        "requests/peer_wakeups_per_request/sut",
-        "ledger/sut/peer_wakeups_hz",
+        "requests/sut_wakeups_per_request/sut",
+        "accounting/sut/sut_wakeups_hz",
         "latency_ns/p50",
         "latency_ns/p90",
         "latency_ns/p99",
@@ -88,7 +88,7 @@ fn every_key_of_the_contract_is_there() {
     assert_eq!(at(&json, "schema"), 1);
     assert!(at(&json, "valid").is_boolean());
     assert!(at(&json, "warnings").is_array() && at(&json, "machine").is_object());
-    assert!(at(&json, "ledger/regime").is_object());
+    assert!(at(&json, "accounting/regime").is_object());
     assert_eq!(at(&json, "trials").as_array().map(Vec::len), Some(6));
     for warning in at(&json, "warnings").as_array().unwrap() {
         assert!(["id", "text", "hint"].iter().all(|key| warning[key].is_string()));
@@ -100,25 +100,25 @@ fn a_missing_net_says_why() {
     let scene = Scene { threads: vec![generator(0.97, 0.0)], ..Scene::default() };
     let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
     assert!(at(&json, "net/missing").is_string());
-    assert_eq!(at(&json, "ledger/sut"), &Value::Null);
+    assert_eq!(at(&json, "accounting/sut"), &Value::Null);
 }
 
 #[test]
 fn peer_wake_ups_are_per_request_or_missing_with_the_reason() {
-    let scene = Scene { peer_wakeups_hz: Some(50_000.0), ..Scene::default() };
+    let scene = Scene { sut_wakeups_hz: Some(50_000.0), ..Scene::default() };
     let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
     let near = |path: &str, wanted: f64| (at(&json, path).as_f64().unwrap() / wanted - 1.0).abs() < 1e-4;
-    assert!(near("requests/peer_wakeups_per_request/sut", 0.5) && near("ledger/sut/peer_wakeups_hz", 50e3));
-    assert_eq!(at(&json, "ledger/load/peer_wakeups_hz"), &Value::Null);
+    assert!(near("requests/sut_wakeups_per_request/sut", 0.5) && near("accounting/sut/sut_wakeups_hz", 50e3));
+    assert_eq!(at(&json, "accounting/load/sut_wakeups_hz"), &Value::Null);
 
-    let mut record = asked(&Scene { peer_wakeups_hz: None, ..scene });
+    let mut record = asked(&Scene { sut_wakeups_hz: None, ..scene });
     for trial in &mut record.trials {
         let reason = Missing::with_remedy("tracefs: not permitted", "run tare as root");
         let metric = wakeups::PEER.id.to_owned();
         trial.observation.absences.push(Absence { metric, subject: None, reason });
     }
     let json = serde_json::to_value(explain(&record)).unwrap();
-    assert_eq!(at(&json, "requests/peer_wakeups_per_request/missing"), "tracefs: not permitted");
-    assert_eq!(at(&json, "requests/peer_wakeups_per_request/remedy"), "run tare as root");
-    assert_eq!(at(&json, "ledger/sut/peer_wakeups_hz"), &Value::Null);
+    assert_eq!(at(&json, "requests/sut_wakeups_per_request/missing"), "tracefs: not permitted");
+    assert_eq!(at(&json, "requests/sut_wakeups_per_request/remedy"), "run tare as root");
+    assert_eq!(at(&json, "accounting/sut/sut_wakeups_hz"), &Value::Null);
 }

@@ -1,4 +1,4 @@
-//! What the rate of a sitting's slices does.
+//! What the rate of a session's slices does.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -24,7 +24,7 @@ fn state(answers: impl Fn(u64) -> u64) -> Option<State> {
         };
         sample.slices = (0..SLICES).map(slice).collect();
     }
-    explain(&record).course.unwrap().state
+    explain(&record).timeline.unwrap().state
 }
 
 #[test]

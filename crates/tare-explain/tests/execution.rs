@@ -36,7 +36,7 @@ fn counted(instructions: f64, clock_hz: f64, on_pmu: f64, of_run: f64) -> Record
 }
 
 fn execution(record: &Record) -> Execution {
-    tare_explain::explain(record).ledger.sut.unwrap().execution.unwrap()
+    tare_explain::explain(record).accounting.sut.unwrap().execution.unwrap()
 }
 
 fn close(reading: &Reading<f64>, expected: f64) -> bool {

@@ -10,8 +10,8 @@ use tare_model::gate::State;
 use tare_model::plan::{Sut, Workload};
 use tare_model::{Reading, Record};
 
-/// A server that costs `cost_us` a request, in weather in which everything costs `mood` times as much.
-fn weighed(cost_us: f64, mood: f64) -> Record {
+/// A server that costs `cost_us` a request, in interference in which everything costs `mood` times as much.
+fn measured(cost_us: f64, mood: f64) -> Record {
     let busy = |cost_us: f64| Scene {
         threads: vec![server(0.98, 0.0), generator(0.6, 0.0)],
         rate_hz: 0.98 / (cost_us * mood) * 1e6,
@@ -24,7 +24,7 @@ fn weighed(cost_us: f64, mood: f64) -> Record {
 #[test]
 fn a_dearer_program_is_told_in_any_weather_and_weather_alone_is_not() {
     let asked = Asked { margin: 0.02, conditions: Some(vec!["net < -5%".parse().unwrap()]) };
-    let base = || run(&weighed(5.0, 1.0), "base").unwrap();
+    let base = || run(&measured(5.0, 1.0), "base").unwrap();
     let cost = base().against_reference[&Figure::CpuPerRequest];
     assert!((cost.value - 1.25).abs() < 0.01 && cost.trials == 5, "{cost:?}");
     for (cost_us, mood, state, verdict) in [
@@ -32,7 +32,7 @@ fn a_dearer_program_is_told_in_any_weather_and_weather_alone_is_not() {
         (5.5, 0.7, State::Proven, Verdict::Slower),
         (4.5, 1.4, State::NotProven, Verdict::Faster),
     ] {
-        let gate = against_baseline(run(&weighed(cost_us, mood), "new").unwrap(), base(), &asked);
+        let gate = against_baseline(run(&measured(cost_us, mood), "new").unwrap(), base(), &asked);
         assert_eq!(gate.conditions[0].state, state, "{cost_us} {mood}: {gate:#?}");
         for figure in [Figure::Net, Figure::CpuPerRequest] {
             let effect = gate.effects.iter().find(|effect| effect.figure == figure).unwrap();
@@ -43,8 +43,8 @@ fn a_dearer_program_is_told_in_any_weather_and_weather_alone_is_not() {
 
 #[test]
 fn what_is_no_figure_of_the_server_is_missing() {
-    let starved = Scene { threads: vec![server(0.6, 0.0), generator(0.99, 0.0)], ..Scene::default() };
-    let figures = run(&asked(&starved), "starved").unwrap().figures;
+    let no_work = Scene { threads: vec![server(0.6, 0.0), generator(0.99, 0.0)], ..Scene::default() };
+    let figures = run(&asked(&no_work), "no-work").unwrap().figures;
     let Reading::Missing(missing) = &figures[&Figure::Throughput] else { panic!("{figures:?}") };
     assert!(missing.why.contains("the generator gave out first"), "{missing:?}");
     let blind = Scene { latency: false, ..Scene::default() };

@@ -40,7 +40,7 @@ fn with(mut record: Record, change: impl Fn(&mut Schedule)) -> Record {
 }
 
 fn judged(record: &Record, hypothesis: Hypothesis) -> Judged {
-    let all = explain(record).ledger.switches.expect("seen").hypotheses;
+    let all = explain(record).accounting.switches.expect("seen").hypotheses;
     assert_eq!(all.len(), 3);
     all.into_iter().find(|one| one.hypothesis == hypothesis).expect("each is judged")
 }

@@ -1,4 +1,4 @@
-//! One record for each cause: the limit comes out right, its finding carries the proof, and the books close.
+//! One record for each cause: the bottleneck comes out right, its finding carries the proof, and the accounting closes.
 
 mod support;
 
@@ -11,18 +11,18 @@ use tare_model::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCa
 use tare_model::trial::{ErrorKind, Measure};
 use tare_model::{Missing, Reading};
 
-fn limits_to(outcome: &Outcome, cause: Cause) -> &Finding {
-    assert_eq!(outcome.limit, cause, "{:#?}\n{:#?}", outcome.findings, outcome.ledger);
-    outcome.findings.iter().find(|finding| finding.cause == cause).expect("the limit has its finding")
+fn narrows_to(outcome: &Outcome, cause: Cause) -> &Finding {
+    assert_eq!(outcome.bottleneck, cause, "{:#?}\n{:#?}", outcome.findings, outcome.accounting);
+    outcome.findings.iter().find(|finding| finding.cause == cause).expect("the bottleneck has its finding")
 }
 
 fn sound(outcome: &Outcome) {
     assert!(outcome.valid, "{:#?}", outcome.warnings);
-    assert!(outcome.ledger.residual_ratio.expect("checked") < 0.01);
-    let sut = outcome.ledger.sut.as_ref().expect("seen");
+    assert!(outcome.accounting.residual_ratio.expect("checked") < 0.01);
+    let sut = outcome.accounting.sut.as_ref().expect("seen");
     let lost: f64 = sut.losses_cpus.values().sum();
-    assert!((sut.allotment_cpus - sut.busy_cpus - lost).abs() < 0.01, "A = b + ΣL");
-    for cpu in &outcome.ledger.cpus {
+    assert!((sut.entitled_cpus - sut.busy_cpus - lost).abs() < 0.01, "A = b + ΣL");
+    for cpu in &outcome.accounting.cpus {
         let parts =
             cpu.sut + cpu.load + cpu.tare + cpu.others + cpu.throttled + cpu.steal + cpu.irq + cpu.idle;
         assert!((parts - 1.0).abs() < 0.01, "{cpu:?}");
@@ -38,7 +38,7 @@ fn sound(outcome: &Outcome) {
 #[test]
 fn a_busy_server_is_the_limit() {
     let outcome = explain(&asked(&Scene::default()));
-    let finding = limits_to(&outcome, Cause::ServerCpuBound);
+    let finding = narrows_to(&outcome, Cause::ServerCpuBound);
     assert!(finding.confidence > 0.99);
     sound(&outcome);
     assert_eq!(outcome.gross_is, GrossIs::Capacity);
@@ -48,7 +48,7 @@ fn a_busy_server_is_the_limit() {
 fn a_full_generator_is_the_limit_of_an_idle_server() {
     let scene = Scene { threads: vec![server(0.6, 0.01), generator(0.97, 0.01)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
-    let finding = limits_to(&outcome, Cause::LoadGeneratorBound);
+    let finding = narrows_to(&outcome, Cause::LoadGeneratorBound);
     assert!(finding.summary.contains("tare-load"), "{}", finding.summary);
     assert_eq!(outcome.gross_is, GrossIs::LowerBound);
     sound(&outcome);
@@ -65,7 +65,7 @@ fn a_quota_on_the_group_or_its_parent_is_the_limit() {
             ..Scene::default()
         };
         let outcome = explain(&asked(&scene));
-        limits_to(&outcome, Cause::CpuQuotaThrottled);
+        narrows_to(&outcome, Cause::CpuQuotaThrottled);
         assert!((loss(&outcome, "throttled") - 0.69).abs() < 0.01);
         sound(&outcome);
     }
@@ -90,8 +90,8 @@ fn what_was_waited_before_a_window_began_or_is_still_waited_at_its_end_is_put_ri
             observation.columns.push(Column { metric, subject: Subject::Task(0), samples });
         }
         let outcome = explain(&record);
-        limits_to(&outcome, Cause::CpuQuotaThrottled);
-        assert!((loss(&outcome, "throttled") - 0.69).abs() < 1e-6, "{:#?}", outcome.ledger.sut);
+        narrows_to(&outcome, Cause::CpuQuotaThrottled);
+        assert!((loss(&outcome, "throttled") - 0.69).abs() < 1e-6, "{:#?}", outcome.accounting.sut);
         sound(&outcome);
     }
 }
@@ -105,19 +105,19 @@ fn a_neighbour_on_the_servers_cpu_is_named() {
         ..Scene::default()
     };
     let outcome = explain(&asked(&scene));
-    let finding = limits_to(&outcome, Cause::CpuContended);
+    let finding = narrows_to(&outcome, Cause::CpuContended);
     assert!(finding.evidence.iter().any(|number| number.name.contains("busyloop/999")), "{finding:#?}");
     sound(&outcome);
 }
 
 #[test]
 fn a_generator_on_the_servers_cpu_is_a_placement_conflict() {
-    // Waiting all the time, and sleeping in turns with the generator: both are the layout's doing.
+    // Waiting all the time, and sleeping interleaved with the generator: both are the layout's doing.
     for (wait, load_wait) in [(0.5, 0.49), (0.02, 0.02)] {
         let load = Thread { cpu: 0, ..generator(0.5, load_wait) };
         let scene = Scene { threads: vec![server(0.49, wait), load], rate_hz: 50_000.0, ..Scene::default() };
         let outcome = explain(&asked(&scene));
-        limits_to(&outcome, Cause::PlacementConflict);
+        narrows_to(&outcome, Cause::PlacementConflict);
         sound(&outcome);
     }
 }
@@ -127,9 +127,9 @@ fn one_connection_is_too_little_concurrency() {
     let mut busy = server(0.4, 0.0);
     busy.voluntary_hz = 20_000.0;
     let scene = Scene { threads: vec![busy, generator(0.4, 0.0)], rate_hz: 20_000.0, ..Scene::default() };
-    limits_to(&explain(&asked_at(1, &scene)), Cause::TooLittleConcurrency);
+    narrows_to(&explain(&asked_at(1, &scene)), Cause::TooLittleConcurrency);
     let outcome = explain(&with_saturating(1, &scene, &Scene::default()));
-    let finding = limits_to(&outcome, Cause::TooLittleConcurrency);
+    let finding = narrows_to(&outcome, Cause::TooLittleConcurrency);
     assert_eq!(finding.confidence, 1.0);
     sound(&outcome);
 }
@@ -144,7 +144,7 @@ fn few_connections_are_seen_against_a_level_in_turns() {
     };
     let [asked, saturating, reference] = [level(0.6, 1e5), level(0.96, 1.6e5), level(0.96, 2e5)];
     let outcome = explain(&in_blocks(8, &[[asked, saturating, reference]]));
-    let finding = limits_to(&outcome, Cause::TooLittleConcurrency);
+    let finding = narrows_to(&outcome, Cause::TooLittleConcurrency);
     assert_eq!(finding.confidence, 1.0);
     assert!(finding.summary.contains("at 64 connections it answered 160000 req/s"), "{}", finding.summary);
 }
@@ -158,7 +158,7 @@ fn a_low_fixed_rate_is_the_limit_and_nothing_is_wrong() {
         ..Scene::default()
     };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::OfferedLoad);
+    narrows_to(&outcome, Cause::OfferedLoad);
     assert_eq!(outcome.gross_is, GrossIs::Offered);
     sound(&outcome);
 }
@@ -167,7 +167,7 @@ fn a_low_fixed_rate_is_the_limit_and_nothing_is_wrong() {
 fn an_error_page_is_not_a_result() {
     let scene = Scene { errors: vec![(ErrorKind::Status, 200_000)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::Errors);
+    narrows_to(&outcome, Cause::Errors);
     assert!(!outcome.valid);
 }
 
@@ -178,11 +178,21 @@ fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
     let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
     scene.threads.push(server(0.7, 0.0));
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::LoadGeneratorBound);
-    let crowd = outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
-    assert!(crowd.summary.contains("generator (wrk) has 8 threads"), "{}", crowd.summary);
+    narrows_to(&outcome, Cause::LoadGeneratorBound);
+    let oversubscription =
+        outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
+    assert!(
+        oversubscription.summary.contains("generator (wrk) has 8 threads"),
+        "{}",
+        oversubscription.summary
+    );
     // Seven slices of one 4 ms tick each.
-    assert!(crowd.evidence.iter().any(|number| number.unit == "s" && (number.value - 0.028).abs() < 1e-9));
+    assert!(
+        oversubscription
+            .evidence
+            .iter()
+            .any(|number| number.unit == "s" && (number.value - 0.028).abs() < 1e-9)
+    );
     sound(&outcome);
 }
 
@@ -191,7 +201,7 @@ fn steal_is_the_limit_where_the_hypervisor_took_most() {
     let scene =
         Scene { threads: vec![server(0.69, 0.0), generator(0.3, 0.0)], steal: 0.3, ..Scene::default() };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::Steal);
+    narrows_to(&outcome, Cause::Steal);
     sound(&outcome);
 }
 
@@ -201,7 +211,7 @@ fn own_waits_are_named_and_stay_in_net() {
     locked.looks = Some([0.1, 0.9, 0.0, 0.0]);
     let scene = Scene { threads: vec![locked, generator(0.3, 0.0)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::LockContended);
+    narrows_to(&outcome, Cause::LockContended);
     sound(&outcome);
     let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
     // 45 % of the time in its own lock caps it at 1 / (5 + 4.5 µs), not at 1 / 5 µs.
@@ -210,7 +220,7 @@ fn own_waits_are_named_and_stay_in_net() {
     let mut sleepy = server(0.3, 0.0);
     sleepy.looks = Some([0.0, 0.0, 0.0, 1.0]);
     let scene = Scene { threads: vec![sleepy, generator(0.3, 0.0)], ..Scene::default() };
-    limits_to(&explain(&asked(&scene)), Cause::Unknown);
+    narrows_to(&explain(&asked(&scene)), Cause::Unknown);
 }
 
 #[test]
@@ -222,7 +232,7 @@ fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
     let mut scene = Scene { threads: workers.collect(), ..Scene::default() };
     scene.threads.push(Thread { cpu: 2, ..generator(0.97, 0.01) });
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::LoadGeneratorBound);
+    narrows_to(&outcome, Cause::LoadGeneratorBound);
     assert!(outcome.findings.iter().all(|finding| finding.cause != Cause::LockContended));
     // Nobody has the lock that they all would wait for; where one of them is always about, somebody may.
     scene.threads[0].run = 0.9;
@@ -232,7 +242,7 @@ fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
     assert!(
         outcome.findings.iter().any(|finding| finding.cause == Cause::LockContended),
         "{:?}",
-        outcome.limit
+        outcome.bottleneck
     );
 }
 
@@ -245,7 +255,7 @@ fn one_full_thread_of_four_is_the_limit() {
         });
     let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
     scene.threads.push(generator(0.5, 0.0));
-    limits_to(&explain(&asked(&scene)), Cause::OneThreadBound);
+    narrows_to(&explain(&asked(&scene)), Cause::OneThreadBound);
 }
 
 #[test]
@@ -255,18 +265,18 @@ fn open_books_give_no_verdict() {
     let worse =
         Scene { threads: vec![server(0.8, 0.0), generator(0.6, 0.0)], hidden: 0.1, ..Scene::default() };
     let outcome = explain(&asked(&worse));
-    assert_eq!((outcome.valid, outcome.limit), (false, Cause::Unknown));
+    assert_eq!((outcome.valid, outcome.bottleneck), (false, Cause::Unknown));
 }
 
 #[test]
 fn an_unseen_server_is_judged_from_the_generator_alone() {
     let full = Scene { threads: vec![generator(0.97, 0.01)], ..Scene::default() };
     let outcome = explain(&asked(&full));
-    limits_to(&outcome, Cause::LoadGeneratorBound);
+    narrows_to(&outcome, Cause::LoadGeneratorBound);
     assert!(outcome.warnings.iter().any(|warning| warning.id == "sut-unseen"));
     assert!(matches!(outcome.net, NetOrMissing::Missing(_)));
     let half = Scene { threads: vec![generator(0.5, 0.01)], ..Scene::default() };
-    limits_to(&explain(&asked(&half)), Cause::Unknown);
+    narrows_to(&explain(&asked(&half)), Cause::Unknown);
 }
 
 #[test]
@@ -304,9 +314,9 @@ fn of_two_nearly_full_sides_the_one_that_waits_less_is_the_limit() {
     let threads = (0..8).map(|i| Thread::new(Role::Load, "wrk", 900 + i, 1, 0.1245, 0.6));
     let mut scene = Scene { threads: threads.collect(), ..Scene::default() };
     scene.threads.push(server(0.92, 0.0));
-    limits_to(&explain(&asked(&scene)), Cause::LoadGeneratorBound);
+    narrows_to(&explain(&asked(&scene)), Cause::LoadGeneratorBound);
     let even = Scene { threads: vec![server(0.97, 0.01), generator(0.98, 0.01)], ..Scene::default() };
-    limits_to(&explain(&asked(&even)), Cause::ServerCpuBound);
+    narrows_to(&explain(&asked(&even)), Cause::ServerCpuBound);
 }
 
 #[test]
@@ -320,12 +330,12 @@ fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
         ..Scene::default()
     };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::OfferedLoad);
+    narrows_to(&outcome, Cause::OfferedLoad);
     sound(&outcome);
-    assert!((outcome.ledger.cpus[0].idle - 0.4).abs() < 1e-6);
+    assert!((outcome.accounting.cpus[0].idle - 0.4).abs() < 1e-6);
     // More than the steal is a gap.
     let open = Scene { hidden: -0.5, ..scene };
-    assert!(explain(&asked(&open)).ledger.residual_ratio.unwrap() > 0.19);
+    assert!(explain(&asked(&open)).accounting.residual_ratio.unwrap() > 0.19);
 }
 
 #[test]
@@ -345,7 +355,7 @@ fn a_server_that_is_hardly_asked_is_still_there() {
         ..Scene::default()
     };
     let outcome = explain(&asked(&scene));
-    limits_to(&outcome, Cause::OfferedLoad);
+    narrows_to(&outcome, Cause::OfferedLoad);
     assert!(outcome.warnings.iter().all(|warning| warning.id != "sut-unseen"));
 }
 

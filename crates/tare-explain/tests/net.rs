@@ -44,8 +44,8 @@ fn parts_are_the_whole(outcome: &Outcome) {
     }
 }
 
-/// Weather by block: everything costs so many times as much, and the SUT a thousandth more or less than that.
-fn weathered(factors: &[f64], asked: impl Fn(f64) -> Scene, saturating_us: f64) -> Outcome {
+/// Interference by block: everything costs so many times as much, and the SUT a thousandth more or less than that.
+fn interfered(factors: &[f64], asked: impl Fn(f64) -> Scene, saturating_us: f64) -> Outcome {
     let blocks: Vec<[Scene; 3]> = factors
         .iter()
         .zip([1.001, 0.999].into_iter().cycle())
@@ -59,17 +59,17 @@ fn weathered(factors: &[f64], asked: impl Fn(f64) -> Scene, saturating_us: f64) 
 #[test]
 fn weather_that_hits_all_levels_of_a_block_is_in_no_ratio_and_is_taken_out() {
     let outcome =
-        weathered(&[1.0, 1.0, 1.0, 1.3, 1.3, 1.3, 1.0, 1.0, 1.0], |factor| busy(0.6, 6.0 * factor), 5.0);
+        interfered(&[1.0, 1.0, 1.0, 1.3, 1.3, 1.3, 1.0, 1.0, 1.0], |factor| busy(0.6, 6.0 * factor), 5.0);
     parts_are_the_whole(&outcome);
     let net = net(&outcome);
-    let against = net.against_reference.as_ref().expect("the reference was weighed");
+    let against = net.against_reference.as_ref().expect("the reference was measured");
     // 5 µs against 4 µs in every block.
     assert!((against.ratio - 0.8).abs() < 1e-3, "{against:?}");
     let [low, high] = against.ci95.expect("nine blocks");
     assert!(high - low < 0.002, "{against:?}");
     assert!((4.2e3..4.5e3).contains(&against.cpu_ns_per_request), "{against:?}");
-    // With the weather in it, 5.5 µs with an interval of a tenth; the middle of the blocks has none.
-    assert!(against.weather_taken_out);
+    // With the interference in it, 5.5 µs with an interval of a tenth; the middle of the blocks has none.
+    assert!(against.interference_corrected);
     assert!((net.value / 2e5 - 1.0).abs() < 0.015, "{net:?}");
     let [low, high] = net.ci95.expect("nine blocks");
     assert!(low < 2e5 && high > 2e5 && high / low < 1.06, "{net:?}");
@@ -83,14 +83,14 @@ fn a_reference_in_windows_of_its_own_tells_no_weather_of_the_suts() {
         .collect();
     let outcome = explain(&one_after_the_other(8, &blocks));
     let net = net(&outcome);
-    assert!(!net.against_reference.as_ref().expect("weighed").weather_taken_out);
+    assert!(!net.against_reference.as_ref().expect("measured").interference_corrected);
     assert!((net.value / 2e5 - 1.0).abs() < 1e-3, "{net:?}");
 }
 
 /// With twice as many asked trials as others, a block has two of them.
 #[test]
 fn blocks_are_left_out_whole() {
-    // In the middle of the weather, or not: the cost part hears of the asked trials, and of the others.
+    // In the middle of the interference, or not: the cost part hears of the asked trials, and of the others.
     let scenes = |(asked, saturating): (f64, f64)| {
         [busy(0.6, 6.0 * asked), busy(0.98, 5.0 * saturating), busy(0.98, 4.0)]
     };
@@ -125,7 +125,7 @@ fn a_sitting_that_was_broken_off_has_the_blocks_it_had() {
         if let tare_model::plan::Workload::Http(http) = &mut record.plan.workload {
             http.levels.iter_mut().for_each(|level| level.trials = trials);
         }
-        // The last block has no trial in turns.
+        // The last block has no trial interleaved.
         record.trials.retain(|trial| trial.level == 0 || trial.seq < 9);
         explain(&record)
     };
@@ -158,8 +158,8 @@ fn without_a_reference_there_is_no_ratio() {
 fn one_block_gives_a_ratio_without_an_interval() {
     let outcome = explain(&in_blocks(8, &[[busy(0.6, 6.0), busy(0.98, 5.0), busy(0.98, 4.0)]]));
     let net = net(&outcome);
-    let against = net.against_reference.as_ref().expect("weighed");
-    assert!((against.ratio - 0.8).abs() < 1e-6 && against.ci95.is_none() && !against.weather_taken_out);
+    let against = net.against_reference.as_ref().expect("measured");
+    assert!((against.ratio - 0.8).abs() < 1e-6 && against.ci95.is_none() && !against.interference_corrected);
 }
 
 /// 4.3 µs and 20 µs a wake-up of its own, 3 µs for a peer: no level fills the server, the fit tells.
@@ -179,14 +179,14 @@ fn the_fit_carries_wake_ups_of_both_sides() {
 /// A full server that wakes eight generator threads is not at its cost of saturation.
 #[test]
 fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
-    let crowded = waking(0.97, 8.6, 0.06, 1.04);
-    let outcome = explain(&with_saturating(64, &crowded, &waking(0.98, 5.4, 0.001, 0.01)));
+    let oversubscribed = waking(0.97, 8.6, 0.06, 1.04);
+    let outcome = explain(&with_saturating(64, &oversubscribed, &waking(0.98, 5.4, 0.001, 0.01)));
     parts_are_the_whole(&outcome);
     assert!((net(&outcome).value * 5.4e-6 - 1.0).abs() < 0.01);
     assert!((part(&outcome, TareCause::Cost) - (8.6f64 / 5.4).ln()).abs() < 0.01);
     assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups));
     // Alone it cannot be told how much of it wake-ups are.
-    let alone = explain(&asked(&crowded));
+    let alone = explain(&asked(&oversubscribed));
     let [low, high] = net(&alone).ci95.expect("three trials");
     assert!(high / low > 1.4, "{:?}", alone.net);
 }
@@ -204,7 +204,7 @@ fn a_lock_of_the_programs_own_caps_net() {
     let thread = |tid, cpu| tare_like(tid, cpu, [0.0, 1.0, 0.0, 0.0]);
     let scene =
         Scene { threads: vec![thread(4712, 0), thread(4713, 1)], rate_hz: 20_000.0, ..Scene::default() };
-    for outcome in alone_and_in_turns(&scene) {
+    for outcome in alone_and_interleaved(&scene) {
         parts_are_the_whole(&outcome);
         // Half of the time one waits while the other has it: the lock is nearly always taken.
         let net = net(&outcome);
@@ -237,14 +237,14 @@ fn a_single_acceptor_caps_net() {
         .zip(4712..)
         .map(|((run, cpu), tid)| support::Thread { run, ..tare_like(tid, cpu, [1.0, 0.0, 0.0, 0.0]) });
     let scene = Scene { threads: threads.collect(), rate_hz: 50_000.0, ..Scene::default() };
-    for outcome in alone_and_in_turns(&scene) {
+    for outcome in alone_and_interleaved(&scene) {
         parts_are_the_whole(&outcome);
         assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.net);
     }
 }
 
-/// The same as the asked load, and as the saturating one in turns with the reference.
-fn alone_and_in_turns(scene: &Scene) -> [Outcome; 2] {
+/// The same as the asked load, and as the saturating one interleaved with the reference.
+fn alone_and_interleaved(scene: &Scene) -> [Outcome; 2] {
     [asked(scene), in_blocks(8, &[[scene.clone(), scene.clone(), busy(0.98, 4.0)]])]
         .map(|record| explain(&record))
 }

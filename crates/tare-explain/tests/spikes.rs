@@ -70,7 +70,7 @@ fn spikes(record: &Record) -> Spikes {
 }
 
 /// Background: series that have nothing to do with the spikes.
-fn weather(record: &mut Record) {
+fn interference(record: &mut Record) {
     grow(record, &network::RETRANSMITS, Subject::Machine, &[3, 44, 71], 0.0, 5.0);
     grow(record, &pressure::CPU_SOME_NS, Subject::Machine, &[], 3e6, 0.0);
     grow(record, &tasks::INVOLUNTARY_SWITCHES, Subject::Task(0), &[8, 9], 40.0, 10.0);
@@ -82,7 +82,7 @@ const SPIKES: [usize; 6] = [12, 27, 41, 58, 76, 90];
 #[test]
 fn of_more_series_than_are_compared_those_near_a_cause_stay() {
     let mut record = record(&SPIKES);
-    weather(&mut record);
+    interference(&mut record);
     grow(&mut record, &groups::THROTTLED_NS, own_group(), &SPIKES, 0.0, 8e7);
     for disk in 0..300 {
         let device = Subject::Device(format!("a{disk:03}"));
@@ -97,7 +97,7 @@ fn of_more_series_than_are_compared_those_near_a_cause_stay() {
 #[test]
 fn throttling_in_bursts_is_named() {
     let mut record = record(&SPIKES);
-    weather(&mut record);
+    interference(&mut record);
     grow(&mut record, &groups::THROTTLED_NS, own_group(), &SPIKES, 0.0, 8e7);
     let found = spikes(&record);
     assert_eq!((found.slices, found.spikes), (300, 18));
@@ -109,16 +109,16 @@ fn throttling_in_bursts_is_named() {
     assert_eq!(moved.len(), 1, "{moved:?}");
     let bursts = found.throttle_bursts.value().unwrap();
     assert!(bursts.with_spike == 18 && bursts.slices < 100, "{bursts:?}");
-    let course = found.course.unwrap();
-    assert_eq!(course.series.as_deref(), Some("group /sut: held back by a quota"));
-    assert_eq!((course.p99_ns.len(), course.values.len()), (SLICES, SLICES));
-    assert_eq!(course.is_spike.iter().filter(|is| **is).count(), SPIKES.len());
+    let timeline = found.timeline.unwrap();
+    assert_eq!(timeline.series.as_deref(), Some("group /sut: held back by a quota"));
+    assert_eq!((timeline.p99_ns.len(), timeline.values.len()), (SLICES, SLICES));
+    assert_eq!(timeline.is_spike.iter().filter(|is| **is).count(), SPIKES.len());
 }
 
 #[test]
 fn a_busy_neighbour_is_named_also_one_slice_before() {
     let mut record = record(&SPIKES);
-    weather(&mut record);
+    interference(&mut record);
     let before = SPIKES.map(|at| at - 1);
     // The server runs 97 ms of each slice, its CPU is busy all the time in the spikes.
     grow(&mut record, &tasks::RUN_NS, Subject::Task(0), &[], 5e7, 0.0);
@@ -132,7 +132,7 @@ fn a_busy_neighbour_is_named_also_one_slice_before() {
 #[test]
 fn a_clock_that_falls_moved_too() {
     let mut record = record(&SPIKES);
-    weather(&mut record);
+    interference(&mut record);
     for trial in &mut record.trials {
         trial.observation.columns.retain(|column| column.metric != clock::EFFECTIVE_HZ.id);
         let hz = |at: usize| if SPIKES.contains(&at) { 1.2e9 } else { 3e9 + (at % 7) as f64 * 1e6 };
@@ -149,11 +149,11 @@ fn a_clock_that_falls_moved_too() {
 #[test]
 fn when_nothing_moved_that_is_the_answer() {
     let mut record = record(&SPIKES);
-    weather(&mut record);
+    interference(&mut record);
     let found = spikes(&record);
     assert_eq!(found.moved, Reading::Measured(vec![]));
     assert!(found.series >= 4, "{found:?}");
-    assert!(found.course.unwrap().series.is_none());
+    assert!(found.timeline.unwrap().series.is_none());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_steady_server_has_no_spikes_and_throttling_all_the_time_is_none() {
     grow(&mut record, &groups::THROTTLED_NS, own_group(), &always, 0.0, 7e7);
     let found = spikes(&record);
     assert_eq!(found.spikes, 0);
-    assert!(found.moved.value().is_none() && found.course.is_none());
+    assert!(found.moved.value().is_none() && found.timeline.is_none());
     let bursts = found.throttle_bursts.value().unwrap();
     assert_eq!((bursts.slices, bursts.with_spike), (300, 0));
 }

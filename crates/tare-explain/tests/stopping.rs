@@ -15,7 +15,7 @@ use tare_stats::SplitMix64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Trials of a second with half a second after each; of those in `others` the figures are another level's.
-fn sitting(rates: &[f64], others: &[usize], stopping: Option<Stopping>) -> Record {
+fn session(rates: &[f64], others: &[usize], stopping: Option<Stopping>) -> Record {
     let levels =
         [Purpose::Asked, Purpose::Saturating].map(|purpose| Level { trials: 10_000, ..level(purpose, 64) });
     let scene = |(at, rate): (usize, &f64)| (u32::from(others.contains(&at)), Scene::default().scaled(*rate));
@@ -47,7 +47,7 @@ fn until(precision: Option<f64>, budget_s: f64) -> Option<Stopping> {
 
 #[test]
 fn they_end_at_the_first_look_that_is_precise() {
-    let record = sitting(&rates(12, 0.0005), &[], until(Some(0.01), 60.0));
+    let record = session(&rates(12, 0.0005), &[], until(Some(0.01), 60.0));
     let looks = looked_at(&record, 1);
     assert!(looks[..7].iter().all(|look| look.ended.is_none() && look.reached.is_none()), "{looks:#?}");
     let first = looks[7];
@@ -66,7 +66,7 @@ fn they_end_at_the_first_look_that_is_precise() {
 #[test]
 fn or_before_the_next_would_be_too_late() {
     for precision in [None, Some(0.01)] {
-        let looks = looked_at(&sitting(&rates(22, 0.1), &[], until(precision, 30.0)), 1);
+        let looks = looked_at(&session(&rates(22, 0.1), &[], until(precision, 30.0)), 1);
         let end = looks.iter().position(|look| look.ended.is_some()).unwrap();
         let last = looks[end];
         assert_eq!((last.ended, last.elapsed_s <= 30.0), (Some(Ended::Budget), true), "{last:#?}");
@@ -81,7 +81,7 @@ fn trials_of_other_levels_take_time_and_tell_nothing_of_gross() {
     let others: Vec<usize> = (0..24).filter(|at| at % 3 == 2).collect();
     let mut wild = rates(24, 0.001);
     others.iter().for_each(|at| wild[*at] = 2.0);
-    let record = sitting(&wild, &others, until(None, 120.0));
+    let record = session(&wild, &others, until(None, 120.0));
     let looks = looked_at(&record, 3);
     // 8 with 4 of the others among and behind them took 17.5 s.
     assert_eq!((looks[2].planned, looks[3].trials, looks[3].planned), (None, 8, Some(54)));
@@ -92,7 +92,7 @@ fn trials_of_other_levels_take_time_and_tell_nothing_of_gross() {
 
 #[test]
 fn too_few_tell_no_interval_and_that_is_said() {
-    let outcome = explain(&sitting(&rates(5, 0.01), &[], until(None, 60.0)));
+    let outcome = explain(&session(&rates(5, 0.01), &[], until(None, 60.0)));
     let stopping = outcome.stopping.unwrap();
     assert_eq!((stopping.trials, stopping.reached, stopping.ended), (5, None, None));
     assert_eq!(outcome.gross.ci95(), None);
@@ -101,7 +101,7 @@ fn too_few_tell_no_interval_and_that_is_said() {
 
 #[test]
 fn plans_with_a_number_of_trials_are_as_they_were() {
-    let record = sitting(&rates(5, 0.01), &[], None);
+    let record = session(&rates(5, 0.01), &[], None);
     let json = serde_json::to_value(&record.plan).unwrap();
     assert!(json.get("stopping").is_none());
     assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), record.plan);

@@ -25,13 +25,13 @@ fn a_quota_on_the_parent() {
         ..Scene::default()
     };
     insta::assert_snapshot!(sketch(&explain(&asked(&scene))));
-    // Two threads in one run queue: each waits all of the time that the queue is held, and the ledger of CPUs tells.
+    // Two threads in one run queue: each waits all of the time that the queue is held, and the accounting of CPUs tells.
     let second = Thread { tid: 4713, ..scene.threads[0].clone() };
     scene.threads[0] = Thread { run: 0.15, wait: 0.85, ..scene.threads[0].clone() };
     scene.threads.push(Thread { run: 0.15, wait: 0.85, ..second });
     let outcome = explain(&asked(&scene));
-    let sut = outcome.ledger.sut.unwrap();
-    assert!((sut.allotment_cpus - 1.0).abs() < 1e-9);
+    let sut = outcome.accounting.sut.unwrap();
+    assert!((sut.entitled_cpus - 1.0).abs() < 1e-9);
     assert!((sut.losses_cpus["throttled"] - 0.69).abs() < 1e-6);
     assert!((sut.wait_s.throttled - 2.0 * 0.69 * 6.0).abs() < 1e-6, "an upper bound, thread by thread");
     assert!((sut.wait_s.own - 2.0 * 0.15 * 6.0).abs() < 1e-6, "each stood behind the other's run");

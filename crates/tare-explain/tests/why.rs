@@ -6,7 +6,7 @@ mod support;
 use support::{Scene, asked, commands, generator, record, server};
 use tare_explain::why::why;
 use tare_model::metric::Subject;
-use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::metrics::core_latency::TRANSFER_NS;
 use tare_model::observation::{Column, Sample};
 use tare_model::plan::Workload;
 use tare_model::why::{Kind, Part, Why};
@@ -58,8 +58,8 @@ fn a_quota_is_the_difference_and_a_difference() {
 
 #[test]
 fn dearer_requests_and_a_slower_clock_are_two_things() {
-    let dearer = Scene { rate_hz: 80_000.0, ..base() };
-    let why = account(&asked(&base()), &asked(&dearer));
+    let costlier = Scene { rate_hz: 80_000.0, ..base() };
+    let why = account(&asked(&base()), &asked(&costlier));
     assert!((part(&why, "cost").ln - 0.8f64.ln()).abs() < 1e-6, "{why:#?}");
     assert!(part(&why, "clock").ln.abs() < 1e-9);
     let slower = Scene { rate_hz: 80_000.0, clock_hz: Some(2.4e9), ..base() };
@@ -78,10 +78,10 @@ fn without_a_clock_on_one_side_cost_is_in_seconds_and_said_so() {
 
 #[test]
 fn a_generator_with_nothing_left_is_named() {
-    let starved =
+    let no_work =
         Scene { threads: vec![server(0.3, 0.0), generator(0.99, 0.0)], rate_hz: 31_000.0, ..base() };
-    let why = account(&asked(&base()), &asked(&starved));
-    assert_eq!(why.parts.value().unwrap()[0].id, "starved");
+    let why = account(&asked(&base()), &asked(&no_work));
+    assert_eq!(why.parts.value().unwrap()[0].id, "no-work");
     let generator = why.generator.unwrap();
     assert!(generator.contains("In B the generator had nothing left: it ran on 0.99"), "{generator}");
 }
@@ -196,7 +196,7 @@ fn cpus_that_a_hypervisor_moved_are_a_difference_and_a_warning() {
     assert_eq!((moved(&near), moved(&far_in(&all)), moved(&asked(&base()))), (None, None, None));
 }
 
-/// What was not weighed in turns with the reference server is told less well the further the two lie apart.
+/// What was not interleaved with the reference server is told less well the further the two lie apart.
 #[test]
 fn net_allows_for_the_weather_between_two_runs() {
     let a = asked(&base());

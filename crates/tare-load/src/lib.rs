@@ -46,4 +46,4 @@ pub use spec::{
     RATE_HZ_MAX, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
 };
 pub use target::{Target, TargetError};
-pub use turns::{PARTIES_MAX, Slices, TURN_NS_MAX, TURN_NS_MIN, Turns};
+pub use turns::{ARMS_MAX, Slices, TURN_NS_MAX, TURN_NS_MIN, Turns};

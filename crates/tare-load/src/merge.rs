@@ -67,7 +67,7 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
     if spec.pacing == Pacing::Closed && spec.keep_alive {
         detail.held_in_flight = Some(tallies.iter().map(|tally| tally.room).sum());
     }
-    if matches!(spec.pacing, Pacing::InTurns(_)) {
+    if matches!(spec.pacing, Pacing::Interleaved(_)) {
         detail.out_of_turn = Some(tallies.iter().map(|tally| tally.out_of_turn).sum());
     }
     if spec.is_multiplexed() {

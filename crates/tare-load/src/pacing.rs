@@ -17,7 +17,7 @@ pub(crate) enum Schedule {
     /// Whenever a connection is free.
     Closed,
     /// The same, in its turns.
-    InTurns(TurnClock),
+    Interleaved(TurnClock),
     /// When a user has paused long enough.
     Thinking(Thoughts),
     /// By its own clock.
@@ -32,7 +32,7 @@ impl Schedule {
         let random = Random::new(spec.seed, thread);
         match &spec.pacing {
             Pacing::Closed => Schedule::Closed,
-            Pacing::InTurns(turns) => Schedule::InTurns(TurnClock::new(*turns, begin_ns)),
+            Pacing::Interleaved(turns) => Schedule::Interleaved(TurnClock::new(*turns, begin_ns)),
             Pacing::Thinking { mean_ns, gaps } => Schedule::Thinking(Thoughts {
                 mean_ns: *mean_ns as f64,
                 gaps: *gaps,
@@ -54,7 +54,7 @@ impl Schedule {
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<u64> {
         match self {
             Schedule::Closed => Some(now_ns),
-            Schedule::InTurns(clock) => clock.is_ours(now_ns).then_some(now_ns),
+            Schedule::Interleaved(clock) => clock.is_ours(now_ns).then_some(now_ns),
             Schedule::Held | Schedule::Thinking(_) => None,
             Schedule::Open(arrivals) => arrivals.take(now_ns),
         }
@@ -66,7 +66,7 @@ impl Schedule {
         match self {
             Schedule::Open(arrivals) => arrivals.next_due_ns(),
             Schedule::Thinking(thoughts) => thoughts.next_due_ns(),
-            Schedule::InTurns(clock) => clock.next_due_ns(),
+            Schedule::Interleaved(clock) => clock.next_due_ns(),
             Schedule::Closed | Schedule::Held => None,
         }
     }
@@ -75,7 +75,7 @@ impl Schedule {
     pub(crate) fn due(&mut self, now_ns: u64) -> Option<Due> {
         match self {
             Schedule::Open(arrivals) => Some(arrivals.due(now_ns)),
-            Schedule::Closed | Schedule::InTurns(_) | Schedule::Held | Schedule::Thinking(_) => None,
+            Schedule::Closed | Schedule::Interleaved(_) | Schedule::Held | Schedule::Thinking(_) => None,
         }
     }
 
@@ -84,7 +84,7 @@ impl Schedule {
         match self {
             Schedule::Open(arrivals) => arrivals.ended = true,
             Schedule::Thinking(thoughts) => thoughts.due.clear(),
-            Schedule::InTurns(clock) => clock.end(),
+            Schedule::Interleaved(clock) => clock.end(),
             Schedule::Closed | Schedule::Held => {}
         }
     }

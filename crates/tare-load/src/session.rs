@@ -156,7 +156,7 @@ impl Session {
         verdict
     }
 
-    /// What was answered since the count was `before` goes into the books.
+    /// What was answered since the count was `before` goes into the accounting.
     #[inline]
     fn settle(&mut self, before: u64, now_ns: u64) {
         self.tally.settle();
@@ -482,7 +482,7 @@ impl Session {
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         // A turn is nothing to be woken for while every connection waits for its answer.
-        let waits = matches!(self.schedule, Schedule::InTurns(_)) && self.free.is_empty();
+        let waits = matches!(self.schedule, Schedule::Interleaved(_)) && self.free.is_empty();
         if waits { None } else { self.schedule.next_due_ns() }
     }
 
@@ -490,7 +490,7 @@ impl Session {
     #[inline]
     pub(crate) fn is_out_of_turn(&mut self, now_ns: u64) -> bool {
         match &mut self.schedule {
-            Schedule::InTurns(clock) => !clock.is_ours(now_ns),
+            Schedule::Interleaved(clock) => !clock.is_ours(now_ns),
             _ => false,
         }
     }
@@ -498,7 +498,7 @@ impl Session {
     /// Others have their turns: until when nobody needs to be woken for an answer, and how many are still to come.
     #[inline]
     pub(crate) fn sleeps_until_ns(&mut self, now_ns: u64) -> Option<(u64, u32)> {
-        let Schedule::InTurns(clock) = &mut self.schedule else { return None };
+        let Schedule::Interleaved(clock) = &mut self.schedule else { return None };
         let until_ns = clock.sleeps_until_ns(now_ns)?;
         Some((until_ns, self.connections.iter().map(|connection| connection.in_flight).sum()))
     }

@@ -255,10 +255,10 @@ proptest! {
 #[test]
 fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
     let turn_ns = TURN_NS_MIN;
-    let turns = |place| Turns { begin_ns: 0, turn_ns, rest_ns: 0, parties: 2, place, seed: 1, slices: None };
+    let turns = |place| Turns { begin_ns: 0, turn_ns, rest_ns: 0, arms: 2, place, seed: 1, slices: None };
     // Whoever is second in the first round.
     let turns = [0, 1].map(turns).into_iter().find(|turns| !turns.at(0).is_ours).unwrap();
-    let mut session = session(Pacing::InTurns(turns), 1, 2);
+    let mut session = session(Pacing::Interleaved(turns), 1, 2);
     assert_eq!(session.next_due_ns(), None, "nobody to be woken for");
     session.opened(0, 10);
     session.opened(1, 20);

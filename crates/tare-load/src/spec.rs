@@ -4,7 +4,7 @@ use crate::message::{Capture, Expect, MessageError, WeightedUrl};
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::target::Target;
 use crate::tls::HTTP2;
-use crate::turns::{PARTIES_MAX, Turns};
+use crate::turns::{ARMS_MAX, Turns};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub enum Pacing {
         gaps: Gaps,
     },
     /// A closed loop that sends only while it is its turn among several; what is in flight then is still answered.
-    InTurns(Turns),
+    Interleaved(Turns),
     /// At a rate of its own, whatever the server does; latency counts from the *intended* send time.
     Open {
         /// Requests per second over all threads, above 0, at most [`RATE_HZ_MAX`].
@@ -76,7 +76,7 @@ impl Pacing {
             Pacing::Stages { stages, .. } => {
                 Some(stages.iter().fold(0, |sum, stage| stage.for_ns.saturating_add(sum)))
             }
-            Pacing::Closed | Pacing::InTurns(_) | Pacing::Thinking { .. } | Pacing::Open { .. } => None,
+            Pacing::Closed | Pacing::Interleaved(_) | Pacing::Thinking { .. } | Pacing::Open { .. } => None,
         }
     }
 
@@ -89,7 +89,7 @@ impl Pacing {
                     stages.iter().map(|s| (s.from_hz + s.to_hz) / 2.0 * s.for_ns as f64).sum();
                 self.course_ns().map(|course_ns| requests / course_ns.max(1) as f64)
             }
-            Pacing::Closed | Pacing::InTurns(_) | Pacing::Thinking { .. } => None,
+            Pacing::Closed | Pacing::Interleaved(_) | Pacing::Thinking { .. } => None,
         }
     }
 
@@ -100,7 +100,7 @@ impl Pacing {
         };
         match self {
             Pacing::Closed => Ok(()),
-            Pacing::InTurns(turns) => turns.validate(),
+            Pacing::Interleaved(turns) => turns.validate(),
             Pacing::Thinking { mean_ns, .. } if (1..=THINK_NS_MAX).contains(mean_ns) => Ok(()),
             Pacing::Thinking { mean_ns, .. } => Err(SpecError::Think { given_ns: *mean_ns }),
             Pacing::Open { rate_hz, .. } => rate(*rate_hz, false),
@@ -215,7 +215,7 @@ pub struct LoadSpec {
     /// twentieth (and never finer than a millisecond).
     pub timeout_ns: u64,
     /// Threads never sleep: an answer is seen, and an open loop's request sent, without a wake-up before it
-    /// (20 to 100 µs here). Each thread then takes a whole CPU; of loops in turns, in its turns.
+    /// (20 to 100 µs here). Each thread then takes a whole CPU; of loops interleaved, in its turns.
     pub busy_poll: bool,
     /// Seed of everything random.
     pub seed: u64,
@@ -287,7 +287,7 @@ pub enum SpecError {
         given_ns: u64,
     },
     /// Turns that cannot be taken.
-    #[error("{given:?} are no turns (hint: 1 ms to 1 min each, at most {PARTIES_MAX} parties)")]
+    #[error("{given:?} are no turns (hint: 1 ms to 1 min each, at most {ARMS_MAX} arms)")]
     Turns {
         /// As given.
         given: Turns,

@@ -1,4 +1,4 @@
-//! Closed loops that take turns, so that several servers are loaded in the same weather: a host's bursts and slow half-seconds
+//! Closed loops that take turns, so that several servers are loaded in the same interference: a host's bursts and slow half-seconds
 //! meet all of them alike, where trials one after the other would each meet their own.
 //!
 //! Nobody conducts: each thread of each generator works out from the clock whose turn it is.
@@ -8,7 +8,7 @@ use crate::spec::SpecError;
 use std::cmp::Ordering;
 
 /// Most loops that take turns with each other.
-pub const PARTIES_MAX: u32 = 64;
+pub const ARMS_MAX: u32 = 64;
 /// Shortest turn: below a millisecond the ramp of a turn is all of it.
 pub const TURN_NS_MIN: u64 = 1_000_000;
 /// Longest turn (a minute).
@@ -17,7 +17,7 @@ pub const TURN_NS_MAX: u64 = 60_000_000_000;
 /// When one closed loop among several sends. All of them have the same values but for their `place`.
 ///
 /// Each has one turn in a round. Rounds come in pairs, the second in the reverse order of the first, which is drawn at
-/// random: what changes evenly over a pair meets every party alike (ABBA), and what is periodic meets nobody's turns for long.
+/// random: what changes evenly over a pair meets every arm alike (ABBA), and what is periodic meets nobody's turns for long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
     /// When the first round begins, on the monotonic clock.
@@ -26,8 +26,8 @@ pub struct Turns {
     pub turn_ns: u64,
     /// Of it, this much at its end is for what is in flight: nobody sends then. Less than half of it.
     pub rest_ns: u64,
-    /// How many take turns, 1 to [`PARTIES_MAX`].
-    pub parties: u32,
+    /// How many take turns, 1 to [`ARMS_MAX`].
+    pub arms: u32,
     /// Which of them this one is, from 0.
     pub place: u32,
     /// Seed of the order.
@@ -36,7 +36,7 @@ pub struct Turns {
     pub slices: Option<Slices>,
 }
 
-/// Rounds between two breaks, in which nobody sends and so everybody's books can be cut at leisure.
+/// Rounds between two breaks, in which nobody sends and so everybody's accounting can be cut at leisure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
     /// Rounds in a slice, one or more; an even number has whole pairs.
@@ -48,9 +48,9 @@ pub struct Slices {
 impl Turns {
     pub(crate) fn validate(&self) -> Result<(), SpecError> {
         let turn = (TURN_NS_MIN..=TURN_NS_MAX).contains(&self.turn_ns) && self.rest_ns < self.turn_ns / 2;
-        let parties = (1..=PARTIES_MAX).contains(&self.parties) && self.place < self.parties;
+        let arms = (1..=ARMS_MAX).contains(&self.arms) && self.place < self.arms;
         let slices = self.slices.is_none_or(|slices| slices.rounds > 0 && slices.break_ns <= TURN_NS_MAX);
-        if turn && parties && slices { Ok(()) } else { Err(SpecError::Turns { given: *self }) }
+        if turn && arms && slices { Ok(()) } else { Err(SpecError::Turns { given: *self }) }
     }
 
     /// When slice `slice` (from 0) begins and when its last turn is over; without slices all is the first one, which has no end.
@@ -61,7 +61,7 @@ impl Turns {
     }
 
     fn round_ns(&self) -> u64 {
-        self.turn_ns.saturating_mul(u64::from(self.parties))
+        self.turn_ns.saturating_mul(u64::from(self.arms))
     }
 
     /// When turn `turn` of round `round` begins.
@@ -69,26 +69,26 @@ impl Turns {
         let breaks_ns = self
             .slices
             .map_or(0, |Slices { rounds, break_ns }| (round / u64::from(rounds)).saturating_mul(break_ns));
-        let turns = round.saturating_mul(u64::from(self.parties)).saturating_add(u64::from(turn));
+        let turns = round.saturating_mul(u64::from(self.arms)).saturating_add(u64::from(turn));
         self.begin_ns.saturating_add(turns.saturating_mul(self.turn_ns)).saturating_add(breaks_ns)
     }
 
-    /// Which turn of a round is this party's.
+    /// Which turn of a round is this arm's.
     fn turn_in(&self, round: u64) -> u32 {
-        let mut order = [0u8; PARTIES_MAX as usize];
-        let parties = self.parties as usize;
-        let order = &mut order[..parties];
-        order.iter_mut().zip(0..).for_each(|(party, place)| *party = place);
+        let mut order = [0u8; ARMS_MAX as usize];
+        let arms = self.arms as usize;
+        let order = &mut order[..arms];
+        order.iter_mut().zip(0..).for_each(|(arm, place)| *arm = place);
         // Another sequence for each pair of rounds, whichever was asked for before.
         let mut random = Random::new(self.seed ^ (round / 2).wrapping_mul(0xD1B5_4A32_D192_ED03), 0);
-        for last in (1..parties).rev() {
+        for last in (1..arms).rev() {
             order.swap(last, (random.next() % (last as u64 + 1)) as usize);
         }
-        let turn = order.iter().position(|party| u32::from(*party) == self.place).unwrap_or(0) as u32;
-        if round % 2 == 1 { self.parties - 1 - turn } else { turn }
+        let turn = order.iter().position(|arm| u32::from(*arm) == self.place).unwrap_or(0) as u32;
+        if round % 2 == 1 { self.arms - 1 - turn } else { turn }
     }
 
-    /// Whether it is this party's turn, and until when that holds.
+    /// Whether it is this arm's turn, and until when that holds.
     pub(crate) fn at(&self, now_ns: u64) -> Phase {
         let next_of =
             |round: u64| Phase { is_ours: false, until_ns: self.begin_of(round, self.turn_in(round)) };
@@ -120,7 +120,7 @@ impl Turns {
     }
 }
 
-/// Whose turn it is, for one party.
+/// Whose turn it is, for one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Phase {
     pub(crate) is_ours: bool,
@@ -174,8 +174,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn turns(parties: u32, place: u32, seed: u64) -> Turns {
-        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, parties, place, seed, slices: None }
+    fn turns(arms: u32, place: u32, seed: u64) -> Turns {
+        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, arms, place, seed, slices: None }
     }
 
     #[test]
@@ -197,34 +197,34 @@ mod tests {
         assert_eq!(plain.sleeps_until_ns(1_000), None);
     }
 
-    fn owner(parties: u32, seed: u64, turn: u64) -> Vec<u32> {
+    fn owner(arms: u32, seed: u64, turn: u64) -> Vec<u32> {
         let at_ns = 1_000 + turn * TURN_NS_MIN + TURN_NS_MIN / 2;
-        (0..parties).filter(|place| turns(parties, *place, seed).at(at_ns).is_ours).collect()
+        (0..arms).filter(|place| turns(arms, *place, seed).at(at_ns).is_ours).collect()
     }
 
     proptest! {
         #[test]
         fn everybody_has_one_turn_in_a_round_and_the_next_round_is_its_mirror(
-            parties in 1..=PARTIES_MAX, seed: u64, pair in 0u64..1000,
+            arms in 1..=ARMS_MAX, seed: u64, pair in 0u64..1000,
         ) {
             let round = |round: u64| -> Vec<u32> {
-                (0..u64::from(parties)).flat_map(|turn| owner(parties, seed, round * u64::from(parties) + turn)).collect()
+                (0..u64::from(arms)).flat_map(|turn| owner(arms, seed, round * u64::from(arms) + turn)).collect()
             };
             let (mut first, second) = (round(2 * pair), round(2 * pair + 1));
             prop_assert_eq!(&second, &first.iter().rev().copied().collect::<Vec<_>>());
             first.sort_unstable();
-            prop_assert_eq!(first, (0..parties).collect::<Vec<_>>());
+            prop_assert_eq!(first, (0..arms).collect::<Vec<_>>());
         }
 
         /// What a phase says of its end is so: asked a nanosecond before it nothing has changed.
         #[test]
-        fn a_phase_lasts_until_it_says(parties in 1u32..6, place in 0u32..6, seed: u64, now_ns in 0u64..200_000_000) {
-            let turns = turns(parties, place % parties, seed);
+        fn a_phase_lasts_until_it_says(arms in 1u32..6, place in 0u32..6, seed: u64, now_ns in 0u64..200_000_000) {
+            let turns = turns(arms, place % arms, seed);
             let phase = turns.at(now_ns);
             prop_assert!(phase.until_ns > now_ns);
             prop_assert_eq!(turns.at(phase.until_ns - 1).is_ours, phase.is_ours);
             prop_assert!(phase.is_ours || turns.at(phase.until_ns).is_ours);
-            prop_assert!(phase.until_ns - now_ns <= (2 * u64::from(parties) * TURN_NS_MIN).max(1_000 + u64::from(parties) * TURN_NS_MIN));
+            prop_assert!(phase.until_ns - now_ns <= (2 * u64::from(arms) * TURN_NS_MIN).max(1_000 + u64::from(arms) * TURN_NS_MIN));
         }
     }
 
@@ -232,11 +232,11 @@ mod tests {
         /// With rests and breaks as well; and nobody's turn goes on in a rest or a break.
         #[test]
         fn slices_have_their_turns_and_nothing_between_them(
-            parties in 1u32..5, place in 0u32..5, seed: u64, rounds in 1u32..5, break_ns in 0u64..5_000_000,
+            arms in 1u32..5, place in 0u32..5, seed: u64, rounds in 1u32..5, break_ns in 0u64..5_000_000,
             rest_ns in 0..TURN_NS_MIN / 2, now_ns in 0u64..100_000_000,
         ) {
             let slices = Some(Slices { rounds, break_ns });
-            let turns = Turns { rest_ns, slices, ..turns(parties, place % parties, seed) };
+            let turns = Turns { rest_ns, slices, ..turns(arms, place % arms, seed) };
             prop_assert_eq!(turns.validate(), Ok(()));
             let phase = turns.at(now_ns);
             prop_assert!(phase.until_ns > now_ns);

@@ -212,7 +212,7 @@ fn what_a_killed_one_left_is_put_back_under_the_lock_of_the_next() {
     assert!(!run(Act::Hold, "all", dir.path(), state.path(), 9));
     let lock = lock(state.path());
     let held = recover(state.path(), &Root::live());
-    assert!(!held.is_clean() && held.failed.is_empty(), "somebody else holds the knobs: {held:?}");
+    assert!(!held.is_clean() && held.failed.is_empty(), "somebody else holds the settings: {held:?}");
     assert!(recover_holding(&lock, state.path(), &Root::live()).is_clean());
     assert_eq!(values(&root, &plan(&root, &everything())), before);
 }

@@ -1,4 +1,4 @@
-//! What came of weighing known weights: every run with what was injected and what was found. Its JSON form is a contract that
+//! What came of measuring known weights: every run with what was injected and what was found. Its JSON form is a contract that
 //! scripts use: keys may be added, none renamed.
 
 use crate::comparison::{Change, Disturbance, Figure};
@@ -32,9 +32,9 @@ pub struct Calibration {
     pub took_s: f64,
     /// Seed of the order of the runs.
     pub seed: u64,
-    /// How often each injection was to be weighed.
+    /// How often each injection was to be measured.
     pub repeats: u32,
-    /// Whether every injection that can be made here was weighed that often.
+    /// Whether every injection that can be made here was measured that often.
     pub complete: bool,
     /// Where it holds.
     pub machine: Place,
@@ -95,7 +95,7 @@ pub struct Injection {
     pub not_here: Option<String>,
 }
 
-/// One sitting with something injected.
+/// One session with something injected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Which [`Injection`].
@@ -116,8 +116,8 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "result")]
 pub enum RunResult {
-    /// It was weighed.
-    Weighed(Found),
+    /// It was measured.
+    Measured(Found),
     /// It could not be, and counts as not right.
     Failed {
         /// Why.
@@ -128,11 +128,11 @@ pub enum RunResult {
 /// What a verdict said of an injection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// The limit.
-    pub limit: Cause,
-    /// The first finding beside the limit's own that is no note ([`Calibration::note_ln`]), nor what the host took where that limits nothing.
+    /// The bottleneck.
+    pub bottleneck: Cause,
+    /// The first finding beside the bottleneck's own that is no note ([`Calibration::note_ln`]), nor what the host took where that limits nothing.
     pub first_finding: Option<Cause>,
-    /// Which of the two was expected; where neither was, the limit.
+    /// Which of the two was expected; where neither was, the bottleneck.
     pub found: Cause,
     /// Whether it is one that was expected, and nothing was reported that is not there.
     pub right: bool,
@@ -147,7 +147,7 @@ pub struct Found {
     /// were kept.
     #[serde(default)]
     pub findings: Vec<Listed>,
-    /// Whether it would be right were nothing passed over: the limit or the very first finding of the list, be it the limit's own, and
+    /// Whether it would be right were nothing passed over: the bottleneck or the very first finding of the list, be it the bottleneck's own, and
     /// of an undisturbed run no other finding at all; `null`: of before this was kept.
     #[serde(default)]
     pub right_as_listed: Option<bool>,
@@ -271,11 +271,11 @@ pub struct NetSpread {
 }
 
 impl Calibration {
-    /// How many of the injections that can be made here were weighed at least once, and how many there are.
+    /// How many of the injections that can be made here were measured at least once, and how many there are.
     pub fn covered(&self) -> (usize, usize) {
         let here: Vec<&Injection> = self.injections.iter().filter(|one| one.not_here.is_none()).collect();
-        let weighed = |one: &&&Injection| self.runs.iter().any(|run| run.injection == one.name);
-        (here.iter().filter(weighed).count(), here.len())
+        let measured = |one: &&&Injection| self.runs.iter().any(|run| run.injection == one.name);
+        (here.iter().filter(measured).count(), here.len())
     }
 
     /// Puts it on disk in place of what stands there, whole or not at all.
@@ -321,7 +321,7 @@ mod tests {
         "machine": { "kernel": "6.1", "cpu_model": null, "cpus": 2 },
         "injections": [{ "name": "none", "about": "nothing", "expected": ["server-cpu-bound"], "undisturbed": true, "not_here": null }],
         "runs": [
-            { "injection": "none", "begin_s": 0.0, "took_s": 9.0, "result": "weighed", "limit": "server-cpu-bound",
+            { "injection": "none", "begin_s": 0.0, "took_s": 9.0, "result": "measured", "bottleneck": "server-cpu-bound",
               "first_finding": null, "found": "server-cpu-bound", "right": true, "alarms": [], "gross": 99000.0 },
             { "injection": "none", "begin_s": 9.0, "took_s": 0.5, "result": "failed", "why": "it did not answer" }
         ],
@@ -340,7 +340,7 @@ mod tests {
         assert!(
             !old.injections[0].leaves_net && old.note_ln.is_none() && old.summary.right_as_listed.is_none()
         );
-        let RunResult::Weighed(found) = &old.runs[0].result else { panic!("{:?}", old.runs[0]) };
+        let RunResult::Measured(found) = &old.runs[0].result else { panic!("{:?}", old.runs[0]) };
         assert_eq!((found.gross, found.net), (Some(99000.0), None));
         assert!(found.findings.is_empty() && found.right_as_listed.is_none());
         old.keep(&path).unwrap();

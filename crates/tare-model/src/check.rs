@@ -59,7 +59,7 @@ pub struct Check {
     /// What to do about it; empty where there is nothing to do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fix: String,
-    /// The knob of `tare tune` that does it.
+    /// The setting of `tare tune` that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<String>,
 }

@@ -45,7 +45,7 @@ pub struct Comparison {
     pub effects: Vec<Effect>,
     /// Figures that were compared and came to nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_told: Vec<NotTold>,
+    pub not_known: Vec<NotKnown>,
     /// What to know before quoting it.
     pub warnings: Vec<crate::outcome::Warning>,
 }
@@ -72,18 +72,18 @@ pub enum Ended {
     Budget,
 }
 
-/// A launch: every program started afresh, the first one twice, and all loaded in turns within the same window. Of commands: runs of
-/// all, of the first as of two, in turns.
+/// A launch: every program started afresh, the first one twice, and all loaded interleaved within the same window. Of commands: runs of
+/// all, of the first as of two, interleaved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Seconds from the beginning of the comparison to that of the launch.
     pub begin_s: f64,
     /// Seconds that it took, from starting the servers until they were gone.
     pub took_s: f64,
-    /// What each arm did: the first program, the first program once more (the placebo), then the others.
+    /// What each arm did: the first program, the first program once more (the A/A control), then the others.
     pub arms: Vec<Arm>,
     /// What the host and the control groups took meanwhile.
-    pub weather: Weather,
+    pub interference: Interference,
     /// What disturbed it. It counts all the same: leaving out what looks odd makes intervals too narrow.
     pub disturbed: Vec<Disturbance>,
 }
@@ -192,12 +192,12 @@ impl Figure {
 
 /// What was taken from the servers' CPUs in a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Weather {
+pub struct Interference {
     /// Share of the servers' CPU time that the hypervisor gave to others; `null` where it does not tell.
     pub steal_share: Option<f64>,
     /// Time for which a quota of tare's own group or of one above it held CPUs back, over the window; `null` where there is no such figure.
     pub throttled_share: Option<f64>,
-    /// Time of a step of arithmetic on a CPU of the servers, seconds: the clock's weather, and that of who else computes on the core. Median of
+    /// Time of a step of arithmetic on a CPU of the servers, seconds: the clock's interference, and that of who else computes on the core. Median of
     /// looks between the slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_s: Option<f64>,
@@ -232,14 +232,14 @@ pub struct Effect {
     /// Launches that have it.
     pub launches: usize,
     /// Relative change with its interval, which holds together with all others in 95 of 100 comparisons whenever one stops, and
-    /// is widened by what the placebo proves to be none of the program's. `null`: too few launches for an interval.
+    /// is widened by what the A/A control proves to be none of the program's. `null`: too few launches for an interval.
     pub change: Option<Change>,
-    /// The same at the median of the launches' weather ([`Weather::compute_s`], [`Weather::load_s`]): what of it went with that weather is
-    /// taken out. `null`: weather that was not seen in all launches, that did not change, or of too few of them.
+    /// The same at the median of the launches' interference ([`Interference::compute_s`], [`Interference::load_s`]): what of it went with that interference is
+    /// taken out. `null`: interference that was not seen in all launches, that did not change, or of too few of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Change>,
     /// The change of the first program against itself, not widened.
-    pub placebo: Option<Change>,
+    pub aa_control: Option<Change>,
     /// What the interval says.
     pub verdict: Verdict,
     /// The smallest true change that this budget shows in nine of ten comparisons.
@@ -250,7 +250,7 @@ pub struct Effect {
 
 /// A figure that some launches lack: of the others alone it would be of the faster ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotTold {
+pub struct NotKnown {
     /// Of which program.
     pub program: String,
     /// Which figure.
@@ -360,10 +360,10 @@ mod tests {
     #[test]
     fn what_is_not_told_is_kept_with_its_reason() {
         let why = Missing::with_remedy("too few answers", "give a longer --window");
-        let missing = NotTold { program: "B".into(), figure: Figure::P999, why };
+        let missing = NotKnown { program: "B".into(), figure: Figure::P999, why };
         let value = serde_json::to_value(&missing).unwrap();
         assert_eq!((&value["figure"], &value["missing"]), (&"p99.9".into(), &"too few answers".into()));
-        assert_eq!(serde_json::from_value::<NotTold>(value).unwrap(), missing);
+        assert_eq!(serde_json::from_value::<NotKnown>(value).unwrap(), missing);
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod tests {
             elapsed_s: 0.0,
             launches: Vec::new(),
             effects: Vec::new(),
-            not_told: Vec::new(),
+            not_known: Vec::new(),
             warnings: Vec::new(),
         };
         comparison.keep(&path("old")).unwrap();

@@ -57,8 +57,8 @@ impl fmt::Display for Condition {
 impl Condition {
     /// Whether there is an interval for it, of each program: without one nothing was proven, for or against.
     pub fn is_judged(&self, comparison: &Comparison) -> bool {
-        let told = |effect: &&Effect| effect.figure == self.figure && effect.change.is_some();
-        comparison.effects.iter().filter(told).count() + 1 >= comparison.programs.len()
+        let reported = |effect: &&Effect| effect.figure == self.figure && effect.change.is_some();
+        comparison.effects.iter().filter(reported).count() + 1 >= comparison.programs.len()
     }
 
     /// The programs of which it is proven, with their figure's change in per cent.

@@ -29,7 +29,7 @@ pub struct Gate {
     /// All figures.
     pub effects: Vec<Effect>,
     /// Where the history's level shifted, by figure and time.
-    pub shifts: Vec<Shift>,
+    pub change_points: Vec<ChangePoint>,
     /// What it was to fail on.
     pub conditions: Vec<Judged>,
     /// How the intervals were made.
@@ -74,15 +74,15 @@ pub struct Run {
     /// Whether its figures can be trusted to be of answers.
     pub valid: bool,
     /// All figures, in base units, or why one is missing.
-    pub figures: BTreeMap<Figure, Reading<Weighed>>,
-    /// Net and CPU time of a request in units of the reference server, where that was loaded in turns with the program: without
+    pub figures: BTreeMap<Figure, Reading<FigureValue>>,
+    /// Net and CPU time of a request in units of the reference server, where that was loaded interleaved with the program: without
     /// the machine's mood, and across machines.
-    pub against_reference: BTreeMap<Figure, Weighed>,
+    pub against_reference: BTreeMap<Figure, FigureValue>,
 }
 
 /// A figure of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Weighed {
+pub struct FigureValue {
     /// Its value.
     pub value: f64,
     /// Half of the 95 % interval of its logarithm, from trials; `null`: one trial has none.
@@ -114,7 +114,7 @@ pub struct Effect {
 
 /// A lasting change in a history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Shift {
+pub struct ChangePoint {
     /// Of which figure.
     pub figure: Figure,
     /// Label of the first run at the new level.

@@ -9,7 +9,7 @@ use crate::survey::Survey;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who and what took part in a sitting.
+/// Who and what took part in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version of the tare that held it.

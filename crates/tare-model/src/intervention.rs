@@ -1,4 +1,4 @@
-//! What was tried on the limit, or on the first finding that can be tried: a little of one resource given or taken, in blocks of a trial with it and one without. Kept as
+//! What was tried on the bottleneck, or on the first finding that can be tried: a little of one resource given or taken, in blocks of a trial with it and one without. Kept as
 //! measured; what it says of the cause is told from it again whenever the record is read.
 
 use crate::Reading;
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// What was tried on a cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intervention {
-    /// What was tried: the limit by then, unless that cannot be.
+    /// What was tried: the bottleneck by then, unless that cannot be.
     pub cause: Cause,
-    /// The limit by then, where nothing can be tried on it.
+    /// The bottleneck by then, where nothing can be tried on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<NotTried>,
     /// What came of it, or why it could not be tried here.

@@ -1,4 +1,4 @@
-//! The data of every stage as plain types with units: machine facts, plan, trial, observation, ledger and
+//! The data of every stage as plain types with units: machine facts, plan, trial, observation, accounting and
 //! verdict, and the metric descriptors.
 //!
 //! Units stand last in names (`run_ns`, `rate_hz`); base units inside: seconds or nanoseconds, bytes, hertz.
@@ -47,7 +47,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// Everything one sitting produced: what the explanation, the reports and a later re-reading work from.
+/// Everything one session produced: what the explanation, the reports and a later re-reading work from.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Record {
     /// The machine as it was found, before anything was started.
@@ -61,7 +61,7 @@ pub struct Record {
     /// What else can differ between two runs; `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Box<identity::Identity>>,
-    /// What was tried on the limit, where that was asked for.
+    /// What was tried on the bottleneck, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervention: Option<intervention::Intervention>,
 }

@@ -3,7 +3,7 @@
 use crate::Reading;
 use serde::{Deserialize, Serialize};
 
-/// Facts read once at the start of a sitting.
+/// Facts read once at the start of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// `uname -r`.

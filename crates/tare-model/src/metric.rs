@@ -1,6 +1,6 @@
 //! What a metric is: its id, unit, kind and source, declared once beside the observer that fills it.
 //!
-//! Rules and ledgers use the typed constants of [`crate::metrics`], never string literals.
+//! Rules and accounting use the typed constants of [`crate::metrics`], never string literals.
 
 use serde::{Deserialize, Serialize};
 

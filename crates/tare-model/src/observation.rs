@@ -7,7 +7,7 @@ use crate::stacks::Stacks;
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 
-/// Whose books a thread belongs to.
+/// Whose accounting a thread belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -1,22 +1,24 @@
-//! The result: gross, tare, net, ledgers, limit and findings. Its JSON form is a contract that scripts use:
+//! The result: gross, tare, net, accounting, limit and findings. Its JSON form is a contract that scripts use:
 //! keys may be added, none renamed.
 
+mod accounting;
 mod confirmation;
-mod course;
 mod execution;
 mod hypothesis;
-mod ledger;
 mod spikes;
 mod stopped;
+mod timeline;
 mod weights;
 
+pub use accounting::{
+    CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
+};
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
-pub use course::{Course, LatencyFall, Stage, State, WarmUpCourse};
 pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
-pub use ledger::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
-pub use spikes::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
+pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 pub use stopped::Stopped;
+pub use timeline::{LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;
@@ -26,19 +28,19 @@ use std::collections::BTreeMap;
 /// Version of the JSON contract.
 pub const SCHEMA: u32 = 1;
 
-/// The whole result of one sitting, as `tare run --json` prints it.
+/// The whole result of one session, as `tare run --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: u32,
     /// `http` or `command`.
     pub workload: String,
-    /// Whether the requests, the clock and the books can be trusted.
+    /// Whether the requests, the clock and the accounting can be trusted.
     pub valid: bool,
     /// Everything a reader must know before quoting a number.
     pub warnings: Vec<Warning>,
     /// What holds throughput where it is.
-    pub limit: Cause,
+    pub bottleneck: Cause,
     /// The measured figure.
     pub gross: Gross,
     /// What the gross figure is a measure of.
@@ -50,14 +52,14 @@ pub struct Outcome {
     pub net: NetOrMissing,
     /// The parts between them: they sum to ln(net / gross) (http) or ln(gross / net) (command).
     pub tare: Vec<TarePart>,
-    /// By effect, largest first; the limit's own finding is among them.
+    /// By effect, largest first; the bottleneck's own finding is among them.
     pub findings: Vec<Finding>,
-    /// Whether the limit, or where nothing can be tried on it the first finding that can be, was confirmed by trying it; `None` where that was
+    /// Whether the bottleneck, or where nothing can be tried on it the first finding that can be, was confirmed by trying it; `None` where that was
     /// not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
-    /// The books.
-    pub ledger: Ledger,
+    /// The accounting.
+    pub accounting: TimeAccounting,
     /// The requests (http) of the asked level; absent for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
@@ -72,7 +74,7 @@ pub struct Outcome {
     pub spikes: Reading<Spikes>,
     /// How the rate came to its level, and kept it; `None` for commands and where no slices were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
+    pub timeline: Option<Timeline>,
     /// Layouts of the generator that were tried first, the one that was taken first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried_layouts: Vec<crate::plan::TriedLayout>,
@@ -101,7 +103,7 @@ pub enum Cause {
     Steal,
     ClockDropped,
     ColdCaches,
-    SoftirqCrowded,
+    SoftirqSaturated,
     CrossCpuWakeups,
     ListenOverflow,
     MemoryPressure,
@@ -120,7 +122,7 @@ pub enum Cause {
     /// A command that was on a CPU the whole time: the program itself.
     ProgramCpuBound,
     /// A command that mostly slept: the program's own waits.
-    ProgramWaits,
+    ProgramIdle,
     Unknown,
 }
 
@@ -150,7 +152,7 @@ pub struct Finding {
     pub effect_ln: f64,
     /// Share of the evidence's interval that supports it, 0..=1.
     pub confidence: f64,
-    /// Ledger entries.
+    /// Accounting entries.
     pub evidence: Vec<Evidence>,
     /// What to do.
     pub remedy: String,
@@ -192,20 +194,20 @@ pub struct Requests {
     /// The SUT's switches per request.
     pub switches_per_request: SwitchesPerRequest,
     /// How often a thread woke another of its own role, per request; or why that was not counted.
-    #[serde(default = "PeerWakeups::not_counted")]
-    pub peer_wakeups_per_request: Reading<PeerWakeups>,
+    #[serde(default = "SutWakeups::not_counted")]
+    pub sut_wakeups_per_request: Reading<SutWakeups>,
 }
 
 /// Wake-ups of a thread by another of the same role: work that is handed over. What packets and timers wake is
 /// not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct PeerWakeups {
+pub struct SutWakeups {
     /// Of the SUT.
     pub sut: f64,
 }
 
-impl PeerWakeups {
-    fn not_counted() -> Reading<PeerWakeups> {
+impl SutWakeups {
+    fn not_counted() -> Reading<SutWakeups> {
         Reading::missing("peer wake-ups were not counted")
     }
 }
@@ -280,7 +282,7 @@ pub struct CommandSummary {
 /// One trial, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialSummary {
-    /// Position in the sitting.
+    /// Position in the session.
     pub seq: u32,
     /// `asked`, `saturating` or `reference` (tare's own server instead of the SUT); `run` for commands.
     pub level: String,
@@ -288,7 +290,7 @@ pub struct TrialSummary {
     pub connections: Option<u32>,
     /// Length in seconds.
     pub elapsed_s: f64,
-    /// req/s (of its own turns, where several servers were loaded in turns), or wall seconds for commands; `None` where requests
+    /// req/s (of its own turns, where several servers were loaded interleaved), or wall seconds for commands; `None` where requests
     /// could not be counted.
     pub value: Option<f64>,
     /// CPU nanoseconds of the SUT per request (http) or of the run.

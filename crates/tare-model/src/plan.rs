@@ -1,4 +1,4 @@
-//! What a sitting was resolved to do.
+//! What a session was resolved to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub struct Plan {
     pub argv: Vec<String>,
     /// Wall clock at the start, seconds since 1970 (for display only).
     pub started_unix_s: u64,
-    /// What is weighed.
+    /// What is measured.
     pub workload: Workload,
     /// The SUT's CPUs where they were chosen or given; empty: the SUT runs where its affinity lets it.
     pub sut_cpus: Vec<u32>,
@@ -31,7 +31,7 @@ pub struct Stopping {
     pub budget_s: f64,
 }
 
-/// The kinds of things that can be weighed.
+/// The kinds of things that can be measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -94,7 +94,7 @@ pub enum Sut {
         /// The command as given.
         command: String,
     },
-    /// Cannot be observed from here: only the generator's side of the books is kept.
+    /// Cannot be observed from here: only the generator's side of the accounting is kept.
     Unseen {
         /// Why.
         why: String,
@@ -149,12 +149,12 @@ pub struct Level {
     pub trial_ns: u64,
     /// Load before the first trial, nanoseconds.
     pub warmup_ns: u64,
-    /// How many trials, at most where [`Plan::stopping`] ends them; in a sitting in blocks, at most one of them in each.
+    /// How many trials, at most where [`Plan::stopping`] ends them; in a session in blocks, at most one of them in each.
     pub trials: u32,
-    /// How many levels are driven in turns within the same trials, this one among them: each server is loaded for a few
-    /// milliseconds, then the next, so that the machine's weather meets all alike. 1: it alone.
+    /// How many levels are driven interleaved within the same trials, this one among them: each server is loaded for a few
+    /// milliseconds, then the next, so that the machine's interference meets all alike. 1: it alone.
     #[serde(default = "alone")]
-    pub parties: u32,
+    pub arms: u32,
 }
 
 fn alone() -> u32 {
@@ -170,7 +170,7 @@ pub enum Purpose {
     /// As much as the generator can make: the cost at saturation is measured here.
     Saturating,
     /// As much as the generator can make on tare's own server, which stands in for the SUT on its CPUs while that idles: what
-    /// it costs there tells the machine's weather.
+    /// it costs there tells the machine's interference.
     Reference,
 }
 

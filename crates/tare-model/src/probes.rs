@@ -254,7 +254,7 @@ pub struct Company {
     pub samples: u32,
     /// Share of them in which the core was crowded, 0–1: half as slow again, or slower, as in the fastest hundredth. 0 as well where it was
     /// crowded in all of them.
-    pub crowded_ratio: f64,
+    pub oversubscribed_ratio: f64,
     /// How many times as long the loop took in the middle one of these; `None`: there were none.
     pub slower_by: Option<f64>,
 }

@@ -207,9 +207,9 @@ pub struct Downstream {
     pub count: u64,
 }
 
-/// What the books say of sleeps and waits, over all windows of the asked level: part of the outcome.
+/// What the accounting say of sleeps and waits, over all windows of the asked level: part of the outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SwitchBooks {
+pub struct SwitchAccounting {
     /// Where sleeps come from; `null` where nobody looked.
     pub blocked_source: Option<ScheduleSource>,
     /// Why it is not tracepoints, where it is not.
@@ -218,7 +218,7 @@ pub struct SwitchBooks {
     /// Share of the serving threads' time, 0..=1, that was traced but is told by looks, because the switches left more
     /// than a twentieth of the thread's window open.
     #[serde(default)]
-    pub looked_share: f64,
+    pub sampled_share: f64,
     /// Events that had no room in a ring.
     pub events_lost: u64,
     /// Who ran while threads of the SUT were ready, longest first; the SUT's own threads and the generator among them.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// A finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Position in the sitting, from 0.
+    /// Position in the session, from 0.
     pub seq: u32,
     /// Index into the plan's levels (http), 0 for commands.
     pub level: u32,

@@ -55,7 +55,7 @@ pub struct Run {
     /// With nothing in the way.
     pub net: NetOrMissing,
     /// What held it where it was.
-    pub limit: Cause,
+    pub bottleneck: Cause,
     /// Whether its figures can be trusted.
     pub valid: bool,
 }
@@ -78,7 +78,7 @@ pub struct Change {
 /// A part of ln(rate of B / rate of A).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// `cost`, `clock`, `instructions`, `ipc`, `allotment`, `busy`, `unexplained`, or the name of a loss (`throttled` …).
+    /// `cost`, `clock`, `instructions`, `ipc`, `entitlement`, `busy`, `unexplained`, or the name of a loss (`throttled` …).
     pub id: String,
     /// Positive where it made B faster.
     pub ln: f64,

@@ -11,8 +11,8 @@ mod book;
 mod client;
 mod clock;
 mod connections;
+mod core_latency;
 mod cpus;
-mod distance;
 mod energy;
 mod engine;
 mod groups;
@@ -50,7 +50,7 @@ static REGISTRY: &[Open] = &[
     client::open,
     connections::open,
     clock::open,
-    distance::open,
+    core_latency::open,
     aperf::open,
     wakeups::open,
     pmu::open,

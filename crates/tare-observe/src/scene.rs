@@ -9,7 +9,7 @@ use tare_sys::time::{boottime_ns, monotonic_ns};
 pub struct Watch {
     /// Processes of the SUT; their descendants are watched too. Empty: the SUT is not seen.
     pub sut_pids: Vec<u32>,
-    /// Processes whose threads are read at both edges as the SUT's are: another server that is loaded in turns with it.
+    /// Processes whose threads are read at both edges as the SUT's are: another server that is loaded interleaved with it.
     pub beside_pids: Vec<u32>,
     /// The load generator.
     pub load: LoadWatch,

@@ -1,4 +1,4 @@
-//! Books of real processes: a busy loop, a sleeper, threads that come and go.
+//! Accounting of real processes: a busy loop, a sleeper, threads that come and go.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -196,7 +196,7 @@ fn a_server_that_is_not_seen_is_said_so() {
 }
 
 /// Peer wake-ups of a window on all CPUs; `None` where this machine does not let us count.
-fn peer_wakeups(observation: &Observation) -> Option<f64> {
+fn sut_wakeups(observation: &Observation) -> Option<f64> {
     let columns: Vec<_> = observation.columns.iter().filter(|one| one.metric == wakeups::PEER.id).collect();
     if columns.is_empty() {
         let reason = observation.why_absent(&wakeups::PEER, &Subject::Cpu(0));
@@ -221,14 +221,14 @@ fn a_pipe_between_two_processes_of_the_sut_is_handed_over() {
     };
     // Alone it has nobody to wake.
     let alone = window(&observers, || true);
-    assert!(peer_wakeups(&alone).is_none_or(|count| count == 0.0));
+    assert!(sut_wakeups(&alone).is_none_or(|count| count == 0.0));
     pipeline.0.stdin.as_ref().unwrap().write_all(b"go\n").unwrap();
     let together =
         window(&observers, || children().iter().map(|child| ran(*child)).sum::<u64>() > 2_000_000_000);
     for child in children() {
         let _ = tare_sys::process::kill(child, Signal::Kill);
     }
-    assert!(peer_wakeups(&together).is_none_or(|count| count > 20.0), "{:?}", peer_wakeups(&together));
+    assert!(sut_wakeups(&together).is_none_or(|count| count > 20.0), "{:?}", sut_wakeups(&together));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn wake_ups_by_strangers_are_nobodys_hand_over() {
         }
         std::thread::yield_now();
     }
-    assert!(peer_wakeups(&observers.end()).is_none_or(|count| count == 0.0));
+    assert!(sut_wakeups(&observers.end()).is_none_or(|count| count == 0.0));
 }
 
 /// Where a thread was, by the switches; `None` where this machine does not let us trace.
@@ -263,7 +263,7 @@ fn stolen_ns(observation: &Observation) -> f64 {
     stolen.map(|column| grown(observation, &cpus::STEAL_NS, &column.subject)).sum()
 }
 
-/// What of a window's books of these is not as it must be.
+/// What of a window's accounting of these is not as it must be.
 fn open_books(observation: &Observation, children: [&Reaped; 3]) -> Option<String> {
     let wall_ns = observation.wall_ns();
     let [busy, _, reader] = children;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_model::metric::{Descriptor, Subject};
-use tare_model::metrics::{distance, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
+use tare_model::metrics::{core_latency, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
 use tare_model::observation::Observation;
 use tare_observe::{LoadWatch, Observers, Watch};
 
@@ -149,14 +149,14 @@ fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
     };
     let threads = || LoadWatch::Threads(vec![std::process::id()]);
     let observation = found(threads(), vec![other]);
-    let column = observation.column(&distance::TRANSFER_NS, &Subject::Cpu(one)).unwrap();
+    let column = observation.column(&core_latency::TRANSFER_NS, &Subject::Cpu(one)).unwrap();
     let [before, after] = column.samples[..] else { panic!("{column:?}") };
     assert!(before.at_ns <= observation.begin_ns && observation.end_ns <= after.at_ns, "{column:?}");
     assert!([before, after].iter().all(|look| (1.0..100_000.0).contains(&look.value)), "{column:?}");
     for nowhere in [found(threads(), vec![one]), found(LoadWatch::None, vec![other])] {
-        assert!(nowhere.column(&distance::TRANSFER_NS, &Subject::Cpu(one)).is_none());
+        assert!(nowhere.column(&core_latency::TRANSFER_NS, &Subject::Cpu(one)).is_none());
         assert!(
-            nowhere.absences.iter().any(|absence| absence.metric == distance::TRANSFER_NS.id),
+            nowhere.absences.iter().any(|absence| absence.metric == core_latency::TRANSFER_NS.id),
             "{nowhere:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! What came of weighing known weights: the certificate, and what there is to inject.
+//! What came of measuring known weights: the certificate, and what there is to inject.
 
 use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
 use crate::comparison::{disturbance, signed, title};
@@ -102,7 +102,7 @@ fn headline(calibration: &Calibration) -> Text {
     Text::new(text, if summary.is_good() { Tone::Good } else { Tone::Bad })
 }
 
-/// A row for each injection that was weighed, with what was found in its runs, most often first.
+/// A row for each injection that was measured, with what was found in its runs, most often first.
 fn confusion(calibration: &Calibration) -> Block {
     let columns = vec![
         Column::words("injected", 0),
@@ -113,7 +113,7 @@ fn confusion(calibration: &Calibration) -> Block {
     let rows = calibration.injections.iter().filter_map(|injection| {
         let runs: Vec<&Run> = calibration.runs.iter().filter(|run| run.injection == injection.name).collect();
         let runs: Vec<&Run> = runs.into_iter().filter(|run| run.disturbed.is_empty()).collect();
-        let right = runs.iter().filter(|run| weighed(run).is_some_and(|found| found.right)).count();
+        let right = runs.iter().filter(|run| measured(run).is_some_and(|found| found.right)).count();
         let tone = if right == runs.len() { Tone::Good } else { Tone::Bad };
         let found = calibration.summary.confusion.get(&injection.name);
         let cells = vec![
@@ -132,14 +132,14 @@ fn rule(calibration: &Calibration) -> Block {
     let note = calibration.note_ln.map(|ln| {
         let share = percent(-(-ln).exp_m1());
         let text = format!(
-            "costs something, and less than {share}: no alarm, and passed over for the first finding beside the limit"
+            "costs something, and less than {share}: no alarm, and passed over for the first finding beside the bottleneck"
         );
         ("a note", text)
     });
     let Summary { runs, right_as_listed, .. } = &calibration.summary;
     let listed = right_as_listed.map(|right| {
         let text = format!(
-            "{right} of {} right were nothing passed over: by the limit or the very first finding of the list, be it the \
+            "{right} of {} right were nothing passed over: by the bottleneck or the very first finding of the list, be it the \
              limit's own, and with no other finding where nothing was injected",
             things(*runs, "run")
         );
@@ -163,9 +163,9 @@ fn counted(found: Option<&BTreeMap<Cause, usize>>, runs: usize) -> String {
     words.join(", ")
 }
 
-fn weighed(run: &Run) -> Option<&Found> {
+fn measured(run: &Run) -> Option<&Found> {
     match &run.result {
-        RunResult::Weighed(found) => Some(found),
+        RunResult::Measured(found) => Some(found),
         RunResult::Failed { .. } => None,
     }
 }
@@ -243,14 +243,14 @@ fn wrong(run: &Run) -> Option<Text> {
         }
     };
     let text = match &run.result {
-        RunResult::Weighed(found) if found.right && run.disturbed.is_empty() => return None,
-        RunResult::Weighed(found) => {
+        RunResult::Measured(found) if found.right && run.disturbed.is_empty() => return None,
+        RunResult::Measured(found) => {
             let first = found.first_finding.map_or(String::new(), |first| format!(", then {}", first.id()));
             let alarms = match found.alarms.as_slice() {
                 [] => String::new(),
                 alarms => format!("; alarms: {}", ids(alarms).replace(" or ", ", ")),
             };
-            format!("{}: {}{first}{alarms}{from_outside}", run.injection, found.limit.id())
+            format!("{}: {}{first}{alarms}{from_outside}", run.injection, found.bottleneck.id())
         }
         RunResult::Failed { why } => format!("{}: {why}{from_outside}", run.injection),
     };
@@ -262,9 +262,9 @@ fn footer(calibration: &Calibration) -> Vec<Block> {
         let why = injection.not_here.as_ref()?;
         Some(Block::Line(Text::dim(format!("{} was not injectable here: {why}", injection.name))))
     });
-    let (weighed, there) = calibration.covered();
+    let (measured, there) = calibration.covered();
     let how = format!(
-        "{weighed} of {} injected, {} each, in {}; order: seed {}",
+        "{measured} of {} injected, {} each, in {}; order: seed {}",
         things(there, "cause"),
         things(calibration.repeats as usize, "time"),
         seconds(calibration.took_s),
@@ -292,7 +292,7 @@ mod tests {
         let compared = Compared { seed: 1, launches: 10, different: vec![called], detectable: Some(0.041) };
         let of = |result| SelfComparison { begin_s: 0.0, took_s: 10.0, result };
         let found = Found {
-            limit: Cause::ServerCpuBound,
+            bottleneck: Cause::ServerCpuBound,
             first_finding: Some(Cause::TooNoisy),
             found: Cause::ServerCpuBound,
             right: false,
@@ -307,7 +307,7 @@ mod tests {
             begin_s: 0.0,
             took_s: 7.0,
             disturbed: vec![Disturbance::Steal],
-            result: RunResult::Weighed(found),
+            result: RunResult::Measured(found),
         };
         let mut calibration = Calibration {
             schema: SCHEMA,

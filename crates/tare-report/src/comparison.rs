@@ -6,7 +6,7 @@ use crate::sections::Part;
 use crate::{Style, render};
 use std::collections::BTreeMap;
 use tare_model::comparison::{
-    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
+    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Program, Verdict,
 };
 
 /// The result for a terminal.
@@ -17,7 +17,7 @@ pub fn terminal(comparison: &Comparison, style: Style) -> String {
         blocks: others.iter().map(|program| headline(comparison, program)).collect(),
     }];
     let missing =
-        comparison.not_told.iter().map(|missing| Block::Line(Text::dim(not_told(missing, others.len()))));
+        comparison.not_known.iter().map(|missing| Block::Line(Text::dim(not_known(missing, others.len()))));
     let figures = std::iter::once(table(comparison, others)).chain(missing).collect();
     parts.push(Part { title: "Figures", blocks: figures });
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
@@ -63,7 +63,7 @@ fn headline(comparison: &Comparison, program: &Program) -> Block {
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
     let name = &program.name;
     let with = |verdict: Verdict| effects.iter().filter(move |effect| effect.verdict == verdict);
-    let told = |verdict: Verdict| {
+    let reported = |verdict: Verdict| {
         let figures = with(verdict).filter(|effect| effect.figure.is_of_its_own()).map(|effect| {
             format!("{} {}", title(effect.figure), effect.change.map(whole).unwrap_or_default())
         });
@@ -72,13 +72,17 @@ fn headline(comparison: &Comparison, program: &Program) -> Block {
     let (faster, slower) = (with(Verdict::Faster).count(), with(Verdict::Slower).count());
     let text = match (faster, slower) {
         (0, 0) => return undecided(comparison, program, &effects),
-        (_, 0) => Text::new(format!("{name} is faster than {first}: {}.", told(Verdict::Faster)), Tone::Good),
-        (0, _) => Text::new(format!("{name} is slower than {first}: {}.", told(Verdict::Slower)), Tone::Bad),
+        (_, 0) => {
+            Text::new(format!("{name} is faster than {first}: {}.", reported(Verdict::Faster)), Tone::Good)
+        }
+        (0, _) => {
+            Text::new(format!("{name} is slower than {first}: {}.", reported(Verdict::Slower)), Tone::Bad)
+        }
         _ => Text::new(
             format!(
                 "{name} is better than {first} in some figures ({}) and worse in others ({}).",
-                told(Verdict::Faster),
-                told(Verdict::Slower)
+                reported(Verdict::Faster),
+                reported(Verdict::Slower)
             ),
             Tone::Warn,
         ),
@@ -110,14 +114,14 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
-    let placebo = format!("{first} against itself");
+    let aa_control = format!("{first} against itself");
     let columns = vec![
         Column::words("", 0),
         Column::figures(first, 2),
         Column::figures(if let [only] = others { only.name.as_str() } else { "other" }, 2),
         Column::figures("change", 0),
         Column::words("", 0),
-        Column::figures(&placebo, 3),
+        Column::figures(&aa_control, 3),
     ];
     let mut rows = Vec::new();
     for program in others {
@@ -140,13 +144,13 @@ fn row(effect: &Effect, margin: f64) -> Row {
         Text::plain(value(effect.value)),
         Text::strong(effect.change.map_or_else(none, whole)),
         verdict,
-        Text::dim(effect.placebo.map_or_else(none, whole)),
+        Text::dim(effect.aa_control.map_or_else(none, whole)),
     ])
 }
 
 /// `p99.9 is missing: 3 of 9 launches …; give …`
-fn not_told(missing: &NotTold, others: usize) -> String {
-    let NotTold { program, figure, why } = missing;
+fn not_known(missing: &NotKnown, others: usize) -> String {
+    let NotKnown { program, figure, why } = missing;
     let of = if others > 1 { format!(" of {program}") } else { String::new() };
     let remedy = if why.remedy.is_empty() { String::new() } else { format!("; {}", why.remedy) };
     format!("{}{of} is missing: {}{remedy}", title(*figure), why.why)
@@ -230,20 +234,20 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
     }
     pairs.push(("disturbed", disturbed(&comparison.launches)));
     pairs.push(("turns", turns(comparison)));
-    let told = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
+    let reported = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
     let programs = comparison.programs.iter().map(|program| {
         let words = [Some(program.command.as_str()), program.url.as_deref()];
         (program.name.clone(), words.into_iter().flatten().collect::<Vec<_>>().join("  "))
     });
-    vec![Block::Pairs(told.chain(programs).collect())]
+    vec![Block::Pairs(reported.chain(programs).collect())]
 }
 
 /// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is told of the firm figures.
-fn of_deciding(comparison: &Comparison, told: impl Fn(&Effect) -> Option<String>) -> String {
+fn of_deciding(comparison: &Comparison, reported: impl Fn(&Effect) -> Option<String>) -> String {
     let firm = |effect: &&Effect| effect.figure.is_firm();
     let each = comparison.effects.iter().filter(firm).filter_map(|effect| {
         let of = if comparison.programs.len() > 2 { format!(" ({})", effect.program) } else { String::new() };
-        Some(format!("{} for {}{of}", told(effect)?, title(effect.figure)))
+        Some(format!("{} for {}{of}", reported(effect)?, title(effect.figure)))
     });
     each.collect::<Vec<_>>().join(", ")
 }
@@ -257,7 +261,7 @@ fn turns(comparison: &Comparison) -> String {
             [] => String::new(),
             cpus => format!(" on CPU {}", listed(cpus)),
         };
-        return format!("{runs} runs{on}, one of each in turns; seed {seed}");
+        return format!("{runs} runs{on}, one of each interleaved; seed {seed}");
     }
     format!(
         "{} each, servers on CPU {}, generators on CPU {}; seed {seed}",
@@ -298,7 +302,7 @@ fn disturbed(launches: &[Launch]) -> String {
 mod tests {
     use super::*;
     use tare_model::Missing;
-    use tare_model::comparison::{Arm, SCHEMA, Weather};
+    use tare_model::comparison::{Arm, Interference, SCHEMA};
     use tare_model::outcome::Warning;
 
     #[test]
@@ -317,7 +321,7 @@ mod tests {
             launches: 20,
             change: change(value),
             adjusted: change(value + 0.002),
-            placebo: change(0.001),
+            aa_control: change(0.001),
             verdict,
             detectable: Some(0.012),
             one_percent_s: Some(31.0),
@@ -327,7 +331,7 @@ mod tests {
             begin_s: 0.0,
             took_s: 1.0,
             arms: vec![arm.clone(), arm.clone(), arm.clone()],
-            weather: Weather::default(),
+            interference: Interference::default(),
             disturbed,
         };
         let mut comparison = Comparison {
@@ -350,7 +354,7 @@ mod tests {
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
-            not_told: vec![NotTold {
+            not_known: vec![NotKnown {
                 program: "B".into(),
                 figure: Figure::P999,
                 why: Missing::with_remedy("too few answers", "give --window 2.0s"),

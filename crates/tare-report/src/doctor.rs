@@ -40,10 +40,10 @@ pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
     if everything {
         part("To know before quoting a figure", noted.into_iter().map(whole).collect());
         part("Could not be told", missing.into_iter().map(whole).collect());
-        part("Fine", at(Level::Ok).map(told).collect());
+        part("Fine", at(Level::Ok).map(reported).collect());
     } else {
-        part("To know before quoting a figure", noted.into_iter().map(told).collect());
-        part("Could not be told", missing.into_iter().map(told).collect());
+        part("To know before quoting a figure", noted.into_iter().map(reported).collect());
+        part("Could not be told", missing.into_iter().map(reported).collect());
         part("Fine", names(at(Level::Ok)).into_iter().collect());
         let more = Text::dim("What each does to a measurement, and what to do: tare doctor --all");
         parts.push(Part { title: "", blocks: vec![Block::Line(more)] });
@@ -72,12 +72,12 @@ fn headline(checks: &[Check]) -> Text {
     let (bad, warn, ok) = (count(Level::Bad), count(Level::Warn), count(Level::Ok));
     let missing = checks.iter().filter(|check| is_missing(check)).count();
     let note = count(Level::Note) - missing;
-    let not_told = if missing > 0 { format!(", {missing} could not be told") } else { String::new() };
-    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine{not_told}");
-    let told =
+    let not_known = if missing > 0 { format!(", {missing} could not be told") } else { String::new() };
+    let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine{not_known}");
+    let reported =
         |ids: &&[&str]| checks.iter().any(|check| ids.contains(&check.id.as_str()) && !is_missing(check));
     match (bad, warn) {
-        (0, _) if !DECISIVE.iter().any(told) => {
+        (0, _) if !DECISIVE.iter().any(reported) => {
             Text::new(format!("Too little could be read to judge: {words}."), Tone::Warn)
         }
         (0, 0) => Text::new(format!("Measure here: {words}."), Tone::Good),
@@ -101,7 +101,7 @@ fn whole(check: &Check) -> Note {
 }
 
 /// The finding alone.
-fn told(check: &Check) -> Note {
+fn reported(check: &Check) -> Note {
     let body = joined(found(check));
     Note { title: Text::new(&check.id, tone(check.level)), aside: String::new(), body, lines: Vec::new() }
 }

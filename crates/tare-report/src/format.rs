@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(read, ["0 %", "<0.01 %", "0.03 %", "1.2 %", "10 %", "98 %", "100 %", "−25 %"]);
         assert_eq!(plain(bytes(16_777_216_000.0)), "15.6 GiB");
         assert_eq!(plain(with_unit(178_412.0, "req/s")), "178k req/s");
-        let told = [(0.5, "share of a CPU"), (12.0, "1/s"), (3.0, "count"), (0.25, "ln"), (2.0, "CPUs")];
-        let read = told.map(|(value, unit)| plain(with_unit(value, unit)));
+        let reported = [(0.5, "share of a CPU"), (12.0, "1/s"), (3.0, "count"), (0.25, "ln"), (2.0, "CPUs")];
+        let read = reported.map(|(value, unit)| plain(with_unit(value, unit)));
         assert_eq!(read, ["50 % of a CPU", "12/s", "3", "0.250 ln", "2 CPUs"]);
         assert_eq!(hundredths(-0.00001), "0.0");
     }

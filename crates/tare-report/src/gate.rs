@@ -8,7 +8,7 @@ use crate::{Style, render, words};
 use serde::Serialize;
 use tare_model::Reading;
 use tare_model::comparison::{Figure, Verdict};
-use tare_model::gate::{Against, Effect, Gate, Judged, Run, Shift, State};
+use tare_model::gate::{Against, ChangePoint, Effect, Gate, Judged, Run, State};
 
 /// The result for a terminal.
 pub fn terminal(gate: &Gate, style: Style) -> String {
@@ -20,7 +20,7 @@ pub fn terminal(gate: &Gate, style: Style) -> String {
     };
     part("Figures", vec![table(gate)]);
     part("Not compared", missing(gate));
-    part("What the branch went through", shifts(&gate.shifts));
+    part("What the branch went through", change_points(&gate.change_points));
     part("Conditions", conditions(gate));
     part("How far to trust it", trust(gate));
     let notes = (!gate.warnings.is_empty()).then(|| Block::Notes(gate.warnings.iter().map(note).collect()));
@@ -55,10 +55,10 @@ fn headline(gate: &Gate) -> Block {
         .collect()
     };
     let (faster, slower) = (with(Verdict::Faster), with(Verdict::Slower));
-    let told = gate.effects.iter().any(|effect| effect.change.value().is_some());
+    let reported = gate.effects.iter().any(|effect| effect.change.value().is_some());
     let text = match (faster.as_slice(), slower.as_slice()) {
         _ if !gate.valid => Text::new(format!("{new} cannot be judged: a result is not valid."), Tone::Bad),
-        ([], []) if !told => Text::new(unjudged(gate), Tone::Warn),
+        ([], []) if !reported => Text::new(unjudged(gate), Tone::Warn),
         ([], []) => Text::strong(format!("No figure of {new} is proven to differ from {old}.")),
         (_, []) => Text::new(format!("{new} is better than {old}: {}.", faster.join(", ")), Tone::Good),
         ([], _) => Text::new(format!("{new} is worse than {old}: {}.", slower.join(", ")), Tone::Bad),
@@ -143,9 +143,9 @@ fn missing(gate: &Gate) -> Vec<Block> {
 }
 
 /// The last shift of each figure; earlier ones are counted.
-fn shifts(shifts: &[Shift]) -> Vec<Block> {
+fn change_points(change_points: &[ChangePoint]) -> Vec<Block> {
     let last = |figure: Figure| {
-        let mine: Vec<&Shift> = shifts.iter().filter(|shift| shift.figure == figure).collect();
+        let mine: Vec<&ChangePoint> = change_points.iter().filter(|shift| shift.figure == figure).collect();
         let shift = *mine.last()?;
         let earlier = match mine.len() - 1 {
             0 => String::new(),

@@ -42,7 +42,7 @@ use tare_model::outcome::Outcome;
 
 pub use render::terminal::Style;
 
-/// The result for a terminal: the limit in one sentence first, then gross, tare and net, then the books.
+/// The result for a terminal: the bottleneck in one sentence first, then gross, tare and net, then the accounting.
 pub fn terminal(record: &Record, outcome: &Outcome, style: Style) -> String {
     render::terminal::render(&sections::build(&Source { record, outcome }, Medium::Terminal), style)
 }
@@ -52,7 +52,7 @@ pub fn origin(record: &Record) -> String {
     sections::origin(record)
 }
 
-/// The result in Markdown: for http the weighing and the trials, for commands the table that hyperfine's users
+/// The result in Markdown: for http the measuring and the trials, for commands the table that hyperfine's users
 /// know.
 pub fn markdown(record: &Record, outcome: &Outcome) -> String {
     render::markdown::render(&sections::build(&Source { record, outcome }, Medium::Markdown))

@@ -175,9 +175,9 @@ fn totals(outcome: &LoadOutcome) -> Block {
     let mut pairs =
         vec![("Requests".to_owned(), format!("{answered} in {}, {read} read", seconds(outcome.elapsed_s)))];
     if !outcome.statuses.is_empty() {
-        let told: Vec<String> =
+        let reported: Vec<String> =
             outcome.statuses.iter().map(|(class, count)| format!("{class} {count}")).collect();
-        pairs.push(("Status".to_owned(), told.join(", ")));
+        pairs.push(("Status".to_owned(), reported.join(", ")));
     }
     let errors: Vec<String> = requests
         .errors

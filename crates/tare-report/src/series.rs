@@ -22,7 +22,7 @@ pub(crate) struct Stretch {
 
 /// One trial's series.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Course {
+pub(crate) struct Timeline {
     /// Requests per second.
     pub rate_hz: Vec<Stretch>,
     /// CPUs that the SUT's threads kept busy.
@@ -34,13 +34,13 @@ pub(crate) struct Course {
 }
 
 /// The course of every trial, in the order in which they ran.
-pub(crate) fn courses(record: &Record) -> Vec<Course> {
+pub(crate) fn timelines(record: &Record) -> Vec<Timeline> {
     let origin_ns = record.trials.iter().map(|trial| trial.observation.begin_ns).min().unwrap_or(0);
     let steps_max = (STEPS_MAX / record.trials.len().max(1) as u64).max(1);
-    record.trials.iter().map(|trial| course(trial, origin_ns, steps_max)).collect()
+    record.trials.iter().map(|trial| timeline(trial, origin_ns, steps_max)).collect()
 }
 
-fn course(trial: &Trial, origin_ns: u64, steps_max: u64) -> Course {
+fn timeline(trial: &Trial, origin_ns: u64, steps_max: u64) -> Timeline {
     let seen = &trial.observation;
     let rate_hz = match &trial.sample {
         Measure::Http(sample) => rate(&sample.slices, seen.begin_ns, origin_ns, steps_max),
@@ -52,7 +52,7 @@ fn course(trial: &Trial, origin_ns: u64, steps_max: u64) -> Course {
     };
     let every_cpu = of_metric(seen, &metrics::cpus::TASK_RUN_NS);
     let busy = |columns: Vec<&Column>| busy(&columns, origin_ns, steps_max);
-    Course {
+    Timeline {
         rate_hz,
         sut_cpus: busy(of_role(Role::Sut)),
         load_cpus: busy(of_role(Role::Load)),

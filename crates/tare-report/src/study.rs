@@ -49,7 +49,7 @@ pub fn json(study: &StudyOutcome) -> Result<String, serde_json::Error> {
 fn cells(study: &StudyOutcome) -> Vec<Block> {
     let mut columns = vec![Column::words("cell", 0), Column::figures("blocks", 5)];
     columns.extend(SHOWN.map(|(_, head, rank)| Column::figures(head, rank)));
-    columns.push(Column::words("limit", 2));
+    columns.push(Column::words("bottleneck", 2));
     let rows = study.cells.iter().map(|cell| {
         let blocks = match cell.blocks == cell.valid {
             true => cell.valid.to_string(),
@@ -64,7 +64,7 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
         .left_out
         .iter()
         .map(|(name, cpus)| Block::Line(Text::dim(format!("{name} was left out: it needs {cpus} CPUs"))));
-    let disturbed = weather(study).map(|text| Block::Line(Text::dim(text)));
+    let disturbed = interference(study).map(|text| Block::Line(Text::dim(text)));
     let known = precision(study).into_iter().map(|text| Block::Line(Text::plain(text)));
     let order = Text::dim(format!("order of the cells: seed {}", study.seed));
     std::iter::once(table).chain(known).chain(left_out).chain(disturbed).chain([Block::Line(order)]).collect()
@@ -75,12 +75,12 @@ fn against(study: &StudyOutcome) -> Option<Part> {
     let mut columns = vec![Column::words("cell", 0), Column::words("against", 1)];
     columns.extend(COMPARED_HEADS.map(|(head, rank)| Column::words(head, rank)));
     let row = |cell: &CellOutcome| {
-        let told = |name: &str| match cell.changes.get(name) {
+        let reported = |name: &str| match cell.changes.get(name) {
             None | Some(Seen::Nothing(_)) => format::NONE.to_owned(),
             Some(change) => seen(change),
         };
         let words = [cell.name.clone(), cell.baseline.clone().unwrap_or_default()];
-        let words = words.into_iter().chain(COMPARED.map(told));
+        let words = words.into_iter().chain(COMPARED.map(reported));
         Row::Cells(words.map(Text::plain).collect())
     };
     let rows: Vec<Row> = study.cells.iter().filter(|cell| !cell.changes.is_empty()).map(row).collect();
@@ -119,7 +119,7 @@ fn precision(study: &StudyOutcome) -> Vec<String> {
 }
 
 /// What was disturbed from outside, and what was done about it.
-fn weather(study: &StudyOutcome) -> Option<String> {
+fn interference(study: &StudyOutcome) -> Option<String> {
     let again = match study.measured_again {
         0 => String::new(),
         blocks => format!("; {} measured once more", words::things(blocks, "block")),

@@ -14,7 +14,7 @@ pub(crate) fn id(cause: impl Serialize) -> String {
 /// What a part of the tare is.
 pub(crate) fn meaning(cause: TareCause) -> &'static str {
     match cause {
-        TareCause::Starved => "waited for work",
+        TareCause::NoWork => "waited for work",
         TareCause::Throttled => "a quota held it back",
         TareCause::Preempted => "others ran while it was ready",
         TareCause::Placement => "the generator ran on its CPUs",
@@ -44,39 +44,39 @@ pub(crate) fn gross_is(gross_is: GrossIs) -> &'static str {
     }
 }
 
-/// The limit as the subject of a sentence, for causes whose own finding has the figures.
-pub(crate) fn limit(cause: Cause) -> &'static str {
+/// The bottleneck as the subject of a sentence, for causes whose own finding has the figures.
+pub(crate) fn bottleneck(cause: Cause) -> &'static str {
     match cause {
-        Cause::LoadGeneratorBound => "The load generator was the limit",
-        Cause::OfferedLoad => "Nothing is short: the load that was offered is the limit",
-        Cause::ServerCpuBound => "The server's CPU is the limit",
-        Cause::OneThreadBound => "One thread of the server is the limit",
-        Cause::CpuQuotaThrottled => "A CPU quota is the limit",
-        Cause::CpuContended => "Other programs on its CPUs are the limit",
-        Cause::Oversubscribed => "More threads than CPUs are the limit",
+        Cause::LoadGeneratorBound => "The load generator was the bottleneck",
+        Cause::OfferedLoad => "Nothing is short: the load that was offered is the bottleneck",
+        Cause::ServerCpuBound => "The server's CPU is the bottleneck",
+        Cause::OneThreadBound => "One thread of the server is the bottleneck",
+        Cause::CpuQuotaThrottled => "A CPU quota is the bottleneck",
+        Cause::CpuContended => "Other programs on its CPUs are the bottleneck",
+        Cause::Oversubscribed => "More threads than CPUs are the bottleneck",
         Cause::PlacementConflict => "Server and load generator are in each other's way",
-        Cause::Steal => "The hypervisor is the limit: it ran somebody else",
-        Cause::ClockDropped => "The clock is the limit",
-        Cause::ColdCaches => "Cold caches are the limit",
-        Cause::SoftirqCrowded => "Other programs' packets on its CPUs are the limit",
-        Cause::CrossCpuWakeups => "Waking threads on other CPUs is the limit",
-        Cause::ListenOverflow => "The accept queue is the limit",
-        Cause::MemoryPressure => "Too little memory is the limit",
-        Cause::BlockedOnDisk => "The disk is the limit",
-        Cause::GcPauses => "Collecting garbage is the limit",
-        Cause::LockContended => "A lock is the limit",
-        Cause::BlockedOnDownstream => "Another server is the limit: the program waits for its answers",
-        Cause::KernelLockContended => "Locks of the kernel are the limit",
-        Cause::TooLittleConcurrency => "Too few connections are the limit",
-        Cause::NetworkCeiling => "The network is the limit",
-        Cause::DelayedAck => "Delayed acknowledgements are the limit",
-        Cause::PortsExhausted => "The generator's local ports are the limit",
+        Cause::Steal => "The hypervisor is the bottleneck: it ran somebody else",
+        Cause::ClockDropped => "The clock is the bottleneck",
+        Cause::ColdCaches => "Cold caches are the bottleneck",
+        Cause::SoftirqSaturated => "Other programs' packets on its CPUs are the bottleneck",
+        Cause::CrossCpuWakeups => "Waking threads on other CPUs is the bottleneck",
+        Cause::ListenOverflow => "The accept queue is the bottleneck",
+        Cause::MemoryPressure => "Too little memory is the bottleneck",
+        Cause::BlockedOnDisk => "The disk is the bottleneck",
+        Cause::GcPauses => "Collecting garbage is the bottleneck",
+        Cause::LockContended => "A lock is the bottleneck",
+        Cause::BlockedOnDownstream => "Another server is the bottleneck: the program waits for its answers",
+        Cause::KernelLockContended => "Locks of the kernel are the bottleneck",
+        Cause::TooLittleConcurrency => "Too few connections are the bottleneck",
+        Cause::NetworkCeiling => "The network is the bottleneck",
+        Cause::DelayedAck => "Delayed acknowledgements are the bottleneck",
+        Cause::PortsExhausted => "The generator's local ports are the bottleneck",
         Cause::NotSteady => "There is no steady state yet",
         Cause::Errors => "Errors are being measured, not the server",
         Cause::TooNoisy => "The measurement is too noisy to name a limit",
-        Cause::ProgramCpuBound => "The program itself is the limit",
-        Cause::ProgramWaits => "The program's own waits are the limit",
-        Cause::Unknown => "What the limit is could not be told",
+        Cause::ProgramCpuBound => "The program itself is the bottleneck",
+        Cause::ProgramIdle => "The program's own waits are the bottleneck",
+        Cause::Unknown => "What the bottleneck is could not be told",
     }
 }
 

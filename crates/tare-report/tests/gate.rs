@@ -3,12 +3,12 @@
 use tare_model::Missing;
 use tare_model::Reading;
 use tare_model::comparison::{Change, Figure, Verdict};
-use tare_model::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
+use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
 use tare_model::outcome::Warning;
 use tare_report::{Style, gate};
 
 fn run(label: &str) -> Run {
-    let weighed = |value| Weighed { value, half_ln: Some(0.01), trials: 5 };
+    let measured = |value| FigureValue { value, half_ln: Some(0.01), trials: 5 };
     Run {
         schema: SCHEMA,
         label: label.into(),
@@ -19,11 +19,11 @@ fn run(label: &str) -> Run {
         kernel: "6.18.0".into(),
         valid: true,
         figures: [
-            (Figure::Net, Reading::Measured(weighed(170_000.0))),
+            (Figure::Net, Reading::Measured(measured(170_000.0))),
             (Figure::P999, Reading::missing("a trial has too few answers for it")),
         ]
         .into(),
-        against_reference: [(Figure::Net, weighed(0.61))].into(),
+        against_reference: [(Figure::Net, measured(0.61))].into(),
     }
 }
 
@@ -60,15 +60,15 @@ fn worse() -> Gate {
             effect(Figure::Net, [-0.091, -0.061], Verdict::Slower),
             effect(Figure::P99, [-0.01, 0.015], Verdict::NoDifference),
         ],
-        shifts: vec![
-            Shift {
+        change_points: vec![
+            ChangePoint {
                 figure: Figure::Net,
                 since: "aaaaaaa".into(),
                 time_unix_s: 1_763_000_000,
                 change: 0.2,
                 runs: 3,
             },
-            Shift {
+            ChangePoint {
                 figure: Figure::Net,
                 since: "bbbbbbb".into(),
                 time_unix_s: 1_763_400_000,
@@ -107,7 +107,7 @@ fn a_gate_against_a_record() {
     let mut of = worse();
     of.against = Against::Baseline(run("base.tare"));
     of.effects.retain(|effect| effect.verdict == Verdict::NoDifference);
-    of.shifts.clear();
+    of.change_points.clear();
     of.warnings.clear();
     of.conditions[0].state = State::NotProven;
     insta::assert_snapshot!("gate-baseline", shown(&of));

@@ -65,7 +65,7 @@ fn every_kind_of_result_is_one_whole_page() {
 fn a_page_of_http_has_every_part() {
     let page = html(&support::record(), &support::throttled());
     let parts = [
-        "A CPU quota is the limit",
+        "A CPU quota is the bottleneck",
         ">54.3k\u{a0}req/s<",
         ">177k\u{a0}req/s<",
         "class=\"rows steps\"",

@@ -38,8 +38,8 @@ fn every_kind_of_result_as_csv() {
 fn what_was_tried_instead_of_the_limit_is_told_of_both() {
     let (_, record, mut outcome) =
         support::all().into_iter().find(|(name, ..)| *name == "throttled").unwrap();
-    let limit = Cause::BlockedOnDisk;
-    (outcome.limit, outcome.findings[1].cause) = (limit, limit);
+    let bottleneck = Cause::BlockedOnDisk;
+    (outcome.bottleneck, outcome.findings[1].cause) = (bottleneck, bottleneck);
     // Of little effect, and yet told in full: it was tried.
     outcome.findings[0].effect_ln = 0.001;
     let tried = Tried {
@@ -56,7 +56,7 @@ fn what_was_tried_instead_of_the_limit_is_told_of_both() {
     outcome.confirmation = Some(Confirmation {
         cause: Cause::CpuQuotaThrottled,
         instead_of: Some(NotTried {
-            cause: limit,
+            cause: bottleneck,
             why: Missing::with_remedy("a disk is a disk", "use tmpfs"),
         }),
         tried: Reading::Measured(tried),
@@ -114,7 +114,7 @@ fn colour_only_when_asked_for_and_nothing_else_changes() {
     }
 }
 
-/// Figures that arithmetic on broken books could produce, and honest ones.
+/// Figures that arithmetic on broken accounting could produce, and honest ones.
 fn figure() -> impl Strategy<Value = f64> {
     prop_oneof![
         prop::num::f64::ANY,

@@ -12,7 +12,7 @@ fn style(width: usize, unicode: bool) -> Style {
     Style { color: false, width, unicode }
 }
 
-fn run(name: &str, hz: f64, limit: Cause) -> Run {
+fn run(name: &str, hz: f64, bottleneck: Cause) -> Run {
     let gross = Estimate { value: hz, unit: "req/s".to_owned(), ci95: Some([hz * 0.99, hz * 1.01]) };
     Run {
         name: name.to_owned(),
@@ -28,7 +28,7 @@ fn run(name: &str, hz: f64, limit: Cause) -> Run {
             ref_clock_hz: Some(2.9e9),
             against_reference: None,
         }),
-        limit,
+        bottleneck,
         valid: true,
     }
 }
@@ -58,9 +58,9 @@ fn throttled() -> Why {
         parts: Reading::Measured(vec![
             part("throttled", -0.69, 0.02, 0.0, 0.49, "CPUs"),
             part("cost", -0.03, 0.01, 16_400.0, 16_900.0, "cycles"),
-            part("starved", 0.014, 0.02, 0.02, 0.01, "CPUs"),
+            part("no-work", 0.014, 0.02, 0.02, 0.01, "CPUs"),
             part("clock", 0.0009, 0.002, 2.9e9, 2.9026e9, "Hz"),
-            part("allotment", 0.0, 0.0, 1.0, 1.0, "CPUs"),
+            part("entitlement", 0.0, 0.0, 1.0, 1.0, "CPUs"),
         ]),
         method: "95 % intervals that hold together".to_owned(),
         tare: vec![TareChange { cause: TareCause::Throttled, from_ln: 0.0, to_ln: 0.69 }],

@@ -1,4 +1,4 @@
-//! Blocks of trials: one trial of each level, in an order drawn at random. Levels in turns with each other are driven at once.
+//! Blocks of trials: one trial of each level, in an order drawn at random. Levels interleaved with each other are driven at once.
 
 use tare_model::plan::Level;
 use tare_stats::SplitMix64;
@@ -19,7 +19,7 @@ pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
             .enumerate()
             .filter(|(_, level)| had(level, block + 1) > had(level, block))
             .map(|(index, level)| (level, (index, had(level, block) as u32)));
-        let (together, alone): (Vec<_>, Vec<_>) = trials.partition(|(level, _)| level.parties > 1);
+        let (together, alone): (Vec<_>, Vec<_>) = trials.partition(|(level, _)| level.arms > 1);
         let together: Stint = together.into_iter().map(|(_, trial)| trial).collect();
         let mut stints: Vec<Stint> = alone.into_iter().map(|(_, trial)| vec![trial]).collect();
         stints.extend(Some(together).filter(|stint| !stint.is_empty()));
@@ -52,7 +52,7 @@ mod tests {
             trial_ns: 1,
             warmup_ns: 0,
             trials,
-            parties: 1,
+            arms: 1,
         }
     }
 
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn levels_in_turns_are_one_stint() {
-        let in_turns = Level { parties: 2, ..level(3) };
-        for block in blocks(1, &[level(3), in_turns.clone(), in_turns]) {
+        let interleaved = Level { arms: 2, ..level(3) };
+        for block in blocks(1, &[level(3), interleaved.clone(), interleaved]) {
             let mut lengths: Vec<usize> = block.iter().map(Vec::len).collect();
             lengths.sort_unstable();
             assert_eq!(lengths, [1, 2], "{block:?}");

@@ -1,4 +1,4 @@
-//! A sitting with a program: runs of it, one after the other, each a trial.
+//! A session with a program: runs of it, one after the other, each a trial.
 
 use crate::error::LabError;
 use crate::fit;
@@ -7,7 +7,7 @@ use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, Parameter};
 use crate::resolve;
-use crate::sitting::{Held, Running, Sitting};
+use crate::session::{Held, Running, Session};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
@@ -24,7 +24,7 @@ use tare_sys::process::{self, Ended};
 /// Runs when the user names no number: at least so many …
 const RUNS_MIN: u32 = 10;
 /// … for at least so long …
-const SITTING_MIN: Duration = Duration::from_secs(3);
+const SESSION_MIN: Duration = Duration::from_secs(3);
 /// … and never more than this.
 const RUNS_MAX: u32 = 1000;
 /// Commands that parameters may multiply to.
@@ -33,9 +33,9 @@ const SAMPLE_HZ: f64 = 100.0;
 /// How often a wait for the end of a run looks at the interrupt flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Weighs a program. Runs that were finished are kept whatever the end.
-pub fn weigh(request: CommandRequest, sitting: &Sitting, progress: &mut dyn Progress) -> Held {
-    let mut running = match Running::begin(sitting, progress) {
+/// Measures a program. Runs that were finished are kept whatever the end.
+pub fn measure(request: CommandRequest, session: &Session, progress: &mut dyn Progress) -> Held {
+    let mut running = match Running::begin(session, progress) {
         Ok(running) => running,
         Err(error) => return Held { record: None, end: Err(error) },
     };
@@ -222,7 +222,7 @@ impl Bench<'_> {
         match self.request.runs {
             Some(runs) => run >= runs,
             None if self.request.stopping.is_some() => running.is_enough(self.index) || run >= RUNS_MAX,
-            None => run >= RUNS_MAX || (run >= RUNS_MIN && elapsed >= SITTING_MIN),
+            None => run >= RUNS_MAX || (run >= RUNS_MIN && elapsed >= SESSION_MIN),
         }
     }
 

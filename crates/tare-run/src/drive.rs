@@ -1,8 +1,8 @@
 //! Load on a server, trial by trial, with observers beside it.
 //!
 //! One level alone is driven on the same connections from its first trial to its last. Several are driven in blocks,
-//! one trial of each in an order drawn at random, so that the machine's weather meets all of them alike; then each
-//! trial opens connections of its own. The SUT and the reference server are loaded in turns of a few milliseconds within the
+//! one trial of each in an order drawn at random, so that the machine's interference meets all of them alike; then each
+//! trial opens connections of its own. The SUT and the reference server are loaded interleaved of a few milliseconds within the
 //! same trial.
 
 use crate::blocks::{self, Stint};
@@ -13,7 +13,7 @@ use crate::process::{Launch, Output, Started};
 use crate::progress::Event;
 use crate::request::{HttpRequest, LoadRequest};
 use crate::resolve;
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage};
@@ -28,7 +28,7 @@ const DYING: Duration = Duration::from_millis(500);
 /// Samples per second of the series.
 const SAMPLE_HZ: f64 = 100.0;
 /// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
-/// changes with the weather of a virtual machine, and only several seconds together tell it well enough.
+/// changes with the interference of a virtual machine, and only several seconds together tell it well enough.
 const CALIBRATION: Duration = Duration::from_millis(500);
 /// One look at that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ const CALIBRATION_MIN: Duration = Duration::from_millis(250);
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 /// Before a course of rates: the observers start and idle periods are found out meanwhile.
 const LEAD_IN: Duration = Duration::from_secs(1);
-/// How long a foreign generator may take to open its connections; its books begin afterwards.
+/// How long a foreign generator may take to open its connections; its accounting begin afterwards.
 const FOREIGN_SETTLE: Duration = Duration::from_millis(400);
 /// A foreign generator that runs longer than this is stopped.
 const FOREIGN_MAX: Duration = Duration::from_secs(3600);
@@ -61,8 +61,8 @@ impl Drive<'_> {
         if let Some(stopping) = &self.request.stopping {
             return stopping.budget_s;
         }
-        // Levels in turns share their trials.
-        let length = |level: &Level| level_s(level, self.levels.len() > 1) / f64::from(level.parties.max(1));
+        // Levels interleaved share their trials.
+        let length = |level: &Level| level_s(level, self.levels.len() > 1) / f64::from(level.arms.max(1));
         self.levels.iter().map(length).sum()
     }
 
@@ -103,8 +103,8 @@ impl Drive<'_> {
                 let Some(level) = self.levels.get(*index) else { return Ok(()) };
                 self.stand(*index as u32, level).one(*trial, sut, running)
             }
-            (_, Some(reference)) => self.in_turns(stint, sut, reference, running),
-            (_, None) => Err(LabError::Observe("levels in turns, and nobody to take turns with".into())),
+            (_, Some(reference)) => self.interleaved(stint, sut, reference, running),
+            (_, None) => Err(LabError::Observe("levels interleaved, and nobody to take turns with".into())),
         }
     }
 
@@ -144,7 +144,7 @@ fn calibration(level: &Level) -> Duration {
     match level.purpose {
         Purpose::Asked => (Duration::from_nanos(level.trial_ns) / 2).clamp(CALIBRATION_MIN, CALIBRATION),
         // Only its cost per request is of use, which has no idle periods in it.
-        _ if level.parties > 1 => Duration::ZERO,
+        _ if level.arms > 1 => Duration::ZERO,
         Purpose::Saturating | Purpose::Reference => CALIBRATION_MIN,
     }
 }
@@ -186,7 +186,7 @@ impl Stand<'_> {
         match (&request.load, &request.traffic.pacing, self.level.purpose) {
             (LoadRequest::Start(command), _, Purpose::Asked) => self.foreign(trial, command, sut, running),
             (_, Pacing::Stages { stages, gaps }, Purpose::Asked) => {
-                self.course(trial, stages, *gaps, sut, running)
+                self.timeline(trial, stages, *gaps, sut, running)
             }
             _ => self.steady(trial..trial + 1, sut, running),
         }
@@ -257,7 +257,7 @@ impl Stand<'_> {
 
     /// A rate that changes: each trial is the whole course, after a lead-in at the rate that it begins with, so that
     /// trials are alike.
-    fn course(
+    fn timeline(
         &self,
         trial: u32,
         stages: &[Stage],

@@ -1,8 +1,8 @@
-//! Why a sitting could not be held, typed by what the user has to do about it.
+//! Why a session could not be held, typed by what the user has to do about it.
 
 use thiserror::Error;
 
-/// A sitting that failed. Each variant is one exit code of the design.
+/// A session that failed. Each variant is one exit code of the design.
 #[derive(Debug, Error)]
 pub enum LabError {
     /// Nothing was started: the request cannot be carried out as given.

@@ -1,4 +1,4 @@
-//! Load without a sitting: no observers, no record; what the generator counts is all there is.
+//! Load without a session: no observers, no record; what the generator counts is all there is.
 
 use crate::error::LabError;
 use crate::progress::{Event, Progress};

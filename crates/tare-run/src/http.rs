@@ -1,4 +1,4 @@
-//! A sitting with a server: it is found or started, placed, and driven (`drive`).
+//! A session with a server: it is found or started, placed, and driven (`drive`).
 
 use crate::confirm;
 use crate::drive::Drive;
@@ -9,7 +9,7 @@ use crate::layout;
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
 use crate::resolve;
-use crate::sitting::{Held, Running, Sitting};
+use crate::session::{Held, Running, Session};
 use crate::sut::{self, Sut};
 use std::path::PathBuf;
 use tare_machine::cgroup::Branch;
@@ -22,9 +22,9 @@ use tare_model::topology::Topology;
 /// More generator threads than this are used only when asked for.
 const LOAD_THREADS_MAX: u32 = 8;
 
-/// Weighs a server. Trials that were finished are kept whatever the end.
-pub fn weigh(request: HttpRequest, sitting: &Sitting, progress: &mut dyn Progress) -> Held {
-    let mut running = match Running::begin(sitting, progress) {
+/// Measures a server. Trials that were finished are kept whatever the end.
+pub fn measure(request: HttpRequest, session: &Session, progress: &mut dyn Progress) -> Held {
+    let mut running = match Running::begin(session, progress) {
         Ok(running) => running,
         Err(error) => return Held { record: None, end: Err(error) },
     };
@@ -59,8 +59,8 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let journal = running.journal.clone();
     let pinned = pin(request, &sut, &journal)?;
     let threads = threads(request, &placement);
-    let crowded = threads as usize > placement.load_cpus.len().max(1);
-    let levels = resolve::levels(request, sut.transport == Transport::Loopback, crowded);
+    let oversubscribed = threads as usize > placement.load_cpus.len().max(1);
+    let levels = resolve::levels(request, sut.transport == Transport::Loopback, oversubscribed);
     let drive = Drive {
         request,
         placement: &placement,
@@ -75,7 +75,7 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
     let confirm_s = if request.confirm { confirm::EXPECTED_S } else { 0.0 };
     let layouts_s = if request.find_layout { layout::EXPECTED_S } else { 0.0 };
     running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
-    running.progress.show(Event::Step(format!("weighing {}{}", sut.name(), until(request))));
+    running.progress.show(Event::Step(format!("measuring {}{}", sut.name(), until(request))));
     drive.all(&mut sut, reference, running)?;
     if request.confirm {
         confirm::confirm(&drive, &mut sut, running)?;
@@ -129,7 +129,7 @@ fn open_reference(
         sut::embedded(program, &placement.sut_cpus, groups, &running.journal, running.interrupt)
     };
     match group_of(sut) {
-        // A group may refuse it: then it is weighed from outside, as where nobody may put it there.
+        // A group may refuse it: then it is measured from outside, as where nobody may put it there.
         Some(group) => start(&[group]).or_else(|_| start(&[])).map(Some),
         None => start(&[]).map(Some),
     }
@@ -186,7 +186,7 @@ fn open_sut(
                 running.notice(
                     "sut-unseen",
                     why,
-                    "the books hold the generator's side only; --sut-pid names the server's process",
+                    "the accounting hold the generator's side only; --sut-pid names the server's process",
                 )?;
             }
             Ok(sut)

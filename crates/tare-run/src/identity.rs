@@ -1,4 +1,4 @@
-//! Who takes part in a sitting, for the record.
+//! Who takes part in a session, for the record.
 
 use crate::request::{CommandRequest, LoadRequest};
 use crate::sut::Sut;

@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::progress::Event;
 use crate::request::{HttpRequest, LoadRequest};
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::Sut;
 use std::time::Duration;
 use tare_load::LoadSpec;

@@ -1,10 +1,10 @@
-//! Runs a sitting: resolves what was asked, starts or finds the system under test, drives load on it trial by
+//! Runs a session: resolves what was asked, starts or finds the system under test, drives load on it trial by
 //! trial while the observers watch, and leaves every finished trial on disk before the next starts.
 //!
 //! [`request`] is what the user asked for, unjudged; [`resolve`] judges it without touching anything that runs;
-//! [`http`] and [`command`] are the two kinds of sitting,
+//! [`http`] and [`command`] are the two kinds of session,
 //! [`generate`] is load alone. Whatever is started is stopped and whatever is changed
-//! is put back when a sitting ends, fails or is interrupted; what a killed one left behind is dealt with by the
+//! is put back when a session ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
 mod blocks;
@@ -27,20 +27,20 @@ pub mod progress;
 pub mod records;
 pub mod request;
 pub mod resolve;
-mod sitting;
+mod session;
 mod sut;
 mod turns;
 mod warmup;
 
 pub use duration::duration;
 pub use error::LabError;
-pub use sitting::{Held, Sitting};
+pub use session::{Held, Session};
 
 use std::path::Path;
 use tare_machine::{Root, journal};
 
 /// Stops and restores what killed runs left behind; one line for each thing done, none when there was nothing.
-/// Called at the start of every sitting.
+/// Called at the start of every session.
 pub fn recover(state_dir: &Path) -> Vec<String> {
     recovered(&journal::recover(state_dir, &Root::live()))
 }
@@ -58,11 +58,11 @@ pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
     let groups = groups
         .iter()
         .map(|group| format!("removed the control group {}, left by a run that was killed", group.display()));
-    stopped.chain(restored).chain(groups).chain(told(knobs)).chain(failed.iter().cloned()).collect()
+    stopped.chain(restored).chain(groups).chain(reported(knobs)).chain(failed.iter().cloned()).collect()
 }
 
 /// What became of settings that were put back, a line for each thing.
-pub fn told(report: &journal::Report) -> Vec<String> {
+pub fn reported(report: &journal::Report) -> Vec<String> {
     let put_back = report
         .put_back
         .iter()

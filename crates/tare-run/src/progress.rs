@@ -1,18 +1,18 @@
-//! What a sitting tells whoever shows its progress.
+//! What a session tells whoever shows its progress.
 
 /// Something worth showing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A step began: one line.
     Step(String),
-    /// The whole sitting's expected length became known.
+    /// The whole session's expected length became known.
     Expected {
         /// Seconds.
         total_s: f64,
     },
     /// Load is running.
     Live {
-        /// Seconds since the sitting's first load.
+        /// Seconds since the session's first load.
         elapsed_s: f64,
         /// Requests per second in the last moment; `None` where they cannot be counted yet.
         rate_hz: Option<f64>,
@@ -21,7 +21,7 @@ pub enum Event {
     },
     /// A trial is on disk.
     TrialDone {
-        /// Position in the sitting.
+        /// Position in the session.
         seq: u32,
         /// req/s, or seconds for a command; `None` when requests could not be counted.
         value: Option<f64>,
@@ -32,7 +32,7 @@ pub enum Event {
     Notice(String),
 }
 
-/// Shows events. Called from the sitting's own thread; must not block.
+/// Shows events. Called from the session's own thread; must not block.
 pub trait Progress {
     /// Shows one event.
     fn show(&mut self, event: Event);

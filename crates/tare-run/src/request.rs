@@ -8,7 +8,7 @@ use tare_model::plan::Stopping;
 
 pub use tare_observe::{StackWatch, Unwind};
 
-/// A request to weigh a server.
+/// A request to measure a server.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
     /// Where the load goes; `None` only with the embedded server.
@@ -41,9 +41,9 @@ pub struct HttpRequest {
     pub trace: bool,
     /// Drive only the level that was asked for.
     pub no_levels: bool,
-    /// Do not weigh the reference server beside the SUT.
+    /// Do not measure the reference server beside the SUT.
     pub no_reference: bool,
-    /// Try afterwards whether the limit is what it is said to be.
+    /// Try afterwards whether the bottleneck is what it is said to be.
     pub confirm: bool,
     /// Whether layouts of the generator are tried first, and the one with the most headroom taken.
     pub find_layout: bool,
@@ -82,7 +82,7 @@ pub enum LoadRequest {
     Pid(u32),
 }
 
-/// A request to weigh a program.
+/// A request to measure a program.
 #[derive(Debug, Clone)]
 pub struct CommandRequest {
     /// The command line, for the record.

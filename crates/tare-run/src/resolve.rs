@@ -13,7 +13,7 @@ use tare_stats::{PLANNED_MAX, SERIES_MIN};
 pub const SATURATING_CONNECTIONS: u32 = 64;
 /// Length of a trial unless told otherwise, or a course of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
-/// The same where they end by what is known: it is their number that tells, and shorter ones read the kernel's ticks in their books.
+/// The same where they end by what is known: it is their number that tells, and shorter ones read the kernel's ticks in their accounting.
 const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
 /// Where trials end by what is known, other levels have one in so many blocks.
 const BLOCKS_EACH_OTHER: u32 = 2;
@@ -21,7 +21,7 @@ const BLOCKS_EACH_OTHER: u32 = 2;
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
 /// In turns with the reference server each of the two has half of it.
-const IN_TURNS_TRIAL_NS: u64 = 2_000_000_000;
+const INTERLEAVED_TRIAL_NS: u64 = 2_000_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
 const OTHER_TRIALS_MAX: u32 = 10;
@@ -54,10 +54,10 @@ fn url_in(command: &str) -> Option<String> {
 }
 
 /// The levels to drive. A level below saturation has a saturating one beside it, because only there can the
-/// program's cost per request be weighed. In turns with it the reference server is loaded, which tells the machine's weather: then
+/// program's cost per request be measured. In turns with it the reference server is loaded, which tells the machine's interference: then
 /// there is one beside a saturating level too. Never against another host unasked.
-/// `crowded`: the generator that was asked for has more threads than CPUs.
-pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) -> Vec<Level> {
+/// `oversubscribed`: the generator that was asked for has more threads than CPUs.
+pub fn levels(request: &HttpRequest, transport_is_local: bool, oversubscribed: bool) -> Vec<Level> {
     let (usual_ns, trials, trials_of_others) = match request.stopping {
         Some(_) => (LOOKED_AT_TRIAL_NS, PLANNED_MAX as u32, PLANNED_MAX as u32 / BLOCKS_EACH_OTHER),
         None => (TRIAL_NS, request.trials, request.trials.min(OTHER_TRIALS_MAX)),
@@ -70,26 +70,28 @@ pub fn levels(request: &HttpRequest, transport_is_local: bool, crowded: bool) ->
         trial_ns: request.trial.map_or(request.traffic.pacing.course_ns().unwrap_or(usual_ns), nanoseconds),
         warmup_ns: nanoseconds(request.warmup.at_least()),
         trials,
-        parties: 1,
+        arms: 1,
     };
-    let other = |purpose, trial_ns: u64, parties: u32| Level {
+    let other = |purpose, trial_ns: u64, arms: u32| Level {
         purpose,
         connections: request.traffic.connections.max(SATURATING_CONNECTIONS),
         rate_hz: None,
         pipeline: request.traffic.pipeline,
-        trial_ns: (asked.trial_ns.saturating_mul(u64::from(parties))).clamp(OTHER_TRIAL_NS_MIN, trial_ns),
+        trial_ns: (asked.trial_ns.saturating_mul(u64::from(arms))).clamp(OTHER_TRIAL_NS_MIN, trial_ns),
         warmup_ns: OTHER_WARMUP_NS,
         trials: trials_of_others,
-        parties,
+        arms,
     };
     // Nobody's generator that runs already would stop for another level.
     let may = transport_is_local && !request.no_levels && !matches!(request.load, LoadRequest::Pid(_));
-    let below_saturation = crowded
+    let below_saturation = oversubscribed
         || !matches!(request.load, LoadRequest::Own { .. })
         || request.traffic.pacing != Pacing::Closed
         || request.traffic.connections < SATURATING_CONNECTIONS;
     let others = if may && !request.no_reference && reference_would_tell(request) {
-        [Purpose::Saturating, Purpose::Reference].map(|purpose| other(purpose, IN_TURNS_TRIAL_NS, 2)).to_vec()
+        [Purpose::Saturating, Purpose::Reference]
+            .map(|purpose| other(purpose, INTERLEAVED_TRIAL_NS, 2))
+            .to_vec()
     } else if may && below_saturation {
         vec![other(Purpose::Saturating, SATURATING_TRIAL_NS, 1)]
     } else {
@@ -115,7 +117,7 @@ pub fn within_budget(request: &HttpRequest) -> Result<HttpRequest, LabError> {
     let levels = levels(request, true, false);
     let each_s = levels.iter().map(|level| {
         let blocks = if level.purpose == Purpose::Asked { 1 } else { BLOCKS_EACH_OTHER };
-        drive::trial_s(level, levels.len() > 1) / f64::from(blocks * level.parties.max(1))
+        drive::trial_s(level, levels.len() > 1) / f64::from(blocks * level.arms.max(1))
     });
     let fewest_s = each_s.sum::<f64>() * SERIES_MIN as f64;
     let left = Duration::try_from_secs_f64(stopping.budget_s - fewest_s).unwrap_or_default();
@@ -135,7 +137,7 @@ pub fn within_budget(request: &HttpRequest) -> Result<HttpRequest, LabError> {
     Ok(HttpRequest { warmup, ..request.clone() })
 }
 
-/// Whether the reference server can be weighed as the SUT is: over the same transport, on connections that are kept. Beside itself
+/// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept. Beside itself
 /// it tells nothing.
 fn reference_would_tell(request: &HttpRequest) -> bool {
     let traffic = &request.traffic;

@@ -65,7 +65,7 @@ impl Sut {
         Err(match &mut self.started {
             Some(started) => dead(started),
             None => LabError::Sut {
-                what: format!("(pid {}) ended while it was being weighed", self.pids[0]),
+                what: format!("(pid {}) ended while it was being measured", self.pids[0]),
                 last_output: String::new(),
             },
         })
@@ -166,7 +166,7 @@ pub fn start(
     if preflight(load).is_ok() {
         return Err(LabError::usage(
             format!("something answers at {} already", load.target),
-            "stop it first, or leave out --sut to weigh it as it is",
+            "stop it first, or leave out --sut to measure it as it is",
         ));
     }
     launch(command, cpus, environment, journal)?.answered(load, &[], interrupt)

@@ -1,6 +1,6 @@
-//! Several servers loaded in turns within the same trial, so that the machine's weather meets all of them alike.
+//! Several servers loaded interleaved within the same trial, so that the machine's interference meets all of them alike.
 //!
-//! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their books are over
+//! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their accounting are over
 //! the same instants.
 
 use crate::blocks::Stint;
@@ -8,7 +8,7 @@ use crate::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::resolve;
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::Sut;
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing, Turns};
@@ -26,12 +26,12 @@ pub(crate) const TURN: Duration = Duration::from_millis(5);
 /// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
 const TURN_OVER_LATENCY: u32 = 10;
 const ROUNDS_MIN: u64 = 4;
-/// A server whose requests take longer than this allows for does not keep to its turns, which its books then show.
+/// A server whose requests take longer than this allows for does not keep to its turns, which its accounting then show.
 pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
 
 impl Drive<'_> {
-    /// One trial of each level of `stint`, in turns: `reference` answers where a level's purpose is that, else the SUT.
-    pub(crate) fn in_turns(
+    /// One trial of each level of `stint`, interleaved: `reference` answers where a level's purpose is that, else the SUT.
+    pub(crate) fn interleaved(
         &self,
         stint: &Stint,
         sut: &mut Sut,
@@ -45,32 +45,32 @@ impl Drive<'_> {
         let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
             return Ok(());
         };
-        let mut parties = self.parties(&levels, TURN, sut, reference)?;
+        let mut arms = self.arms(&levels, TURN, sut, reference)?;
         let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
         running.wait(warmup, "warm-up", |_| None)?;
-        let turn = turn_for(parties.iter_mut().map(|party| &mut party.generator));
+        let turn = turn_for(arms.iter_mut().map(|arm| &mut arm.generator));
         if turn > TURN {
-            stop(parties)?;
-            parties = self.parties(&levels, turn, sut, reference)?;
+            stop(arms)?;
+            arms = self.arms(&levels, turn, sut, reference)?;
             running.wait(SETTLE, "warm-up", |_| None)?;
         }
         let turns_ns = resolve::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
         let trial_ns = longest.trial_ns.max(turns_ns);
-        let observers = observe(self.watch_in_turns(sut, reference, &parties))?;
+        let observers = observe(self.watch_interleaved(sut, reference, &arms))?;
         observers.begin();
-        parties.iter_mut().for_each(|party| _ = party.generator.cut());
-        let mut answered = parties.first().map_or(0, |party| party.generator.live().answers);
+        arms.iter_mut().for_each(|arm| _ = arm.generator.cut());
+        let mut answered = arms.first().map_or(0, |arm| arm.generator.live().answers);
         let nth = running.nth(trial, longest);
-        let phase = format!("trial {nth} in turns with the reference{}", running.known());
+        let phase = format!("trial {nth} interleaved with the reference{}", running.known());
         running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
-            parties.first().map(|party| live_rate(&party.generator, seconds, &mut answered))
+            arms.first().map(|arm| live_rate(&arm.generator, seconds, &mut answered))
         })?;
-        let samples: Vec<_> = parties.iter_mut().map(|party| party.generator.cut()).collect();
+        let samples: Vec<_> = arms.iter_mut().map(|arm| arm.generator.cut()).collect();
         let observation = observers.end();
         observers.stop();
         sut.check_alive()?;
         reference.check_alive()?;
-        for (Party { stand, generator }, sample) in parties.into_iter().zip(samples) {
+        for (Arm { stand, generator }, sample) in arms.into_iter().zip(samples) {
             let theirs = match stand.level.purpose {
                 Purpose::Reference => from_beside(&observation, &reference.pids, &generator.thread_ids()),
                 Purpose::Asked | Purpose::Saturating => observation.clone(),
@@ -82,37 +82,37 @@ impl Drive<'_> {
     }
 
     /// Their generators, started; the turns have another order in each trial.
-    fn parties<'l>(
+    fn arms<'l>(
         &'l self,
         levels: &[(u32, &'l Level, u32)],
         turn: Duration,
         sut: &mut Sut,
         reference: &mut Sut,
-    ) -> Result<Vec<Party<'l>>, LabError> {
+    ) -> Result<Vec<Arm<'l>>, LabError> {
         let begin_ns = monotonic_ns();
-        let mut parties = Vec::with_capacity(levels.len());
+        let mut arms = Vec::with_capacity(levels.len());
         for (place, (index, level, trial)) in (0..).zip(levels) {
             let turns = Turns {
                 begin_ns,
                 turn_ns: resolve::nanoseconds(turn),
                 rest_ns: 0,
-                parties: levels.len() as u32,
+                arms: levels.len() as u32,
                 place,
                 seed: self.seed ^ u64::from(*trial),
                 slices: None,
             };
             let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
             let stand = self.stand(*index, level);
-            let spec = stand.spec(Pacing::InTurns(turns), server);
+            let spec = stand.spec(Pacing::Interleaved(turns), server);
             let generator = start(&LoadSpec { busy_poll: self.may_poll, ..spec }, server)?;
-            parties.push(Party { stand, generator });
+            arms.push(Arm { stand, generator });
         }
-        Ok(parties)
+        Ok(arms)
     }
 
-    fn watch_in_turns(&self, sut: &Sut, reference: &Sut, parties: &[Party]) -> Watch {
-        let of_sut = |party: &&Party| party.stand.level.purpose != Purpose::Reference;
-        let load = parties.iter().filter(of_sut).flat_map(|party| party.generator.thread_ids()).collect();
+    fn watch_interleaved(&self, sut: &Sut, reference: &Sut, arms: &[Arm]) -> Watch {
+        let of_sut = |arm: &&Arm| arm.stand.level.purpose != Purpose::Reference;
+        let load = arms.iter().filter(of_sut).flat_map(|arm| arm.generator.thread_ids()).collect();
         Watch { beside_pids: reference.pids.clone(), ..self.watch(sut, LoadWatch::Threads(load)) }
     }
 }
@@ -122,7 +122,7 @@ fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration
     (slowest_median(generators) * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
 }
 
-/// The time that half of the requests take, of the slowest server. Cuts the generators' books.
+/// The time that half of the requests take, of the slowest server. Cuts the generators' accounting.
 pub(crate) fn slowest_median<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
     let median = |generator: &mut Generator| {
         let sample = generator.cut();
@@ -132,12 +132,12 @@ pub(crate) fn slowest_median<'g>(generators: impl Iterator<Item = &'g mut Genera
     generators.map(median).max().unwrap_or(Duration::ZERO)
 }
 
-fn stop(parties: Vec<Party>) -> Result<(), LabError> {
-    parties.into_iter().try_for_each(|party| party.generator.stop().map_err(load_failed))
+fn stop(arms: Vec<Arm>) -> Result<(), LabError> {
+    arms.into_iter().try_for_each(|arm| arm.generator.stop().map_err(load_failed))
 }
 
 /// One of those who take turns.
-struct Party<'a> {
+struct Arm<'a> {
     stand: Stand<'a>,
     generator: Generator,
 }
@@ -159,7 +159,7 @@ fn from_beside(observation: &Observation, pids: &[u32], load_tids: &[u32]) -> Ob
             task
         })
         .collect();
-    let told = |column: &&Column| match column.subject {
+    let reported = |column: &&Column| match column.subject {
         Subject::Task(index) => tasks.get(index as usize).is_some_and(|task| task.role == Role::Sut),
         Subject::Cpu(_) => true,
         Subject::Machine | Subject::Group(_) | Subject::Device(_) => false,
@@ -169,7 +169,7 @@ fn from_beside(observation: &Observation, pids: &[u32], load_tids: &[u32]) -> Ob
         [first, .., last] => Column { samples: vec![*first, *last], ..column.clone() },
         _ => column.clone(),
     };
-    let columns = observation.columns.iter().filter(told).map(ends).collect();
+    let columns = observation.columns.iter().filter(reported).map(ends).collect();
     let (begin_ns, end_ns) = (observation.begin_ns, observation.end_ns);
     Observation { begin_ns, end_ns, tasks, columns, ..Observation::default() }
 }

@@ -10,7 +10,7 @@ use crate::drive::{Drive, live_rate, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::request::{LoadRequest, Warmup};
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Pacing};

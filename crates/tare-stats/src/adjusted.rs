@@ -1,4 +1,4 @@
-//! What a series would be in the same weather throughout: what leans on covariates is taken out of it.
+//! What a series would be in the same interference throughout: what leans on covariates is taken out of it.
 
 use crate::describe::{finite, mean, median, stdev};
 

@@ -9,7 +9,7 @@ impl Jackknife {
     /// Its error where the run is held against another one of much the same length, which began `apart` lengths of a run earlier or
     /// later (below 1 is 1: one right after the other).
     ///
-    /// Trials that were independent would tell a run's mean to s/√n. They are not: what a machine's weather does within a second it does
+    /// Trials that were independent would tell a run's mean to s/√n. They are not: what a machine's interference does within a second it does
     /// within a minute and an hour too, so that longer runs average less of it away than their length promises, and runs further apart differ by
     /// more. Noise with a spectrum of h/f has both: n trials have a spread s² of h·n·ln n/(n − 1), and the means of two runs whose
     /// starts lie k lengths apart differ with a variance of h·(g(k+1) + g(k−1) − 2g(k)), g(x) = x²·ln x (Allan, Proceedings of the

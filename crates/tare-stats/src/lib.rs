@@ -3,8 +3,10 @@
 //! One contract holds everywhere: a result that the data cannot give (too few values, a value that is not finite,
 //! a logarithm of nothing) is `None`, never NaN and never a made-up zero.
 
+mod aa_control;
 mod adjusted;
 mod apart;
+mod change_points;
 mod changes;
 mod describe;
 mod divisia;
@@ -15,31 +17,29 @@ mod modes;
 #[cfg(test)]
 mod noise;
 mod normal;
-mod placebo;
 mod proportion;
 mod random;
 mod sequence;
 mod series;
-mod shifts;
 mod simultaneous;
 mod steady;
 mod student;
 mod trimmed;
 mod verdict;
 
+pub use aa_control::{Contrasts, contrasts, widened};
 pub use adjusted::adjusted;
+pub use change_points::level_change_points;
 pub use changes::{VALUES_MAX, change_points};
 pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
 pub use drift::drift;
 pub use interval::{Estimate, Interval, Mean, mean_interval, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
-pub use placebo::{Contrasts, contrasts, widened};
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;
 pub use sequence::{Foresight, LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
 pub use series::SERIES_MIN;
-pub use shifts::level_shifts;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{
     Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts, steadiness_of_means,

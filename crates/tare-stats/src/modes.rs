@@ -299,7 +299,7 @@ mod tests {
             level + spread * noise.normal()
         };
         let kinds: [(usize, Kind); 5] = [
-            (60, ("in turns", &|at, noise| mode(at.is_multiple_of(2), 0.2, noise))),
+            (60, ("interleaved", &|at, noise| mode(at.is_multiple_of(2), 0.2, noise))),
             (100, ("drawn", &|_, noise| mode(noise.uniform() < 0.5, 0.2, noise))),
             (400, ("one in five", &|_, noise| mode(noise.uniform() < 0.2, 0.1, noise))),
             (600, ("for ten each", &|at, noise| mode((at / 10).is_multiple_of(2), 0.1, noise))),

@@ -1,4 +1,4 @@
-//! Whether intervals hold the truth as often as they say, on simulated sittings in weather that is worse than that of any machine one
+//! Whether intervals hold the truth as often as they say, on simulated sessions in interference that is worse than that of any machine one
 //! would choose.
 //!
 //! The noise is the same in every run, so that no luck decides. `cargo test -p tare-stats --test coverage -- --nocapture` prints the table.
@@ -13,13 +13,13 @@ use tare_stats::{
     widened,
 };
 
-/// Sittings of each kind.
+/// Sessions of each kind.
 const RUNS: usize = 2000;
 
 /// A, A once more, and B.
 const PROGRAMS: usize = 3;
 
-/// How a sitting measures: launches of all programs, in which they have turns.
+/// How a session measures: launches of all programs, in which they have turns.
 #[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
@@ -35,7 +35,7 @@ const SHAPES: [Shape; 2] = [
     Shape {
         name: "compare",
         launches: 40,
-        // Turns are a twentieth as long in fact: here less of the weather falls out.
+        // Turns are a twentieth as long in fact: here less of the interference falls out.
         rounds: 16,
         turn_s: 0.02,
         turn_noise: 0.05,
@@ -43,11 +43,11 @@ const SHAPES: [Shape; 2] = [
     Shape { name: "compare, few launches", launches: 12, rounds: 16, turn_s: 0.02, turn_noise: 0.05 },
 ];
 
-/// What happens in a sitting; logarithms of rates.
+/// What happens in a session; logarithms of rates.
 #[derive(Clone, Copy)]
-struct Weather {
+struct Interference {
     name: &'static str,
-    /// The machine gets so much faster or slower over the sitting, and half as much to and fro with a period of seven seconds.
+    /// The machine gets so much faster or slower over the session, and half as much to and fro with a period of seven seconds.
     drift: f64,
     /// Half-minutes that are 30 % slower, and twice as noisy.
     bad_half_minutes: bool,
@@ -61,7 +61,7 @@ struct Weather {
     slow_share: f64,
 }
 
-const QUIET: Weather = Weather {
+const QUIET: Interference = Interference {
     name: "quiet",
     drift: 0.0,
     bad_half_minutes: false,
@@ -71,15 +71,15 @@ const QUIET: Weather = Weather {
     slow_share: 0.5,
 };
 
-const WEATHERS: [Weather; 8] = [
+const INTERFERENCES: [Interference; 8] = [
     QUIET,
-    Weather { name: "drift", drift: 0.1, ..QUIET },
-    Weather { name: "bad half-minutes", bad_half_minutes: true, ..QUIET },
-    Weather { name: "autocorrelated, all alike", common: 0.05, ..QUIET },
-    Weather { name: "autocorrelated, each its own", own: 0.02, ..QUIET },
-    Weather { name: "two modes", slower: 0.04, ..QUIET },
-    Weather { name: "a mode of one launch in five", slower: 0.04, slow_share: 0.2, ..QUIET },
-    Weather {
+    Interference { name: "drift", drift: 0.1, ..QUIET },
+    Interference { name: "bad half-minutes", bad_half_minutes: true, ..QUIET },
+    Interference { name: "autocorrelated, all alike", common: 0.05, ..QUIET },
+    Interference { name: "autocorrelated, each its own", own: 0.02, ..QUIET },
+    Interference { name: "two modes", slower: 0.04, ..QUIET },
+    Interference { name: "a mode of one launch in five", slower: 0.04, slow_share: 0.2, ..QUIET },
+    Interference {
         name: "all together",
         drift: 0.1,
         bad_half_minutes: true,
@@ -141,26 +141,31 @@ struct Launched {
 }
 
 impl Launched {
-    fn new(weather: &Weather, shape: &Shape, noise: &mut Noise) -> Launched {
+    fn new(interference: &Interference, shape: &Shape, noise: &mut Noise) -> Launched {
         Launched {
             share: 1.0 + APART * noise.normal(),
-            own: Slow::new(weather.own, shape.turn_s, noise),
-            mode: if noise.uniform() < weather.slow_share { -weather.slower } else { 0.0 },
+            own: Slow::new(interference.own, shape.turn_s, noise),
+            mode: if noise.uniform() < interference.slow_share { -interference.slower } else { 0.0 },
         }
     }
 }
 
-/// What each program answers in each launch: A, its placebo, B.
-fn sitting(weather: &Weather, shape: &Shape, planted: f64, noise: &mut Noise) -> [Vec<f64>; PROGRAMS] {
+/// What each program answers in each launch: A, its A/A control, B.
+fn session(
+    interference: &Interference,
+    shape: &Shape,
+    planted: f64,
+    noise: &mut Noise,
+) -> [Vec<f64>; PROGRAMS] {
     let turns = shape.launches * shape.rounds * PROGRAMS;
-    let bad = match weather.bad_half_minutes {
+    let bad = match interference.bad_half_minutes {
         true => bad_turns(turns, shape.turn_s, noise),
         false => vec![false; turns],
     };
-    let (trend, phase) = (weather.drift * (2.0 * noise.uniform() - 1.0), noise.uniform());
-    let mut common = Slow::new(weather.common, shape.turn_s, noise);
+    let (trend, phase) = (interference.drift * (2.0 * noise.uniform() - 1.0), noise.uniform());
+    let mut common = Slow::new(interference.common, shape.turn_s, noise);
     let launched = |noise: &mut Noise| -> [Launched; PROGRAMS] {
-        std::array::from_fn(|_| Launched::new(weather, shape, noise))
+        std::array::from_fn(|_| Launched::new(interference, shape, noise))
     };
     let mut programs = launched(noise);
     let mut answered: [Vec<f64>; PROGRAMS] = std::array::from_fn(|_| vec![0.0; shape.launches]);
@@ -179,8 +184,9 @@ fn sitting(weather: &Weather, shape: &Shape, planted: f64, noise: &mut Noise) ->
         for Launched { own, .. } in &mut programs {
             own.step(noise);
         }
-        let swing =
-            0.5 * weather.drift * (std::f64::consts::TAU * (turn as f64 * shape.turn_s / 7.0 + phase)).sin();
+        let swing = 0.5
+            * interference.drift
+            * (std::f64::consts::TAU * (turn as f64 * shape.turn_s / 7.0 + phase)).sin();
         let (half_minute, spread) = if is_bad { (0.7f64.ln(), 2.0) } else { (0.0, 1.0) };
         let machine = common.step(noise) + trend * turn as f64 / turns as f64 + swing + half_minute;
         let Launched { share, own, mode } = &programs[program];
@@ -200,12 +206,12 @@ struct Found {
     trimmed: usize,
     /// The one at which it was stopped.
     stopped: usize,
-    /// That, widened by the placebo's.
+    /// That, widened by the A/A control's.
     widened: usize,
     /// Every one that there was until the end.
     always: usize,
-    /// The placebo's interval does not hold zero then.
-    placebo_moved: usize,
+    /// The A/A control's interval does not hold zero then.
+    aa_control_moved: usize,
     /// Stopped since zero was out.
     decided: usize,
     /// Launches until then.
@@ -221,7 +227,7 @@ fn holds(interval: Interval, truth: f64) -> bool {
     interval.lo <= truth && truth <= interval.hi
 }
 
-fn simulate(weather: &Weather, shape: &Shape, planted: f64, seed: u64) -> Option<Found> {
+fn simulate(interference: &Interference, shape: &Shape, planted: f64, seed: u64) -> Option<Found> {
     let mut noise = Noise::new(seed);
     let sequence = Sequence::of_launches(shape.launches, 0.95)?;
     let look = |columns: &[&[f64]], launches: usize| {
@@ -231,8 +237,8 @@ fn simulate(weather: &Weather, shape: &Shape, planted: f64, seed: u64) -> Option
     let fixed = |estimate: Option<Estimate>| Some(usize::from(holds(estimate?.ci95?, planted)));
     let mut found = Found::default();
     for _ in 0..RUNS {
-        let [a, placebo, b] = sitting(weather, shape, planted, &mut noise);
-        let Contrasts { effect: [effect, other], placebo } = contrasts(&a, &placebo, &b)?;
+        let [a, aa_control, b] = session(interference, shape, planted, &mut noise);
+        let Contrasts { effect: [effect, other], aa_control } = contrasts(&a, &aa_control, &b)?;
         found.mean += fixed(mean_interval(&effect))?;
         found.trimmed += fixed(trimmed_mean_interval(&effect))?;
         let looks: Vec<(usize, Interval)> = (1..=shape.launches)
@@ -240,11 +246,11 @@ fn simulate(weather: &Weather, shape: &Shape, planted: f64, seed: u64) -> Option
             .collect();
         let (launches, interval) =
             *looks.iter().find(|(_, interval)| is_enough(*interval)).or(looks.last())?;
-        let beside = look(&[&placebo], launches)?;
+        let beside = look(&[&aa_control], launches)?;
         found.stopped += usize::from(holds(interval, planted));
         found.widened += usize::from(holds(widened(interval, beside), planted));
         found.always += usize::from(looks.iter().all(|(_, interval)| holds(*interval, planted)));
-        found.placebo_moved += usize::from(!holds(beside, 0.0));
+        found.aa_control_moved += usize::from(!holds(beside, 0.0));
         found.decided += usize::from(!holds(interval, 0.0));
         found.launches += launches;
     }
@@ -253,37 +259,37 @@ fn simulate(weather: &Weather, shape: &Shape, planted: f64, seed: u64) -> Option
 
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    let kinds: Vec<(&Shape, &Weather, f64)> = SHAPES
+    let kinds: Vec<(&Shape, &Interference, f64)> = SHAPES
         .iter()
-        .flat_map(|shape| WEATHERS.iter().map(move |weather| (shape, weather)))
-        .flat_map(|(shape, weather)| PLANTED.map(|planted| (shape, weather, planted)))
+        .flat_map(|shape| INTERFERENCES.iter().map(move |interference| (shape, interference)))
+        .flat_map(|(shape, interference)| PLANTED.map(|planted| (shape, interference, planted)))
         .collect();
     // Each has a seed of its own, so that they can be simulated at once.
     let all: Vec<_> = std::thread::scope(|scope| {
         let simulated: Vec<_> = (1..)
             .zip(&kinds)
-            .map(|(seed, (shape, weather, planted))| {
-                scope.spawn(move || simulate(weather, shape, *planted, seed))
+            .map(|(seed, (shape, interference, planted))| {
+                scope.spawn(move || simulate(interference, shape, *planted, seed))
             })
             .collect();
         simulated.into_iter().map(|found| found.join()).collect()
     });
-    println!("{RUNS} runs{:48}mean trimmed stopped  always widened placebo≠0 decided launches", "");
+    println!("{RUNS} runs{:48}mean trimmed stopped  always widened A/A control≠0 decided launches", "");
     let mut wrong = Vec::new();
-    for ((shape, weather, planted), found) in kinds.into_iter().zip(all) {
+    for ((shape, interference, planted), found) in kinds.into_iter().zip(all) {
         let found = found.unwrap().unwrap();
         let share = |count: usize| count as f64 / RUNS as f64;
         println!(
             "{:22}{:29}{:2.0} %{:8.3}{:8.3}{:8.3}{:8.3}{:8.3}{:10.3}{:8.3}{:9.1}",
             shape.name,
-            weather.name,
+            interference.name,
             planted * 100.0,
             share(found.mean),
             share(found.trimmed),
             share(found.stopped),
             share(found.always),
             share(found.widened),
-            share(found.placebo_moved),
+            share(found.aa_control_moved),
             share(found.decided),
             share(found.launches)
         );
@@ -293,9 +299,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             && share(found.stopped) >= 0.93
             && share(found.always) >= 0.93
             && share(found.widened) >= share(found.stopped)
-            && share(found.placebo_moved) <= 0.07;
+            && share(found.aa_control_moved) <= 0.07;
         if !holds {
-            wrong.push((shape.name, weather.name, planted));
+            wrong.push((shape.name, interference.name, planted));
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");

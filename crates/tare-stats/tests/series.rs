@@ -14,7 +14,7 @@ const PLANNED: usize = 40;
 const STEPS: u32 = 20;
 
 /// What makes a server's rate differ from moment to moment, as shares of it.
-struct Weather {
+struct Interference {
     name: &'static str,
     /// Deviation of what has a memory of a second.
     slow: f64,
@@ -22,34 +22,36 @@ struct Weather {
     modes: f64,
 }
 
-const WEATHERS: [Weather; 5] = [
-    Weather { name: "quiet", slow: 0.0, modes: 0.0 },
-    Weather { name: "autocorrelated", slow: 0.05, modes: 0.0 },
-    Weather { name: "two modes", slow: 0.0, modes: 0.3 },
-    Weather { name: "both", slow: 0.05, modes: 0.1 },
-    Weather { name: "slow only", slow: 0.15, modes: 0.0 },
+const INTERFERENCES: [Interference; 5] = [
+    Interference { name: "quiet", slow: 0.0, modes: 0.0 },
+    Interference { name: "autocorrelated", slow: 0.05, modes: 0.0 },
+    Interference { name: "two modes", slow: 0.0, modes: 0.3 },
+    Interference { name: "both", slow: 0.05, modes: 0.1 },
+    Interference { name: "slow only", slow: 0.15, modes: 0.0 },
 ];
 
-/// Rates of a sitting's trials, whose mean is 1 in the long run.
-fn trials(weather: &Weather, noise: &mut Noise) -> Vec<f64> {
+/// Rates of a session's trials, whose mean is 1 in the long run.
+fn trials(interference: &Interference, noise: &mut Noise) -> Vec<f64> {
     let (mut slow, mut is_slow) = (noise.normal(), noise.uniform() < 0.5);
     let kept = (-0.1f64).exp();
     let mut step = || {
         slow = kept * slow + (1.0 - kept * kept).sqrt() * noise.normal();
         is_slow ^= noise.uniform() < 0.05;
-        1.0 + weather.slow * slow + if is_slow { -0.5 } else { 0.5 } * weather.modes + 0.02 * noise.normal()
+        1.0 + interference.slow * slow
+            + if is_slow { -0.5 } else { 0.5 } * interference.modes
+            + 0.02 * noise.normal()
     };
     (0..PLANNED).map(|_| (0..STEPS).map(|_| step()).sum::<f64>() / f64::from(STEPS)).collect()
 }
 
 /// In how many of the runs the interval holds at which it was stopped, at the first that is as narrow as ±2 % or does not hold: the worst that a
 /// user can do.
-fn held(weather: &Weather, seed: u64) -> Option<u32> {
+fn held(interference: &Interference, seed: u64) -> Option<u32> {
     let mut noise = Noise::new(seed);
     let sequence = Sequence::of_series(PLANNED, 0.95)?;
     let mut held = 0;
     for _ in 0..RUNS {
-        let rates = trials(weather, &mut noise);
+        let rates = trials(interference, &mut noise);
         let looks = (1..=PLANNED).filter_map(|count| Some(sequence.look(&[&rates[..count]])?.interval));
         let holds = |interval: tare_stats::Interval| interval.lo <= 1.0 && 1.0 <= interval.hi;
         let mut last = true;
@@ -67,11 +69,11 @@ fn held(weather: &Weather, seed: u64) -> Option<u32> {
 #[test]
 fn a_series_that_is_stopped_holds_its_mean_as_often_as_it_says() {
     let mut wrong = Vec::new();
-    for (seed, weather) in (1..).zip(&WEATHERS) {
-        let share = f64::from(held(weather, seed).unwrap_or(0)) / f64::from(RUNS);
-        println!("{:16} {share:.3}", weather.name);
+    for (seed, interference) in (1..).zip(&INTERFERENCES) {
+        let share = f64::from(held(interference, seed).unwrap_or(0)) / f64::from(RUNS);
+        println!("{:16} {share:.3}", interference.name);
         if share < 0.93 {
-            wrong.push((weather.name, share));
+            wrong.push((interference.name, share));
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");

@@ -143,10 +143,10 @@ mod tests {
     use super::*;
     use tare_model::Reading;
     use tare_model::comparison::Figure;
-    use tare_model::gate::Weighed;
+    use tare_model::gate::FigureValue;
 
     fn run(label: &str) -> Run {
-        let weighed = Weighed { value: 1e5, half_ln: Some(0.01), trials: 5 };
+        let measured = FigureValue { value: 1e5, half_ln: Some(0.01), trials: 5 };
         Run {
             schema: SCHEMA,
             label: label.into(),
@@ -157,11 +157,11 @@ mod tests {
             kernel: "k".into(),
             valid: true,
             figures: [
-                (Figure::Throughput, Reading::Measured(weighed)),
+                (Figure::Throughput, Reading::Measured(measured)),
                 (Figure::P999, Reading::missing("too few answers")),
             ]
             .into(),
-            against_reference: [(Figure::Net, weighed)].into(),
+            against_reference: [(Figure::Net, measured)].into(),
         }
     }
 
@@ -205,9 +205,9 @@ mod tests {
         let text = format!("{line}\n{older}\n\nnonsense\n{line}\n");
         let history = History::of(text.as_bytes());
         assert_eq!(history.runs.len(), 2);
-        let told: Vec<&str> = history.warnings.iter().map(|warning| warning.text.as_str()).collect();
-        assert!(told[0].starts_with("line 2 of the history is of version 0"), "{told:?}");
-        assert!(told[1].starts_with("line 4 of the history is broken"), "{told:?}");
+        let reported: Vec<&str> = history.warnings.iter().map(|warning| warning.text.as_str()).collect();
+        assert!(reported[0].starts_with("line 2 of the history is of version 0"), "{reported:?}");
+        assert!(reported[1].starts_with("line 4 of the history is broken"), "{reported:?}");
         let long = History::of("x\n".repeat(LINES_MAX + 3).as_bytes());
         assert!(long.warnings.len() == 2 + TOLD_MAX && long.warnings[0].text.contains("first 3 lines"));
     }

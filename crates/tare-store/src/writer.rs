@@ -63,7 +63,7 @@ impl Writer {
         self.put("identity", &json)
     }
 
-    /// Adds what was tried on the limit; once, and on disk when this returns.
+    /// Adds what was tried on the bottleneck; once, and on disk when this returns.
     ///
     /// # Errors
     /// The disk refuses.

@@ -37,7 +37,7 @@ impl Failure {
 /// The error and its causes; one that a text before it tells already is left out.
 fn in_one_line(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |line, cause| match cause.to_string() {
-        told if line.contains(&told) => line,
+        reported if line.contains(&reported) => line,
         first if line.is_empty() => first,
         next => format!("{line}: {next}"),
     })
@@ -104,8 +104,8 @@ mod tests {
         let source = Error::from(ErrorKind::AddrInUse);
         let error = anyhow::Error::from(ServerError::Listen { address: ([127, 0, 0, 1], 80).into(), source });
         let line = in_one_line(&error.context("nothing is served"));
-        let told = "nothing is served: cannot listen on 127.0.0.1:80: address in use (hint:";
-        assert!(line.starts_with(told) && line.matches("address in use").count() == 1, "{line}");
+        let reported = "nothing is served: cannot listen on 127.0.0.1:80: address in use (hint:";
+        assert!(line.starts_with(reported) && line.matches("address in use").count() == 1, "{line}");
         let plain = anyhow::Error::from(Error::from(ErrorKind::NotFound)).context("cannot write x");
         assert_eq!(in_one_line(&plain), "cannot write x: entity not found");
     }

@@ -1,4 +1,4 @@
-//! Shows a sitting's progress on standard error: a bar on a terminal, plain lines elsewhere, nothing with -q.
+//! Shows a session's progress on standard error: a bar on a terminal, plain lines elsewhere, nothing with -q.
 
 use crate::terminal::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

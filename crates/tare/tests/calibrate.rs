@@ -112,7 +112,7 @@ fn what_is_injected_is_found_taken_down_and_certified() {
         assert_eq!(run(quota)["found"], "cpu-quota-throttled", "{result:#}");
     }
     assert_eq!(result["summary"]["confusion"]["quota"]["cpu-quota-throttled"], 1);
-    assert_eq!(run("none")["result"], "weighed");
+    assert_eq!(run("none")["result"], "measured");
     assert!(run("none")["gross"].as_f64().unwrap() > run("quota")["gross"].as_f64().unwrap());
     // Whether the machine was calm meanwhile is no matter of the code.
     let good = result["summary"]["right"] == counted;
@@ -132,10 +132,13 @@ fn what_is_injected_is_found_taken_down_and_certified() {
     assert_eq!(serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap(), result);
     assert_eq!(groups(), before, "a group was left");
     assert!(left_in(&tare).is_empty(), "{:?}", left_in(&tare));
-    let told = check_of(&tare);
-    let found = told["found"].as_str().unwrap();
-    assert!(found.starts_with("calibrated ") && found.contains(&format!(" of {counted} right")), "{told}");
-    assert!(found.contains("different from itself") || found.contains("came to an end"), "{told}");
+    let reported = check_of(&tare);
+    let found = reported["found"].as_str().unwrap();
+    assert!(
+        found.starts_with("calibrated ") && found.contains(&format!(" of {counted} right")),
+        "{reported}"
+    );
+    assert!(found.contains("different from itself") || found.contains("came to an end"), "{reported}");
 }
 
 /// What a single comparison was, and what is said of all, fit together; a machine that is busy may have no time for it.

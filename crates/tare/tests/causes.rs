@@ -23,28 +23,28 @@ fn limits(result: &Value, cause: &str) {
     let summary = finding(result, cause).map(|finding| finding["summary"].as_str().unwrap());
     println!(
         "{:22} gross {:>9.0}  {}",
-        result["limit"].as_str().unwrap(),
+        result["bottleneck"].as_str().unwrap(),
         number(result, "/gross/value"),
         summary.unwrap_or("-")
     );
     assert_eq!(
-        result["limit"], cause,
+        result["bottleneck"], cause,
         "{:#}\n{:#}",
-        result["findings"], result["ledger"]["sut"]["losses_cpus"]
+        result["findings"], result["accounting"]["sut"]["losses_cpus"]
     );
 }
 
-/// Whoever else uses the machine may be the limit; what was found stays true.
+/// Whoever else uses the machine may be the bottleneck; what was found stays true.
 fn finds(result: &Value, cause: &str) {
     let found = finding(result, cause).unwrap_or_else(|| panic!("{cause}: {:#}", result["findings"]));
-    println!("{:22} {}", result["limit"].as_str().unwrap(), found["summary"].as_str().unwrap());
+    println!("{:22} {}", result["bottleneck"].as_str().unwrap(), found["summary"].as_str().unwrap());
 }
 
 fn between_hosts(disturb: impl Fn(&Hosts), path: &str) -> Value {
     let hosts = Hosts::new();
     let server = hosts.serve();
     disturb(&hosts);
-    hosts.weigh(&server, path, &[&["-c", "16"], SHORT].concat()).0
+    hosts.measure(&server, path, &[&["-c", "16"], SHORT].concat()).0
 }
 
 #[test]
@@ -87,9 +87,10 @@ fn a_link_that_loses_one_packet_in_a_hundred() {
 fn a_link_that_nobody_disturbs() {
     let _alone = alone();
     let result = between_hosts(|_| {}, "/plaintext");
-    for cause in ["network-ceiling", "delayed-ack", "softirq-crowded", "memory-pressure", "ports-exhausted"] {
+    for cause in ["network-ceiling", "delayed-ack", "softirq-saturated", "memory-pressure", "ports-exhausted"]
+    {
         assert!(
-            result["limit"] != cause && finding(&result, cause).is_none(),
+            result["bottleneck"] != cause && finding(&result, cause).is_none(),
             "{cause}: {:#}",
             result["findings"]
         );
@@ -114,7 +115,7 @@ while True:
     threading.Thread(target=serve, args=(listener.accept()[0],)).start()
 "#;
 
-fn weigh(server: &Server, path: &str, options: &[&str]) -> Value {
+fn measure(server: &Server, path: &str, options: &[&str]) -> Value {
     let url = server.url(path);
     let run = ["run", "--json", "-q", "--load-cpus", "1"];
     Tare::new().json(&[run.as_slice(), SHORT, options, &[&url]].concat()).0
@@ -126,7 +127,7 @@ fn a_server_that_writes_its_answer_in_two_pieces() {
     let two_writes = |more: &[&str]| {
         let port = free_port();
         let server = Server::python(TWO_WRITES, port, &[&[port.to_string().as_str()], more].concat());
-        weigh(&server, "/", &["-c", "16"])
+        measure(&server, "/", &["-c", "16"])
     };
     let result = two_writes(&[]);
     limits(&result, "delayed-ack");
@@ -134,7 +135,7 @@ fn a_server_that_writes_its_answer_in_two_pieces() {
     assert!(number(&result, "/gross/value") < 600.0);
     let result = two_writes(&["nodelay"]);
     assert!(
-        result["limit"] != "delayed-ack" && finding(&result, "delayed-ack").is_none(),
+        result["bottleneck"] != "delayed-ack" && finding(&result, "delayed-ack").is_none(),
         "{:#}",
         result["findings"]
     );
@@ -219,7 +220,7 @@ fn a_server_in_a_group_with_little_memory() {
     let port = free_port();
     let file = dir.path().join("pieces");
     let server = Server::python(READER, port, &[&port.to_string(), file.to_str().unwrap()]);
-    let calm = weigh(&server, "/", &["-c", "16"]);
+    let calm = measure(&server, "/", &["-c", "16"]);
     assert!(finding(&calm, "memory-pressure").is_none(), "{:#}", calm["findings"]);
     std::fs::File::open(&file).unwrap().sync_all().unwrap();
     // What it has read so far is charged to its old group: out with it.
@@ -227,7 +228,7 @@ fn a_server_in_a_group_with_little_memory() {
         "import os, sys; f = os.open(sys.argv[1], 0); os.posix_fadvise(f, 0, 0, os.POSIX_FADV_DONTNEED)";
     let _little = LittleMemory::of(48 << 20, server.pids[0]);
     assert!(Command::new("python3").args(["-c", forget]).arg(&file).status().unwrap().success());
-    let result = weigh(&server, "/", &["-c", "16", "--no-levels"]);
+    let result = measure(&server, "/", &["-c", "16", "--no-levels"]);
     finds(&result, "memory-pressure");
 }
 
@@ -253,10 +254,10 @@ fn a_go_server_that_collects_garbage() {
     let mut command = Command::new("taskset");
     command.args(["-c", "0"]).arg(&program).arg(port.to_string()).env("GOMAXPROCS", "1").env("GOGC", "10");
     let server = Server::of(command, port);
-    let seen = weigh(&server, "/", &["-c", "16", "--stacks"]);
+    let seen = measure(&server, "/", &["-c", "16", "--stacks"]);
     finds(&seen, "gc-pauses");
     // Without stacks nobody can tell, and that is what is said.
-    let blind = weigh(&server, "/", &["-c", "16"]);
+    let blind = measure(&server, "/", &["-c", "16"]);
     assert!(finding(&blind, "gc-pauses").is_none());
     let warnings = blind["warnings"].as_array().unwrap();
     let said = |warning: &Value| warning["text"].as_str().unwrap().contains("gc-pauses");

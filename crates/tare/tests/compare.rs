@@ -1,4 +1,4 @@
-//! `tare compare`: real servers in turns. What takes luck is not asserted.
+//! `tare compare`: real servers interleaved. What takes luck is not asserted.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -216,8 +216,8 @@ fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
         let effect = effect(&result, figure);
         let ratio = number(effect, "/value") / number(effect, "/baseline");
         assert!((1.5..6.0).contains(&ratio) && effect["verdict"] == "slower", "{effect:#}");
-        let placebo = number(effect, "/placebo/value");
-        assert!(placebo.abs() < 0.5, "{effect:#}");
+        let aa_control = number(effect, "/aa_control/value");
+        assert!(aa_control.abs() < 0.5, "{effect:#}");
     }
     // A wall second of a loop is one of CPU.
     let of = |figure| number(effect(&result, figure), "/value");

@@ -1,4 +1,4 @@
-//! `tare run --confirm` on this machine: the limit is tried for real, and what was changed is put back, whatever the end.
+//! `tare run --confirm` on this machine: the bottleneck is tried for real, and what was changed is put back, whatever the end.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -50,7 +50,7 @@ fn a_quota_is_confirmed_kept_in_the_record_and_put_back() {
     let (before, group) = (quota_of(&quota), group_of(server.pids[0]));
     let record = tare.state.path().join("kept.tare");
     let (url, pid, file) = (server.url("/plaintext"), server.pids[0].to_string(), record.to_str().unwrap());
-    let weigh = || {
+    let measure = || {
         let (result, _) = tare.json(&[arguments(&url, &pid, "1s").as_slice(), &["-o", file]].concat());
         assert_eq!(result["confirmation"]["cause"], "cpu-quota-throttled", "{result:#}");
         assert_ne!(result["confirmation"]["tried"]["verdict"], "refuted", "{result:#}");
@@ -58,7 +58,7 @@ fn a_quota_is_confirmed_kept_in_the_record_and_put_back() {
     };
     // A bad minute of the host can leave it undecided, and not three of them.
     let confirmed = |result: &Value| result["confirmation"]["tried"]["verdict"] == "confirmed";
-    let result = (0..3).map(|_| weigh()).find(confirmed).expect("a quota of 30 % is confirmed");
+    let result = (0..3).map(|_| measure()).find(confirmed).expect("a quota of 30 % is confirmed");
     let confirmation = &result["confirmation"];
     let tried = &confirmation["tried"];
     assert!((0.5..1.5).contains(&number(tried, "/elasticity")), "{tried:#}");
@@ -100,7 +100,7 @@ fn a_server_that_was_put_into_a_group_is_out_of_it_after_an_end_and_after_a_kill
     let _alone = alone();
     let (server, tare) = (Server::embedded(), Tare::new());
     let group = group_of(server.pids[0]);
-    // A costly handler: the server is the limit, in any weather.
+    // A costly handler: the server is the bottleneck, in any interference.
     let (url, pid) = (server.url("/spin?ns=200000"), server.pids[0].to_string());
     let spawn = || {
         let mut command = tare.command();
@@ -135,14 +135,14 @@ fn a_neighbour_is_confirmed_and_left_alone() {
     let neighbour = Busy::on(0);
     let group = group_of(server.pids[0]);
     let (url, pid) = (server.url("/plaintext"), server.pids[0].to_string());
-    let weigh = || {
+    let measure = || {
         let (result, _) = tare.json(&arguments(&url, &pid, "1s"));
         assert_eq!(result["confirmation"]["cause"], "cpu-contended", "{result:#}");
         assert_ne!(result["confirmation"]["tried"]["verdict"], "refuted", "{result:#}");
         result
     };
     let confirmed = |result: &Value| result["confirmation"]["tried"]["verdict"] == "confirmed";
-    let result = (0..3).map(|_| weigh()).find(confirmed).expect("half of a CPU is confirmed to be short");
+    let result = (0..3).map(|_| measure()).find(confirmed).expect("half of a CPU is confirmed to be short");
     let tried = &result["confirmation"]["tried"];
     // Half of the CPU, and nearly all of it.
     assert!((0.35..0.65).contains(&number(tried, "/before")), "{tried:#}");
@@ -158,7 +158,7 @@ fn what_cannot_be_tried_says_why() {
     let (url, pid) = (server.url("/status/404"), server.pids[0].to_string());
     let (result, _) = tare.json(&arguments(&url, &pid, "300ms"));
     let tried = &result["confirmation"]["tried"];
-    assert_eq!(result["limit"], "errors");
+    assert_eq!(result["bottleneck"], "errors");
     assert!(
         tried["missing"].as_str().unwrap().len() > 10 && tried["remedy"].as_str().unwrap().len() > 10,
         "{tried}"

@@ -60,7 +60,7 @@ fn hold_connections_when_asked() {
     let Ok(server) = std::env::var(HOLD) else { return };
     let server: SocketAddr = server.parse().unwrap();
     let threads = threads_for(IDLE);
-    let (tell, told) = channel();
+    let (tell, reported) = channel();
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let (first, after) = (thread * IDLE / threads, (thread + 1) * IDLE / threads);
@@ -68,7 +68,7 @@ fn hold_connections_when_asked() {
             scope.spawn(move || hold(server, first..after, tell));
         }
         drop(tell);
-        println!("\nopen {}", told.iter().sum::<usize>());
+        println!("\nopen {}", reported.iter().sum::<usize>());
     });
 }
 

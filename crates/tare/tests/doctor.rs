@@ -181,13 +181,13 @@ fn nothing_of_this_machine_is_shown_as_the_others() {
     let pipe = dir.path().join("proc/cpuinfo");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (result, code) = Tare::new().json(&["doctor", "--json", "--root", dir.path().to_str().unwrap()]);
-    let told: Vec<&Value> = checks(&result)
+    let reported: Vec<&Value> = checks(&result)
         .iter()
         .filter(|check| {
             check["level"] != "note" || !check["found"].as_str().unwrap().starts_with("missing: ")
         })
         .collect();
-    assert!(told.is_empty() && code == 0, "{told:#?}");
+    assert!(reported.is_empty() && code == 0, "{reported:#?}");
     let output = Tare::new().run(&["doctor", "--root", dir.path().to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("Too little could be read to judge: "), "{text}");

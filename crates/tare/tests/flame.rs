@@ -145,7 +145,7 @@ fn the_largest_symbols_are_those_of_perf_report() {
 }
 
 /// A record of the built-in server where each request is a new connection.
-fn weighed(tare: &Tare, record: &Path, architecture: &str) {
+fn measured(tare: &Tare, record: &Path, architecture: &str) {
     let port = free_port();
     let program = env!("CARGO_BIN_EXE_tare");
     let start = format!("exec {program} serve --listen 127.0.0.1:{port} --arch {architecture} --threads 4");
@@ -178,7 +178,7 @@ fn handing_over_shows_as_queue_and_eventfd_in_the_difference() {
     let (tare, folder) = (Tare::new(), tempfile::tempdir().unwrap());
     let [without, with] = ["shared-nothing", "dispatch"].map(|architecture| {
         let record = folder.path().join(format!("{architecture}.tare"));
-        weighed(&tare, &record, architecture);
+        measured(&tare, &record, architecture);
         record.to_str().unwrap().to_owned()
     });
     let lines = folded(&tare, &[&without, &with]);

@@ -1,4 +1,4 @@
-//! Somebody else's generator gets the same books as the SUT, checked against an instrument that is not ours.
+//! Somebody else's generator gets the same accounting as the SUT, checked against an instrument that is not ours.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -14,14 +14,14 @@ use tare_sys::time::monotonic_ns;
 #[test]
 fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     let _alone = alone();
-    // A host that takes so much of the CPUs that this is the limit lets none other be seen: made again then.
-    if !(0..3).any(|_| books_agree()) {
-        panic!("three times the limit was what the hypervisor took");
+    // A host that takes so much of the CPUs that this is the bottleneck lets none other be seen: made again then.
+    if !(0..3).any(|_| accounting_agrees()) {
+        panic!("three times the bottleneck was what the hypervisor took");
     }
 }
 
 /// Whether there was something to see.
-fn books_agree() -> bool {
+fn accounting_agrees() -> bool {
     // Costs so much less than wrk that it is not full when that is, on any machine.
     let server = Server::embedded();
     let url = server.url("/plaintext");
@@ -55,15 +55,15 @@ fn books_agree() -> bool {
     let (theirs, seconds) = pidstat_switches(wrk.get(), 10);
     let output = child.wait_with_output().unwrap();
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    if result["limit"] == "steal" {
+    if result["bottleneck"] == "steal" {
         await_calm();
         return false;
     }
-    assert_eq!(result["limit"], "load-generator-bound", "{result:#}");
+    assert_eq!(result["bottleneck"], "load-generator-bound", "{result:#}");
     assert_eq!(result["gross_is"], "lower-bound");
     let findings = result["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["cause"] == "oversubscribed"), "{findings:#?}");
-    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
+    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
     assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
 
     // wrk's rate of switches moves by a factor of three within a run, so both are read over the same seconds.

@@ -11,8 +11,8 @@ const SPIN: &str = "/spin?ns=20000";
 /// A request that costs several times as much.
 const SPIN_MORE: &str = "/spin?ns=200000";
 
-/// Weighs the built-in server into a record of this name: as often as it takes until the result is valid, three times at most.
-fn weigh(tare: &Tare, name: &str, path: &str) -> PathBuf {
+/// Measures the built-in server into a record of this name: as often as it takes until the result is valid, three times at most.
+fn measure(tare: &Tare, name: &str, path: &str) -> PathBuf {
     let file = tare.state.path().join(name);
     let port = support::free_port();
     let url = format!("http://127.0.0.1:{port}{path}");
@@ -63,32 +63,42 @@ fn copies(line: &str, count: u32) -> String {
 fn a_dearer_program_fails_the_gate_and_the_same_one_does_not() {
     let _alone = alone();
     let tare = Tare::new();
-    let base = weigh(&tare, "base.tare", SPIN);
-    let again = weigh(&tare, "again.tare", SPIN);
-    let dearer = weigh(&tare, "dearer.tare", SPIN_MORE);
+    let base = measure(&tare, "base.tare", SPIN);
+    let again = measure(&tare, "again.tare", SPIN);
+    let costlier = measure(&tare, "costlier.tare", SPIN_MORE);
     let cost = ["--fail-if", "cpu_per_request > 100%", "--json"];
     let (gate, code) = tare.json(&[&["gate", text(&again), "--baseline", text(&base)][..], &cost].concat());
     assert_eq!(code, 0, "{gate:#}");
     // The port of a server that tare starts is no part of the question.
     assert!(!warned(&gate, "other-plan"), "{gate:#}");
-    let (gate, code) = tare.json(&[&["gate", text(&dearer), "--baseline", text(&base)][..], &cost].concat());
+    let (gate, code) =
+        tare.json(&[&["gate", text(&costlier), "--baseline", text(&base)][..], &cost].concat());
     assert_eq!(code, 1, "{gate:#}");
     assert!(warned(&gate, "other-plan"), "{gate:#}");
-    let dearer_cost = effect(&gate, "cpu_per_request");
-    assert_eq!((&dearer_cost["verdict"], &dearer_cost["of_reference"]), (&"slower".into(), &false.into()));
-    assert!(number(dearer_cost, "/change/value") > 1.0);
-    let shown =
-        tare.run(&["gate", text(&dearer), "--baseline", text(&base), "--fail-if", "cpu_per_request > 100%"]);
+    let costlier_demand = effect(&gate, "cpu_per_request");
+    assert_eq!(
+        (&costlier_demand["verdict"], &costlier_demand["of_reference"]),
+        (&"slower".into(), &false.into())
+    );
+    assert!(number(costlier_demand, "/change/value") > 1.0);
+    let shown = tare.run(&[
+        "gate",
+        text(&costlier),
+        "--baseline",
+        text(&base),
+        "--fail-if",
+        "cpu_per_request > 100%",
+    ]);
     let said = String::from_utf8(shown.stdout).unwrap();
     assert!(said.contains("is worse than") && said.contains("proven: this fails the gate"), "{said}");
-    compared(&tare, &base, &again, &dearer);
-    with_history(&tare, &base, &again, &dearer);
+    compared(&tare, &base, &again, &costlier);
+    with_history(&tare, &base, &again, &costlier);
 }
 
 /// `tare compare` tells the same of records, of each against the first.
-fn compared(tare: &Tare, base: &Path, again: &Path, dearer: &Path) {
+fn compared(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
     let compare = |more: &[&str]| {
-        tare.json(&[&["compare", "--json", text(base), text(again), text(dearer)][..], more].concat())
+        tare.json(&[&["compare", "--json", text(base), text(again), text(costlier)][..], more].concat())
     };
     let (pairs, code) = compare(&[]);
     let pairs = pairs.as_array().unwrap();
@@ -101,7 +111,7 @@ fn compared(tare: &Tare, base: &Path, again: &Path, dearer: &Path) {
     assert!(twice.status.code() == Some(2) && said.contains("nothing can differ"), "{said}");
 }
 
-fn with_history(tare: &Tare, base: &Path, again: &Path, dearer: &Path) {
+fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
     let history = tare.state.path().join("main.jsonl");
     let gate = |new: &Path, more: &[&str]| {
         let fixed =
@@ -119,13 +129,16 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, dearer: &Path) {
     std::fs::write(&history, kept).unwrap();
     let (same, code) = gate(again, &["--keep", "--label", "c9"]);
     assert_eq!(code, 0, "{same:#}");
-    assert!(warned(&same, "history-line") && same["shifts"].as_array().unwrap().is_empty(), "{same:#}");
+    assert!(
+        warned(&same, "history-line") && same["change_points"].as_array().unwrap().is_empty(),
+        "{same:#}"
+    );
     assert_eq!(effect(&same, "cpu_per_request")["runs"], 8);
     let read = std::fs::read_to_string(&history).unwrap();
     let last: Value = serde_json::from_str(read.lines().last().unwrap()).unwrap();
     assert!(last["label"] == "c9" && read.ends_with('\n'), "{read}");
     // Another question is none of this history's.
-    let (other, code) = gate(dearer, &[]);
+    let (other, code) = gate(costlier, &[]);
     assert_eq!((code, &other["against"]["history"]["other_plans"]), (0, &9.into()), "{other:#}");
     // A branch that became dearer long ago is told so.
     let dear = copies(line.trim(), 20).lines().enumerate().fold(String::new(), |all, (at, line)| {
@@ -137,7 +150,7 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, dearer: &Path) {
     std::fs::write(&history, dear).unwrap();
     let (shifted, code) = gate(again, &[]);
     assert_eq!(code, 0, "{shifted:#}");
-    let shift = &shifted["shifts"][0];
+    let shift = &shifted["change_points"][0];
     assert_eq!(
         (&shift["figure"], &shift["since"]),
         (&"cpu_per_request".into(), &"c12".into()),

@@ -1,4 +1,4 @@
-//! What a hand-over between threads looks like in the books: an acceptor that deals connections to two loops, against
+//! What a hand-over between threads looks like in the accounting: an acceptor that deals connections to two loops, against
 //! loops that accept for themselves.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
@@ -6,11 +6,11 @@ mod support;
 
 use support::{Tare, alone, free_port, number};
 
-const PEER_WAKEUPS: &str = "/requests/peer_wakeups_per_request/sut";
+const SUT_WAKEUPS: &str = "/requests/sut_wakeups_per_request/sut";
 
-/// Weighs an architecture with two loops and two connections, which leave the loops time to fall asleep. `None` where
+/// Measures an architecture with two loops and two connections, which leave the loops time to fall asleep. `None` where
 /// this machine does not let us count, and then the reason is told.
-fn peer_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
+fn sut_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
     let port = free_port();
     let program = env!("CARGO_BIN_EXE_tare");
     let start = format!("exec {program} serve --listen 127.0.0.1:{port} --arch {architecture} --threads 2");
@@ -21,14 +21,14 @@ fn peer_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
     arguments.extend(["--sut", &start, &url]);
     let (result, _) = Tare::new().json(&arguments);
     assert!(number(&result, "/requests/count") > 100.0);
-    if result.pointer(PEER_WAKEUPS).is_none() {
-        let reason = &result["requests"]["peer_wakeups_per_request"];
+    if result.pointer(SUT_WAKEUPS).is_none() {
+        let reason = &result["requests"]["sut_wakeups_per_request"];
         assert!(reason["missing"].as_str().is_some_and(|why| !why.contains("observed")), "{reason}");
         println!("not counted here: {reason}");
         return None;
     }
-    let hz = number(&result, "/ledger/sut/peer_wakeups_hz");
-    let count = number(&result, PEER_WAKEUPS);
+    let hz = number(&result, "/accounting/sut/sut_wakeups_hz");
+    let count = number(&result, SUT_WAKEUPS);
     assert_eq!(hz > 0.0, count > 0.0);
     println!("{architecture} {more:?}: {count:.3} peer wake-ups a request");
     Some(count)
@@ -38,13 +38,13 @@ fn peer_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
 fn a_hand_over_for_each_request_wakes_a_peer() {
     let _alone = alone();
     let each = ["--no-keepalive"];
-    assert!(peer_wakeups("dispatch", &each).is_none_or(|count| count > 0.3));
-    assert!(peer_wakeups("shared-nothing", &each).is_none_or(|count| count < 0.01));
+    assert!(sut_wakeups("dispatch", &each).is_none_or(|count| count > 0.3));
+    assert!(sut_wakeups("shared-nothing", &each).is_none_or(|count| count < 0.01));
 }
 
 #[test]
 fn a_connection_that_stays_is_handed_over_once() {
     let _alone = alone();
-    assert!(peer_wakeups("dispatch", &[]).is_none_or(|count| count < 0.01));
-    assert!(peer_wakeups("shared-nothing", &[]).is_none_or(|count| count < 0.01));
+    assert!(sut_wakeups("dispatch", &[]).is_none_or(|count| count < 0.01));
+    assert!(sut_wakeups("shared-nothing", &[]).is_none_or(|count| count < 0.01));
 }

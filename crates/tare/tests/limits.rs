@@ -7,29 +7,29 @@ mod support;
 use serde_json::Value;
 use support::{Busy, Quota, Server, Tare, alone, await_calm, number};
 
-/// How much may be missing in the books: a thread's close on its own figures, a CPU's lean on what leaving idle costs.
+/// How much may be missing in the accounting: a thread's close on its own figures, a CPU's lean on what leaving idle costs.
 const THREAD_RESIDUAL_MAX: f64 = 0.01;
 const CPU_RESIDUAL_MAX: f64 = 0.02;
 
-/// The limit is told from three trials as from more, and none by the reference server. That this, which runs on the server's CPU, is not
+/// The bottleneck is told from three trials as from more, and none by the reference server. That this, which runs on the server's CPU, is not
 /// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
 const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
 const BY_DEFAULT: &[&str] = &[];
 
-/// A host that takes so much of the CPUs that this is the limit lets none other be seen: weighed again when it is calm, three times
+/// A host that takes so much of the CPUs that this is the bottleneck lets none other be seen: measured again when it is calm, three times
 /// at most.
-fn weigh(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
+fn measure(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     for _ in 0..2 {
-        let (result, code) = weigh_once(server, path, options);
-        if result["limit"] != "steal" {
+        let (result, code) = measure_once(server, path, options);
+        if result["bottleneck"] != "steal" {
             return (result, code);
         }
         await_calm();
     }
-    weigh_once(server, path, options)
+    measure_once(server, path, options)
 }
 
-fn weigh_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
+fn measure_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     let url = server.url(path);
     let arguments = [&["run", "--json", "-q"], options, &[&url]].concat();
     let began = std::time::Instant::now();
@@ -37,10 +37,10 @@ fn weigh_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     // With --nocapture this is the table of what each disturbance comes out as.
     println!(
         "{:22} gross {:>9.0}  net {:>9.0}  residual {:.2} %  {:4.1} s  {} {}",
-        result["limit"].as_str().unwrap_or("?"),
+        result["bottleneck"].as_str().unwrap_or("?"),
         number(&result, "/gross/value"),
         result.pointer("/net/value").and_then(Value::as_f64).unwrap_or(f64::NAN),
-        result.pointer("/ledger/residual_ratio").and_then(Value::as_f64).unwrap_or(f64::NAN) * 100.0,
+        result.pointer("/accounting/residual_ratio").and_then(Value::as_f64).unwrap_or(f64::NAN) * 100.0,
         began.elapsed().as_secs_f64(),
         path,
         options.join(" "),
@@ -48,18 +48,18 @@ fn weigh_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     (result, code)
 }
 
-/// The checks that hold for every sitting, whatever the limit.
-fn check(result: &Value, limit: &[&str]) {
-    let found = result["limit"].as_str().unwrap();
-    assert!(limit.contains(&found), "limit {found}, not {limit:?}: {result:#}");
-    for (of, residual) in result["ledger"]["residuals"].as_object().unwrap() {
+/// The checks that hold for every session, whatever the bottleneck.
+fn check(result: &Value, bottleneck: &[&str]) {
+    let found = result["bottleneck"].as_str().unwrap();
+    assert!(bottleneck.contains(&found), "limit {found}, not {bottleneck:?}: {result:#}");
+    for (of, residual) in result["accounting"]["residuals"].as_object().unwrap() {
         let most = if of.starts_with("cpu ") { CPU_RESIDUAL_MAX } else { THREAD_RESIDUAL_MAX };
-        assert!(residual.as_f64().unwrap() < most, "{of}: {:#}", result["ledger"]["residuals"]);
+        assert!(residual.as_f64().unwrap() < most, "{of}: {:#}", result["accounting"]["residuals"]);
     }
     let findings = result["findings"].as_array().unwrap();
     assert!(
         findings.iter().any(|finding| finding["cause"] == found),
-        "the limit's own finding: {findings:#?}"
+        "the bottleneck's own finding: {findings:#?}"
     );
     for finding in findings {
         assert!(!finding["evidence"].as_array().unwrap().is_empty(), "{finding:#}");
@@ -83,51 +83,51 @@ fn evidence_names(result: &Value, cause: &str) -> Vec<String> {
 }
 
 fn undisturbed(server: &Server) {
-    let (result, code) = weigh(server, server.good_path, BY_DEFAULT);
+    let (result, code) = measure(server, server.good_path, BY_DEFAULT);
     check(&result, &["load-generator-bound", "server-cpu-bound"]);
     assert_eq!(result["valid"], true, "{:#}", result["warnings"]);
     assert_eq!(code, 0);
     // Whichever it is, the busy figures say so.
-    let sut = number(&result, "/ledger/sut/busy_cpus");
-    let load = number(&result, "/ledger/load/busy_cpus");
-    let is_server = result["limit"] == "server-cpu-bound";
+    let sut = number(&result, "/accounting/sut/busy_cpus");
+    let load = number(&result, "/accounting/load/busy_cpus");
+    let is_server = result["bottleneck"] == "server-cpu-bound";
     assert!(
         if is_server { sut > 0.85 } else { load > 0.85 },
         "SUT {sut}, generator {load}: {}",
-        result["limit"]
+        result["bottleneck"]
     );
 }
 
 fn throttled(server: &Server, by_parent: bool) {
     let quota = Quota::of_30_percent();
     quota.hold(&server.pids, by_parent);
-    let (result, _) = weigh(server, server.good_path, SHORT);
+    let (result, _) = measure(server, server.good_path, SHORT);
     check(&result, &["cpu-quota-throttled"]);
-    let run = number(&result, "/ledger/sut/run_s") / number(&result, "/ledger/sut/wall_s");
-    assert!(number(&result, "/ledger/sut/wait_s/throttled") > 0.0);
+    let run = number(&result, "/accounting/sut/run_s") / number(&result, "/accounting/sut/wall_s");
+    assert!(number(&result, "/accounting/sut/wait_s/throttled") > 0.0);
     assert!(run < 0.4, "the quota allows 0.3 of a CPU, it ran {run}");
 }
 
 fn contended(server: &Server, options: &[&str]) {
     let _busy = Busy::on(0);
-    let (result, _) = weigh(server, server.good_path, options);
+    let (result, _) = measure(server, server.good_path, options);
     check(&result, &["cpu-contended"]);
     let names = evidence_names(&result, "cpu-contended");
     assert!(names.iter().any(|name| name.contains("yes")), "{names:?}");
 }
 
 fn same_cpu(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &[SHORT, &["--load-cpus", "0"]].concat());
+    let (result, _) = measure(server, server.good_path, &[SHORT, &["--load-cpus", "0"]].concat());
     check(&result, &["placement-conflict"]);
 }
 
 fn one_connection(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &[SHORT, &["-c", "1"]].concat());
+    let (result, _) = measure(server, server.good_path, &[SHORT, &["-c", "1"]].concat());
     check(&result, &["too-little-concurrency"]);
 }
 
 fn low_rate(server: &Server) {
-    let (result, _) = weigh(server, server.good_path, &[SHORT, &["--rate", "5000"]].concat());
+    let (result, _) = measure(server, server.good_path, &[SHORT, &["--rate", "5000"]].concat());
     check(&result, &["offered-load"]);
     let gross = number(&result, "/gross/value");
     assert!((gross - 5000.0).abs() < 100.0, "{gross}");
@@ -135,7 +135,7 @@ fn low_rate(server: &Server) {
 }
 
 fn error_page(server: &Server) {
-    let (result, code) = weigh(server, "/missing", SHORT);
+    let (result, code) = measure(server, "/missing", SHORT);
     check(&result, &["errors"]);
     assert_eq!(result["valid"], false);
     assert_eq!(code, 4);

@@ -83,7 +83,7 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
     assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
 }
 
-/// Two cases that do the same, at a rate that any weather leaves them, are soon known well enough for so little to be asked.
+/// Two cases that do the same, at a rate that any interference leaves them, are soon known well enough for so little to be asked.
 #[test]
 fn it_ends_once_enough_is_known() {
     let _alone = support::alone();
@@ -91,8 +91,8 @@ fn it_ends_once_enough_is_known() {
     let plan = "blocks = 24\nprecision = \"20%\"\ntrial = \"500ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
                 rate = 2000\n[[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-    let told = tare(dir.path(), &["plan", "plan.toml", "--dry-run"]);
-    assert!(said(&told).contains("s at most, until throughput is known to ±20 %"), "{}", said(&told));
+    let reported = tare(dir.path(), &["plan", "plan.toml", "--dry-run"]);
+    assert!(said(&reported).contains("s at most, until throughput is known to ±20 %"), "{}", said(&reported));
     let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -168,9 +168,9 @@ fn a_server_that_left_its_group_does_not_keep_the_port() {
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", said(&output));
     assert_eq!(kept(dir.path()), 4, "{}", said(&output));
     // A line for each of its launches.
-    let told = format!("tare: port {port} was still taken when the server had been stopped");
+    let reported = format!("tare: port {port} was still taken when the server had been stopped");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(errors.lines().filter(|line| line.starts_with(&told)).count(), 2, "{errors}");
+    assert_eq!(errors.lines().filter(|line| line.starts_with(&reported)).count(), 2, "{errors}");
     assert!(!listens(port) && left_running(dir.path()).is_empty());
 }
 
@@ -190,8 +190,8 @@ fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
     manager.wait().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    let told = format!("the system under test of case 'ill' left port {port} taken");
-    assert!(errors.contains(&told) && errors.trim().lines().count() == 1, "{errors}");
+    let reported = format!("the system under test of case 'ill' left port {port} taken");
+    assert!(errors.contains(&reported) && errors.trim().lines().count() == 1, "{errors}");
     // The launch that left it is among what was measured.
     assert_eq!(kept(dir.path()), 2);
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -79,17 +79,18 @@ impl Place {
         server
     }
 
-    /// Weighs a server; the result and the record, which is kept as `record.tare`.
-    fn weigh(&self, who: Who, server: &Server, further: &[&str]) -> (Value, Record) {
+    /// Measures a server; the result and the record, which is kept as `record.tare`.
+    fn measure(&self, who: Who, server: &Server, further: &[&str]) -> (Value, Record) {
         let record = self.record();
         let url = format!("http://{}/plaintext", server.address);
         let arguments =
             ["run", "--json", "-q", "--no-levels", "-w", "300ms", "--trials", "2", "-d", "1s", "-o"];
         let mut command = self.command(who);
         let output = command.args(arguments).arg(&record).args(further).arg(&url).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{:?}: {told}", output.status);
-        let result = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{:?}: {reported}", output.status);
+        let result =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
         (result, read(&record))
     }
 
@@ -99,13 +100,16 @@ impl Place {
 
     /// An ordinary user is shown the record of a server that was seen, and why it is as it is.
     fn explains(&self, result: &Value) {
-        let (shown, why) = (self.told(&["show"]), self.told(&["why"]));
-        assert!(shown.contains(result["limit"].as_str().unwrap()) && shown.contains("Threads"), "{shown}");
+        let (shown, why) = (self.reported(&["show"]), self.reported(&["why"]));
+        assert!(
+            shown.contains(result["bottleneck"].as_str().unwrap()) && shown.contains("Threads"),
+            "{shown}"
+        );
         assert!(why.contains("Where each second of its CPUs went"), "{why}");
     }
 
     /// What an ordinary user is told of the record.
-    fn told(&self, arguments: &[&str]) -> String {
+    fn reported(&self, arguments: &[&str]) -> String {
         let output = self.command(Who::Nobody).args(arguments).arg(self.record()).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {:?}: {error}", output.status);
@@ -145,14 +149,14 @@ fn ones_own_server_is_explained() {
     let _alone = alone();
     let place = Place::new();
     let server = place.serve(Who::Nobody);
-    let (result, record) = place.weigh(Who::Nobody, &server, &[]);
+    let (result, record) = place.measure(Who::Nobody, &server, &[]);
     assert!(number(&result, "/gross/value") > 0.0);
-    assert!(number(&result, "/ledger/sut/run_s") > 0.0, "its own threads may be read");
+    assert!(number(&result, "/accounting/sut/run_s") > 0.0, "its own threads may be read");
     assert!(number(&result, "/requests/cpu_ns_per_request/sut") > 0.0);
-    assert_ne!(result["limit"], Value::Null);
+    assert_ne!(result["bottleneck"], Value::Null);
     // What is not there says why; cycles stand in where the clock is known.
     for figure in ["ipc", "instructions_per_request"] {
-        let figure = &result["ledger"]["sut"]["execution"][figure];
+        let figure = &result["accounting"]["sut"]["execution"][figure];
         assert!(
             figure.is_number() || figure["missing"].as_str().is_some_and(|why| !why.is_empty()),
             "{figure}"
@@ -167,10 +171,10 @@ fn traced_as_far_as_it_goes(who: Who) {
     let _alone = alone();
     let place = Place::new();
     let server = place.serve(who);
-    let (result, record) = place.weigh(who, &server, &["--trace", "--stacks"]);
-    let switches = &result["ledger"]["switches"];
+    let (result, record) = place.measure(who, &server, &["--trace", "--stacks"]);
+    let switches = &result["accounting"]["switches"];
     assert_eq!(switches["blocked_source"], "looks", "{switches:#}");
-    assert!(number(&result, "/ledger/sut/blocked_s/event") >= 0.0);
+    assert!(number(&result, "/accounting/sut/blocked_s/event") >= 0.0);
     let refused = |missing: &Value, by: &str| {
         let has = |key: &str, word: &str| missing[key].as_str().is_some_and(|text| text.contains(word));
         assert!(has("missing", by) && has("remedy", "root"), "{missing:#}");
@@ -182,7 +186,7 @@ fn traced_as_far_as_it_goes(who: Who) {
         refused(&standing(at)["figure"], "tracefs");
     }
     assert!(standing(1)["figure"].is_number(), "shares of modes are open to all: {:#}", standing(1));
-    refused(&result["requests"]["peer_wakeups_per_request"], "tracefs");
+    refused(&result["requests"]["sut_wakeups_per_request"], "tracefs");
     let stacks = record.trials[0].observation.stacks.as_ref().unwrap();
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     if paranoid.trim().parse::<i32>().unwrap() > 0 {
@@ -208,17 +212,17 @@ fn somebody_elses_server_is_weighed_from_outside() {
     let _alone = alone();
     let place = Place::new();
     let server = place.serve(Who::Root);
-    let (result, record) = place.weigh(Who::Nobody, &server, &[]);
+    let (result, record) = place.measure(Who::Nobody, &server, &[]);
     assert!(number(&result, "/gross/value") > 0.0);
-    assert_eq!(result["ledger"]["sut"], Value::Null);
-    assert!(number(&result, "/ledger/load/run_s") > 0.0, "the generator's side of the books");
+    assert_eq!(result["accounting"]["sut"], Value::Null);
+    assert!(number(&result, "/accounting/load/run_s") > 0.0, "the generator's side of the accounting");
     let unseen = result["warnings"].as_array().unwrap().iter().find(|warning| warning["id"] == "sut-unseen");
     let unseen = unseen.unwrap_or_else(|| panic!("{:#}", result["warnings"]));
     assert!(unseen["text"].as_str().unwrap().contains("root"), "{unseen:#}");
     assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
     every_refusal_has_a_remedy(&record);
-    let shown = place.told(&["show"]);
+    let shown = place.reported(&["show"]);
     assert!(shown.contains("sut-unseen") && shown.contains("load generator"), "{shown}");
-    let why = place.told(&["why"]);
+    let why = place.reported(&["why"]);
     assert!(why.contains("The load generator ran on"), "{why}");
 }

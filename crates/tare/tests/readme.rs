@@ -85,10 +85,10 @@ fn every_command_runs() {
             continue;
         }
         let output = shell().output().unwrap();
-        let [told, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        let [reported, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
         let is_measured = output.status.code() == Some(UNQUOTABLE);
-        assert!(is_measured || output.status.success(), "{command}: {}\n{told}\n{said}", output.status);
-        unquotable.extend(is_measured.then(|| format!("{command}: {told}\n{said}")));
+        assert!(is_measured || output.status.success(), "{command}: {}\n{reported}\n{said}", output.status);
+        unquotable.extend(is_measured.then(|| format!("{command}: {reported}\n{said}")));
     }
     // Whoever else uses the machine can spoil a measurement and not most of them.
     assert!(unquotable.len() * 4 <= commands.len(), "{unquotable:#?}");

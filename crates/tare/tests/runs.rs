@@ -1,4 +1,4 @@
-//! Whole sittings: what is started is stopped, what is killed is cleaned up, what is measured can be read again.
+//! Whole sessions: what is started is stopped, what is killed is cleaned up, what is measured can be read again.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -99,7 +99,7 @@ fn levels_take_turns_with_the_reference_server_on_the_same_cpu() {
     assert!((0.1..10.0).contains(&ratio), "{ratio}");
     let costs = result["trials"].as_array().unwrap().iter().map(|trial| trial["sut_cpu_ns"].as_f64());
     assert!(costs.into_iter().all(|cost_ns| cost_ns.unwrap() > 0.0));
-    // It has ended with the sitting.
+    // It has ended with the session.
     let own = descendants(std::process::id());
     let mine = server.pids.iter().flat_map(|pid| descendants(*pid)).collect::<Vec<u32>>();
     assert!(own.iter().all(|pid| *pid == std::process::id() || mine.contains(pid)), "{own:?} {mine:?}");
@@ -117,7 +117,7 @@ fn a_server_is_started_weighed_and_stopped() {
     let (result, code) =
         Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
     assert_eq!(code, 0, "{:#}", result["warnings"]);
-    assert!(number(&result, "/ledger/sut/run_s") > 0.1);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1);
     assert!(!support::answers(([127, 0, 0, 1], port).into()), "the server was left running");
 }
 
@@ -140,7 +140,7 @@ fn a_server_is_found_behind_a_unix_socket() {
         "http://localhost/",
     ]);
     assert_eq!(code, 0, "{:#}", result["warnings"]);
-    assert!(number(&result, "/ledger/sut/run_s") > 0.1, "{:#}", result["ledger"]["sut"]);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1, "{:#}", result["accounting"]["sut"]);
     let output = Tare::new().run(&["run", "-q", "--unix", socket.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "the built-in server has no such socket");
 }
@@ -178,7 +178,7 @@ fn a_server_that_makes_itself_a_daemon_is_found_and_stopped() {
     let url = format!("http://127.0.0.1:{port}/plaintext");
     let (result, _) =
         Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
-    assert!(number(&result, "/ledger/sut/run_s") > 0.1);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1);
     assert!(!support::answers(([127, 0, 0, 1], port).into()), "the daemon was left running");
 }
 
@@ -315,14 +315,14 @@ fn threads_that_come_and_go_are_in_the_books() {
         &url,
     ]);
     support::terminate(&mut server);
-    let threads = result["ledger"]["sut"]["threads"].as_array().unwrap();
+    let threads = result["accounting"]["sut"]["threads"].as_array().unwrap();
     assert!(
         threads.iter().any(|thread| thread["name"].as_str().unwrap().ends_with("ended threads")),
         "{threads:#?}"
     );
-    let busy = number(&result, "/ledger/sut/busy_cpus");
-    assert!(busy > 0.6, "its threads kept a CPU busy, the books say {busy}");
-    assert!(number(&result, "/ledger/residual_ratio") < 0.05, "{:#}", result["ledger"]["residuals"]);
+    let busy = number(&result, "/accounting/sut/busy_cpus");
+    assert!(busy > 0.6, "its threads kept a CPU busy, the accounting say {busy}");
+    assert!(number(&result, "/accounting/residual_ratio") < 0.05, "{:#}", result["accounting"]["residuals"]);
 }
 
 #[test]
@@ -364,8 +364,8 @@ fn another_namespace_is_said_and_the_run_goes_on() {
     support::terminate(&mut server);
     assert!(number(&result, "/gross/value") > 100.0);
     assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
-    assert!(result["ledger"]["sut"].is_null());
-    assert!(number(&result, "/ledger/load/run_s") > 0.0);
+    assert!(result["accounting"]["sut"].is_null());
+    assert!(number(&result, "/accounting/load/run_s") > 0.0);
     let warnings = result["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning["id"] == "sut-unseen"), "{warnings:#?}");
 }
@@ -465,8 +465,8 @@ fn the_generators_layout_is_found_first() {
     let taken = &tried[0];
     let highest = tried.iter().map(|layout| layout["rate_hz"].as_f64().unwrap()).fold(0.0, f64::max);
     assert!(taken["rate_hz"].as_f64().unwrap() >= 0.95 * highest, "{tried:#?}");
-    // The sitting is held with it: its threads are those that the generator had.
-    let threads = result["ledger"]["load"]["threads"].as_array().unwrap();
+    // The session is held with it: its threads are those that the generator had.
+    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
     assert_eq!(
         threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("tare-load")).count()
             as u64,

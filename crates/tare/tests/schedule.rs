@@ -1,5 +1,5 @@
 //! Where the threads of real programs were when they did not run: what arithmetic says, what the switches say and what
-//! looks say must agree; and the books of threads and CPUs close, with quotas too.
+//! looks say must agree; and the accounting of threads and CPUs close, with quotas too.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
 mod support;
@@ -19,15 +19,15 @@ const AGREES: f64 = 0.05;
 /// Who else uses this machine may break a measurement: then it is taken again, at most twice.
 const AGAIN: u32 = 2;
 
-/// Weighs a server with so many connections. Traced for 3 s, of which the 10 ms that steal is counted in are a third of a
+/// Measures a server with so many connections. Traced for 3 s, of which the 10 ms that steal is counted in are a third of a
 /// hundredth; of a hundred looks a second 500 tell a share to two points (its standard error).
-fn weigh(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
+fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let dir = tempfile::tempdir().unwrap();
-    weigh_into(&dir.path().join("a.tare"), server, path, connections, trace)
+    measure_into(&dir.path().join("a.tare"), server, path, connections, trace)
 }
 
 /// The same into a record.
-fn weigh_into(record: &Path, server: &Server, path: &str, connections: u32, trace: bool) -> Value {
+fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let url = server.url(path);
     let connections = connections.to_string();
     let length = if trace { "3s" } else { "5s" };
@@ -37,20 +37,25 @@ fn weigh_into(record: &Path, server: &Server, path: &str, connections: u32, trac
     arguments.extend(trace.then_some("--trace"));
     arguments.push(&url);
     let (result, _) = Tare::new().json(&arguments);
-    let source = result["ledger"]["switches"]["blocked_source"].as_str();
+    let source = result["accounting"]["switches"]["blocked_source"].as_str();
     assert_eq!(
         source,
         Some(if trace { "tracepoints" } else { "looks" }),
         "{:#}",
-        result["ledger"]["switches"]
+        result["accounting"]["switches"]
     );
-    assert_eq!(number(&result, "/ledger/switches/looked_share"), 0.0, "{:#}", result["ledger"]["switches"]);
+    assert_eq!(
+        number(&result, "/accounting/switches/sampled_share"),
+        0.0,
+        "{:#}",
+        result["accounting"]["switches"]
+    );
     result
 }
 
-/// Seconds of the SUT's threads in a part of the ledger, for each second of the window.
+/// Seconds of the SUT's threads in a part of the accounting, for each second of the window.
 fn share(result: &Value, pointer: &str) -> f64 {
-    number(result, &format!("/ledger/sut/{pointer}")) / window_s(result)
+    number(result, &format!("/accounting/sut/{pointer}")) / window_s(result)
 }
 
 /// Sleep of its serving threads, for each second of the window.
@@ -59,7 +64,7 @@ fn slept(result: &Value, why: &str) -> f64 {
 }
 
 fn window_s(result: &Value) -> f64 {
-    number(result, "/ledger/sut/run_s") / number(result, "/ledger/sut/busy_cpus")
+    number(result, "/accounting/sut/run_s") / number(result, "/accounting/sut/busy_cpus")
 }
 
 fn waiting(result: &Value) -> f64 {
@@ -85,7 +90,7 @@ fn agree_but_for(what: &str, found: f64, expected: f64, stolen: f64, result: &Va
     assert!(
         (expected - stolen - AGREES..=expected + AGREES).contains(&found),
         "{what}: {found}, not {expected} but for {stolen}: {:#}",
-        result["ledger"]["sut"]
+        result["accounting"]["sut"]
     );
 }
 
@@ -95,7 +100,7 @@ fn stolen(result: &Value, cpu: u64) -> f64 {
 }
 
 fn of_cpu(result: &Value, cpu: u64, part: &str) -> f64 {
-    let cpus = result["ledger"]["cpus"].as_array().unwrap();
+    let cpus = result["accounting"]["cpus"].as_array().unwrap();
     cpus.iter().find(|of| of["cpu"] == cpu).unwrap()[part].as_f64().unwrap()
 }
 
@@ -104,7 +109,7 @@ fn left_by_others(result: &Value) -> f64 {
     1.0 - ["others", "load", "tare", "steal", "irq"].map(|part| of_cpu(result, 0, part)).iter().sum::<f64>()
 }
 
-/// The threads' and the CPUs' books close.
+/// The threads' and the CPUs' accounting closes.
 fn closes(result: &Value) {
     threads_close(result);
     for (name, residual) in residuals(result).filter(|(name, _)| name.starts_with("cpu ")) {
@@ -112,7 +117,7 @@ fn closes(result: &Value) {
     }
 }
 
-/// The server's threads' books close. On a CPU that a disk interrupts some time is in no book of the CPU's: what an interrupt
+/// The server's threads' accounting closes. On a CPU that a disk interrupts some time is in no book of the CPU's: what an interrupt
 /// costs that ends no sleep there.
 fn threads_close(result: &Value) {
     for (name, residual) in residuals(result).filter(|(name, _)| !name.starts_with("cpu ")) {
@@ -121,7 +126,7 @@ fn threads_close(result: &Value) {
 }
 
 fn residuals(result: &Value) -> impl Iterator<Item = (&String, f64)> {
-    let residuals = result["ledger"]["residuals"].as_object().unwrap();
+    let residuals = result["accounting"]["residuals"].as_object().unwrap();
     residuals.iter().map(|(name, residual)| (name, residual.as_f64().unwrap()))
 }
 
@@ -147,7 +152,7 @@ fn both(case: impl Fn(bool)) {
 fn a_handler_that_sleeps() {
     both(|trace| {
         let server = Server::embedded();
-        let result = weigh(&server, "/sleep?us=10000", 4, trace);
+        let result = measure(&server, "/sleep?us=10000", 4, trace);
         agree("sleep: timer", slept(&result, "timer"), spent(&result, 10e-3), &result);
         closes(&result);
     });
@@ -157,7 +162,7 @@ fn a_handler_that_sleeps() {
 fn a_handler_that_spins() {
     both(|trace| {
         let server = Server::embedded();
-        let result = weigh(&server, "/spin?ns=1000000", 4, trace);
+        let result = measure(&server, "/spin?ns=1000000", 4, trace);
         // By the clock on the wall: what others ran meanwhile is in it, and in no run.
         let (run, waiting) = (share(&result, "run_s"), waiting(&result));
         let taken = stolen(&result, 0) + waiting;
@@ -169,9 +174,9 @@ fn a_handler_that_spins() {
     });
 }
 
-/// What a weighing says, and how many of these threads waited for a CPU meanwhile by the kernel's own count: the middle one of
+/// What a measuring says, and how many of these threads waited for a CPU meanwhile by the kernel's own count: the middle one of
 /// all tenths of a second.
-fn and_waited(pids: &[u32], weigh: impl FnOnce() -> Value) -> (Value, f64) {
+fn and_waited(pids: &[u32], measure: impl FnOnce() -> Value) -> (Value, f64) {
     let waited_ns = || -> f64 {
         let tasks = pids.iter().flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap());
         let schedstat =
@@ -191,7 +196,7 @@ fn and_waited(pids: &[u32], weigh: impl FnOnce() -> Value) -> (Value, f64) {
             shares.sort_by(f64::total_cmp);
             shares[shares.len() / 2]
         });
-        let result = catch_unwind(AssertUnwindSafe(weigh));
+        let result = catch_unwind(AssertUnwindSafe(measure));
         over.store(true, Ordering::Relaxed);
         let waited = watch.join().unwrap();
         (result.unwrap_or_else(|broken| resume_unwind(broken)), waited)
@@ -202,12 +207,12 @@ fn and_waited(pids: &[u32], weigh: impl FnOnce() -> Value) -> (Value, f64) {
 fn handlers_that_share_a_lock() {
     both(|trace| {
         let server = Server::embedded_with(4);
-        let (result, waited) = and_waited(&server.pids, || weigh(&server, "/lock?us=1000", 32, trace));
+        let (result, waited) = and_waited(&server.pids, || measure(&server, "/lock?us=1000", 32, trace));
         // Of four, one at a time holds the lock and runs; the others wait for the lock or, given it, for the CPU. The
         // main thread sleeps in a futex all the while and serves nobody.
-        assert_eq!(result["ledger"]["sut"]["serving"]["threads"], 4);
+        assert_eq!(result["accounting"]["sut"]["serving"]["threads"], 4);
         let (lock, run) = (slept(&result, "lock"), share(&result, "run_s"));
-        assert!(run <= spent(&result, 1e-3) + AGREES, "{run}: {:#}", result["ledger"]["sut"]);
+        assert!(run <= spent(&result, 1e-3) + AGREES, "{run}: {:#}", result["accounting"]["sut"]);
         agree("lock: run, of what is left", run / left_by_others(&result), 1.0, &result);
         agree("lock: of all but the holder", (lock + waiting(&result) - (1.0 - run)) / 3.0, 1.0, &result);
         agree("lock: of three", lock / 3.0, (4.0 - run - waited) / 3.0, &result);
@@ -238,9 +243,9 @@ fn a_lock_that_is_held_over_a_sleep() {
     both(|trace| {
         let port = free_port();
         let server = Server::python(HOLDS, port, &[&port.to_string()]);
-        let result = weigh(&server, "/", 4, trace);
+        let result = measure(&server, "/", 4, trace);
         // Always one sleeps and three wait for it, but for the hand-overs: nobody has to wait for a CPU.
-        assert_eq!(result["ledger"]["sut"]["serving"]["threads"], 4);
+        assert_eq!(result["accounting"]["sut"]["serving"]["threads"], 4);
         agree("held: timer", slept(&result, "timer"), spent(&result, 4e-3), &result);
         agree("held: lock, of three", slept(&result, "lock") / 3.0, 1.0, &result);
         closes(&result);
@@ -251,7 +256,7 @@ fn a_lock_that_is_held_over_a_sleep() {
 fn a_handler_that_waits_for_the_disk() {
     both(|trace| {
         let server = Server::embedded();
-        let result = weigh(&server, "/fsync", 4, trace);
+        let result = measure(&server, "/fsync", 4, trace);
         let rest = 1.0 - share(&result, "run_s") - waiting(&result);
         agree_but_for("fsync: disk", slept(&result, "disk"), rest, stolen(&result, 0), &result);
         threads_close(&result);
@@ -280,12 +285,12 @@ fn a_handler_that_asks_another_server() {
         let other = Server::embedded();
         let port = free_port();
         let server = Server::python(ASKS, port, &[&port.to_string(), &other.port.to_string()]);
-        let result = weigh(&server, "/", 1, trace);
+        let result = measure(&server, "/", 1, trace);
         agree("downstream", slept(&result, "downstream"), spent(&result, 20e-3), &result);
-        let peers = result["ledger"]["switches"]["downstream"].as_array().unwrap();
+        let peers = result["accounting"]["switches"]["downstream"].as_array().unwrap();
         assert_eq!(peers[0]["peer"], format!("127.0.0.1:{}", other.port), "{peers:?}");
-        assert!(number(&result, "/ledger/switches/downstream/0/share") > 0.9);
-        assert_eq!(result["limit"], "blocked-on-downstream", "{:#}", result["findings"]);
+        assert!(number(&result, "/accounting/switches/downstream/0/share") > 0.9);
+        assert_eq!(result["bottleneck"], "blocked-on-downstream", "{:#}", result["findings"]);
         closes(&result);
     });
 }
@@ -297,13 +302,13 @@ fn books_close_under_quotas() {
             let server = Server::embedded_with(threads);
             let quota = Quota::of_30_percent();
             quota.hold(&server.pids, by_parent);
-            let result = weigh(&server, "/plaintext", 32, trace);
+            let result = measure(&server, "/plaintext", 32, trace);
             closes(&result);
             // The quota allows 0.3; what is left of the window was held back, for each thread that was ready.
             agree("quota: run", share(&result, "run_s"), 0.3, &result);
             let throttled = share(&result, "wait_s/throttled") / f64::from(threads);
             println!("{:28} {throttled:.3}", format!("throttled, of {threads} threads"));
-            assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["ledger"]["sut"]);
+            assert!(throttled > 0.4 && throttled <= 0.75, "{throttled}: {:#}", result["accounting"]["sut"]);
         });
     }
 }
@@ -314,9 +319,9 @@ fn who_ran_instead_is_named() {
     settled(|| {
         let server = Server::embedded();
         let _busy = support::Busy::on(0);
-        let result = weigh(&server, "/plaintext", 32, true);
+        let result = measure(&server, "/plaintext", 32, true);
         closes(&result);
-        let first = &result["ledger"]["switches"]["preempted_by"][0];
+        let first = &result["accounting"]["switches"]["preempted_by"][0];
         assert_eq!((first["name"].as_str(), first["role"].as_str()), (Some("yes"), Some("other")), "{first}");
         assert!(first["share"].as_f64().unwrap() > 0.8, "{first}");
     });
@@ -346,7 +351,7 @@ fn a_go_server_with_a_garbage_collector() {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(&program).arg(port.to_string()).env("GOMAXPROCS", "1");
         let server = Server::of(command, port);
-        let result = weigh(&server, "/", 16, trace);
+        let result = measure(&server, "/", 16, trace);
         closes(&result);
         // One CPU, always asked: its threads have all of it that others leave.
         let run = share(&result, "run_s");
@@ -355,7 +360,7 @@ fn a_go_server_with_a_garbage_collector() {
 }
 
 /// Pages of a mapped file, out of the page cache, are read in for every request; how long that took beyond its CPU time is
-/// told to whoever asks for `/told` of a time, by the program's own clocks. They are many for each request: a look holds up
+/// told to whoever asks for `/reported` of a time, by the program's own clocks. They are many for each request: a look holds up
 /// a generator that has only the observers' CPU, and a program that asks it 900 times a second sleeps 0.02 for that alone.
 const FAULTS: &str = r#"
 import mmap, os, random, socket, sys, time
@@ -397,7 +402,7 @@ fn a_program_that_waits_for_pages() {
         let dir = tempfile::tempdir().unwrap();
         let (port, pages, record) = (free_port(), dir.path().join("pages"), dir.path().join("a.tare"));
         let server = Server::python(FAULTS, port, &[&port.to_string(), pages.to_str().unwrap()]);
-        let result = weigh_into(&record, &server, "/", 1, trace);
+        let result = measure_into(&record, &server, "/", 1, trace);
         let window = &tare_store::read(&record).unwrap().trials[0].observation;
         // The program cannot tell a sleep from a wait for the CPU.
         let found = slept(&result, "fault") + waiting(&result);
@@ -439,11 +444,11 @@ fn a_program_that_makes_pages_runs() {
     both(|trace| {
         let port = free_port();
         let server = Server::python(TOUCHES, port, &[&port.to_string()]);
-        let result = weigh(&server, "/", 1, trace);
+        let result = measure(&server, "/", 1, trace);
         let found = share(&result, "run_s") + waiting(&result);
         let stolen = stolen(&result, 0) + stolen(&result, 1);
         agree_but_for("touch: run and wait", found, 1.0, stolen, &result);
-        assert!(slept(&result, "fault") < AGREES, "{:#}", result["ledger"]["sut"]);
+        assert!(slept(&result, "fault") < AGREES, "{:#}", result["accounting"]["sut"]);
         closes(&result);
     });
 }

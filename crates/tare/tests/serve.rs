@@ -96,7 +96,7 @@ fn every_option_reaches_the_server() {
 fn what_cannot_be_is_refused_before_anything_is_served() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    for (arguments, told) in [
+    for (arguments, reported) in [
         (vec!["--root", "/etc/passwd"], "must be a folder"),
         (vec!["--cpus", "4000"], "cannot pin a thread to CPU 4000"),
         (vec!["--steer", "cbpf"], "give CPUs"),
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
         let output = Command::new(env!("CARGO_BIN_EXE_tare")).arg("serve").args(&arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(told) && said.trim_end().lines().count() == 1, "{arguments:?}: {said}");
+        assert!(said.contains(reported) && said.trim_end().lines().count() == 1, "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
 }
@@ -154,7 +154,7 @@ fn more_connections_than_one_table_of_descriptors_has_room_for() {
     assert!((0..20).all(|_| server.get("/").ends_with("<p>hello")));
     server.stop();
     assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 20);
-    for (arch, threads, told) in [
+    for (arch, threads, reported) in [
         ("shared-nothing", "2", "in 2 tables of 1000 descriptors (hint: shared-nothing with 3 threads has"),
         ("reactor", "1", "in 1 table of 1000 descriptors (hint: shared-nothing with 3 threads has"),
         ("dispatch", "2", "shared-nothing does not"),
@@ -165,7 +165,7 @@ fn more_connections_than_one_table_of_descriptors_has_room_for() {
         let output = Command::new("sh").args(tare).args(how).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arch}: {said}");
-        assert!(said.contains(told), "{arch}: {said}");
+        assert!(said.contains(reported), "{arch}: {said}");
     }
 }
 

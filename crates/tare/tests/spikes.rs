@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use support::{Quota, Server, Tare, alone, number};
 
-/// Weighs a server while something is switched on for a quarter of a second in every one and a half.
-fn weigh_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> Value {
+/// Measures a server while something is switched on for a quarter of a second in every one and a half.
+fn measure_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> Value {
     let over = AtomicBool::new(false);
     let url = server.url(server.good_path);
     std::thread::scope(|scope| {
@@ -52,7 +52,7 @@ fn a_quota_in_bursts_is_named() {
         let quota = Quota::of_30_percent();
         quota.set(None);
         quota.hold(&server.pids, false);
-        let result = weigh_with_bursts(&server, |on| quota.set(on.then_some(0.05)));
+        let result = measure_with_bursts(&server, |on| quota.set(on.then_some(0.05)));
         let metric = first(&result, "metric")?;
         let bursts = &result["spikes"]["throttle_bursts"];
         let named = metric.starts_with("groups.throttled") && number(bursts, "/with_spike") >= 3.0;

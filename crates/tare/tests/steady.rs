@@ -99,7 +99,7 @@ fn each_state_is_a_result() {
 fn what_is_no_series_is_said_in_one_line() {
     let short = "1\n2\n3\n";
     let zero = "1\n".repeat(30) + "0\n";
-    for (input, told) in [
+    for (input, reported) in [
         ("", "no series"),
         ("1\nx\n", "line 2: 'x' is not a number"),
         (short, "3 values"),
@@ -111,7 +111,7 @@ fn what_is_no_series_is_said_in_one_line() {
         let output = steady(input, &[]);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{input:?}: {error}");
-        assert!(error.lines().count() == 1 && error.contains(told) && error.contains("hint"), "{error}");
+        assert!(error.lines().count() == 1 && error.contains(reported) && error.contains("hint"), "{error}");
     }
     let missing = tare().args(["steady", "/no/such/file"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(2));

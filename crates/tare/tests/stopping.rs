@@ -14,7 +14,7 @@ fn trials_end_once_enough_is_known_or_time_is_up() {
     let record = tare.state.path().join("p.tare").to_str().unwrap().to_string();
     let trials = |result: &Value| result["trials"].as_array().unwrap().len();
     let short = ["run", "-q", "--json", "--no-levels", "-c4", "-d", "300ms", "-w", "300ms", "-o", &record];
-    // A rate that is given is there in any weather.
+    // A rate that is given is there in any interference.
     let given = ["--rate", "2000", "--precision", "20%", "--budget", "12s"];
     let (easy, _) = tare.json(&[&short[..], &given].concat());
     let (stopping, reached) = (&easy["stopping"], number(&easy, "/stopping/reached"));

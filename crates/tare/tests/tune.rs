@@ -134,7 +134,7 @@ fn a_command_runs_under_it_and_its_exit_code_is_ours() {
     assert_eq!(machine.value(GOVERNOR), "powersave");
 }
 
-/// Holds the knobs in a process of its own while it sleeps.
+/// Holds the settings in a process of its own while it sleeps.
 fn holding(tare: &Tare, machine: &Machine) -> std::process::Child {
     let child = tare
         .command()
@@ -155,7 +155,7 @@ fn holding(tare: &Tare, machine: &Machine) -> std::process::Child {
         .process_group(0)
         .spawn()
         .unwrap();
-    eventually("the command runs under the knobs", || {
+    eventually("the command runs under the settings", || {
         machine.value(GOVERNOR) == "performance" && !children(child.id()).is_empty()
     });
     child

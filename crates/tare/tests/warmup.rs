@@ -11,22 +11,22 @@ use support::{Server, Tare, alone, free_port, number};
 /// Else this server sends header and body apart, and every answer waits 40 ms for an acknowledgement.
 const NO_DELAY: &str = "-Dsun.net.httpserver.nodelay=true";
 
-/// A JVM interprets before it compiles, and compiles in steps: seconds of load show that it was not at its level at first. A sitting in
+/// A JVM interprets before it compiles, and compiles in steps: seconds of load show that it was not at its level at first. A session in
 /// which the machine moves more than the compiler may show no level: one of three must.
 #[test]
 fn a_jvm_is_slower_until_it_is_compiled() {
     let _alone = alone();
     let mut seen = Vec::new();
     let found = (0..3).any(|_| {
-        let course = load_a_jvm();
-        assert!((number(&course, "/warm_up/length_s") - 8.0).abs() < 0.2, "{course:#}");
+        let timeline = load_a_jvm();
+        assert!((number(&timeline, "/warm_up/length_s") - 8.0).abs() < 0.2, "{timeline:#}");
         let [floor, typical, burst] =
-            ["floor", "typical", "burst"].map(|stage| number(&course, &format!("/{stage}/rate_hz")));
-        assert!(0.0 < floor && floor <= typical && typical <= burst, "{course:#}");
-        let told = |name: &str| course.pointer(name).and_then(serde_json::Value::as_f64);
-        let found = told("/warm_up/steady_from_s").is_some_and(|from_s| from_s >= 0.1)
-            && told("/warm_up/growth").is_some_and(|growth| growth > 1.2);
-        seen.push(course);
+            ["floor", "typical", "burst"].map(|stage| number(&timeline, &format!("/{stage}/rate_hz")));
+        assert!(0.0 < floor && floor <= typical && typical <= burst, "{timeline:#}");
+        let reported = |name: &str| timeline.pointer(name).and_then(serde_json::Value::as_f64);
+        let found = reported("/warm_up/steady_from_s").is_some_and(|from_s| from_s >= 0.1)
+            && reported("/warm_up/growth").is_some_and(|growth| growth > 1.2);
+        seen.push(timeline);
         found
     });
     assert!(found, "no warm-up was found: {seen:#?}");
@@ -39,9 +39,9 @@ fn load_a_jvm() -> serde_json::Value {
     let mut command = Command::new("taskset");
     command.args(["-c", "0", "java", "-XX:+UseSerialGC", NO_DELAY, source, &port.to_string()]);
     let server = Server::of(command, port);
-    let (mut told, code) = Tare::new().json(&arguments(&server.url("/"), &["--warmup", "8s"]));
-    assert_eq!(code, 0, "{told:#}");
-    told["course"].take()
+    let (mut reported, code) = Tare::new().json(&arguments(&server.url("/"), &["--warmup", "8s"]));
+    assert_eq!(code, 0, "{reported:#}");
+    reported["timeline"].take()
 }
 
 /// Files come from the disk at first, and from memory from the second time on.
@@ -57,16 +57,16 @@ fn a_cold_cache_is_loaded_until_it_is_warm() {
     let server = Server::of(command, port);
     let url = server.url("/");
     let arguments = arguments(&url, &["--request-file", &requests]);
-    let (told, code) = Tare::new().json(&arguments);
-    assert_eq!(code, 0, "{told:#}");
-    let course = &told["course"];
-    assert!(number(course, "/warm_up/steady_from_s") >= 0.1, "{course:#}");
-    assert!(number(course, "/warm_up/growth") > 1.2, "{course:#}");
+    let (reported, code) = Tare::new().json(&arguments);
+    assert_eq!(code, 0, "{reported:#}");
+    let timeline = &reported["timeline"];
+    assert!(number(timeline, "/warm_up/steady_from_s") >= 0.1, "{timeline:#}");
+    assert!(number(timeline, "/warm_up/growth") > 1.2, "{timeline:#}");
     // The same files once more are warm from the first request on.
-    let (told, _) = Tare::new().json(&arguments);
-    let again = &told["course"];
+    let (reported, _) = Tare::new().json(&arguments);
+    let again = &reported["timeline"];
     let growth = again.pointer("/warm_up/growth").and_then(serde_json::Value::as_f64);
-    assert!(growth.is_none_or(|growth| growth < number(course, "/warm_up/growth")), "{again:#}");
+    assert!(growth.is_none_or(|growth| growth < number(timeline, "/warm_up/growth")), "{again:#}");
 }
 
 /// Gets faster by two thirds in each second from its first request on, to a level.
@@ -101,17 +101,21 @@ fn at_a_given_rate_latencies_tell_when_a_server_is_warm() {
     let server = Server::of(command, port);
     let url = server.url("/");
     let arguments = arguments(&url, &["--rate", "100"]);
-    let (told, code) = Tare::new().json(&arguments);
-    assert_eq!(code, 0, "{told:#}");
-    let warm_up = &told["course"]["warm_up"];
+    let (reported, code) = Tare::new().json(&arguments);
+    assert_eq!(code, 0, "{reported:#}");
+    let warm_up = &reported["timeline"]["warm_up"];
     assert!(number(warm_up, "/steady_from_s") < 0.5, "the rate is as asked: {warm_up:#}");
     assert!(number(warm_up, "/latency_fall/from_s") > 0.5, "{warm_up:#}");
     assert!(number(warm_up, "/latency_fall/times") > 1.3, "{warm_up:#}");
     // After 5 s it is slower by a twelfth.
     assert!(number(warm_up, "/length_s") > 3.0, "{warm_up:#}");
     // It is warm now, and that takes the shortest warm-up, or what a disturbed moment adds to it.
-    let (told, _) = Tare::new().json(&arguments);
-    assert!(number(&told, "/course/warm_up/length_s") < number(warm_up, "/length_s"), "{:#}", told["course"]);
+    let (reported, _) = Tare::new().json(&arguments);
+    assert!(
+        number(&reported, "/timeline/warm_up/length_s") < number(warm_up, "/length_s"),
+        "{:#}",
+        reported["timeline"]
+    );
 }
 
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {

@@ -27,12 +27,12 @@ impl Lab {
         self.tare.state.path().join(name)
     }
 
-    /// Weighs a server into a record of this name.
-    fn weigh(&self, name: &str, server: &Server, path: &str) -> PathBuf {
-        self.weigh_by(self.tare.command(), name, server, path)
+    /// Measures a server into a record of this name.
+    fn measure(&self, name: &str, server: &Server, path: &str) -> PathBuf {
+        self.measure_by(self.tare.command(), name, server, path)
     }
 
-    fn weigh_by(&self, mut tare: Command, name: &str, server: &Server, path: &str) -> PathBuf {
+    fn measure_by(&self, mut tare: Command, name: &str, server: &Server, path: &str) -> PathBuf {
         let file = self.file(name);
         tare.args([
             "run",
@@ -49,7 +49,7 @@ impl Lab {
         .arg(&file);
         let output = tare.arg(server.url(path)).output().unwrap();
         let code = output.status.code();
-        // A lower bound with open books is still a record.
+        // A lower bound with open accounting is still a record.
         assert!(matches!(code, Some(0 | 4)), "{code:?}: {}", String::from_utf8_lossy(&output.stderr));
         file
     }
@@ -81,10 +81,10 @@ fn check(why: &Value) {
         let figure = |id: &str| {
             parts.iter().find(|part| part["id"] == id).map(|part| number(part, &format!("/{side}")))
         };
-        let cpus = parts.iter().filter(|part| part["unit"] == "CPUs" && part["id"] != "allotment");
+        let cpus = parts.iter().filter(|part| part["unit"] == "CPUs" && part["id"] != "entitlement");
         let lost: f64 = cpus.map(|part| number(part, &format!("/{side}"))).sum();
-        // A program's run may have no books of its own.
-        let busy = figure("busy").unwrap_or_else(|| figure("allotment").unwrap() - lost);
+        // A program's run may have no accounting of its own.
+        let busy = figure("busy").unwrap_or_else(|| figure("entitlement").unwrap() - lost);
         let by_pmu = || figure("instructions").unwrap() / figure("ipc").unwrap();
         let law = busy * figure("clock").unwrap_or(1.0) / figure("cost").unwrap_or_else(by_pmu);
         let rate = number(why, &format!("/rate/{side}"));
@@ -138,7 +138,7 @@ fn demand(holds: bool, why: &Value, words: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("{words}: {:#} {:#}", why["rate"], why["parts"])) }
 }
 
-/// What was made on purpose is in every round; the machine's weather moves by a fifth within one, and is now in the one run of
+/// What was made on purpose is in every round; the machine's interference moves by a fifth within one, and is now in the one run of
 /// a pair and now in the other. So the order of the runs alternates, and medians over the rounds are judged.
 struct Rounds {
     lab: Lab,
@@ -157,8 +157,8 @@ impl Rounds {
             if is_odd {
                 asked.reverse();
             }
-            let mut records =
-                asked.map(|(name, path)| self.lab.weigh(&format!("{name}-{round}.tare"), &self.server, path));
+            let mut records = asked
+                .map(|(name, path)| self.lab.measure(&format!("{name}-{round}.tare"), &self.server, path));
             if is_odd {
                 records.reverse();
             }
@@ -226,13 +226,13 @@ fn a_quota_and_a_dearer_request_are_told_apart_alone_and_together() {
 fn a_generator_slowed_by_a_quota_starves_the_server() {
     undisturbed(|lab| {
         let server = Server::embedded();
-        let base = lab.weigh("base.tare", &server, server.good_path);
+        let base = lab.measure("base.tare", &server, server.good_path);
         let quota = Quota::of_30_percent();
         let tare = lab.tare.command_in(&quota.group(false));
-        let slowed = lab.weigh_by(tare, "slowed.tare", &server, server.good_path);
+        let slowed = lab.measure_by(tare, "slowed.tare", &server, server.good_path);
         let why = lab.why(&base, &slowed);
         assert!(names(&why, "quota").contains(&"tare's own quota".to_owned()), "{:#}", why["differences"]);
-        demand(why["parts"][0]["id"] == "starved", &why, "starved is the largest part")?;
+        demand(why["parts"][0]["id"] == "no-work", &why, "starved is the largest part")?;
         let generator = why["generator"].as_str().unwrap_or_default();
         demand(generator.contains("our own generator was slowed by a quota"), &why, generator)?;
         let text = lab.tare.run(&["why", base.to_str().unwrap(), slowed.to_str().unwrap()]);

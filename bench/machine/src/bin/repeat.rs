@@ -106,7 +106,7 @@ fn figures(probes: &Probes, add: &mut impl FnMut(String, f64)) {
         add("line to another CPU, ns".into(), transfer.transfer_ns.median);
     }
     if let Some(company) = probes.company.found.value() {
-        add("core shared, % of the time".into(), company.crowded_ratio * 100.0);
+        add("core shared, % of the time".into(), company.oversubscribed_ratio * 100.0);
     }
     if let Some(syscall) = probes.syscall.found.value() {
         add("system call, ns".into(), syscall.call_ns.median);

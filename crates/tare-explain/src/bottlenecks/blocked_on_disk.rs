@@ -2,7 +2,7 @@
 
 use super::{Draft, Input, Rule, Scope};
 use crate::accounting::reconcile::threads::Asleep;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use tare_model::outcome::Cause;
 
@@ -14,13 +14,13 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn applies(books: &Books) -> bool {
-    own_wait(books, Asleep::Disk) >= 0.1
+fn applies(accounting: &Accounting) -> bool {
+    own_wait(accounting, Asleep::Disk) >= 0.1
 }
 
-fn describe(books: &Books) -> Draft {
+fn describe(accounting: &Accounting) -> Draft {
     super::own_wait_draft(
-        books,
+        accounting,
         Asleep::Disk,
         "slept in file I/O",
         "keep the data in memory, write asynchronously, or use a faster disk",

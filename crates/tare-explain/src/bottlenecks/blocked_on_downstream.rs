@@ -3,7 +3,7 @@
 
 use super::{Draft, Input, Rule, Scope, number};
 use crate::accounting::reconcile::threads::Asleep;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use tare_model::outcome::Cause;
 
@@ -18,22 +18,22 @@ pub(super) static RULE: Rule = Rule {
 /// Servers that are named.
 const PEERS_NAMED: usize = 4;
 
-fn applies(books: &Books) -> bool {
-    own_wait(books, Asleep::Downstream) >= 0.1
+fn applies(accounting: &Accounting) -> bool {
+    own_wait(accounting, Asleep::Downstream) >= 0.1
 }
 
-fn describe(books: &Books) -> Draft {
-    let peers = books.asked.pool.switches.peers();
+fn describe(accounting: &Accounting) -> Draft {
+    let peers = accounting.asked.pool.switches.peers();
     let named: Vec<&str> = peers.iter().take(PEERS_NAMED).map(|peer| peer.peer.as_str()).collect();
     let verb = match named.as_slice() {
         [] => "slept on another server".to_owned(),
         named => format!("slept on {}", named.join(", ")),
     };
     let mut draft = super::own_wait_draft(
-        books,
+        accounting,
         Asleep::Downstream,
         &verb,
-        "ask that server less often (cache, batch), several times at once, or make it faster; weigh it with tare run --sut-pid",
+        "ask that server less often (cache, batch), several times at once, or make it faster; measure it with tare run --sut-pid",
         "with the other server's answers ready at once (a stub) the wait is gone",
     );
     let share = |peer: &tare_model::schedule::PeerShare| {

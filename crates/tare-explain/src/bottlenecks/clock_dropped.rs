@@ -1,7 +1,7 @@
 //! `clock-dropped`: the CPUs ran below the clock they are known to reach in this record.
 
 use super::{Draft, Input, Rule, Scope, number_if};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, TareCause};
 
 /// Below this the median's distance from the 95th percentile is the probe's own spread.
@@ -15,14 +15,15 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn applies(books: &Books) -> bool {
-    books.effect(TareCause::Clock) >= NOTICE_LN
+fn applies(accounting: &Accounting) -> bool {
+    accounting.effect(TareCause::Clock) >= NOTICE_LN
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let clock_hz = pool.clock_hz();
-    let reference_hz = books.weighing.as_ref().ok().and_then(|weighing| weighing.reference_hz);
+    let reference_hz =
+        accounting.net_estimate.as_ref().ok().and_then(|net_estimate| net_estimate.reference_hz);
     let ghz = |hz: Option<f64>| hz.map_or("unknown".to_owned(), |hz| format!("{:.2} GHz", hz / 1e9));
     let mut evidence = Vec::new();
     evidence.extend(number_if("effective clock", clock_hz, "Hz"));
@@ -31,8 +32,8 @@ fn describe(books: &Books) -> Draft {
     let threshold = reference_hz.map_or(0.0, |hz| hz * (-NOTICE_LN).exp());
     Draft {
         summary: format!("The CPUs ran at {} where the reference is {}.", ghz(clock_hz), ghz(reference_hz)),
-        effect_ln: books.effect(TareCause::Clock),
-        confidence: 1.0 - books.support(crate::accounting::close::window::Window::clock_hz, threshold),
+        effect_ln: accounting.effect(TareCause::Clock),
+        confidence: 1.0 - accounting.support(crate::accounting::close::window::Window::clock_hz, threshold),
         evidence,
         remedy:
             "hold the clock (governor, power profile, cooling); under a hypervisor that is the host's to do"

@@ -4,7 +4,7 @@
 use super::{Draft, Input, Rule, Scope, number};
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::execution::Core;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 
 /// Cycles of an instruction above this are more than trials differ by, on the log.
@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
     cause: Cause::ColdCaches,
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Requests, Input::Events],
-    applies: |books| {
-        slowed(books, &books.asked.pool)
+    applies: |accounting| {
+        slowed(accounting, &accounting.asked.pool)
             .is_some_and(|slowed| slowed.ln >= NOTICE_LN && slowed.code_ln.abs() <= SAME_CODE_LN)
     },
     describe,
@@ -32,7 +32,7 @@ struct Slowed {
     ipc: [f64; 2],
 }
 
-fn slowed(books: &Books, asked: &Window) -> Option<Slowed> {
+fn slowed(accounting: &Accounting, asked: &Window) -> Option<Slowed> {
     let figures = |window: &Window| {
         let Core { instructions, cycles, counted_s } = window.sut_events.as_ref()?.core()?;
         // Of the run that was not counted as of the rest.
@@ -40,12 +40,12 @@ fn slowed(books: &Books, asked: &Window) -> Option<Slowed> {
         let each = window.per_request(instructions * run_s / counted_s)?;
         Some((instructions / cycles, each)).filter(|(ipc, each)| *ipc > 0.0 && *each > 0.0)
     };
-    let (here, full) = (figures(asked)?, figures(&books.saturating.as_ref()?.pool)?);
+    let (here, full) = (figures(asked)?, figures(&accounting.saturating.as_ref()?.pool)?);
     Some(Slowed { ln: (full.0 / here.0).ln(), code_ln: (here.1 / full.1).ln(), ipc: [here.0, full.0] })
 }
 
-fn describe(books: &Books) -> Draft {
-    let found = slowed(books, &books.asked.pool);
+fn describe(accounting: &Accounting) -> Draft {
+    let found = slowed(accounting, &accounting.asked.pool);
     let Slowed { ln, code_ln, ipc } = found.unwrap_or(Slowed { ln: 0.0, code_ln: 0.0, ipc: [0.0; 2] });
     Draft {
         summary: format!(
@@ -55,7 +55,7 @@ fn describe(books: &Books) -> Draft {
             ipc[1]
         ),
         effect_ln: ln,
-        confidence: books.support(|window| Some(slowed(books, window)?.ln), NOTICE_LN),
+        confidence: accounting.support(|window| Some(slowed(accounting, window)?.ln), NOTICE_LN),
         evidence: vec![
             number("instructions per cycle", ipc[0], "count"),
             number("the same where the server is full", ipc[1], "count"),

@@ -1,8 +1,8 @@
 //! `cpu-quota-throttled`: a CPU quota held the program back although it had work.
 
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::bottlenecks::limit::LOSS_SHARE_MIN;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, TareCause};
 
@@ -14,15 +14,15 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn applies(books: &Books) -> bool {
-    books.lost(TareCause::Throttled) >= NOTICE_SHARE
+fn applies(accounting: &Accounting) -> bool {
+    accounting.lost(TareCause::Throttled) >= NOTICE_SHARE
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
-    let share = books.lost(TareCause::Throttled);
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
+    let share = accounting.lost(TareCause::Throttled);
     let threads = pool.threads_of(Role::Sut).filter(|thread| thread.wait.throttled_s > 0.0).count();
-    let mut evidence = vec![number("held back by a quota, share of the allotment", share, "share")];
+    let mut evidence = vec![number("held back by a quota, share of the CPU entitlement", share, "share")];
     if let Some(held_s) = pool.throttled_s.filter(|_| pool.wall_s > 0.0) {
         evidence.push(number("run queues held back", held_s / pool.wall_s, "s per s"));
     }
@@ -48,8 +48,8 @@ fn describe(books: &Books) -> Draft {
     };
     Draft {
         summary: format!("A CPU quota{named} held the program back {} of the time it could have used.{bound}", percent(share)),
-        effect_ln: books.effect(TareCause::Throttled),
-        confidence: books.support_loss(TareCause::Throttled, LOSS_SHARE_MIN),
+        effect_ln: accounting.effect(TareCause::Throttled),
+        confidence: accounting.support_loss(TareCause::Throttled, LOSS_SHARE_MIN),
         evidence,
         remedy: "raise or remove the quota of the group or of the ancestor that carries it (cpu.max, cpu.cfs_quota_us)".to_owned(),
         confirm: "with half as much quota again (or two thirds of it) throughput follows, with an elasticity above 0.5 (--confirm)".to_owned(),

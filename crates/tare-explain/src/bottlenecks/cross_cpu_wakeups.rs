@@ -2,7 +2,7 @@
 
 use super::{Draft, Input, Rule, Scope, number, number_if};
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, TareCause};
 
@@ -23,18 +23,18 @@ fn sleeps(window: &Window, role: Role) -> Option<f64> {
     window.per_request(window.sum_of(role, |thread| thread.voluntary)?)
 }
 
-fn applies(books: &Books) -> bool {
-    let pool = &books.asked.pool;
+fn applies(accounting: &Accounting) -> bool {
+    let pool = &accounting.asked.pool;
     let peer = sleeps(pool, Role::Load).unwrap_or(0.0);
     let own = sleeps(pool, Role::Sut).unwrap_or(0.0);
     // Where the server sleeps as often, its own wake-ups are the cost.
-    peer >= PEER_SLEEPS_MIN && own < 0.5 * peer && books.effect(TareCause::Cost) >= NOTICE_LN
+    peer >= PEER_SLEEPS_MIN && own < 0.5 * peer && accounting.effect(TareCause::Cost) >= NOTICE_LN
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let peer = sleeps(pool, Role::Load);
-    let effect_ln = books.effect(TareCause::Cost);
+    let effect_ln = accounting.effect(TareCause::Cost);
     let mut evidence = Vec::new();
     evidence.extend(number_if("sleeps of the generator a request", peer, "count"));
     evidence.extend(number_if("sleeps of the server a request", sleeps(pool, Role::Sut), "count"));
@@ -46,7 +46,7 @@ fn describe(books: &Books) -> Draft {
             peer.unwrap_or(0.0)
         ),
         effect_ln,
-        confidence: books.support(|window| sleeps(window, Role::Load), PEER_SLEEPS_MIN),
+        confidence: accounting.support(|window| sleeps(window, Role::Load), PEER_SLEEPS_MIN),
         evidence,
         remedy: "use fewer generator threads, each with more connections, so that they sleep less".to_owned(),
         confirm: "with half as many generator threads the server's CPU time of a request falls".to_owned(),

@@ -4,7 +4,7 @@
 //! later.
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::latency::Latencies;
 use tare_model::outcome::{Cause, TareCause};
 
@@ -12,7 +12,7 @@ use tare_model::outcome::{Cause, TareCause};
 const HELD_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
 /// Of the requests' time, what is worth a finding, and what holds the rate.
 const NOTICE_SHARE: f64 = 0.1;
-const LIMIT_SHARE: f64 = 0.5;
+const BOTTLENECK_SHARE: f64 = 0.5;
 /// Most of the answers that end so late have begun before; else something else took the time.
 const BEGUN_LATE_MAX: f64 = 0.5;
 /// Acknowledgements that are seen to be held back, for each answer that ends so late, at least.
@@ -22,13 +22,13 @@ pub(super) static RULE: Rule = Rule {
     cause: Cause::DelayedAck,
     scope: Scope::Http,
     needs: &[Input::Answers],
-    applies: |books| held(books).is_some_and(|held| held.time_share >= NOTICE_SHARE),
+    applies: |accounting| held(accounting).is_some_and(|held| held.time_share >= NOTICE_SHARE),
     describe,
 };
 
 /// Whether it is what holds the rate where neither side is full.
-pub(crate) fn holds(books: &Books) -> bool {
-    held(books).is_some_and(|held| held.time_share >= LIMIT_SHARE)
+pub(crate) fn holds(accounting: &Accounting) -> bool {
+    held(accounting).is_some_and(|held| held.time_share >= BOTTLENECK_SHARE)
 }
 
 /// Answers that ended 40 ms after they began.
@@ -40,15 +40,15 @@ struct Held {
     acks: Option<f64>,
 }
 
-fn held(books: &Books) -> Option<Held> {
-    let latencies = books.latencies()?;
+fn held(accounting: &Accounting) -> Option<Held> {
+    let latencies = accounting.latencies()?;
     let mut begun = Latencies::new();
-    for detail in books.samples().filter_map(|sample| sample.detail.as_deref()) {
+    for detail in accounting.samples().filter_map(|sample| sample.detail.as_deref()) {
         begun.merge(&detail.first_byte);
     }
     let (count, share, time_share) = late(&latencies)?;
     let (begun_late, ..) = late(&begun)?;
-    let acks = books.asked.pool.around.delayed_acks;
+    let acks = accounting.asked.pool.around.delayed_acks;
     let seen = acks.is_none_or(|acks| acks >= SEEN_MIN * count);
     (begun_late <= BEGUN_LATE_MAX * count && seen).then_some(Held { share, time_share, acks })
 }
@@ -68,9 +68,9 @@ fn late(latencies: &Latencies) -> Option<(f64, f64, f64)> {
     (all_ns > 0.0).then(|| (count, count / latencies.count() as f64, late_ns / all_ns))
 }
 
-fn describe(books: &Books) -> Draft {
+fn describe(accounting: &Accounting) -> Draft {
     let Held { share, time_share, acks } =
-        held(books).unwrap_or(Held { share: 0.0, time_share: 0.0, acks: None });
+        held(accounting).unwrap_or(Held { share: 0.0, time_share: 0.0, acks: None });
     let mut evidence = vec![
         number("answers that ended 38 to 46 ms after their request and began before", share, "share"),
         number("their time, of the time of all requests", time_share, "share"),
@@ -84,8 +84,8 @@ fn describe(books: &Books) -> Draft {
             percent(time_share)
         ),
         // At a rate that is fixed it costs latency alone.
-        effect_ln: match books.asked.pool.scheduled {
-            None => books.effect(TareCause::Starved).max(0.0) * time_share,
+        effect_ln: match accounting.asked.pool.scheduled {
+            None => accounting.effect(TareCause::NoWork).max(0.0) * time_share,
             Some(_) => 0.0,
         },
         // Delays of a program's own can be 40 ms long; with the kernel's count they are not.

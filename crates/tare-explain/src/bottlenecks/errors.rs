@@ -2,24 +2,24 @@
 
 use super::{Draft, Rule, Scope, number, percent};
 use crate::accounting::close::window::Window;
-use crate::bottlenecks::limit::ERROR_SHARE_MAX;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::ERROR_SHARE_MAX;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 use tare_model::trial::ErrorKind;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::Errors, scope: Scope::Any, needs: &[], applies, describe };
 
-fn applies(books: &Books) -> bool {
-    books.asked.pool.errors() > 0.0 || books.failed_runs().0 > 0
+fn applies(accounting: &Accounting) -> bool {
+    accounting.asked.pool.errors() > 0.0 || accounting.failed_runs().0 > 0
 }
 
-fn describe(books: &Books) -> Draft {
-    if books.command.is_some() { failed_runs(books) } else { failed_requests(books) }
+fn describe(accounting: &Accounting) -> Draft {
+    if accounting.command.is_some() { failed_runs(accounting) } else { failed_requests(accounting) }
 }
 
-fn failed_requests(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn failed_requests(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let share = pool.error_share();
     let kinds: Vec<String> =
         pool.errors.iter().map(|(kind, count)| format!("{count:.0} {}", kind.name())).collect();
@@ -33,7 +33,7 @@ fn failed_requests(books: &Books) -> Draft {
             kinds.join(", "),
             failure.meaning
         ),
-        confidence: books.support(|window| Some(window.error_share()), ERROR_SHARE_MAX),
+        confidence: accounting.support(|window| Some(window.error_share()), ERROR_SHARE_MAX),
         evidence,
         remedy: failure.remedy.to_owned(),
         confirm: failure.confirm.to_owned(),
@@ -91,8 +91,8 @@ impl Failure {
     }
 }
 
-fn failed_runs(books: &Books) -> Draft {
-    let (failed, runs) = books.failed_runs();
+fn failed_runs(accounting: &Accounting) -> Draft {
+    let (failed, runs) = accounting.failed_runs();
     let share = failed as f64 / runs.max(1) as f64;
     Draft {
         summary: format!(

@@ -5,9 +5,9 @@
 //! at once is told by nobody outside; what of the CPU time went there, and how uneven answers are, is. The program's own: net has it.
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::allotment::ratio;
-use crate::bottlenecks::limit::parks_threads;
-use crate::capacity::books::Books;
+use crate::accounting::attribute::entitlement::ratio;
+use crate::bottlenecks::decide::parks_threads;
+use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::observation::Role;
 use tare_model::outcome::Cause;
@@ -15,7 +15,7 @@ use tare_model::stacks::Stacks;
 
 /// Of the SUT's CPU time, what is worth a finding, and what makes it the reason that the server is full.
 const NOTICE_SHARE: f64 = 0.05;
-const LIMIT_SHARE: f64 = 0.25;
+const BOTTLENECK_SHARE: f64 = 0.25;
 
 /// How the names of threads begin that do nothing else.
 static COLLECTORS: &[&str] = &[
@@ -57,18 +57,18 @@ pub(super) static RULE: Rule = Rule {
     cause: Cause::GcPauses,
     scope: Scope::Any,
     needs: &[Input::Sut, Input::Collector],
-    applies: |books| share(books).is_some_and(|(share, _)| share >= NOTICE_SHARE),
+    applies: |accounting| share(accounting).is_some_and(|(share, _)| share >= NOTICE_SHARE),
     describe,
 };
 
 /// Whether collecting is a large part of what a full server does.
-pub(crate) fn holds(books: &Books) -> bool {
-    share(books).is_some_and(|(share, _)| share >= LIMIT_SHARE)
+pub(crate) fn holds(accounting: &Accounting) -> bool {
+    share(accounting).is_some_and(|(share, _)| share >= BOTTLENECK_SHARE)
 }
 
 /// Why it cannot be judged: a program of Go collects on any of its threads, and no stacks were sampled.
-pub(crate) fn unseen(books: &Books) -> Option<Missing> {
-    (parks_threads(books) && share(books).is_none()).then(|| {
+pub(crate) fn unseen(accounting: &Accounting) -> Option<Missing> {
+    (parks_threads(accounting) && share(accounting).is_none()).then(|| {
         Missing::with_remedy(
             "the program's runtime (Go) collects garbage on the threads that serve",
             "sample call stacks (--stacks), or set GODEBUG=gctrace=1",
@@ -77,24 +77,26 @@ pub(crate) fn unseen(books: &Books) -> Option<Missing> {
 }
 
 /// Share of the SUT's CPU time, and how it is known; `None` where neither names nor stacks tell.
-fn share(books: &Books) -> Option<(f64, &'static str)> {
-    let named = by_threads(books).map(|share| (share, "by the names of its threads"));
-    let sampled = by_stacks(books).map(|share| (share, "by sampled call stacks"));
+fn share(accounting: &Accounting) -> Option<(f64, &'static str)> {
+    let named = by_threads(accounting).map(|share| (share, "by the names of its threads"));
+    let sampled = by_stacks(accounting).map(|share| (share, "by sampled call stacks"));
     named.into_iter().chain(sampled).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// `None` where no thread has such a name.
-fn by_threads(books: &Books) -> Option<f64> {
-    let pool = &books.asked.pool;
+fn by_threads(accounting: &Accounting) -> Option<f64> {
+    let pool = &accounting.asked.pool;
     let collects = |name: &str| COLLECTORS.iter().any(|begin| name.starts_with(begin));
     let run_s = pool.threads_of(Role::Sut).filter(|thread| collects(&thread.name)).map(|thread| thread.run_s);
     let run_s = run_s.reduce(|a, b| a + b)?;
     Some(ratio(run_s, pool.sut.as_ref()?.run_s))
 }
 
-fn by_stacks(books: &Books) -> Option<f64> {
-    let sampled =
-        books.asked_trials().filter_map(|trial| trial.observation.stacks.as_deref()).filter_map(collecting);
+fn by_stacks(accounting: &Accounting) -> Option<f64> {
+    let sampled = accounting
+        .asked_trials()
+        .filter_map(|trial| trial.observation.stacks.as_deref())
+        .filter_map(collecting);
     let (part, whole) = sampled.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
     (whole > 0.0).then(|| part / whole)
 }
@@ -116,9 +118,9 @@ fn collecting(stacks: &Stacks) -> Option<(f64, f64)> {
     Some((part, whole))
 }
 
-fn describe(books: &Books) -> Draft {
-    let (share, known) = share(books).unwrap_or((0.0, "not known"));
-    let latencies = books.latencies();
+fn describe(accounting: &Accounting) -> Draft {
+    let (share, known) = share(accounting).unwrap_or((0.0, "not known"));
+    let latencies = accounting.latencies();
     let at = |quantile: f64| latencies.as_ref()?.quantile_ns(quantile).map(|ns| ns as f64);
     let mut evidence =
         vec![number(format!("collecting garbage, share of the CPU time, {known}"), share, "share")];

@@ -1,7 +1,7 @@
 //! Three explanations for a server that is slower than its CPUs though it shares nothing: the lock of a socket, soft
 //! interrupts on CPUs that are busy already, and wake-ups across CPUs. Each stands or falls with one figure.
 
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, Standing};

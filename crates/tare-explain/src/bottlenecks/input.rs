@@ -2,7 +2,7 @@
 
 use super::gc_pauses;
 use crate::accounting::reconcile::threads::Asleep;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::metric::Descriptor;
 use tare_model::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
@@ -50,13 +50,13 @@ pub(crate) enum Input {
 
 impl Input {
     /// Why it is not there; `None` when it is.
-    pub fn missing(self, books: &Books) -> Option<Missing> {
-        let pool = &books.asked.pool;
+    pub fn missing(self, accounting: &Accounting) -> Option<Missing> {
+        let pool = &accounting.asked.pool;
         let unless = |there: bool, missing: Missing| (!there).then_some(missing);
         match self {
-            Input::Sut => unless(books.sut().is_some(), sut_unseen(books)),
+            Input::Sut => unless(accounting.sut().is_some(), sut_unseen(accounting)),
             Input::Load => unless(
-                books.load().is_some(),
+                accounting.load().is_some(),
                 Missing::new("the load generator's threads cannot be seen from here"),
             ),
             Input::Requests => unless(
@@ -68,7 +68,7 @@ impl Input {
             ),
             Input::Waits => {
                 let known = pool.threads_of(Role::Sut).any(|thread| thread.queue_s.is_some());
-                unless(known, absent(books, &tasks::WAIT_NS))
+                unless(known, absent(accounting, &tasks::WAIT_NS))
             }
             Input::Sleeps => {
                 let serving = || pool.threads_of(Role::Sut).filter(|thread| thread.serves());
@@ -76,39 +76,41 @@ impl Input {
                 let wall_s: f64 = serving().map(|thread| thread.wall_s).sum();
                 // A thread that no look found asleep hardly slept.
                 let known = unsplit_s <= UNSPLIT_SHARE_MAX * wall_s;
-                unless(known, absent(books, &tasks::SAMPLES))
+                unless(known, absent(accounting, &tasks::SAMPLES))
             }
-            Input::Groups => unless(pool.throttled_s.is_some(), absent(books, &groups::THROTTLED_NS)),
+            Input::Groups => unless(pool.throttled_s.is_some(), absent(accounting, &groups::THROTTLED_NS)),
             Input::Cpus => {
                 let complete =
-                    |books: &crate::accounting::reconcile::cpus::Cpu| books.imbalance_s().is_some();
+                    |accounting: &crate::accounting::reconcile::cpus::Cpu| accounting.imbalance_s().is_some();
                 let known = pool.cpus.values().any(complete);
-                unless(known, absent(books, &cpus::TASK_RUN_NS))
+                unless(known, absent(accounting, &cpus::TASK_RUN_NS))
             }
-            Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(books, &clock::EFFECTIVE_HZ)),
+            Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(accounting, &clock::EFFECTIVE_HZ)),
             Input::Network => {
-                unless(pool.around.listen_overflows.is_some(), absent(books, &network::LISTEN_OVERFLOWS))
+                unless(pool.around.listen_overflows.is_some(), absent(accounting, &network::LISTEN_OVERFLOWS))
             }
             Input::Connections => {
-                unless(pool.around.connections.is_some(), absent(books, &connections::CLIENT_SEGMENTS))
+                unless(pool.around.connections.is_some(), absent(accounting, &connections::CLIENT_SEGMENTS))
             }
             Input::MemoryPressure => {
-                unless(pool.around.memory.stalled_s.is_some(), absent(books, &pressure::MEMORY_SOME_NS))
+                unless(pool.around.memory.stalled_s.is_some(), absent(accounting, &pressure::MEMORY_SOME_NS))
             }
             Input::Packets => unless(
                 pool.around.own_packets.is_some() && !pool.around.packets.is_empty(),
-                absent(books, &network::SOFTNET_PACKETS),
+                absent(accounting, &network::SOFTNET_PACKETS),
             ),
-            Input::Events => no_events(books),
-            Input::Collector => gc_pauses::unseen(books),
+            Input::Events => no_events(accounting),
+            Input::Collector => gc_pauses::unseen(accounting),
             Input::Answers => unless(
-                books.samples().any(|sample| sample.detail.is_some() && sample.latency.value().is_some()),
+                accounting
+                    .samples()
+                    .any(|sample| sample.detail.is_some() && sample.latency.value().is_some()),
                 Missing::with_remedy(
                     "the generator does not tell when each answer began",
                     "use tare's own generator",
                 ),
             ),
-            Input::Net => books.weighing.as_ref().err().map(|missing| Missing {
+            Input::Net => accounting.net_estimate.as_ref().err().map(|missing| Missing {
                 why: format!("net is missing: {}", missing.why),
                 remedy: missing.remedy.clone(),
             }),
@@ -116,13 +118,13 @@ impl Input {
     }
 }
 
-fn no_events(books: &Books) -> Option<Missing> {
+fn no_events(accounting: &Accounting) -> Option<Missing> {
     let unknown = || Missing::new("no hardware event was counted");
-    let pool = &books.asked.pool;
+    let pool = &accounting.asked.pool;
     if pool.sut_events.is_none() {
         return Some(pool.no_events.clone().unwrap_or_else(unknown));
     }
-    match &books.saturating {
+    match &accounting.saturating {
         Some(level) if level.pool.sut_events.is_some() => None,
         Some(_) => Some(unknown()),
         None => Some(Missing::with_remedy(
@@ -133,13 +135,13 @@ fn no_events(books: &Books) -> Option<Missing> {
 }
 
 /// Why there is no effective clock.
-pub(crate) fn clock_missing(books: &Books) -> Option<Missing> {
-    Input::Clock.missing(books)
+pub(crate) fn clock_missing(accounting: &Accounting) -> Option<Missing> {
+    Input::Clock.missing(accounting)
 }
 
-/// Why the SUT's side of the books is empty.
-pub(crate) fn sut_unseen(books: &Books) -> Missing {
-    match books.http.map(|http| &http.sut) {
+/// Why the SUT's side of the accounting is empty.
+pub(crate) fn sut_unseen(accounting: &Accounting) -> Missing {
+    match accounting.http.map(|http| &http.sut) {
         Some(tare_model::plan::Sut::Unseen { why }) => {
             Missing::new(format!("the server cannot be seen from here: {why}"))
         }
@@ -148,8 +150,8 @@ pub(crate) fn sut_unseen(books: &Books) -> Missing {
 }
 
 /// The observers' own reason for a metric that they could not read.
-fn absent(books: &Books, metric: &Descriptor) -> Missing {
-    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+fn absent(accounting: &Accounting, metric: &Descriptor) -> Missing {
+    let absences = accounting.record.trials.iter().flat_map(|trial| &trial.observation.absences);
     absences
         .filter(|absence| absence.metric == metric.id)
         .map(|absence| absence.reason.clone())

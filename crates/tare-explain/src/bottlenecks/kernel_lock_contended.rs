@@ -2,10 +2,10 @@
 //! time and looks like work. How the three explanations that compete for it stand is said with it (`hypotheses`).
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::bottlenecks::hypotheses;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, Evidence, Hypothesis, Judged};
 
 pub(super) static RULE: Rule =
@@ -24,12 +24,12 @@ fn at_sockets(window: &Window) -> Option<f64> {
     (all_s > 0.0).then(|| window.switches.contended_s(|at, _, _| hypotheses::is_socket(at)) / all_s)
 }
 
-fn applies(books: &Books) -> bool {
-    contended(&books.asked.pool).is_some_and(|share| share >= NOTICE_SHARE)
+fn applies(accounting: &Accounting) -> bool {
+    contended(&accounting.asked.pool).is_some_and(|share| share >= NOTICE_SHARE)
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let share = contended(pool);
     let judged = hypotheses::of(pool);
     let spun = share.map(|_| {
@@ -57,7 +57,7 @@ fn describe(books: &Books) -> Draft {
             standings(&judged),
         ),
         effect_ln: 0.0,
-        confidence: books.support(contended, NOTICE_SHARE),
+        confidence: accounting.support(contended, NOTICE_SHARE),
         evidence,
         remedy: "give each thread sockets (SO_REUSEPORT), an epoll and files of its own, and keep interrupts off its CPUs"
             .to_owned(),

@@ -1,20 +1,20 @@
 //! `listen-overflow`: connections were refused room in the accept queue.
 
 use super::{Draft, Input, Rule, Scope, number};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 use tare_model::trial::ErrorKind;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::ListenOverflow, scope: Scope::Http, needs: &[Input::Network], applies, describe };
 
-fn applies(books: &Books) -> bool {
-    books.asked.pool.around.listen_overflows.is_some_and(|overflows| overflows >= 1.0)
+fn applies(accounting: &Accounting) -> bool {
+    accounting.asked.pool.around.listen_overflows.is_some_and(|overflows| overflows >= 1.0)
 }
 
-fn describe(books: &Books) -> Draft {
-    let overflows = books.asked.pool.around.listen_overflows.unwrap_or(0.0);
-    let refused = books.asked.pool.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
+fn describe(accounting: &Accounting) -> Draft {
+    let overflows = accounting.asked.pool.around.listen_overflows.unwrap_or(0.0);
+    let refused = accounting.asked.pool.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
     Draft {
         summary: format!(
             "{overflows:.0} connection attempts found the accept queue full ({refused:.0} failed for the generator)."

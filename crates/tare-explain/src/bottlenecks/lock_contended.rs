@@ -2,8 +2,8 @@
 
 use super::{Draft, Input, Rule, Scope};
 use crate::accounting::reconcile::threads::Asleep;
-use crate::bottlenecks::limit;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use tare_model::outcome::Cause;
 
@@ -15,13 +15,13 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn applies(books: &Books) -> bool {
-    own_wait(books, Asleep::Lock) >= 0.1 && limit::may_be_a_lock(books)
+fn applies(accounting: &Accounting) -> bool {
+    own_wait(accounting, Asleep::Lock) >= 0.1 && decide::may_be_a_lock(accounting)
 }
 
-fn describe(books: &Books) -> Draft {
+fn describe(accounting: &Accounting) -> Draft {
     super::own_wait_draft(
-        books,
+        accounting,
         Asleep::Lock,
         "slept in a lock",
         "find the lock (perf lock, a stack of the sleeping thread) and hold it for less or split it",

@@ -5,11 +5,11 @@
 //! for are its own pages, so that net has it.
 
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::threads::{Asleep, Thread};
-use crate::bottlenecks::limit::LOSS_SHARE_MIN;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, TareCause};
 
@@ -20,17 +20,17 @@ pub(super) static RULE: Rule = Rule {
     cause: Cause::MemoryPressure,
     scope: Scope::Any,
     needs: &[Input::Sut, Input::MemoryPressure],
-    applies: |books| share(&books.asked.pool).is_some_and(|share| share >= NOTICE_SHARE),
+    applies: |accounting| share(&accounting.asked.pool).is_some_and(|share| share >= NOTICE_SHARE),
     describe,
 };
 
 /// Whether it takes more than noise, and more than the lack of load.
-pub(crate) fn holds(books: &Books) -> bool {
-    let share = share(&books.asked.pool).unwrap_or(0.0);
-    share >= LOSS_SHARE_MIN && share >= books.lost(TareCause::Starved)
+pub(crate) fn holds(accounting: &Accounting) -> bool {
+    let share = share(&accounting.asked.pool).unwrap_or(0.0);
+    share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork)
 }
 
-/// Of the SUT's allotment; `None` where it is not known, 0 where nothing says that it was the SUT's memory.
+/// Of the SUT's CPU entitlement; `None` where it is not known, 0 where nothing says that it was the SUT's memory.
 fn share(window: &Window) -> Option<f64> {
     let (memory, sut) = (&window.around.memory, window.sut.as_ref()?);
     let stalled_s = memory.stalled_s?;
@@ -42,18 +42,18 @@ fn share(window: &Window) -> Option<f64> {
     // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
     let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
     let own_s = stalled_s.min(asleep_s + of_threads(|thread| thread.system_s)).max(asleep_s * again);
-    Some(if was_short { ratio(own_s, sut.allotted_s).min(1.0) } else { 0.0 })
+    Some(if was_short { ratio(own_s, sut.entitled_s).min(1.0) } else { 0.0 })
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let memory = &pool.around.memory;
     let share_now = share(pool).unwrap_or(0.0);
     let per_s = |count: Option<f64>| count.map(|count| ratio(count, pool.wall_s));
     let stalled = per_s(memory.stalled_s);
-    let mut evidence = vec![number("waited for memory, share of the allotment", share_now, "share")];
+    let mut evidence = vec![number("waited for memory, share of the CPU entitlement", share_now, "share")];
     evidence.extend(number_if("time in which somebody waited for memory (PSI)", stalled, "s per s"));
-    evidence.extend(number_if("times that its group was at its limit", per_s(memory.limit_hits), "1/s"));
+    evidence.extend(number_if("times that its group was at its bottleneck", per_s(memory.limit_hits), "1/s"));
     evidence.extend(number_if("read in again", per_s(memory.refaulted_bytes), "B/s"));
     evidence.extend(number_if("read from disks by everybody", per_s(memory.read_bytes), "B/s"));
     let whose = match &memory.tightest {
@@ -69,11 +69,11 @@ fn describe(books: &Books) -> Draft {
             percent(share_now)
         ),
         effect_ln: 0.0,
-        confidence: books.support(share, LOSS_SHARE_MIN.min(share_now)),
+        confidence: accounting.support(share, LOSS_SHARE_MIN.min(share_now)),
         evidence,
         remedy: "raise the group's limit (memory.max and memory.high, memory.limit_in_bytes), or have the program keep less \
                  in memory"
             .to_owned(),
-        confirm: "with twice the limit nobody waits for memory (memory.pressure stands still)".to_owned(),
+        confirm: "with twice the bottleneck nobody waits for memory (memory.pressure stands still)".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
 //! One file per cause. A rule names the data it needs, says whether the cause cost anything, and can always
-//! describe what it sees, so that the limit has its finding even when it cost nothing.
+//! describe what it sees, so that the bottleneck has its finding even when it cost nothing.
 
 mod blocked_on_disk;
 mod blocked_on_downstream;
@@ -8,13 +8,13 @@ mod cold_caches;
 mod cpu_contended;
 mod cpu_quota_throttled;
 mod cross_cpu_wakeups;
+pub(crate) mod decide;
 pub(crate) mod delayed_ack;
 mod errors;
 pub(crate) mod gc_pauses;
 pub(crate) mod hypotheses;
 mod input;
 mod kernel_lock_contended;
-pub(crate) mod limit;
 mod listen_overflow;
 mod load_generator_bound;
 mod lock_contended;
@@ -27,17 +27,17 @@ mod oversubscribed;
 mod placement_conflict;
 pub(crate) mod ports_exhausted;
 mod program_cpu_bound;
-mod program_waits;
+mod program_idle;
 mod server_cpu_bound;
-pub(crate) mod softirq_crowded;
+pub(crate) mod softirq_saturated;
 mod steal;
 mod too_little_concurrency;
 pub(crate) mod too_noisy;
 mod unknown;
 
-use crate::accounting::attribute::allotment::Loss;
+use crate::accounting::attribute::entitlement::Loss;
 use crate::accounting::reconcile::threads::Asleep;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use input::Input;
 pub(crate) use input::{clock_missing, sut_unseen};
@@ -46,7 +46,7 @@ use tare_model::Missing;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Evidence, Finding};
 
-/// A share of the allotment below this is not worth a finding.
+/// A share of the CPU entitlement below this is not worth a finding.
 pub const NOTICE_SHARE: f64 = 0.03;
 
 /// How one cause is judged.
@@ -56,10 +56,10 @@ pub(crate) struct Rule {
     pub scope: Scope,
     /// What it cannot judge without.
     pub needs: &'static [Input],
-    /// Whether it is worth a finding when it is not the limit.
-    pub applies: fn(&Books) -> bool,
+    /// Whether it is worth a finding when it is not the bottleneck.
+    pub applies: fn(&Accounting) -> bool,
     /// What it sees, in any case.
-    pub describe: fn(&Books) -> Draft,
+    pub describe: fn(&Accounting) -> Draft,
 }
 
 /// The workloads a rule is for.
@@ -96,7 +96,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &clock_dropped::RULE,
     &cold_caches::RULE,
     &cross_cpu_wakeups::RULE,
-    &softirq_crowded::RULE,
+    &softirq_saturated::RULE,
     &lock_contended::RULE,
     &kernel_lock_contended::RULE,
     &memory_pressure::RULE,
@@ -111,7 +111,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &not_steady::RULE,
     &too_noisy::RULE,
     &program_cpu_bound::RULE,
-    &program_waits::RULE,
+    &program_idle::RULE,
     &unknown::RULE,
 ];
 
@@ -129,21 +129,21 @@ pub(crate) struct Judgement {
 }
 
 /// Asks every rule.
-pub(crate) fn judge(books: &Books, limit: Cause) -> Judgement {
+pub(crate) fn judge(accounting: &Accounting, bottleneck: Cause) -> Judgement {
     let mut findings = Vec::new();
     let mut unjudged: BTreeMap<(String, String), Vec<Cause>> = BTreeMap::new();
     let in_scope = |rule: &&&Rule| match rule.scope {
-        Scope::Http => books.http.is_some(),
-        Scope::Command => books.command.is_some(),
+        Scope::Http => accounting.http.is_some(),
+        Scope::Command => accounting.command.is_some(),
         Scope::Any => true,
     };
     for rule in RULES.iter().filter(in_scope) {
-        if rule.cause == limit {
-            findings.push(finding(rule, books));
-        } else if let Some(missing) = rule.needs.iter().find_map(|input| input.missing(books)) {
+        if rule.cause == bottleneck {
+            findings.push(finding(rule, accounting));
+        } else if let Some(missing) = rule.needs.iter().find_map(|input| input.missing(accounting)) {
             unjudged.entry((missing.why, missing.remedy)).or_default().push(rule.cause);
-        } else if (rule.applies)(books) {
-            findings.push(finding(rule, books));
+        } else if (rule.applies)(accounting) {
+            findings.push(finding(rule, accounting));
         }
     }
     findings.sort_by(|a, b| b.effect_ln.abs().total_cmp(&a.effect_ln.abs()));
@@ -152,8 +152,8 @@ pub(crate) fn judge(books: &Books, limit: Cause) -> Judgement {
     Judgement { findings, unjudged }
 }
 
-fn finding(rule: &Rule, books: &Books) -> Finding {
-    let draft = (rule.describe)(books);
+fn finding(rule: &Rule, accounting: &Accounting) -> Finding {
+    let draft = (rule.describe)(accounting);
     let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
     Finding {
         cause: rule.cause,
@@ -181,10 +181,12 @@ fn percent(share: f64) -> String {
 }
 
 /// The finding of a wait that is the program's own: net has it, so it explains nothing of the tare.
-fn own_wait_draft(books: &Books, why: Asleep, verb: &str, remedy: &str, confirm: &str) -> Draft {
-    let share = own_wait(books, why);
-    let mut evidence = vec![number(format!("{verb}, share of the allotment"), share, "share")];
-    for thread in books.asked.pool.threads_of(Role::Sut).filter(|thread| thread.asleep(why) > 0.0).take(8) {
+fn own_wait_draft(accounting: &Accounting, why: Asleep, verb: &str, remedy: &str, confirm: &str) -> Draft {
+    let share = own_wait(accounting, why);
+    let mut evidence = vec![number(format!("{verb}, share of the CPU entitlement"), share, "share")];
+    for thread in
+        accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.asleep(why) > 0.0).take(8)
+    {
         evidence.push(number(
             thread.label(),
             thread.asleep(why) / thread.wall_s.max(f64::MIN_POSITIVE),
@@ -194,7 +196,7 @@ fn own_wait_draft(books: &Books, why: Asleep, verb: &str, remedy: &str, confirm:
     Draft {
         summary: format!("The program's threads {verb} {} of the time they could have used.", percent(share)),
         effect_ln: 0.0,
-        confidence: books.support(|window| Some(window.sut.as_ref()?.share(Loss::Program(why))), 0.1),
+        confidence: accounting.support(|window| Some(window.sut.as_ref()?.share(Loss::Program(why))), 0.1),
         evidence,
         remedy: remedy.to_owned(),
         confirm: confirm.to_owned(),
@@ -202,16 +204,17 @@ fn own_wait_draft(books: &Books, why: Asleep, verb: &str, remedy: &str, confirm:
 }
 
 /// What a command did with its time: a sentence's middle, how far the runs bear `holds` out, and the numbers.
-fn program_shares(books: &Books, holds: fn(f64) -> bool) -> (String, f64, Vec<Evidence>) {
-    let on_cpu = crate::capacity::command::rusage_cpus(books.runs());
+fn program_shares(accounting: &Accounting, holds: fn(f64) -> bool) -> (String, f64, Vec<Evidence>) {
+    let on_cpu = crate::capacity::command::rusage_cpus(accounting.runs());
     let mut evidence = Vec::new();
     evidence.extend(number_if("on a CPU (user and kernel time)", on_cpu, "CPUs"));
     evidence.extend(number_if(
         "kept off a CPU by others",
-        crate::capacity::command::taken_cpus(&books.asked.pool),
+        crate::capacity::command::taken_cpus(&accounting.asked.pool),
         "CPUs",
     ));
-    let each = books.runs().filter_map(|run| crate::capacity::command::rusage_cpus(std::iter::once(run)));
+    let each =
+        accounting.runs().filter_map(|run| crate::capacity::command::rusage_cpus(std::iter::once(run)));
     let held: Vec<bool> = each.map(holds).collect();
     let support = held.iter().filter(|held| **held).count() as f64 / held.len().max(1) as f64;
     let text = on_cpu.map_or("its CPU time is unknown".to_owned(), |cpus| {

@@ -6,19 +6,19 @@
 //! missed only after 200 ms (Linux' least retransmission timeout; a tail loss probe may be earlier).
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::accounting::raw::around::Connections;
-use crate::bottlenecks::limit::{few_in_flight, more_connections_bring_more};
-use crate::capacity::books::{Books, Level as Sums};
+use crate::bottlenecks::decide::{few_in_flight, more_connections_bring_more};
+use crate::capacity::levels::{Accounting, Level as Sums};
 use tare_model::outcome::{Cause, TareCause};
 use tare_model::plan::Level;
 use tare_model::trial::ErrorKind;
 
 /// Of the time of requests or connections, what is worth a finding, and what holds the rate.
 const NOTICE_SHARE: f64 = 0.1;
-const LIMIT_SHARE: f64 = 0.5;
-/// Who uses more than this of its time may be the limit itself.
+const BOTTLENECK_SHARE: f64 = 0.5;
+/// Who uses more than this of its time may be the bottleneck itself.
 const NEARLY_FULL: f64 = 0.8;
 /// Of the growth in connections, what comes through as growth in rate where these were too few.
 const ELASTIC: f64 = 0.5;
@@ -32,32 +32,34 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Http,
     needs: &[Input::Connections, Input::Requests],
     // That bytes are on their way for a while is no loss: only what was lost is worth saying beside another limit.
-    applies: |books| stalled(books).is_some_and(|share| share >= NOTICE_SHARE),
+    applies: |accounting| stalled(accounting).is_some_and(|share| share >= NOTICE_SHARE),
     describe,
 };
 
 /// Whether it is what holds the rate where neither side is full.
-pub(crate) fn holds(books: &Books) -> bool {
-    let full = || on_the_way(books).is_some_and(|share| share >= LIMIT_SHARE) && !more_would_help(books);
-    has_time_to_spare(&books.asked.pool) && (loses(books) || full())
+pub(crate) fn holds(accounting: &Accounting) -> bool {
+    let full = || {
+        on_the_way(accounting).is_some_and(|share| share >= BOTTLENECK_SHARE) && !more_would_help(accounting)
+    };
+    has_time_to_spare(&accounting.asked.pool) && (loses(accounting) || full())
 }
 
 /// Whether it is what requests fail of: most that do have no answer in time, and the time went to what was lost on the way.
-pub(crate) fn fails(books: &Books) -> bool {
-    let pool = &books.asked.pool;
-    pool.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(books)
+pub(crate) fn fails(accounting: &Accounting) -> bool {
+    let pool = &accounting.asked.pool;
+    pool.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(accounting)
 }
 
 /// Whether what was lost on the way took most of the requests' time.
-fn loses(books: &Books) -> bool {
-    stalled(books).is_some_and(|share| share >= LIMIT_SHARE)
+fn loses(accounting: &Accounting) -> bool {
+    stalled(accounting).is_some_and(|share| share >= BOTTLENECK_SHARE)
 }
 
-/// Whether neither side is nearly full, were it also the one that had what is missing in the books: one that is leaves bytes
+/// Whether neither side is nearly full, were it also the one that had what is missing in the accounting: one that is leaves bytes
 /// lying about.
 fn has_time_to_spare(pool: &Window) -> bool {
-    let server = pool.sut.as_ref().filter(|sut| sut.allotted_s > 0.0);
-    let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::Starved));
+    let server = pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0);
+    let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::NoWork));
     let missing = pool.residuals().0.unwrap_or(0.0);
     server
         .into_iter()
@@ -67,56 +69,56 @@ fn has_time_to_spare(pool: &Window) -> bool {
 
 /// Whether more connections make good what each waits. They bring in proportion until a side is full; the little that they
 /// bring while both wait is a queue that is kept fuller.
-fn more_would_help(books: &Books) -> bool {
-    let bring_more = more_connections_bring_more(books).unwrap_or_else(|| few_in_flight(books));
+fn more_would_help(accounting: &Accounting) -> bool {
+    let bring_more = more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting));
     let both_wait = |saturating: &Sums| has_time_to_spare(&saturating.pool);
-    let is_ceiling = elasticity(books).is_some_and(|elasticity| elasticity < ELASTIC)
-        && books.saturating.as_ref().is_some_and(both_wait);
+    let is_ceiling = elasticity(accounting).is_some_and(|elasticity| elasticity < ELASTIC)
+        && accounting.saturating.as_ref().is_some_and(both_wait);
     bring_more && !is_ceiling
 }
 
 /// ∂ln rate / ∂ln connections, from the asked level to a saturating one.
-fn elasticity(books: &Books) -> Option<f64> {
-    let (asked, saturating) = (books.asked_level?, books.saturating_level?);
+fn elasticity(accounting: &Accounting) -> Option<f64> {
+    let (asked, saturating) = (accounting.asked_level?, accounting.saturating_level?);
     let in_flight = |level: &Level| f64::from(level.connections) * f64::from(level.pipeline.max(1));
-    let rate_hz = books.saturating.as_ref()?.pool.rate_in_turns_hz()?;
+    let rate_hz = accounting.saturating.as_ref()?.pool.rate_interleaved_hz()?;
     let more_ln = (in_flight(saturating) / in_flight(asked)).ln();
-    (more_ln > 0.0).then_some((rate_hz / books.asked.pool.rate_hz()?).ln() / more_ln)
+    (more_ln > 0.0).then_some((rate_hz / accounting.asked.pool.rate_hz()?).ln() / more_ln)
 }
 
-fn connections<'b>(books: &'b Books<'_>) -> Option<&'b Connections> {
-    books.asked.pool.around.connections.as_ref()
+fn connections<'b>(accounting: &'b Accounting<'_>) -> Option<&'b Connections> {
+    accounting.asked.pool.around.connections.as_ref()
 }
 
 /// Share of the connections' life in which answers were on their way.
-fn on_the_way(books: &Books) -> Option<f64> {
-    let server = connections(books)?.server.as_ref().filter(|server| server.open_s > 0.0)?;
+fn on_the_way(accounting: &Accounting) -> Option<f64> {
+    let server = connections(accounting)?.server.as_ref().filter(|server| server.open_s > 0.0)?;
     Some((server.on_the_way_s / server.open_s).min(1.0))
 }
 
-fn resent(books: &Books) -> Option<f64> {
-    let seen = connections(books).filter(|seen| seen.segments > 0.0)?;
+fn resent(accounting: &Accounting) -> Option<f64> {
+    let seen = connections(accounting).filter(|seen| seen.segments > 0.0)?;
     Some((seen.retransmits / seen.segments).min(1.0))
 }
 
 /// Share of the requests' time in which they stood still for segments that had to be sent again, about.
-fn stalled(books: &Books) -> Option<f64> {
-    if resent(books)? < RESENT_SHARE_MIN {
+fn stalled(accounting: &Accounting) -> Option<f64> {
+    if resent(accounting)? < RESENT_SHARE_MIN {
         return Some(0.0);
     }
-    let requests_s = books.mean_latency_s()? * books.asked.pool.requests?;
-    let seen = connections(books)?;
+    let requests_s = accounting.mean_latency_s()? * accounting.asked.pool.requests?;
+    let seen = connections(accounting)?;
     // What is lost again and again waits twice as long each time: the kernel counts that from the first timeout on.
     let stalled_s = (seen.retransmits * RESENT_AFTER_S).max(seen.timed_out_s.unwrap_or(0.0));
     (requests_s > 0.0).then(|| (stalled_s / requests_s).min(1.0))
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
-    let seen = connections(books).cloned().unwrap_or_default();
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
+    let seen = connections(accounting).cloned().unwrap_or_default();
     let per_s = |count: f64| ratio(count, pool.wall_s);
-    let (resent, stalled) = (resent(books), stalled(books).unwrap_or(0.0));
-    let on_the_way = on_the_way(books);
+    let (resent, stalled) = (resent(accounting), stalled(accounting).unwrap_or(0.0));
+    let on_the_way = on_the_way(accounting);
     let bytes = seen.server.as_ref().map(|server| per_s(server.bytes));
     let mut evidence = Vec::new();
     evidence.extend(number_if("answers on their way, share of the connections' life", on_the_way, "share"));
@@ -124,7 +126,7 @@ fn describe(books: &Books) -> Draft {
     evidence.push(number("requests standing still for them, share of their time, about", stalled, "share"));
     evidence.push(number("segments with data, both ways", per_s(seen.segments), "1/s"));
     evidence.extend(number_if("bytes of answers", bytes, "B/s"));
-    let saturating = books.saturating.as_ref().and_then(|level| level.pool.rate_in_turns_hz());
+    let saturating = accounting.saturating.as_ref().and_then(|level| level.pool.rate_interleaved_hz());
     evidence.extend(number_if("req/s with more connections", saturating, "req/s"));
     let through = match bytes {
         Some(bytes) => format!("{:.0} segments and {:.1} MB a second", per_s(seen.segments), bytes / 1e6),
@@ -147,10 +149,10 @@ fn describe(books: &Books) -> Draft {
     Draft {
         summary,
         effect_ln: match pool.scheduled {
-            None => books.effect(TareCause::Starved).max(0.0) * stalled.max(on_the_way.unwrap_or(0.0)),
+            None => accounting.effect(TareCause::NoWork).max(0.0) * stalled.max(on_the_way.unwrap_or(0.0)),
             Some(_) => 0.0,
         },
-        confidence: if saturating.is_some() || stalled >= LIMIT_SHARE { 1.0 } else { 0.5 },
+        confidence: if saturating.is_some() || stalled >= BOTTLENECK_SHARE { 1.0 } else { 0.5 },
         evidence,
         remedy: "look for what drops or holds packets back on the way: tc -s qdisc, nft list ruleset (limit), ethtool -S, the \
                  link's speed; make answers smaller (compression), or measure on one host"

@@ -1,19 +1,19 @@
 //! `not-steady`: the figure drifts from trial to trial, so its mean describes no state of the server.
 
 use super::{Draft, Rule, Scope, number};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::timeline::trend;
 use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::NotSteady, scope: Scope::Any, needs: &[], applies, describe };
 
-fn applies(books: &Books) -> bool {
-    trend::drift(books).is_some_and(|drift| drift.is_clear())
+fn applies(accounting: &Accounting) -> bool {
+    trend::drift(accounting).is_some_and(|drift| drift.is_clear())
 }
 
-fn describe(books: &Books) -> Draft {
-    let Some(drift) = trend::drift(books) else {
+fn describe(accounting: &Accounting) -> Draft {
+    let Some(drift) = trend::drift(accounting) else {
         return Draft { summary: "There are too few trials to see a drift.".to_owned(), ..Draft::default() };
     };
     Draft {

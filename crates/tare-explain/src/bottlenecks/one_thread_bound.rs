@@ -1,20 +1,20 @@
 //! `one-thread-bound`: one of several serving threads is full while the others have time left.
 
 use super::{Draft, Input, Rule, Scope, number, percent};
-use crate::bottlenecks::limit::one_thread_is_full;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::one_thread_is_full;
+use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule =
     Rule { cause: Cause::OneThreadBound, scope: Scope::Http, needs: &[Input::Sut], applies, describe };
 
-fn applies(books: &Books) -> bool {
-    one_thread_is_full(&books.asked.pool)
+fn applies(accounting: &Accounting) -> bool {
+    one_thread_is_full(&accounting.asked.pool)
 }
 
-fn describe(books: &Books) -> Draft {
-    let mut shares: Vec<(String, f64)> = books
+fn describe(accounting: &Accounting) -> Draft {
+    let mut shares: Vec<(String, f64)> = accounting
         .asked
         .pool
         .threads_of(Role::Sut)
@@ -32,7 +32,7 @@ fn describe(books: &Books) -> Draft {
             others.len(),
             percent(mean)
         ),
-        effect_ln: books.effect(TareCause::Starved),
+        effect_ln: accounting.effect(TareCause::NoWork),
         confidence: if fullest >= 0.9 && mean < 0.5 { 1.0 } else { 0.0 },
         evidence: shares
             .iter()

@@ -1,8 +1,8 @@
 //! `placement-conflict`: server and generator stand in each other's way, on one CPU or one physical core.
 
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::bottlenecks::limit::LOSS_SHARE_MIN;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::{shared_cores, shared_cpus};
 use tare_model::outcome::{Cause, TareCause};
 
@@ -14,16 +14,16 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn applies(books: &Books) -> bool {
-    books.lost(TareCause::Placement) >= NOTICE_SHARE || !shared_cores(books).is_empty()
+fn applies(accounting: &Accounting) -> bool {
+    accounting.lost(TareCause::Placement) >= NOTICE_SHARE || !shared_cores(accounting).is_empty()
 }
 
-fn describe(books: &Books) -> Draft {
-    let share = books.lost(TareCause::Placement);
-    let shared = shared_cpus(&books.asked.pool);
-    let cores = shared_cores(books);
+fn describe(accounting: &Accounting) -> Draft {
+    let share = accounting.lost(TareCause::Placement);
+    let shared = shared_cpus(&accounting.asked.pool);
+    let cores = shared_cores(accounting);
     let mut evidence =
-        vec![number("kept off its CPU by the generator, share of the allotment", share, "share")];
+        vec![number("kept off its CPU by the generator, share of the CPU entitlement", share, "share")];
     for (cpu, sut, load) in &shared {
         evidence.push(number(format!("server on CPU {cpu}"), *sut, "share"));
         evidence.push(number(format!("generator on CPU {cpu}"), *load, "share"));
@@ -47,9 +47,9 @@ fn describe(books: &Books) -> Draft {
     };
     Draft {
         summary,
-        effect_ln: books.effect(TareCause::Placement),
+        effect_ln: accounting.effect(TareCause::Placement),
         confidence: if share >= NOTICE_SHARE {
-            books.support_loss(TareCause::Placement, LOSS_SHARE_MIN)
+            accounting.support_loss(TareCause::Placement, LOSS_SHARE_MIN)
         } else {
             0.5
         },

@@ -2,7 +2,7 @@
 
 use super::{Draft, Rule, Scope, number, number_if};
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 use tare_model::trial::ErrorKind;
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     cause: Cause::PortsExhausted,
     scope: Scope::Http,
     needs: &[],
-    applies: |books| failed(&books.asked.pool) >= 1.0,
+    applies: |accounting| failed(&accounting.asked.pool) >= 1.0,
     describe,
 };
 
@@ -23,8 +23,8 @@ fn failed(pool: &Window) -> f64 {
     pool.errors.get(&ErrorKind::PortsExhausted).copied().unwrap_or(0.0)
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let (failed, around) = (failed(pool), &pool.around);
     let of = around.ports.map_or(String::new(), |ports| format!(" of the {ports:.0} that there are"));
     let waiting = around.time_wait.map_or(String::new(), |count| {

@@ -1,28 +1,28 @@
 //! `too-little-concurrency`: too few requests in flight to keep either side at work.
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::bottlenecks::limit::more_connections_bring_more;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::more_connections_bring_more;
 use crate::capacity::generator;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, TareCause};
 
 pub(super) static RULE: Rule = Rule {
     cause: Cause::TooLittleConcurrency,
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Load, Input::Requests],
-    applies: |_| false, // Room on both sides is only worth saying when it is the limit.
+    applies: |_| false, // Room on both sides is only worth saying when it is the bottleneck.
     describe,
 };
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
     let rate_hz = pool.rate_hz();
-    let level = books.asked_level;
+    let level = accounting.asked_level;
     let connections = level.map(|level| f64::from(level.connections));
-    let busy = books.sut().map(|sut| sut.busy() / sut.cpus());
+    let busy = accounting.sut().map(|sut| sut.busy() / sut.cpus());
     let generator = generator::fullness(pool);
     // Little's law: requests in flight = rate × time of one.
-    let response_s = books.mean_latency_s();
+    let response_s = accounting.mean_latency_s();
     let mut evidence = Vec::new();
     evidence.extend(number_if("connections", connections, "count"));
     evidence.extend(number_if("rate", rate_hz, "req/s"));
@@ -34,8 +34,8 @@ fn describe(books: &Books) -> Draft {
     ));
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if("generator running or ready", generator, "share"));
-    let more = books.saturating.as_ref().and_then(|level| level.pool.rate_in_turns_hz());
-    let many = books.saturating_level.map(|level| level.connections);
+    let more = accounting.saturating.as_ref().and_then(|level| level.pool.rate_interleaved_hz());
+    let many = accounting.saturating_level.map(|level| level.connections);
     let mut compared = String::new();
     if let Some((more_hz, many)) = more.zip(many) {
         evidence.push(number(format!("rate at {many} connections"), more_hz, "req/s"));
@@ -49,11 +49,11 @@ fn describe(books: &Books) -> Draft {
             busy.map_or("an unknown share".to_owned(), percent),
             generator.map_or("an unknown share".to_owned(), percent)
         ),
-        effect_ln: books.effect(TareCause::Starved),
-        confidence: match more_connections_bring_more(books) {
+        effect_ln: accounting.effect(TareCause::NoWork),
+        confidence: match more_connections_bring_more(accounting) {
             Some(true) => 1.0,
             Some(false) => 0.0,
-            None => books.support_loss(TareCause::Starved, crate::bottlenecks::limit::LOSS_SHARE_MIN),
+            None => accounting.support_loss(TareCause::NoWork, crate::bottlenecks::decide::LOSS_SHARE_MIN),
         },
         evidence,
         remedy: "open more connections (-c), unless this concurrency is what your clients have".to_owned(),

@@ -1,7 +1,7 @@
 //! `too-noisy`: the trials differ so much that a comparison could show little.
 
 use super::{Draft, Rule, Scope, number, number_if};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::timeline::trend;
 use tare_model::outcome::Cause;
 
@@ -11,15 +11,15 @@ pub(crate) const NOISE_LN: f64 = 0.1;
 pub(super) static RULE: Rule =
     Rule { cause: Cause::TooNoisy, scope: Scope::Any, needs: &[], applies, describe };
 
-fn applies(books: &Books) -> bool {
-    trend::half_width_ln(books).is_some_and(|half| half > NOISE_LN)
+fn applies(accounting: &Accounting) -> bool {
+    trend::half_width_ln(accounting).is_some_and(|half| half > NOISE_LN)
 }
 
-fn describe(books: &Books) -> Draft {
-    let half = trend::half_width_ln(books);
+fn describe(accounting: &Accounting) -> Draft {
+    let half = trend::half_width_ln(accounting);
     let mut evidence = Vec::new();
     evidence.extend(number_if("half of the 95 % interval of gross", half, "ln"));
-    evidence.push(number("trials", books.asked.trials.len() as f64, "count"));
+    evidence.push(number("trials", accounting.asked.trials.len() as f64, "count"));
     Draft {
         summary: format!(
             "The trials differ: the gross figure is known to ±{:.0} % only.",

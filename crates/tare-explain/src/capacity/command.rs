@@ -1,11 +1,11 @@
 //! Programs that run and end: gross is the wall time of a run, net is what would be left of it with nothing in
 //! the way at the reference clock, and the tare parts sum to ln(gross / net).
 
-use crate::accounting::attribute::allotment::{Loss, ratio};
+use crate::accounting::attribute::entitlement::{Loss, ratio};
 use crate::accounting::close::window::Window;
-use crate::capacity::books::{Level, command_of};
+use crate::capacity::levels::{Level, command_of};
+use crate::capacity::net::NetEstimate;
 use crate::capacity::summary::{self, estimate};
-use crate::capacity::weigh::Weighing;
 use std::collections::BTreeMap;
 use tare_model::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
 use tare_model::plan::CommandWorkload;
@@ -45,7 +45,7 @@ struct Chain {
     parts: BTreeMap<TareCause, f64>,
 }
 
-/// What can be told from the run's own books: its threads' waits for others, stolen time, and the clock.
+/// What can be told from the run's own accounting: its threads' waits for others, stolen time, and the clock.
 ///
 /// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
 /// divided by how many are running or ready on average.
@@ -89,12 +89,12 @@ fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
 }
 
 /// Gross → tare → net of one command.
-pub(crate) fn weigh(
+pub(crate) fn estimate_net(
     record: &Record,
     command: u32,
     level: &Level,
     windows: &[Window],
-) -> Result<Weighing, Missing> {
+) -> Result<NetEstimate, Missing> {
     if level.trials.is_empty() {
         return Err(Missing::new("the command was not run"));
     }
@@ -109,7 +109,7 @@ pub(crate) fn weigh(
     let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
         Missing::with_remedy(
             "most of the program's CPU time was in threads that were not seen long enough to tell what they waited for",
-            "weigh a longer run of it",
+            "measure a longer run of it",
         )
     })?;
     let causes: Vec<TareCause> = pooled.parts.keys().copied().collect();
@@ -126,27 +126,27 @@ pub(crate) fn weigh(
         .map(|(place, (cause, part))| (*cause, *part, ci(place + 1)))
         .collect();
     let clocked = pooled.parts.contains_key(&TareCause::Clock);
-    Ok(Weighing {
+    Ok(NetEstimate {
         net: pooled.net_s,
         net_ci95: ci(0).and_then(|interval| interval.map(f64::exp)),
         parts,
         reference_hz: reference_hz.filter(|_| clocked),
-        allotted: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
+        entitled: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
         choice: None,
         against: None,
     })
 }
 
 /// Net as data.
-pub(crate) fn net(weighing: &Result<Weighing, Missing>) -> NetOrMissing {
-    match weighing {
-        Ok(weighing) => NetOrMissing::Net(Net {
-            value: weighing.net,
+pub(crate) fn net(net_estimate: &Result<NetEstimate, Missing>) -> NetOrMissing {
+    match net_estimate {
+        Ok(net_estimate) => NetOrMissing::Net(Net {
+            value: net_estimate.net,
             unit: "s".to_owned(),
-            ci95: weighing.net_ci95.map(|interval| [interval.lo, interval.hi]),
+            ci95: net_estimate.net_ci95.map(|interval| [interval.lo, interval.hi]),
             transport: "none".to_owned(),
-            cpus: weighing.allotted,
-            ref_clock_hz: weighing.reference_hz,
+            cpus: net_estimate.entitled,
+            ref_clock_hz: net_estimate.reference_hz,
             against_reference: None,
         }),
         Err(missing) => NetOrMissing::Missing(missing.clone()),
@@ -171,12 +171,12 @@ fn summed_up(record: &Record, windows: &[Window], index: u32, text: &str) -> Opt
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
         tare_stats::mean(&seconds)
     };
-    let stopping = crate::capacity::books::stopped(record, index);
+    let stopping = crate::capacity::levels::stopped(record, index);
     Some(CommandSummary {
         command: text.to_owned(),
         gross: summary::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
         stopping,
-        net: net(&weigh(record, index, &level, windows)),
+        net: net(&estimate_net(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),
         median_s: tare_stats::median(&times_s)?,
         min_s: tare_stats::quantile(&times_s, 0.0)?,
@@ -202,7 +202,7 @@ pub(crate) fn rusage_cpus<'r>(runs: impl Iterator<Item = &'r CommandSample>) -> 
 /// CPUs that the runs' threads were ready to use and others had; `None` when no thread was seen.
 pub(crate) fn taken_cpus(window: &Window) -> Option<f64> {
     let sut = window.sut.as_ref()?;
-    let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::Starved);
+    let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::NoWork);
     let taken: f64 = sut.lost_s.iter().filter(|(loss, _)| is_taken(loss)).map(|(_, lost)| lost).sum();
     Some(ratio(taken, sut.wall_s))
 }

@@ -1,6 +1,6 @@
-//! The generator's side of the books: whether it had anything left to give.
+//! The generator's side of the accounting: whether it had anything left to give.
 
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::threads::Thread;
 use tare_model::observation::Role;
@@ -25,10 +25,10 @@ pub(crate) fn cpu_share(window: &Window) -> Option<f64> {
     let load = window.load.as_ref()?;
     let (mut wall_s, mut idle_s, mut load_s) = (0.0, 0.0, 0.0);
     for cpu in &load.usable {
-        let books = window.cpus.get(cpu)?;
-        wall_s += books.wall_s;
-        idle_s += books.idle_s?;
-        load_s += books.ran_s.load;
+        let accounting = window.cpus.get(cpu)?;
+        wall_s += accounting.wall_s;
+        idle_s += accounting.idle_s?;
+        load_s += accounting.ran_s.load;
     }
     (wall_s > 0.0 && load_s > 0.5 * (wall_s - idle_s)).then(|| 1.0 - (idle_s / wall_s).min(1.0))
 }

@@ -1,9 +1,9 @@
 //! The iron law of throughput: X = b · f / C, and from it gross → tare → net.
 //!
 //! Net = min(f_ref · A / C_sat, what the program's own serial stages let through): what the program would do on its
-//! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the allotment, the clock and the cost.
+//! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the CPU entitlement, the clock and the cost.
 
-use crate::accounting::attribute::allotment::{Loss, ratio};
+use crate::accounting::attribute::entitlement::{Loss, ratio};
 use crate::accounting::close::window::Window;
 use crate::capacity::fit::Look;
 use crate::capacity::serial::Serial;
@@ -18,12 +18,12 @@ use tare_stats::log_mean;
 pub(crate) struct Point {
     /// X, answers per second.
     pub rate_hz: f64,
-    /// b: busy CPUs, at most the allotment.
+    /// b: busy CPUs, at most the CPU entitlement.
     pub busy: f64,
     /// A: CPUs it could have used.
-    pub allotted: f64,
-    /// How many servers were loaded in turns, this one among them.
-    pub parties: u32,
+    pub entitled: f64,
+    /// How many servers were loaded interleaved, this one among them.
+    pub arms: u32,
     /// CPUs lost, by where.
     pub lost: BTreeMap<Loss, f64>,
     /// f: effective clock, where known.
@@ -32,8 +32,8 @@ pub(crate) struct Point {
     pub cost_s: f64,
     /// Seconds that a request spends in the program's own locks, disk and timers.
     pub program_s: f64,
-    /// The cost with the machine's weather taken out; `None` where the reference server was not weighed beside it.
-    pub calm_cost_s: Option<f64>,
+    /// The cost with the machine's interference taken out; `None` where the reference server was not measured beside it.
+    pub corrected_demand_s: Option<f64>,
     /// The SUT's own sleeps for each request; `None` where switches are not known.
     pub sleeps: Option<f64>,
     /// Sleepers of the generator for each request, whom the SUT wakes (on loopback the sender runs the receiver's
@@ -46,8 +46,8 @@ pub(crate) struct Point {
 /// More sleepers that are woken for each request than this show in its cost.
 const PEERS_MAX: f64 = 0.15;
 
-/// Of its share of the time a server in turns may be busy so many times: it ends what is in flight after its turn.
-const BUSY_IN_TURNS_MAX: f64 = 1.15;
+/// Of its share of the time a server interleaved may be busy so many times: it ends what is in flight after its turn.
+const BUSY_INTERLEAVED_MAX: f64 = 1.15;
 
 impl Point {
     pub fn of(window: &Window) -> Result<Point, Missing> {
@@ -59,12 +59,12 @@ impl Point {
         if rate_hz <= 0.0 {
             return Err(Missing::new("no request was answered"));
         }
-        let (busy, allotted) = (sut.busy(), sut.cpus());
-        if busy <= 0.0 || allotted <= 0.0 {
+        let (busy, entitled) = (sut.busy(), sut.cpus());
+        if busy <= 0.0 || entitled <= 0.0 {
             return Err(Missing::new("the server did not run in the window"));
         }
         // Run steps at ticks, so it may read a hair more than there was.
-        let busy = busy.min(allotted);
+        let busy = busy.min(entitled);
         let lost: BTreeMap<Loss, f64> =
             sut.lost_s.iter().map(|(loss, lost_s)| (*loss, ratio(*lost_s, sut.wall_s))).collect();
         let program: f64 =
@@ -73,13 +73,13 @@ impl Point {
         Ok(Point {
             rate_hz,
             busy,
-            allotted,
-            parties: window.parties(),
+            entitled,
+            arms: window.arms(),
             clock_hz: window.clock_hz(),
             cost_s: busy / rate_hz,
             program_s: program / rate_hz,
-            calm_cost_s: window
-                .calm_run_s
+            corrected_demand_s: window
+                .corrected_run_s
                 .and_then(|run_s| window.per_request(run_s))
                 .filter(|cost_s| *cost_s > 0.0),
             sleeps: switches.and_then(|switches| window.per_request(switches)),
@@ -98,22 +98,22 @@ impl Point {
 
     /// CPUs that nobody but the program and its load had a say in, in its own turns where several take turns.
     fn available(&self) -> f64 {
-        let parties = f64::from(self.parties);
+        let arms = f64::from(self.arms);
         let taken = |(cause, lost): (TareCause, f64)| match cause {
-            TareCause::Starved => 0.0,
+            TareCause::NoWork => 0.0,
             // In everybody's turns alike.
-            TareCause::Steal | TareCause::Irq => lost / parties,
+            TareCause::Steal | TareCause::Irq => lost / arms,
             _ => lost,
         };
-        let left = (self.allotted / parties - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
+        let left = (self.entitled / arms - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
         // A quota goes on holding back in the others' turns: what it ran it was let.
-        if self.parties > 1 { left.max(self.busy) } else { left }
+        if self.arms > 1 { left.max(self.busy) } else { left }
     }
 
     /// Whether what it was sent in its turns was done in them: else it ran in the others' too, and neither cost is that of a
     /// server alone.
     pub fn keeps_to_its_turns(&self) -> bool {
-        self.busy <= BUSY_IN_TURNS_MAX * self.allotted / f64::from(self.parties)
+        self.busy <= BUSY_INTERLEAVED_MAX * self.entitled / f64::from(self.arms)
     }
 
     /// Which share of what it was let use it used, of its own turns where several take turns.
@@ -131,17 +131,17 @@ impl Point {
             && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
     }
 
-    /// The cost as it was, or with the weather taken out.
-    pub fn cost(&self, calm: bool) -> Option<f64> {
-        if calm { self.calm_cost_s } else { Some(self.cost_s) }
+    /// The cost as it was, or with the interference taken out.
+    pub fn cost(&self, corrected: bool) -> Option<f64> {
+        if corrected { self.corrected_demand_s } else { Some(self.cost_s) }
     }
 
     /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
-    pub fn look(&self, calm: bool) -> Option<Look> {
+    pub fn look(&self, corrected: bool) -> Option<Look> {
         let [peers_idle, peers_busy] = self.peers.unwrap_or_default();
-        // With the weather the window's own clock is taken out already.
-        let clock_hz = self.clock_hz.filter(|_| !calm).unwrap_or(1.0);
-        let cost = self.cost(calm)? * clock_hz;
+        // With the interference the window's own clock is taken out already.
+        let clock_hz = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
+        let cost = self.cost(corrected)? * clock_hz;
         Some(Look { cost, own: self.sleeps?, peers_idle, peers_busy })
     }
 }
@@ -169,7 +169,7 @@ pub(crate) struct SaturatedCost {
     pub seen_cost_s: f64,
 }
 
-/// Gross to net at one set of books.
+/// Gross to net at one set of accounting.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain {
     pub net_hz: f64,
@@ -192,9 +192,9 @@ impl Chain {
             None => (saturated.cost_s, point.cost_s),
         };
         let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
-        let net_hz = (point.allotted / cost_s).min(serial_hz);
+        let net_hz = (point.entitled / cost_s).min(serial_hz);
         let usable = net_hz * cost_s;
-        let mut parts = allotment_parts(point, usable)?;
+        let mut parts = entitlement_parts(point, usable)?;
         if let Some((reference, clock, _)) = clocks {
             parts.insert(TareCause::Clock, (reference / clock).ln());
         }
@@ -205,8 +205,8 @@ impl Chain {
 }
 
 /// ln(usable / b) by cause: Lᵢ / Λ(usable, b), stretched so that the parts sum to it exactly. The stretch is one
-/// where the books close and the program does not wait for itself.
-pub(crate) fn allotment_parts(point: &Point, usable: f64) -> Option<BTreeMap<TareCause, f64>> {
+/// where the accounting closes and the program does not wait for itself.
+pub(crate) fn entitlement_parts(point: &Point, usable: f64) -> Option<BTreeMap<TareCause, f64>> {
     let mean = log_mean(usable, point.busy)?;
     let whole = (usable / point.busy).ln();
     let mut parts: BTreeMap<TareCause, f64> =
@@ -215,7 +215,7 @@ pub(crate) fn allotment_parts(point: &Point, usable: f64) -> Option<BTreeMap<Tar
     if sum > 0.0 {
         parts.values_mut().for_each(|part| *part *= whole / sum);
     } else {
-        parts.insert(TareCause::Starved, whole);
+        parts.insert(TareCause::NoWork, whole);
     }
     Some(parts)
 }

@@ -1,22 +1,22 @@
-//! The machine's weather, by the reference server that is loaded in turns with the SUT: half-minutes in which everything
+//! The machine's interference, by the reference server that is loaded interleaved with the SUT: half-minutes in which everything
 //! costs a third more show in it as they do in the SUT.
 
 use crate::accounting::close::window::Window;
 use std::collections::BTreeMap;
 use tare_model::Record;
 
-/// A factor outside of this is no weather but something else that happened to the reference.
+/// A factor outside of this is no interference but something else that happened to the reference.
 const FACTOR_MAX: f64 = 3.0;
 
-/// CPU seconds of a request of the reference at the times it was weighed, in order of time.
-pub(crate) struct Weather {
+/// CPU seconds of a request of the reference at the times it was measured, in order of time.
+pub(crate) struct Interference {
     costs: BTreeMap<u64, f64>,
     median_s: f64,
 }
 
-impl Weather {
+impl Interference {
     /// `told_by` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
-    pub fn of(record: &Record, windows: &[Window], told_by: impl Fn(u32) -> bool) -> Option<Weather> {
+    pub fn of(record: &Record, windows: &[Window], told_by: impl Fn(u32) -> bool) -> Option<Interference> {
         let costs: BTreeMap<u64, f64> = record
             .trials
             .iter()
@@ -26,10 +26,10 @@ impl Weather {
             .collect();
         let all: Vec<f64> = costs.values().copied().collect();
         let median_s = tare_stats::median(&all).filter(|_| all.len() > 1)?;
-        Some(Weather { costs, median_s })
+        Some(Interference { costs, median_s })
     }
 
-    /// How much dearer than in the middle of the sitting everything was at an instant: what the reference told in the window with
+    /// How much dearer than in the middle of the session everything was at an instant: what the reference told in the window with
     /// this middle, else on the straight line between those before and after it.
     pub fn factor(&self, at_ns: u64) -> f64 {
         let before = self.costs.range(..=at_ns).next_back();

@@ -1,7 +1,7 @@
 //! The SUT's own serial stages: what of it can do only one thing at a time, however many CPUs there are. They are the
 //! program, so that net has to heed the tightest of them.
 
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::threads::{Asleep, Thread};
 use tare_model::observation::Role;
@@ -32,8 +32,8 @@ impl Serial {
         let asleep = |why| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
         let requests = rate_hz * window.wall_s;
         // Where several servers take turns, all that threads do and wait for is in their own: as if it were a shorter window.
-        let parties = f64::from(window.parties());
-        let turns_s = window.wall_s / parties;
+        let arms = f64::from(window.arms());
+        let turns_s = window.wall_s / arms;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
         let alone = serving.len() == 1;
         let held: f64 =
@@ -45,9 +45,9 @@ impl Serial {
             locked_s: if alone {
                 0.0
             } else {
-                locked_s(&serving, asleep(Asleep::Lock), turns_s, rate_hz * parties)
+                locked_s(&serving, asleep(Asleep::Lock), turns_s, rate_hz * arms)
             },
-            one_thread_s: ratio(full_thread_s(&serving, parties), requests),
+            one_thread_s: ratio(full_thread_s(&serving, arms), requests),
         }
     }
 
@@ -105,8 +105,8 @@ fn repairman(threads: usize, share: f64) -> (f64, f64) {
 
 /// Run of the one serving thread that has nothing left while the others have half of their time, of its turns where several
 /// servers take turns.
-fn full_thread_s(serving: &[&Thread], parties: f64) -> f64 {
-    let share = |thread: &Thread| ratio(thread.run_s * parties, thread.wall_s);
+fn full_thread_s(serving: &[&Thread], arms: f64) -> f64 {
+    let share = |thread: &Thread| ratio(thread.run_s * arms, thread.wall_s);
     let mut by_share: Vec<&Thread> = serving.iter().copied().filter(|thread| thread.is_one()).collect();
     by_share.sort_by(|a, b| share(a).total_cmp(&share(b)));
     let Some((fullest, others)) = by_share.split_last() else { return 0.0 };

@@ -1,9 +1,9 @@
-//! Short facts out of the pooled books, for findings, warnings and the outcome.
+//! Short facts out of the pooled accounting, for findings, warnings and the outcome.
 
-use crate::accounting::attribute::allotment::Loss;
+use crate::accounting::attribute::entitlement::Loss;
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::threads::Asleep;
-use crate::capacity::books::{Books, Level};
+use crate::capacity::levels::{Accounting, Level};
 use std::collections::BTreeMap;
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
@@ -54,7 +54,7 @@ pub(crate) fn neighbours(pool: &Window) -> Vec<(String, f64)> {
     let sut_cpus: Vec<u32> = pool
         .cpus
         .iter()
-        .filter(|(_, books)| books.ran_s.sut > USED_SHARE * books.wall_s)
+        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.wall_s)
         .map(|(cpu, _)| *cpu)
         .collect();
     let mut processes: BTreeMap<u32, (String, f64)> = BTreeMap::new();
@@ -78,22 +78,23 @@ pub(crate) fn neighbours(pool: &Window) -> Vec<(String, f64)> {
 
 /// CPUs that server and generator both used, with the share of each.
 pub(crate) fn shared_cpus(pool: &Window) -> Vec<(u32, f64, f64)> {
-    let shares = pool
-        .cpus
-        .iter()
-        .filter(|(_, books)| books.wall_s > 0.0)
-        .map(|(cpu, books)| (*cpu, books.ran_s.sut / books.wall_s, books.ran_s.load / books.wall_s));
+    let shares =
+        pool.cpus.iter().filter(|(_, accounting)| accounting.wall_s > 0.0).map(|(cpu, accounting)| {
+            (*cpu, accounting.ran_s.sut / accounting.wall_s, accounting.ran_s.load / accounting.wall_s)
+        });
     shares.filter(|(_, sut, load)| *sut > USED_SHARE && *load > USED_SHARE).collect()
 }
 
 /// Pairs of different CPUs on one physical core, the first used by the server, the second by the generator.
-pub(crate) fn shared_cores(books: &Books) -> Vec<(u32, u32)> {
-    let pool = &books.asked.pool;
+pub(crate) fn shared_cores(accounting: &Accounting) -> Vec<(u32, u32)> {
+    let pool = &accounting.asked.pool;
     let used = |cpu: &u32, role: Role| {
-        pool.cpus.get(cpu).is_some_and(|books| books.ran_s.of(role) > USED_SHARE * books.wall_s)
+        pool.cpus
+            .get(cpu)
+            .is_some_and(|accounting| accounting.ran_s.of(role) > USED_SHARE * accounting.wall_s)
     };
     let mut pairs = Vec::new();
-    for facts in books.record.machine.cpus.iter().filter(|facts| used(&facts.cpu, Role::Sut)) {
+    for facts in accounting.record.machine.cpus.iter().filter(|facts| used(&facts.cpu, Role::Sut)) {
         let siblings = facts.siblings.value().into_iter().flatten();
         pairs.extend(
             siblings
@@ -104,15 +105,15 @@ pub(crate) fn shared_cores(books: &Books) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// Share of the SUT's allotment in one of the program's own waits.
-pub(crate) fn own_wait(books: &Books, why: Asleep) -> f64 {
-    books.sut().map_or(0.0, |sut| sut.share(Loss::Program(why)))
+/// Share of the SUT's CPU entitlement in one of the program's own waits.
+pub(crate) fn own_wait(accounting: &Accounting, why: Asleep) -> f64 {
+    accounting.sut().map_or(0.0, |sut| sut.share(Loss::Program(why)))
 }
 
-impl Books<'_> {
+impl Accounting<'_> {
     /// The asked level's trials.
     pub fn asked_trials(&self) -> impl Iterator<Item = &Trial> {
-        let trials = self.weighed_trials().map(|(_, trial)| trial);
+        let trials = self.measured_trials().map(|(_, trial)| trial);
         trials.filter(|trial| matches!(trial.sample, Measure::Http(_)))
     }
 

@@ -61,11 +61,12 @@ fn look(examined: &Examined) -> Vec<Draft> {
     ));
     drafts.extend(each("wait-times", &survey.scheduler.schedstats, |on| match on {
         true => ok("wait-times", "the kernel tells how long threads wait for a CPU"),
-        false => {
-            warn("wait-times", "the kernel does not count waits for a CPU (/proc/PID/schedstat holds zeros)")
-                .effect("the books of a run stay open: preempted, throttled and starved cannot be told apart")
-                .fix("a kernel with CONFIG_SCHED_INFO")
-        }
+        false => warn(
+            "wait-times",
+            "the kernel does not count waits for a CPU (/proc/PID/schedstat holds zeros)",
+        )
+        .effect("the accounting of a run stay open: preempted, throttled and starved cannot be told apart")
+        .fix("a kernel with CONFIG_SCHED_INFO"),
     }));
     drafts.extend(examined.probes.map_or_else(Vec::new, probed));
     drafts

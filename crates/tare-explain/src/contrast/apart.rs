@@ -1,6 +1,6 @@
-//! How far two runs lie apart in time: a machine's weather differs by more between those that lie further apart.
+//! How far two runs lie apart in time: a machine's interference differs by more between those that lie further apart.
 
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 
 /// A record that lasted for no time is broken, and no number.
 const LENGTH_S_MIN: f64 = 1e-3;
@@ -10,7 +10,7 @@ pub(crate) fn lengths(a: (u64, f64), b: (u64, f64)) -> f64 {
     2.0 * a.0.abs_diff(b.0) as f64 / (a.1 + b.1).max(LENGTH_S_MIN)
 }
 
-impl Books<'_> {
+impl Accounting<'_> {
     /// When it was started, seconds since 1970, and how long it took.
     pub fn place(&self) -> (u64, f64) {
         (self.record.plan.started_unix_s, self.length_s())
@@ -18,8 +18,8 @@ impl Books<'_> {
 
     /// From the first sample of the asked load's trials to the last; without samples what the trials took.
     pub fn length_s(&self) -> f64 {
-        let elapsed_s: f64 = self.weighed_trials().map(|(window, _)| window.elapsed_s).sum();
-        let columns = self.weighed_trials().flat_map(|(_, trial)| &trial.observation.columns);
+        let elapsed_s: f64 = self.measured_trials().map(|(window, _)| window.elapsed_s).sum();
+        let columns = self.measured_trials().flat_map(|(_, trial)| &trial.observation.columns);
         let ends =
             columns.filter_map(|column| Some((column.samples.first()?.at_ns, column.samples.last()?.at_ns)));
         let length_ns = ends.reduce(|whole, one| (whole.0.min(one.0), whole.1.max(one.1)));

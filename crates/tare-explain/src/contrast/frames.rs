@@ -1,7 +1,7 @@
 //! Which code took a different share of the CPU in one set of trials than in another, beyond noise.
 //!
 //! Shares are of the samples of a role: a frame's *own* share is where it was the innermost, its *inclusive* share
-//! where it was anywhere on the stack. Samples of one trial are not independent draws (a trial has its own weather),
+//! where it was anywhere on the stack. Samples of one trial are not independent draws (a trial has its own interference),
 //! so the binomial variance is multiplied by how much trials of the same set differ more than drawing would make them:
 //! Pearson's χ² over its degrees of freedom, of all frames together or of the frame itself, whichever is larger, and
 //! never below 1 (Wedderburn's quasi-likelihood, 1974; McCullagh and Nelder, Generalized Linear Models, 4.5). The
@@ -255,11 +255,11 @@ mod tests {
 
     #[test]
     fn trials_that_differ_among_themselves_hide_small_changes() {
-        let calm = [trial(&[("a", 300), ("b", 700)]), trial(&[("a", 300), ("b", 700)])];
+        let corrected = [trial(&[("a", 300), ("b", 700)]), trial(&[("a", 300), ("b", 700)])];
         let wild = [trial(&[("a", 200), ("b", 800)]), trial(&[("a", 520), ("b", 480)])];
         let steady = [trial(&[("a", 380), ("b", 620)]), trial(&[("a", 380), ("b", 620)])];
-        assert!(!changes(&calm, &steady).changes.is_empty());
-        assert_eq!(changes(&calm, &wild).changes, []);
+        assert!(!changes(&corrected, &steady).changes.is_empty());
+        assert_eq!(changes(&corrected, &wild).changes, []);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Puts the stages together, and says what weakens the result.
 
+pub(crate) mod accounting;
 pub(crate) mod confirmation;
 pub(crate) mod explain;
-pub(crate) mod ledger;
 pub mod load;
 pub(crate) mod own_cost;
 pub(crate) mod requests;

@@ -1,7 +1,7 @@
 //! What the measuring itself took.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
 use tare_model::observation::Role;
 use tare_model::outcome::OwnCost;
@@ -13,25 +13,25 @@ const PACKED_MAX: usize = 4;
 /// Less run than this on a CPU is a look at it, not a stay.
 const SEEN_S_MIN: f64 = 1e-6;
 
-/// Of the trials that the ledger is about.
-pub(crate) fn own_cost(books: &Books) -> OwnCost {
-    let pool = &books.asked.pool;
+/// Of the trials that the accounting is about.
+pub(crate) fn own_cost(accounting: &Accounting) -> OwnCost {
+    let pool = &accounting.asked.pool;
     let per_second = |run_s: f64| if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 };
     let run_s = |role| total(pool.threads_of(role).map(|thread| thread.run_s));
     OwnCost {
         observers_cpus: per_second(run_s(Role::Tare)),
         observers_ran_on: ran_on(pool, Role::Tare),
-        observers_on_sut_cpus: on_sut_cpus(books),
-        generator_cpus: books.http.is_some().then(|| per_second(run_s(Role::Load))),
+        observers_on_sut_cpus: on_sut_cpus(accounting),
+        generator_cpus: accounting.http.is_some().then(|| per_second(run_s(Role::Load))),
         generator_ran_on: ran_on(pool, Role::Load),
-        recorded_bytes_hz: recorded_bytes_hz(&books.record.trials),
+        recorded_bytes_hz: recorded_bytes_hz(&accounting.record.trials),
     }
 }
 
 /// CPU time per second that the observers took on the SUT's CPUs.
-pub(crate) fn on_sut_cpus(books: &Books) -> f64 {
-    let pool = &books.asked.pool;
-    let cpus = books.record.plan.sut_cpus.iter().filter_map(|cpu| pool.cpus.get(cpu));
+pub(crate) fn on_sut_cpus(accounting: &Accounting) -> f64 {
+    let pool = &accounting.asked.pool;
+    let cpus = accounting.record.plan.sut_cpus.iter().filter_map(|cpu| pool.cpus.get(cpu));
     let run_s = total(cpus.map(|cpu| cpu.ran_s.tare));
     if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 }
 }

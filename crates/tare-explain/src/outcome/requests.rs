@@ -1,19 +1,19 @@
 //! Requests, latency and trials in the form of the outcome.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::{Books, command_of};
+use crate::capacity::levels::{Accounting, command_of};
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::latency::Latencies;
 use tare_model::metrics::wakeups;
 use tare_model::observation::Role;
-use tare_model::outcome::{LatencySummary, PeerWakeups, PerRole, Requests, SwitchesPerRequest, TrialSummary};
+use tare_model::outcome::{LatencySummary, PerRole, Requests, SutWakeups, SwitchesPerRequest, TrialSummary};
 use tare_model::plan::Purpose;
 use tare_model::trial::{ErrorKind, Measure, Trial};
 
 /// The requests of the asked level.
-pub(crate) fn requests(books: &Books) -> Requests {
-    let pool = &books.asked.pool;
+pub(crate) fn requests(accounting: &Accounting) -> Requests {
+    let pool = &accounting.asked.pool;
     let count = |kind: ErrorKind| pool.errors.get(&kind).copied().unwrap_or(0.0) as u64;
     let cpu_ns =
         |run_s: Option<f64>| run_s.and_then(|run_s| pool.per_request(run_s)).map(|cost_s| cost_s * 1e9);
@@ -21,7 +21,7 @@ pub(crate) fn requests(books: &Books) -> Requests {
         pool.sum_of(Role::Sut, of).and_then(|switches| pool.per_request(switches))
     };
     Requests {
-        count: pool.requests.filter(|_| !books.asked.trials.is_empty()).map(|count| count as u64),
+        count: pool.requests.filter(|_| !accounting.asked.trials.is_empty()).map(|count| count as u64),
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
         cpu_ns_per_request: PerRole {
             sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
@@ -31,30 +31,30 @@ pub(crate) fn requests(books: &Books) -> Requests {
             voluntary: switches(|thread| thread.voluntary),
             involuntary: switches(|thread| thread.involuntary),
         },
-        peer_wakeups_per_request: peer_wakeups(books).into(),
+        sut_wakeups_per_request: sut_wakeups(accounting).into(),
     }
 }
 
-fn peer_wakeups(books: &Books) -> Result<PeerWakeups, Missing> {
-    let pool = &books.asked.pool;
-    let Some(count) = pool.peer_wakeups else { return Err(why_uncounted(books)) };
+fn sut_wakeups(accounting: &Accounting) -> Result<SutWakeups, Missing> {
+    let pool = &accounting.asked.pool;
+    let Some(count) = pool.sut_wakeups else { return Err(why_uncounted(accounting)) };
     let sut = pool.per_request(count).ok_or_else(|| Missing::new("the requests could not be counted"))?;
-    Ok(PeerWakeups { sut })
+    Ok(SutWakeups { sut })
 }
 
 /// Of the first trial that says so.
-fn why_uncounted(books: &Books) -> Missing {
-    let absences = books.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+fn why_uncounted(accounting: &Accounting) -> Missing {
+    let absences = accounting.record.trials.iter().flat_map(|trial| &trial.observation.absences);
     let mut reasons =
         absences.filter(|absence| absence.metric == wakeups::PEER.id).map(|one| one.reason.clone());
     reasons.next().unwrap_or_else(|| Missing::new("peer wake-ups were not counted"))
 }
 
 /// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.
-pub(crate) fn latency(books: &Books) -> LatencySummary {
-    match books.latencies() {
+pub(crate) fn latency(accounting: &Accounting) -> LatencySummary {
+    match accounting.latencies() {
         Some(latencies) => summary_of(&latencies),
-        None => printed(books),
+        None => printed(accounting),
     }
 }
 
@@ -75,9 +75,9 @@ pub(crate) fn summary_of(latencies: &Latencies) -> LatencySummary {
 }
 
 /// Percentiles cannot be merged: of several trials' printed ones the median trial's is taken.
-fn printed(books: &Books) -> LatencySummary {
+fn printed(accounting: &Accounting) -> LatencySummary {
     let mut by_quantile: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (quantile, ns) in books.samples().flat_map(|sample| &sample.printed_quantiles_ns) {
+    for (quantile, ns) in accounting.samples().flat_map(|sample| &sample.printed_quantiles_ns) {
         let thousandths = (quantile * 1e4).round() as u64;
         by_quantile.entry(thousandths).or_default().push(*ns as f64);
     }
@@ -93,18 +93,18 @@ fn printed(books: &Books) -> LatencySummary {
 }
 
 /// Every trial, in order.
-pub(crate) fn trials(books: &Books) -> Vec<TrialSummary> {
-    books
+pub(crate) fn trials(accounting: &Accounting) -> Vec<TrialSummary> {
+    accounting
         .record
         .trials
         .iter()
-        .zip(&books.windows)
-        .map(|(trial, window)| summary(books, trial, window))
+        .zip(&accounting.windows)
+        .map(|(trial, window)| summary(accounting, trial, window))
         .collect()
 }
 
-fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
-    let level = books.http.and_then(|http| http.levels.get(trial.level as usize));
+fn summary(accounting: &Accounting, trial: &Trial, window: &Window) -> TrialSummary {
+    let level = accounting.http.and_then(|http| http.levels.get(trial.level as usize));
     let (name, value, sut_cpu_ns) = match &trial.sample {
         Measure::Command(run) => {
             let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
@@ -117,7 +117,7 @@ fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
                 _ => "asked",
             };
             let cost_s = window.sut.as_ref().and_then(|sut| window.per_request(sut.run_s));
-            (name, window.rate_in_turns_hz(), cost_s.map(|cost_s| cost_s * 1e9))
+            (name, window.rate_interleaved_hz(), cost_s.map(|cost_s| cost_s * 1e9))
         }
     };
     TrialSummary {
@@ -128,7 +128,7 @@ fn summary(books: &Books, trial: &Trial, window: &Window) -> TrialSummary {
         value,
         sut_cpu_ns,
         clock_hz: window.clock_hz(),
-        transfer_ns: crate::capacity::distance::transfer_ns(&trial.observation),
+        transfer_ns: crate::capacity::core_latency::transfer_ns(&trial.observation),
         residual_ratio: window.residuals().0,
     }
 }

@@ -1,6 +1,6 @@
 //! How the figure went over time: rate, steadiness, spikes.
 
-pub(crate) mod course;
+pub(crate) mod rate_over_time;
 pub(crate) mod spikes;
 pub mod stopping;
 pub(crate) mod trend;

@@ -1,4 +1,4 @@
-//! How well gross is known, and whether that is enough: asked after each trial while a sitting is held, and again whenever its record
+//! How well gross is known, and whether that is enough: asked after each trial while a session is held, and again whenever its record
 //! is read, so that both mean the same.
 //!
 //! The trials are one series on one launch, each of which may lean on those before it, and they are looked at after each:
@@ -134,7 +134,7 @@ fn span_s(trials: &[&Trial]) -> f64 {
 
 fn load_before_s(trial: &Trial) -> f64 {
     let slices = |warm_up: &tare_model::trial::WarmUp| warm_up.slice_ns as f64 * warm_up.answers.len() as f64;
-    crate::timeline::course::warm_up(trial).map_or(0.0, |warm_up| slices(warm_up) / 1e9)
+    crate::timeline::rate_over_time::warm_up(trial).map_or(0.0, |warm_up| slices(warm_up) / 1e9)
 }
 
 /// Rates or times over their mean: half of an interval of these is, to first order, half of that of the mean's logarithm. Not their

@@ -1,7 +1,7 @@
 //! How the figure behaves from trial to trial.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_stats::Interval;
 
 /// A drift smaller than this is no matter, however clear.
@@ -44,18 +44,18 @@ fn ln_figure(window: &Window) -> Option<f64> {
 }
 
 /// The drift over the asked level's trials; `None` for fewer than four.
-pub(crate) fn drift(books: &Books) -> Option<Drift> {
-    let values: Vec<f64> = books.asked.trials.iter().map(ln_figure).collect::<Option<_>>()?;
+pub(crate) fn drift(accounting: &Accounting) -> Option<Drift> {
+    let values: Vec<f64> = accounting.asked.trials.iter().map(ln_figure).collect::<Option<_>>()?;
     let moved = tare_stats::drift(&values)?;
     Some(Drift { ln: moved.value, interval: moved.ci95?, trials: values.len() })
 }
 
 /// Half of the gross figure's interval, on the log; `None` where there is none.
-pub(crate) fn half_width_ln(books: &Books) -> Option<f64> {
-    if let Some(stopping) = &books.stopping {
+pub(crate) fn half_width_ln(accounting: &Accounting) -> Option<f64> {
+    if let Some(stopping) = &accounting.stopping {
         return stopping.reached.map(f64::asinh);
     }
-    let interval = books.asked.interval(ln_figure)?;
+    let interval = accounting.asked.interval(ln_figure)?;
     Some(0.5 * (interval.hi - interval.lo))
 }
 

@@ -86,7 +86,7 @@ pub struct Scene {
     pub clock_hz: Option<f64>,
     pub listen_overflows: f64,
     /// `None`: not counted.
-    pub peer_wakeups_hz: Option<f64>,
+    pub sut_wakeups_hz: Option<f64>,
     /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
@@ -106,7 +106,7 @@ impl Default for Scene {
             load_steal: 0.0,
             clock_hz: Some(3.0e9),
             listen_overflows: 0.0,
-            peer_wakeups_hz: Some(0.0),
+            sut_wakeups_hz: Some(0.0),
             hidden: 0.0,
             latency: true,
         }
@@ -193,8 +193,8 @@ impl Scene {
             columns.push(self.column(&groups::THROTTLED_PERIODS, group(), 10.0));
         }
         columns.push(self.column(&network::LISTEN_OVERFLOWS, Subject::Machine, self.listen_overflows));
-        let peer_wakeups = self.peer_wakeups_hz;
-        columns.extend(peer_wakeups.map(|hz| self.column(&wakeups::PEER, Subject::Cpu(0), hz)));
+        let sut_wakeups = self.sut_wakeups_hz;
+        columns.extend(sut_wakeups.map(|hz| self.column(&wakeups::PEER, Subject::Cpu(0), hz)));
         let task = |thread: &Thread| Task {
             pid: thread.pid,
             tid: thread.tid,
@@ -286,7 +286,7 @@ pub fn level(purpose: Purpose, connections: u32) -> Level {
         trial_ns: 2_000_000_000,
         warmup_ns: 0,
         trials: 3,
-        parties: 1,
+        arms: 1,
     }
 }
 
@@ -352,7 +352,7 @@ pub fn with_saturating(connections: u32, scene: &Scene, saturating: &Scene) -> R
     record(vec![level(Purpose::Asked, connections), level(Purpose::Saturating, 256)], &scenes)
 }
 
-/// Blocks of an asked level, and of a saturating one in turns with the reference server: those two share their window, and
+/// Blocks of an asked level, and of a saturating one interleaved with the reference server: those two share their window, and
 /// have half of it each.
 pub fn in_blocks(connections: u32, blocks: &[[Scene; 3]]) -> Record {
     let scenes: Vec<(u32, Scene)> = blocks
@@ -361,9 +361,9 @@ pub fn in_blocks(connections: u32, blocks: &[[Scene; 3]]) -> Record {
             [(0, asked.clone()), (1, half_of_the_time(saturating)), (2, half_of_the_time(reference))]
         })
         .collect();
-    let in_turns = |purpose| Level { parties: 2, ..level(purpose, 64) };
+    let interleaved = |purpose| Level { arms: 2, ..level(purpose, 64) };
     let asked = level(Purpose::Asked, connections);
-    let levels = vec![asked, in_turns(Purpose::Saturating), in_turns(Purpose::Reference)];
+    let levels = vec![asked, interleaved(Purpose::Saturating), interleaved(Purpose::Reference)];
     let mut record = record(levels, &scenes);
     for trial in &mut record.trials {
         let windows_before = 2 * (trial.seq / 3) + u32::from(trial.level > 0);
@@ -397,9 +397,9 @@ fn half_of_the_time(scene: &Scene) -> Scene {
     half
 }
 
-/// The value of a loss, as the ledger names it.
+/// The value of a loss, as the accounting names it.
 pub fn loss(outcome: &Outcome, name: &str) -> f64 {
-    outcome.ledger.sut.as_ref().and_then(|sut| sut.losses_cpus.get(name)).copied().unwrap_or(0.0)
+    outcome.accounting.sut.as_ref().and_then(|sut| sut.losses_cpus.get(name)).copied().unwrap_or(0.0)
 }
 
 /// CPUs that the SUT kept busy; a run of which no thread was seen was on a CPU all the time.
@@ -447,7 +447,8 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
 pub fn sketch(outcome: &Outcome) -> String {
     use tare_model::outcome::NetOrMissing;
     let range = |ci: Option<[f64; 2]>| ci.map_or("?".to_owned(), |[lo, hi]| format!("{lo:.3}..{hi:.3}"));
-    let mut lines = vec![format!("{:?}, valid: {}, {:?}", outcome.limit, outcome.valid, outcome.gross_is)];
+    let mut lines =
+        vec![format!("{:?}, valid: {}, {:?}", outcome.bottleneck, outcome.valid, outcome.gross_is)];
     lines.push(format!(
         "gross {:.3} {} ({})",
         outcome.gross.value().unwrap_or(f64::NAN),

@@ -79,7 +79,7 @@ pub(crate) enum Choice {
 pub(crate) fn choose(spec: &LoadSpec) -> Choice {
     let batches = match spec.pacing {
         Pacing::Closed => spec.keep_alive && !spec.busy_poll,
-        Pacing::InTurns(_) => spec.keep_alive,
+        Pacing::Interleaved(_) => spec.keep_alive,
         Pacing::Thinking { .. } | Pacing::Open { .. } | Pacing::Stages { .. } => false,
     };
     match spec.engine {
@@ -149,16 +149,9 @@ mod tests {
         assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
-        let turns = Turns {
-            begin_ns: 0,
-            turn_ns: TURN_NS_MIN,
-            rest_ns: 0,
-            parties: 2,
-            place: 0,
-            seed: 0,
-            slices: None,
-        };
-        assert_eq!(with(EngineChoice::Auto, Pacing::InTurns(turns), true, true), Choice::Either);
+        let turns =
+            Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, rest_ns: 0, arms: 2, place: 0, seed: 0, slices: None };
+        assert_eq!(with(EngineChoice::Auto, Pacing::Interleaved(turns), true, true), Choice::Either);
         assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
         assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);
     }

@@ -33,12 +33,12 @@ pub struct Holder {
 pub enum LockError {
     /// Another tare has them.
     #[error(
-        "the knobs are held by '{}' (pid {}, for {} s); hint: wait for its end, or end it: it puts back what it turned",
+        "the settings are held by '{}' (pid {}, for {} s); hint: wait for its end, or end it: it puts back what it turned",
         .0.command, .0.pid, (now_ns() / 1_000_000_000).saturating_sub(.0.since_unix_s)
     )]
     Held(Holder),
     /// The lock cannot be kept.
-    #[error("the lock {} cannot be taken: {source}; hint: turning knobs needs a folder to keep the way back in", path.display())]
+    #[error("the lock {} cannot be taken: {source}; hint: turning settings needs a folder to keep the way back in", path.display())]
     Io {
         /// Its file.
         path: PathBuf,

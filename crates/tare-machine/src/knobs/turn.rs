@@ -81,7 +81,7 @@ fn undone(report: &Report) -> String {
 }
 
 /// Knobs that are turned. Dropping this puts them back; what fails then stays in the journal for the next start.
-#[must_use = "dropping this puts the knobs back"]
+#[must_use = "dropping this puts the settings back"]
 pub struct Turned<'j> {
     journal: &'j Journal,
     root: Root,

@@ -56,7 +56,7 @@ fn weigh(cpu: u32, ratios: &[f64]) -> Result<Company, Missing> {
     Ok(Company {
         cpu,
         samples: u32::try_from(slower.len()).unwrap_or(u32::MAX),
-        crowded_ratio: crowded.len() as f64 / slower.len() as f64,
+        oversubscribed_ratio: crowded.len() as f64 / slower.len() as f64,
         slower_by: quantile(&crowded, 0.5),
     })
 }
@@ -73,10 +73,10 @@ mod tests {
         ratios.extend([9.0; 10]);
         let company = weigh(3, &ratios).unwrap();
         assert_eq!((company.cpu, company.samples), (3, 90));
-        assert!((company.crowded_ratio - 1.0 / 3.0).abs() < 1e-9);
+        assert!((company.oversubscribed_ratio - 1.0 / 3.0).abs() < 1e-9);
         assert!((company.slower_by.unwrap() - 2.1).abs() < 1e-9);
         let alone = weigh(3, &[0.8; 50]).unwrap();
-        assert_eq!((alone.crowded_ratio, alone.slower_by), (0.0, None));
+        assert_eq!((alone.oversubscribed_ratio, alone.slower_by), (0.0, None));
         assert!(weigh(3, &[]).is_err() && weigh(3, &[1.0; 5]).is_err() && weigh(3, &[0.0; 50]).is_err());
     }
 
@@ -86,9 +86,9 @@ mod tests {
             let scaled: Vec<f64> = ratios.iter().map(|ratio| ratio * scale).collect();
             match (weigh(0, &ratios), weigh(0, &scaled)) {
                 (Ok(one), Ok(other)) => {
-                    prop_assert!((0.0..=1.0).contains(&one.crowded_ratio));
-                    prop_assert!((one.crowded_ratio - other.crowded_ratio).abs() < 0.05);
-                    prop_assert_eq!(one.slower_by.is_some(), one.crowded_ratio > 0.0);
+                    prop_assert!((0.0..=1.0).contains(&one.oversubscribed_ratio));
+                    prop_assert!((one.oversubscribed_ratio - other.oversubscribed_ratio).abs() < 0.05);
+                    prop_assert_eq!(one.slower_by.is_some(), one.oversubscribed_ratio > 0.0);
                 }
                 (one, other) => prop_assert!(one.is_err() || other.is_err()),
             }
@@ -99,6 +99,6 @@ mod tests {
     fn a_cpu_of_this_machine_has_some_samples() {
         let cpu = tare_sys::affinity::get(0).unwrap()[0];
         let company = run(cpu, 200_000_000).unwrap();
-        assert!(company.cpu == cpu && (0.0..=1.0).contains(&company.crowded_ratio));
+        assert!(company.cpu == cpu && (0.0..=1.0).contains(&company.oversubscribed_ratio));
     }
 }

@@ -4,7 +4,7 @@ super::descriptors! {
     RESIDENT_BYTES = "memory.resident_bytes", Byte, Gauge,
         "Memory of the process that is in RAM, shared pages included; of its main thread.", "/proc/PID/statm field 2";
     LIMIT_HITS = "memory.limit_hits", Count, Counter,
-        "Times that a group was at its limit and memory had to be taken back first.", "memory.failcnt (v1), memory.events high + max (v2)";
+        "Times that a group was at its bottleneck and memory had to be taken back first.", "memory.failcnt (v1), memory.events high + max (v2)";
     REFAULTED_BYTES = "memory.refaulted_bytes", Byte, Counter,
         "What was read in again soon after it had been taken back; of a group with its children, or of the machine.",
         "workingset_refault_anon + workingset_refault_file of memory.stat or /proc/vmstat, pages";

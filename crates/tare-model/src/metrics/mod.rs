@@ -5,8 +5,8 @@
 pub mod client;
 pub mod clock;
 pub mod connections;
+pub mod core_latency;
 pub mod cpus;
-pub mod distance;
 pub mod energy;
 pub mod groups;
 pub mod memory;
@@ -29,7 +29,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     client::DESCRIPTORS,
     connections::DESCRIPTORS,
     clock::DESCRIPTORS,
-    distance::DESCRIPTORS,
+    core_latency::DESCRIPTORS,
     wakeups::DESCRIPTORS,
     pmu::DESCRIPTORS,
     pressure::DESCRIPTORS,

@@ -1,4 +1,4 @@
-//! What a change of the one resource did that the limit, or the first finding that can be tried, is said to be.
+//! What a change of the one resource did that the bottleneck, or the first finding that can be tried, is said to be.
 
 use super::Cause;
 use crate::{Missing, Reading};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Confirmation {
     /// The cause that was tried.
     pub cause: Cause,
-    /// The limit, where nothing can be tried on it and another cause was tried instead.
+    /// The bottleneck, where nothing can be tried on it and another cause was tried instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<NotTried>,
     /// What came of it, or why it could not be tried here.

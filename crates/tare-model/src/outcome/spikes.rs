@@ -24,7 +24,7 @@ pub struct Spikes {
     /// Moments in which a quota held the server's groups back: 50 ms more, or 3 periods more, within 200 ms.
     pub throttle_bursts: Reading<ThrottleBursts>,
     /// The trial with the most spikes, for a drawing.
-    pub course: Option<SpikeCourse>,
+    pub timeline: Option<SpikeTimeline>,
 }
 
 impl Spikes {
@@ -78,7 +78,7 @@ pub struct ThrottleBursts {
 
 /// The slices of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SpikeCourse {
+pub struct SpikeTimeline {
     /// [`super::TrialSummary::seq`].
     pub trial: u32,
     /// Where each slice ends, since the trial began.

@@ -88,16 +88,16 @@ pub struct Net {
     pub ci95: Option<[f64; 2]>,
     /// `loopback`, `namespace`, `remote`; `none` for commands.
     pub transport: String,
-    /// The SUT's allotment A in CPUs.
+    /// The SUT's CPU entitlement A in CPUs.
     pub cpus: f64,
     /// The clock it is stated at; `null` when the clock could not be measured (then no clock part either).
     pub ref_clock_hz: Option<f64>,
-    /// Against tare's own server, where that was weighed in the same blocks.
+    /// Against tare's own server, where that was measured in the same blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_reference: Option<AgainstReference>,
 }
 
-/// Net against tare's own server, loaded on the SUT's CPUs in turns with it: what the machine's weather does to both is
+/// Net against tare's own server, loaded on the SUT's CPUs interleaved with it: what the machine's interference does to both is
 /// not in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgainstReference {
@@ -108,9 +108,9 @@ pub struct AgainstReference {
     pub ci95: Option<[f64; 2]>,
     /// CPU time of a request of the reference, nanoseconds.
     pub cpu_ns_per_request: f64,
-    /// Whether the weather was taken out of net and of its cost part: where there were at least two windows in turns. Net is then that
-    /// in the middle of the sitting's weather; another sitting may meet another one, this ratio does not.
-    pub weather_taken_out: bool,
+    /// Whether the interference was taken out of net and of its cost part: where there were at least two windows interleaved. Net is then that
+    /// in the middle of the session's interference; another session may meet another one, this ratio does not.
+    pub interference_corrected: bool,
 }
 
 /// One named part of the tare.
@@ -129,7 +129,7 @@ pub struct TarePart {
 #[serde(rename_all = "kebab-case")]
 pub enum TareCause {
     /// The SUT waited for work.
-    Starved,
+    NoWork,
     /// A quota held the SUT back.
     Throttled,
     /// Somebody else ran while the SUT was ready to.

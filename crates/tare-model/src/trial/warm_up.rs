@@ -25,7 +25,7 @@ impl WarmUp {
     }
 
     /// Whether it was at one level long enough: for three quarters of the time where it had risen to that. A runtime that compiles
-    /// climbs in steps, each about as long as all before it; a fall is the machine's weather, which no warm-up ends. At a given rate
+    /// climbs in steps, each about as long as all before it; a fall is the machine's interference, which no warm-up ends. At a given rate
     /// latencies must not have fallen lately, either; they need not come to one level, which few do.
     pub fn is_over(&self) -> bool {
         let Some(from) = self.steady_from() else { return false };
@@ -135,7 +135,7 @@ mod tests {
         let (from, fall) = lately.latency_fall().unwrap_or_default();
         assert!(from == 20 && (fall - 3.0).abs() < 0.01, "{from} {fall}");
         assert!(waited(&[(10, 9000), (50, 3000)]).is_over());
-        assert!(waited(&[(20, 3000), (20, 9000)]).is_over(), "the machine's weather");
+        assert!(waited(&[(20, 3000), (20, 9000)]).is_over(), "the machine's interference");
         assert!(!waited(&[(10, 9000), (10, 8000), (10, 7000), (10, 6000)]).is_over());
         // On and on upwards, but for a cold start: to no level, and it did not fall.
         let rising = (0..60).map(|at| (1, if at == 0 { 900_000 } else { 3000 + 200 * at }));

@@ -3,7 +3,7 @@
 //! Around each lie an interrupt, the idle loop and a switch, which are neither idle time nor any task's run. And
 //! a task that was woken from another CPU is charged from the moment of that, while its own CPU is still waking
 //! up and counts as idle or in an interrupt (`wakeup_preempt` lets the next `schedule` use the old clock): that
-//! is in two books. The difference depends on the machine and the load, and is a few microseconds on a virtual
+//! is in two accounting. The difference depends on the machine and the load, and is a few microseconds on a virtual
 //! machine: with ten thousand idle periods a second, some percent of a CPU.
 //!
 //! It is found between windows, under the load that runs then and with the observers at work as in a window (whose timers
@@ -28,7 +28,7 @@ const IDLE_EXITS_MIN_TOGETHER: u64 = 500;
 /// More than this either way is something else that happened.
 const COST_NS_MAX: f64 = 15_000.0;
 
-/// The books of one CPU, read from that very CPU: all are up to date then, and it is not idle.
+/// The accounting of one CPU, read from that very CPU: all are up to date then, and it is not idle.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     at_ns: u64,
@@ -48,7 +48,7 @@ struct Found {
 /// What the idle periods of a CPU cost in one stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cost {
-    /// Nanoseconds beside the books per idle period.
+    /// Nanoseconds beside the accounting per idle period.
     pub(super) each_ns: f64,
     /// Its idle periods in the stretch.
     pub(super) idle_exits: u64,
@@ -88,7 +88,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Nanoseconds beside the books per idle period in each stretch, of those CPUs that had enough of them. The
+    /// Nanoseconds beside the accounting per idle period in each stretch, of those CPUs that had enough of them. The
     /// stretches differ by a quarter, and some by far more, so that one says little and many of them together are needed.
     pub(super) fn costs(mut self) -> Vec<Costs> {
         for (cpu, stretch) in self.second_best {
@@ -130,7 +130,7 @@ fn visit_all(sources: &mut Sources, cpus: &[u32]) -> Result<BTreeMap<u32, Visit>
     visits
 }
 
-/// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two books: with more of it than
+/// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two accounting: with more of it than
 /// `steal_ns_max`, a stretch says nothing.
 fn compare(before: &Visit, after: &Visit, steal_ns_max: u64) -> Option<Found> {
     let grown = |value: fn(&Visit) -> u64| value(after).checked_sub(value(before));

@@ -118,7 +118,7 @@ impl Observer for Cpus {
     }
 
     fn edge(&mut self, edge: &mut Edge) {
-        // Whoever reads may lose its CPU between two files, and the books then do not fit together.
+        // Whoever reads may lose its CPU between two files, and the accounting then do not fit together.
         let mut quickest_ns = u64::MAX;
         let (mut best, mut attempt) = (Tape::default(), Tape::default());
         for _ in 0..EDGE_ATTEMPTS {
@@ -265,13 +265,13 @@ impl Cpus {
             Ok(costs) => std::mem::take(costs),
             Err(reason) => {
                 book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone());
-                return book.absent(&cpus::IDLE_EXITS_LOOKED_AT, None, reason.clone());
+                return book.absent(&cpus::IDLE_EXITS_SAMPLED, None, reason.clone());
             }
         };
         type Value = fn(&Cost) -> f64;
         let metrics: [(_, Value); 2] = [
             (&cpus::IDLE_EXIT_COST_NS, |cost| cost.each_ns),
-            (&cpus::IDLE_EXITS_LOOKED_AT, |cost| cost.idle_exits as f64),
+            (&cpus::IDLE_EXITS_SAMPLED, |cost| cost.idle_exits as f64),
         ];
         for (&cpu, (metric, value)) in busy.iter().flat_map(|cpu| metrics.map(|metric| (cpu, metric))) {
             let sample = |(at_ns, costs): &calibrate::Costs| {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 use tare_model::stacks::{FrameKind, Stacks};
 
-/// Nanoseconds in the unit that waiting is weighed in.
+/// Nanoseconds in the unit that waiting is measured in.
 const MILLISECOND_NS: u64 = 1_000_000;
 
 /// The chosen stacks as JSON for <https://profiler.firefox.com>: a thread for each name, each distinct stack one sample

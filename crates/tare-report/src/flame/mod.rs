@@ -1,6 +1,6 @@
 //! Flame graphs: folded stacks to drawings, and to and from what other tools read.
 //!
-//! A drawing is `inferno`'s. Each function here takes the stacks of one sitting ([`of_record`]) or what another tool
+//! A drawing is `inferno`'s. Each function here takes the stacks of one session ([`of_record`]) or what another tool
 //! recorded ([`import`]), and a [`Choice`] of what of them is shown.
 
 mod firefox;

@@ -46,7 +46,7 @@ fn trials(text: &mut String, outcome: &Outcome) {
         let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio, trial.transfer_ns].map(number);
         line(text, head.into_iter().chain(value).chain(tail));
     }
-    let (gross, residual) = (&outcome.gross, outcome.ledger.residual_ratio);
+    let (gross, residual) = (&outcome.gross, outcome.accounting.residual_ratio);
     summary(text, "gross", (gross.value(), gross.unit(), gross.ci95()), None, residual);
     if let NetOrMissing::Net(net) = &outcome.net {
         summary(text, "net", (Some(net.value), &net.unit, net.ci95), net.ref_clock_hz, residual);

@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{hundredths, percent};
-use tare_model::outcome::CpuLedger;
+use tare_model::outcome::CpuAccounting;
 
 pub(crate) static SECTION: Section =
     Section { title: "CPUs", media: &[Medium::Terminal, Medium::Page], build };
@@ -12,7 +12,7 @@ pub(crate) static SECTION: Section =
 const LOSS: f64 = 0.05;
 
 fn build(source: &Source) -> Vec<Block> {
-    let cpus = &source.outcome.ledger.cpus;
+    let cpus = &source.outcome.accounting.cpus;
     if cpus.is_empty() {
         return Vec::new();
     }
@@ -36,10 +36,10 @@ fn build(source: &Source) -> Vec<Block> {
 }
 
 /// A part of a CPU's time: its mark, its name, its share.
-type Part<'a> = (Hue, &'a str, fn(&CpuLedger) -> f64);
+type Part<'a> = (Hue, &'a str, fn(&CpuAccounting) -> f64);
 
 /// Whose each CPU was.
-fn bars(cpus: &[CpuLedger], who: &str) -> Bars {
+fn bars(cpus: &[CpuAccounting], who: &str) -> Bars {
     let parts: [Part; 8] = [
         (Hue::Server, who, |cpu| cpu.sut),
         (Hue::Load, "load generator", |cpu| cpu.load),
@@ -50,7 +50,7 @@ fn bars(cpus: &[CpuLedger], who: &str) -> Bars {
         (Hue::Irq, "interrupts", |cpu| cpu.irq),
         (Hue::Idle, "idle", |cpu| cpu.idle),
     ];
-    let bar = |cpu: &CpuLedger| Bar {
+    let bar = |cpu: &CpuAccounting| Bar {
         label: format!("CPU {}", cpu.cpu),
         parts: parts
             .iter()
@@ -64,7 +64,7 @@ fn bars(cpus: &[CpuLedger], who: &str) -> Bars {
     }
 }
 
-fn row(cpu: &CpuLedger) -> Row {
+fn row(cpu: &CpuAccounting) -> Row {
     let loss =
         |share: f64| Text::new(hundredths(share), if share >= LOSS { Tone::Warn } else { Tone::Plain });
     let mode = |share: f64| Text::dim(hundredths(share));

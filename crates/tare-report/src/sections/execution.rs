@@ -4,7 +4,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, count, joined, percent, ratio};
 use std::collections::BTreeSet;
-use tare_model::outcome::{CyclesFrom, Execution, RoleLedger};
+use tare_model::outcome::{CyclesFrom, Execution, RoleAccounting};
 use tare_model::{Missing, Reading};
 
 pub(crate) static SECTION: Section =
@@ -19,9 +19,9 @@ type Both = [Option<f64>; 2];
 type Named = (String, fn(f64) -> String, Both);
 
 fn build(source: &Source) -> Vec<Block> {
-    let ledger = &source.outcome.ledger;
-    let roles: [Option<&Execution>; 2] = [&ledger.sut, &ledger.load]
-        .map(|role| role.as_ref().and_then(|role: &RoleLedger| role.execution.as_ref()));
+    let accounting = &source.outcome.accounting;
+    let roles: [Option<&Execution>; 2] = [&accounting.sut, &accounting.load]
+        .map(|role| role.as_ref().and_then(|role: &RoleAccounting| role.execution.as_ref()));
     if roles == [None; 2] {
         return Vec::new();
     }
@@ -109,11 +109,11 @@ mod tests {
             figures(roles).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
         };
         assert_eq!(names(&[Some(&role), Some(&load)]), ["cycles a request"]);
-        let told = [
+        let reported = [
             "Cycles are CPU time × the effective clock.",
             "missing: this VM exposes no PMU (measure on metal)",
         ];
-        assert_eq!(notes(&[Some(&role), Some(&load)]), told);
+        assert_eq!(notes(&[Some(&role), Some(&load)]), reported);
 
         (role.ipc, role.cycles_from, role.on_pmu) = (Reading::Measured(1.5), CyclesFrom::Pmu, Some(0.25));
         role.events_per_request.insert("llc_misses".into(), 7.0);

@@ -1,7 +1,7 @@
 //! Gross, tare and net at a glance.
 
 use super::scale::Scale;
-use super::{Medium, Section, Source, weigh};
+use super::{Medium, Section, Source, net};
 use crate::block::{Block, Figure, Text, Tone};
 use crate::format::{NONE, logarithm, percent, spread, with_unit};
 use crate::words;
@@ -15,15 +15,15 @@ fn build(source: &Source) -> Vec<Block> {
         return Vec::new();
     }
     let gross = &outcome.gross;
-    let told = |end: f64| with_unit(end, gross.unit());
+    let reported = |end: f64| with_unit(end, gross.unit());
     let measured = match source.http() {
         Some(_) => words::gross_is(outcome.gross_is),
         None => "measured, wall time per run",
     };
     let gross_figure = Figure {
         label: "gross",
-        value: Text::strong(gross.value().map_or_else(|| NONE.into(), told)),
-        notes: vec![spread(gross.value().unwrap_or(f64::NAN), gross.ci95(), told), measured.into()],
+        value: Text::strong(gross.value().map_or_else(|| NONE.into(), reported)),
+        notes: vec![spread(gross.value().unwrap_or(f64::NAN), gross.ci95(), reported), measured.into()],
     };
     let (tare_figure, net_figure) = match &outcome.net {
         NetOrMissing::Net(net) => {
@@ -40,8 +40,8 @@ fn build(source: &Source) -> Vec<Block> {
             };
             let net = Figure {
                 label: "net",
-                value: Text::new(told(net.value), Tone::Good),
-                notes: vec![spread(net.value, net.ci95, told), weigh::conditions(net)],
+                value: Text::new(reported(net.value), Tone::Good),
+                notes: vec![spread(net.value, net.ci95, reported), net::conditions(net)],
             };
             (tare, net)
         }

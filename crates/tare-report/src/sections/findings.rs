@@ -13,22 +13,23 @@ pub(crate) static SECTION: Section =
 
 /// Findings told in full; the rest are a line each.
 const FULL_MAX: usize = 5;
-/// Below this share of ln a finding is a note, unless it is the limit.
+/// Below this share of ln a finding is a note, unless it is the bottleneck.
 const NOTE_LN: f64 = 0.005;
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     let scale = Scale::of(outcome);
     let mut notes = Vec::new();
-    // The limit first, the rest by what they take.
-    let is_limit = |finding: &&Finding| finding.cause == outcome.limit;
-    let (limit, others): (Vec<&Finding>, Vec<&Finding>) = outcome.findings.iter().partition(is_limit);
-    for finding in limit.into_iter().chain(others) {
-        let is_limit = finding.cause == outcome.limit;
-        let weighty = is_limit || finding.effect_ln.abs() >= NOTE_LN;
+    // The bottleneck first, the rest by what they take.
+    let is_bottleneck = |finding: &&Finding| finding.cause == outcome.bottleneck;
+    let (bottleneck, others): (Vec<&Finding>, Vec<&Finding>) =
+        outcome.findings.iter().partition(is_bottleneck);
+    for finding in bottleneck.into_iter().chain(others) {
+        let is_bottleneck = finding.cause == outcome.bottleneck;
+        let weighty = is_bottleneck || finding.effect_ln.abs() >= NOTE_LN;
         let tried = tried(outcome, finding);
         notes.push(if weighty && notes.len() < FULL_MAX || tried.is_some() {
-            full(finding, is_limit, &scale, tried)
+            full(finding, is_bottleneck, &scale, tried)
         } else {
             short(finding)
         });
@@ -36,7 +37,7 @@ fn build(source: &Source) -> Vec<Block> {
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
 }
 
-fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>) -> Note {
+fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<String>) -> Note {
     let mut lines = Vec::new();
     if !finding.evidence.is_empty() {
         let proof = |one: &tare_model::outcome::Evidence| {
@@ -54,10 +55,10 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>)
         0.0 => "no effect on the weight".into(),
         ln => format!("takes {} ({} ln)", percent(scale.share(ln)), logarithm(ln)),
     };
-    let mark = if is_limit { "the limit · " } else { "" };
+    let mark = if is_bottleneck { "the bottleneck · " } else { "" };
     Note {
-        title: Text::new(words::id(finding.cause), if is_limit { Tone::Strong } else { Tone::Warn }),
-        aside: format!("{mark}{effect} · {}", sureness(finding, is_limit)),
+        title: Text::new(words::id(finding.cause), if is_bottleneck { Tone::Strong } else { Tone::Warn }),
+        aside: format!("{mark}{effect} · {}", sureness(finding, is_bottleneck)),
         body: joined(&finding.summary),
         lines,
     }
@@ -66,8 +67,14 @@ fn full(finding: &Finding, is_limit: bool, scale: &Scale, tried: Option<String>)
 /// What came of trying it, where it was.
 fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
     let confirmation = outcome.confirmation.as_ref()?;
-    if let Some(limit) = confirmation.instead_of.as_ref().filter(|limit| limit.cause == finding.cause) {
-        return Some(format!("{}; {} was tried instead", not_possible(&limit.why), confirmation.cause.id()));
+    if let Some(bottleneck) =
+        confirmation.instead_of.as_ref().filter(|bottleneck| bottleneck.cause == finding.cause)
+    {
+        return Some(format!(
+            "{}; {} was tried instead",
+            not_possible(&bottleneck.why),
+            confirmation.cause.id()
+        ));
     }
     if confirmation.cause != finding.cause {
         return None;
@@ -93,12 +100,12 @@ fn not_possible(missing: &Missing) -> String {
     }
 }
 
-/// How sure it is. Of what is not the limit the confidence is that it takes enough to be one.
-fn sureness(finding: &Finding, is_limit: bool) -> String {
+/// How sure it is. Of what is not the bottleneck the confidence is that it takes enough to be one.
+fn sureness(finding: &Finding, is_bottleneck: bool) -> String {
     let confidence = percent(finding.confidence);
-    match is_limit || finding.confidence >= 0.5 {
+    match is_bottleneck || finding.confidence >= 0.5 {
         true => format!("confidence {confidence}"),
-        false => "too little to be the limit".to_owned(),
+        false => "too little to be the bottleneck".to_owned(),
     }
 }
 

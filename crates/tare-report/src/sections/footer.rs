@@ -11,13 +11,13 @@ use tare_model::Reading;
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Terminal], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let lines = [books(source), own_cost(source), machine(source)];
+    let lines = [accounting(source), own_cost(source), machine(source)];
     lines.into_iter().filter(|line| !line.is_empty()).map(|line| Block::Line(Text::dim(line))).collect()
 }
 
-fn books(source: &Source) -> String {
+fn accounting(source: &Source) -> String {
     let outcome = source.outcome;
-    let mut told = vec![if outcome.valid { "valid" } else { "not valid" }.to_string()];
+    let mut reported = vec![if outcome.valid { "valid" } else { "not valid" }.to_string()];
     let mut levels: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for trial in &outcome.trials {
         let level = levels.entry(trial.level.as_str()).or_default();
@@ -31,25 +31,25 @@ fn books(source: &Source) -> String {
         };
         format!("{} of {}", words::things(*trials, &noun), seconds(length / *trials as f64))
     };
-    told.push(levels.iter().map(level).collect::<Vec<_>>().join(" + "));
-    told.push(match outcome.ledger.residual_ratio {
-        Some(ratio) => format!("books open by {}", percent(ratio)),
-        None => "books not checked".into(),
+    reported.push(levels.iter().map(level).collect::<Vec<_>>().join(" + "));
+    reported.push(match outcome.accounting.residual_ratio {
+        Some(ratio) => format!("accounting open by {}", percent(ratio)),
+        None => "accounting not checked".into(),
     });
-    if let Reading::Measured(accounting) = &outcome.ledger.regime.cpu_accounting {
-        let inside = match outcome.ledger.regime.irq_time_accounting {
+    if let Reading::Measured(accounting) = &outcome.accounting.regime.cpu_accounting {
+        let inside = match outcome.accounting.regime.irq_time_accounting {
             Reading::Measured(true) => ", interrupts outside run",
             Reading::Measured(false) => ", interrupts inside run",
             _ => "",
         };
-        told.push(format!("{accounting} accounting{inside}"));
+        reported.push(format!("{accounting} accounting{inside}"));
     }
     let clocks: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.clock_hz).collect();
-    told.push(match tare_stats::median(&clocks) {
+    reported.push(match tare_stats::median(&clocks) {
         Some(clock) => format!("clock {}", hertz(clock)),
         None => "clock not measured".into(),
     });
-    join(told)
+    join(reported)
 }
 
 /// Which threads took it on which CPUs stands in the table of threads.
@@ -77,7 +77,7 @@ fn own_cost(source: &Source) -> String {
 fn machine(source: &Source) -> String {
     let machine = &source.outcome.machine;
     let cpus = words::things(machine.cpus.len(), "CPU");
-    let told = [
+    let reported = [
         machine.cpu_model.value().cloned(),
         Some(cpus),
         machine.memory_bytes.value().map(|size| bytes(*size as f64)),
@@ -85,5 +85,5 @@ fn machine(source: &Source) -> String {
         Some(format!("Linux {}", machine.kernel)),
         machine.tick_hz.value().map(|hz| format!("HZ {}", count(f64::from(*hz)))),
     ];
-    join(told.into_iter().flatten())
+    join(reported.into_iter().flatten())
 }

@@ -107,20 +107,20 @@ fn cost(outcome: &Outcome) -> Option<String> {
         .iter()
         .filter_map(|(kind, rate)| rate.map(|rate| format!("{kind} switches {}", count(rate))));
     // A thread alone has no peers.
-    let has_peers = outcome.ledger.sut.as_ref().is_some_and(|sut| sut.threads.len() > 1);
-    let peers = requests.peer_wakeups_per_request.value().filter(|_| has_peers);
+    let has_peers = outcome.accounting.sut.as_ref().is_some_and(|sut| sut.threads.len() > 1);
+    let peers = requests.sut_wakeups_per_request.value().filter(|_| has_peers);
     let peers = peers.map(|peers| format!("peer wake-ups {}", count(peers.sut)));
-    let told: Vec<String> = cpu.chain(switches).chain(peers).collect();
-    (!told.is_empty()).then(|| join(told))
+    let reported: Vec<String> = cpu.chain(switches).chain(peers).collect();
+    (!reported.is_empty()).then(|| join(reported))
 }
 
 fn answers(outcome: &Outcome) -> Option<String> {
     let requests = outcome.requests.as_ref()?;
-    let mut told: Vec<String> = requests.count.map(|all| count(all as f64)).into_iter().collect();
+    let mut reported: Vec<String> = requests.count.map(|all| count(all as f64)).into_iter().collect();
     let errors = requests.errors.iter().filter(|(_, errors)| **errors > 0);
-    told.extend(errors.map(|(kind, errors)| format!("{kind} errors {}", count(*errors as f64))));
-    if requests.errors.values().all(|errors| *errors == 0) && !told.is_empty() {
-        told.push("no errors".into());
+    reported.extend(errors.map(|(kind, errors)| format!("{kind} errors {}", count(*errors as f64))));
+    if requests.errors.values().all(|errors| *errors == 0) && !reported.is_empty() {
+        reported.push("no errors".into());
     }
-    (!told.is_empty()).then(|| join(told))
+    (!reported.is_empty()).then(|| join(reported))
 }

@@ -1,4 +1,4 @@
-//! Layouts of the generator that were tried before the sitting.
+//! Layouts of the generator that were tried before the session.
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};

@@ -10,19 +10,19 @@ pub(crate) static SECTION: Section = Section { title: "Machine", media: &[Medium
 fn build(source: &Source) -> Vec<Block> {
     let machine = &source.outcome.machine;
     let regime = &machine.regime;
-    let yes = |known: &Reading<bool>| told(known, |yes| if *yes { "yes" } else { "no" }.into());
-    let text = |known: &Reading<String>| told(known, Clone::clone);
+    let yes = |known: &Reading<bool>| reported(known, |yes| if *yes { "yes" } else { "no" }.into());
+    let text = |known: &Reading<String>| reported(known, Clone::clone);
     let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.cpu).collect();
     let pairs = [
         ("processor", text(&machine.cpu_model)),
         ("CPUs", super::threads::ranges(&online)),
-        ("memory", told(&machine.memory_bytes, |size| bytes(*size as f64))),
+        ("memory", reported(&machine.memory_bytes, |size| bytes(*size as f64))),
         ("kernel", machine.kernel.clone()),
         ("virtualization", text(&machine.virtualization)),
         ("clocksource", text(&machine.clocksource)),
         ("governor", text(&machine.governor)),
-        ("scheduler tick", told(&machine.tick_hz, |hz| hertz(f64::from(*hz)))),
-        ("base slice", told(&machine.base_slice_ns, |ns| seconds(*ns as f64 / 1e9))),
+        ("scheduler tick", reported(&machine.tick_hz, |hz| hertz(f64::from(*hz)))),
+        ("base slice", reported(&machine.base_slice_ns, |ns| seconds(*ns as f64 / 1e9))),
         ("hardware counters", yes(&machine.pmu)),
         ("CPU accounting", text(&regime.cpu_accounting)),
         ("interrupts kept out of run", yes(&regime.irq_time_accounting)),
@@ -33,7 +33,7 @@ fn build(source: &Source) -> Vec<Block> {
     vec![Block::Pairs(pairs)]
 }
 
-fn told<T>(known: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+fn reported<T>(known: &Reading<T>, words: impl Fn(&T) -> String) -> String {
     match known {
         Reading::Measured(value) => words(value),
         Reading::Missing(missing) => format!("missing: {}", missing.why),

@@ -1,7 +1,7 @@
 //! The parts of a report, one file each. A section turns the record and the outcome into blocks.
 
+mod bottleneck;
 mod commands;
-mod course;
 mod cpus;
 mod execution;
 mod figures;
@@ -10,8 +10,8 @@ mod flame;
 mod footer;
 mod latency;
 mod layouts;
-mod limit;
 mod machine;
+mod net;
 mod origin;
 mod queue;
 mod scale;
@@ -19,10 +19,10 @@ mod spikes;
 mod steadiness;
 mod stopping;
 mod threads;
+mod timeline;
 mod trials;
 mod waits;
 pub(crate) mod warnings;
-mod weigh;
 
 use crate::block::Block;
 pub(crate) use origin::{origin, utc};
@@ -63,20 +63,20 @@ pub(crate) struct Part {
 
 /// In the order in which they are read.
 static SECTIONS: &[&Section] = &[
-    &limit::SECTION,
+    &bottleneck::SECTION,
     &origin::SECTION,
     &figures::SECTION,
     &commands::SECTION,
     &commands::COMPARISON,
     &commands::TABLE,
-    &weigh::SECTION,
+    &net::SECTION,
     &stopping::SECTION,
     &findings::SECTION,
     &steadiness::SECTION,
     &latency::SECTION,
     &execution::SECTION,
     &spikes::SECTION,
-    &course::SECTION,
+    &timeline::SECTION,
     &threads::SECTION,
     &waits::SECTION,
     &queue::SECTION,
@@ -89,9 +89,9 @@ static SECTIONS: &[&Section] = &[
     &footer::SECTION,
 ];
 
-/// The limit in its words.
-pub(crate) fn limit_of(source: &Source) -> Vec<Block> {
-    (limit::SECTION.build)(source)
+/// The bottleneck in its words.
+pub(crate) fn bottleneck_of(source: &Source) -> Vec<Block> {
+    (bottleneck::SECTION.build)(source)
 }
 
 /// What was found, and what to know before quoting it.
@@ -124,7 +124,7 @@ impl Source<'_> {
 
     /// What to call the SUT: its busiest thread's process name, or what was started.
     pub fn sut_name(&self) -> String {
-        let threads = self.outcome.ledger.sut.as_ref().map_or(&[][..], |sut| &sut.threads);
+        let threads = self.outcome.accounting.sut.as_ref().map_or(&[][..], |sut| &sut.threads);
         // The busiest process is called what its main thread is: others have names of their own.
         let busiest = threads.first();
         let is_main =
@@ -141,9 +141,10 @@ impl Source<'_> {
 }
 
 /// Things told on one line, which breaks between them and not within.
-fn join(told: impl IntoIterator<Item = String>) -> String {
-    let told = told.into_iter().filter(|text| !text.is_empty()).map(|text| text.replace(' ', "\u{a0}"));
-    told.collect::<Vec<_>>().join("\u{a0}· ")
+fn join(reported: impl IntoIterator<Item = String>) -> String {
+    let reported =
+        reported.into_iter().filter(|text| !text.is_empty()).map(|text| text.replace(' ', "\u{a0}"));
+    reported.collect::<Vec<_>>().join("\u{a0}· ")
 }
 
 /// The program's name in a command line.

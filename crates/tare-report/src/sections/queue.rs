@@ -16,7 +16,7 @@ const ROWS_MAX: usize = 12;
 const BAR_MAX: f64 = 40.0;
 
 fn build(source: &Source) -> Vec<Block> {
-    let switches = source.outcome.ledger.switches.as_ref();
+    let switches = source.outcome.accounting.switches.as_ref();
     let powers = switches.and_then(|one| one.run_queue_ns.as_ref()).map_or(&[][..], |one| &one.powers);
     let rows = rows(powers);
     if rows.is_empty() {

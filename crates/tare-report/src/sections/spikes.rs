@@ -5,7 +5,7 @@ use crate::block::{Align, Block, Chart, Column, Hue, Line, Panel, Point, Row, Ta
 use crate::format::{bytes, count, hertz, percent, seconds};
 use crate::plot;
 use tare_model::Reading;
-use tare_model::outcome::{Moved, SpikeCourse, Spikes};
+use tare_model::outcome::{Moved, SpikeTimeline, Spikes};
 
 pub(crate) static SECTION: Section =
     Section { title: "Spikes of latency", media: &[Medium::Terminal, Medium::Page], build };
@@ -28,9 +28,9 @@ fn build(source: &Source) -> Vec<Block> {
         let words = format!("{} more series were not compared with them.", spikes.series_left_out);
         blocks.push(Block::Line(Text::dim(words)));
     }
-    if let Some(course) = &spikes.course {
-        blocks.extend(sparks(course));
-        blocks.push(Block::Chart(chart(course)));
+    if let Some(timeline) = &spikes.timeline {
+        blocks.extend(sparks(timeline));
+        blocks.push(Block::Chart(chart(timeline)));
     }
     blocks
 }
@@ -90,12 +90,12 @@ fn figure(value: f64, unit: &str) -> String {
 }
 
 /// The course as two lines of text, one above the other.
-fn sparks(course: &SpikeCourse) -> Vec<Block> {
-    let p99: Vec<f64> = course.p99_ns.iter().map(|ns| ns.unwrap_or(f64::INFINITY)).collect();
-    let name = course.series.as_deref().unwrap_or_default();
+fn sparks(timeline: &SpikeTimeline) -> Vec<Block> {
+    let p99: Vec<f64> = timeline.p99_ns.iter().map(|ns| ns.unwrap_or(f64::INFINITY)).collect();
+    let name = timeline.series.as_deref().unwrap_or_default();
     let mut lines = vec![("p99".to_string(), spark(&p99))];
-    if !course.values.is_empty() {
-        lines.push((name.to_string(), spark(&course.values)));
+    if !timeline.values.is_empty() {
+        lines.push((name.to_string(), spark(&timeline.values)));
     }
     vec![Block::Pairs(lines)]
 }
@@ -116,29 +116,29 @@ fn spark(values: &[f64]) -> String {
 }
 
 /// The same to scale.
-fn chart(course: &SpikeCourse) -> Chart {
-    let end_s = course.ends_s.last().copied().unwrap_or(0.0);
+fn chart(timeline: &SpikeTimeline) -> Chart {
+    let end_s = timeline.ends_s.last().copied().unwrap_or(0.0);
     let mut x = plot::from_zero("since the trial began", end_s, |s| format!("{}\u{a0}s", count(s)));
     x.ticks.retain(|(at, _)| *at <= end_s);
     x.ends[1] = end_s;
-    let p99 = course.p99_ns.iter().copied();
-    let mut panels = vec![panel("99th percentile", Hue::Server, course, p99, &|ns| seconds(ns / 1e9))];
-    if let Some(series) = &course.series {
-        let values = course.values.iter().map(|value| Some(*value));
-        panels.push(panel(series, Hue::Throttled, course, values, &|value| figure(value, &course.unit)));
+    let p99 = timeline.p99_ns.iter().copied();
+    let mut panels = vec![panel("99th percentile", Hue::Server, timeline, p99, &|ns| seconds(ns / 1e9))];
+    if let Some(series) = &timeline.series {
+        let values = timeline.values.iter().map(|value| Some(*value));
+        panels.push(panel(series, Hue::Throttled, timeline, values, &|value| figure(value, &timeline.unit)));
     }
-    Chart { caption: format!("Trial {}: latency and what moved with it", course.trial), x, panels }
+    Chart { caption: format!("Trial {}: latency and what moved with it", timeline.trial), x, panels }
 }
 
 fn panel(
     name: &str,
     hue: Hue,
-    course: &SpikeCourse,
+    timeline: &SpikeTimeline,
     values: impl Iterator<Item = Option<f64>>,
     words: &dyn Fn(f64) -> String,
 ) -> Panel {
     let mut runs: Vec<Vec<Point>> = vec![Vec::new()];
-    for (&x, value) in course.ends_s.iter().zip(values) {
+    for (&x, value) in timeline.ends_s.iter().zip(values) {
         match (value.filter(|value| value.is_finite()), runs.last_mut()) {
             (Some(y), Some(run)) => {
                 run.push(Point { x, y, words: format!("{name}: {} at {}", words(y), seconds(x)) });

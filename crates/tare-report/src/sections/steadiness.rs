@@ -3,7 +3,7 @@
 use super::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, hertz, percent, seconds, with_unit};
-use tare_model::outcome::{Course, Stage, State, WarmUpCourse};
+use tare_model::outcome::{Stage, State, Timeline, WarmUpTimeline};
 
 pub(crate) static SECTION: Section =
     Section { title: "Rate", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -14,23 +14,23 @@ const NEWS: f64 = 0.02;
 const LATENCY_NEWS: f64 = 0.2;
 
 fn build(source: &Source) -> Vec<Block> {
-    let Some(course) = &source.outcome.course else { return Vec::new() };
-    let mut lines = vec![rates(course)];
-    lines.extend(course.state.and_then(unsteady).map(str::to_owned));
-    lines.extend(stages(course, "clock", |stage| stage.clock_hz, &hertz));
-    lines.extend(stages(course, "a request cost the reference", |stage| stage.weather, &percent));
-    lines.extend(course.warm_up.as_ref().map(warm_up));
-    lines.extend(course.warm_up.as_ref().and_then(latencies));
+    let Some(timeline) = &source.outcome.timeline else { return Vec::new() };
+    let mut lines = vec![rates(timeline)];
+    lines.extend(timeline.state.and_then(unsteady).map(str::to_owned));
+    lines.extend(stages(timeline, "clock", |stage| stage.clock_hz, &hertz));
+    lines.extend(stages(timeline, "a request cost the reference", |stage| stage.interference, &percent));
+    lines.extend(timeline.warm_up.as_ref().map(warm_up));
+    lines.extend(timeline.warm_up.as_ref().and_then(latencies));
     lines.into_iter().map(|line| Block::Line(Text::plain(line))).collect()
 }
 
-fn rates(course: &Course) -> String {
+fn rates(timeline: &Timeline) -> String {
     format!(
         "floor {} · typical {} · burst {} (5th, 50th and 95th percentile of {} slices)",
-        count(course.floor.rate_hz),
-        count(course.typical.rate_hz),
-        with_unit(course.burst.rate_hz, "req/s"),
-        course.slices
+        count(timeline.floor.rate_hz),
+        count(timeline.typical.rate_hz),
+        with_unit(timeline.burst.rate_hz, "req/s"),
+        timeline.slices
     )
 }
 
@@ -46,20 +46,25 @@ fn unsteady(state: State) -> Option<&'static str> {
 
 /// How the machine was then, where that differed.
 fn stages(
-    course: &Course,
+    timeline: &Timeline,
     what: &str,
     pick: fn(&Stage) -> Option<f64>,
-    told: &dyn Fn(f64) -> String,
+    reported: &dyn Fn(f64) -> String,
 ) -> Option<String> {
-    let [floor, typical, burst] = [pick(&course.floor)?, pick(&course.typical)?, pick(&course.burst)?];
+    let [floor, typical, burst] = [pick(&timeline.floor)?, pick(&timeline.typical)?, pick(&timeline.burst)?];
     let differs = [floor, burst].iter().any(|value| (value / typical - 1.0).abs() > NEWS);
     differs.then(|| {
-        format!("{what} {} · {} · {} in the trials about there", told(floor), told(typical), told(burst))
+        format!(
+            "{what} {} · {} · {} in the trials about there",
+            reported(floor),
+            reported(typical),
+            reported(burst)
+        )
     })
 }
 
 /// What the load at a given rate shows instead.
-fn latencies(warm_up: &WarmUpCourse) -> Option<String> {
+fn latencies(warm_up: &WarmUpTimeline) -> Option<String> {
     let fall = warm_up.latency_fall.filter(|fall| fall.times > 1.0 + LATENCY_NEWS)?;
     Some(format!(
         "latencies before {} of it were {} of those after",
@@ -68,7 +73,7 @@ fn latencies(warm_up: &WarmUpCourse) -> Option<String> {
     ))
 }
 
-fn warm_up(warm_up: &WarmUpCourse) -> String {
+fn warm_up(warm_up: &WarmUpTimeline) -> String {
     let length = seconds(warm_up.length_s);
     match (warm_up.steady_from_s, warm_up.growth) {
         (None, _) => format!("came to no level in {length} of load before the first trial"),

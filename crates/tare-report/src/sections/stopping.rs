@@ -14,22 +14,22 @@ fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     match (&outcome.stopping, outcome.commands.len()) {
         (Some(stopped), 0) => vec![Block::Pairs(pairs(stopped, "trial", "runs"))],
-        (Some(stopped), 1) => vec![Block::Pairs(pairs(stopped, "run", "sittings"))],
+        (Some(stopped), 1) => vec![Block::Pairs(pairs(stopped, "run", "sessions"))],
         // Of several commands each says it itself.
         _ => Vec::new(),
     }
 }
 
-fn pairs(stopped: &Stopped, trial: &str, sittings: &str) -> Vec<(String, String)> {
+fn pairs(stopped: &Stopped, trial: &str, sessions: &str) -> Vec<(String, String)> {
     let shows = stopped.detectable.map(|share| {
         let change = percent(share);
         format!(
-            "a change of {change} between two such {sittings}, in nine of ten cases, if launches are alike"
+            "a change of {change} between two such {sessions}, in nine of ten cases, if launches are alike"
         )
     });
     let takes = stopped.one_percent_s.map(|took_s| format!("about {}", seconds(took_s)));
-    let told = [("gross", Some(known(stopped, trial))), ("would show", shows), ("±1 % takes", takes)];
-    told.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?))).collect()
+    let reported = [("gross", Some(known(stopped, trial))), ("would show", shows), ("±1 % takes", takes)];
+    reported.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?))).collect()
 }
 
 /// How well, after how many trials, and why there were no more.

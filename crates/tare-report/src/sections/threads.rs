@@ -4,7 +4,7 @@ use super::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hundredths, percent, seconds};
 use crate::words;
-use tare_model::outcome::{RoleLedger, ThreadRow};
+use tare_model::outcome::{RoleAccounting, ThreadRow};
 
 pub(crate) static SECTION: Section =
     Section { title: "Threads", media: &[Medium::Terminal, Medium::Page], build };
@@ -17,9 +17,12 @@ const MOST: f64 = 0.9;
 const TARE_SHOWN: f64 = 0.001;
 
 fn build(source: &Source) -> Vec<Block> {
-    let ledger = &source.outcome.ledger;
-    let roles =
-        [("server", &ledger.sut), ("load generator", &ledger.load), ("tare's observers", &ledger.tare)];
+    let accounting = &source.outcome.accounting;
+    let roles = [
+        ("server", &accounting.sut),
+        ("load generator", &accounting.load),
+        ("tare's observers", &accounting.tare),
+    ];
     let mut rows = Vec::new();
     let mut bars = Vec::new();
     for (name, role) in roles {
@@ -44,7 +47,7 @@ fn build(source: &Source) -> Vec<Block> {
 }
 
 /// A part of a role's time: its mark, its name, its seconds.
-type Part = (Hue, &'static str, fn(&RoleLedger) -> f64);
+type Part = (Hue, &'static str, fn(&RoleAccounting) -> f64);
 
 /// All parts of a role's time.
 const PARTS: [Part; 6] = [
@@ -56,7 +59,7 @@ const PARTS: [Part; 6] = [
     (Hue::Idle, "asleep", |role| role.blocked_s.values().sum()),
 ];
 
-fn bar(name: &str, role: &RoleLedger) -> Bar {
+fn bar(name: &str, role: &RoleAccounting) -> Bar {
     let part = |(hue, part, seconds_of): &Part| {
         let (seconds_of, mut why) = (seconds_of(role), String::new());
         if *hue == Hue::Idle {
@@ -69,10 +72,10 @@ fn bar(name: &str, role: &RoleLedger) -> Bar {
     Bar { label: name.into(), parts: PARTS.iter().map(part).collect() }
 }
 
-fn heading(name: &str, role: &RoleLedger) -> String {
+fn heading(name: &str, role: &RoleAccounting) -> String {
     let threads = words::things(role.threads.len(), "thread");
     let busy = count(role.busy_cpus);
-    match count(role.allotment_cpus).as_str() {
+    match count(role.entitled_cpus).as_str() {
         // Threads that nothing was allotted to: tare's own.
         "0" => format!("{name}: {threads}, {busy} CPUs busy"),
         "1" => format!("{name}: {threads}, {busy} of 1 CPU busy"),
@@ -95,7 +98,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn role_rows(role: &RoleLedger) -> Vec<Row> {
+fn role_rows(role: &RoleAccounting) -> Vec<Row> {
     let (awake, asleep): (Vec<&ThreadRow>, Vec<&ThreadRow>) =
         role.threads.iter().partition(|one| stirred(one));
     // One thread too many is shown rather than folded: its row would be there either way.

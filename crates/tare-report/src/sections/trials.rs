@@ -30,17 +30,17 @@ fn build(source: &Source) -> Vec<Block> {
 }
 
 fn row(trial: &TrialSummary, unit: &str) -> Row {
-    let told =
+    let reported =
         |figure: Option<f64>, words: &dyn Fn(f64) -> String| Text::plain(figure.map_or(NONE.into(), words));
     Row::Cells(vec![
         Text::plain(trial.seq.to_string()),
         Text::plain(&trial.level),
         Text::plain(trial.connections.map_or(NONE.into(), |connections| connections.to_string())),
         Text::plain(seconds(trial.elapsed_s)),
-        told(trial.value, &|value| with_unit(value, unit)),
-        told(trial.sut_cpu_ns, &|ns| seconds(ns / 1e9)),
-        told(trial.clock_hz, &hertz),
-        told(trial.transfer_ns, &|ns| seconds(ns / 1e9)),
-        told(trial.residual_ratio, &percent),
+        reported(trial.value, &|value| with_unit(value, unit)),
+        reported(trial.sut_cpu_ns, &|ns| seconds(ns / 1e9)),
+        reported(trial.clock_hz, &hertz),
+        reported(trial.transfer_ns, &|ns| seconds(ns / 1e9)),
+        reported(trial.residual_ratio, &percent),
     ])
 }

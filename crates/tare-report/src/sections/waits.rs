@@ -5,8 +5,8 @@ use crate::block::{Block, Text};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use tare_model::Missing;
 use tare_model::observation::Role;
-use tare_model::outcome::{Hypothesis, Judged, ServingLedger, Standing};
-use tare_model::schedule::{Quantiles, ScheduleSource, SwitchBooks};
+use tare_model::outcome::{Hypothesis, Judged, ServingAccounting, Standing};
+use tare_model::schedule::{Quantiles, ScheduleSource, SwitchAccounting};
 
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
@@ -19,8 +19,8 @@ const SHARE_SHOWN: f64 = 0.005;
 type Pair = (String, String);
 
 fn build(source: &Source) -> Vec<Block> {
-    let ledger = &source.outcome.ledger;
-    let (Some(sut), Some(switches)) = (&ledger.sut, &ledger.switches) else { return Vec::new() };
+    let accounting = &source.outcome.accounting;
+    let (Some(sut), Some(switches)) = (&accounting.sut, &accounting.switches) else { return Vec::new() };
     let Some(how) = switches.blocked_source else { return Vec::new() };
     // Not a table: what a figure is of stands behind it, and must not go where the terminal is narrow.
     let mut pairs = sleeps(&sut.serving, switches);
@@ -39,7 +39,7 @@ fn build(source: &Source) -> Vec<Block> {
     blocks
 }
 
-fn method(how: ScheduleSource, switches: &SwitchBooks) -> String {
+fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
     let looks = "up to a hundred looks a second at what they were doing";
     match how {
         ScheduleSource::Looks => match &switches.not_traced {
@@ -51,17 +51,17 @@ fn method(how: ScheduleSource, switches: &SwitchBooks) -> String {
             }
             None => format!("Of its serving threads, by {looks}; --trace tells every switch."),
         },
-        ScheduleSource::Tracepoints if switches.looked_share > 0.0 => format!(
-            "Of its serving threads, by every switch (tracepoints); {} of their time by {looks}, since the switches left the books of those threads open.",
-            percent(switches.looked_share)
+        ScheduleSource::Tracepoints if switches.sampled_share > 0.0 => format!(
+            "Of its serving threads, by every switch (tracepoints); {} of their time by {looks}, since the switches left the accounting of those threads open.",
+            percent(switches.sampled_share)
         ),
         ScheduleSource::Tracepoints => "Of its serving threads, by every switch (tracepoints).".to_owned(),
     }
 }
 
-fn sleeps(serving: &ServingLedger, switches: &SwitchBooks) -> Vec<Pair> {
+fn sleeps(serving: &ServingAccounting, switches: &SwitchAccounting) -> Vec<Pair> {
     // A main thread that waits for its workers all day would hide what they wait for.
-    let ServingLedger { wall_s, blocked_s, .. } = serving;
+    let ServingAccounting { wall_s, blocked_s, .. } = serving;
     let mut parts: Vec<(&String, &f64)> =
         blocked_s.iter().filter(|(_, slept_s)| **slept_s >= SHARE_SHOWN * wall_s).collect();
     parts.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -85,7 +85,7 @@ fn sleeps(serving: &ServingLedger, switches: &SwitchBooks) -> Vec<Pair> {
     parts.into_iter().map(pair).collect()
 }
 
-fn downstream(switches: &SwitchBooks) -> String {
+fn downstream(switches: &SwitchAccounting) -> String {
     let peers = switches.downstream.iter().take(ROWS_MAX);
     let peers: Vec<String> = peers.map(|peer| format!("{} {}", peer.peer, percent(peer.share))).collect();
     match peers.is_empty() {
@@ -95,7 +95,7 @@ fn downstream(switches: &SwitchBooks) -> String {
 }
 
 /// Who ran in its place; threads of one name and role together, as each trial has a generator thread of its own.
-fn waits(serving: &ServingLedger, switches: &SwitchBooks) -> Option<Pair> {
+fn waits(serving: &ServingAccounting, switches: &SwitchAccounting) -> Option<Pair> {
     let mut named: Vec<(String, Role, f64, f64)> = Vec::new();
     for one in &switches.preempted_by {
         match named.iter_mut().find(|(name, role, ..)| *name == one.name && *role == one.role) {
@@ -123,7 +123,7 @@ fn waits(serving: &ServingLedger, switches: &SwitchBooks) -> Option<Pair> {
     })
 }
 
-fn wakes(switches: &SwitchBooks) -> Vec<Pair> {
+fn wakes(switches: &SwitchAccounting) -> Vec<Pair> {
     let times = |one: &Quantiles| {
         let ns = |ns: f64| seconds(ns / 1e9);
         let ends = [ns(one.p90), ns(one.p99), ns(one.max)];
@@ -157,7 +157,7 @@ fn wakes(switches: &SwitchBooks) -> Vec<Pair> {
     pairs
 }
 
-fn locks(switches: &SwitchBooks) -> Vec<Pair> {
+fn locks(switches: &SwitchAccounting) -> Vec<Pair> {
     let shown = switches.kernel_locks.iter().filter(|lock| lock.share >= SHARE_SHOWN).take(ROWS_MAX);
     let pair = |lock: &tare_model::schedule::LockShare| {
         let how = if lock.spins { "spinning" } else { "sleeping" };
@@ -169,7 +169,7 @@ fn locks(switches: &SwitchBooks) -> Vec<Pair> {
 }
 
 /// What may hold back a server that shares nothing, where that was asked about: switches were traced.
-fn hypotheses(switches: &SwitchBooks) -> Vec<Pair> {
+fn hypotheses(switches: &SwitchAccounting) -> Vec<Pair> {
     let is_asked = switches.blocked_source == Some(ScheduleSource::Tracepoints);
     let pair = |judged: &Judged| {
         let name = match judged.hypothesis {
@@ -177,8 +177,8 @@ fn hypotheses(switches: &SwitchBooks) -> Vec<Pair> {
             Hypothesis::SoftirqOnBusyCpus => "soft interrupts",
             Hypothesis::CrossCpuWakeups => "cross-CPU wake-ups",
         };
-        let told = |value: f64| with_unit(value, &judged.unit);
-        let (low, high) = (told(judged.refuted_below), told(judged.supported_from));
+        let reported = |value: f64| with_unit(value, &judged.unit);
+        let (low, high) = (reported(judged.refuted_below), reported(judged.supported_from));
         let (word, bounds) = match judged.standing {
             Standing::Supported => ("supported", format!("from {high} on")),
             Standing::Refuted => ("refuted", format!("below {low}")),
@@ -187,7 +187,7 @@ fn hypotheses(switches: &SwitchBooks) -> Vec<Pair> {
             }
         };
         let rests_on = match judged.figure.clone().ok() {
-            Ok(value) => format!("at {} ({bounds}): {}", told(value), judged.of),
+            Ok(value) => format!("at {} ({bounds}): {}", reported(value), judged.of),
             Err(missing) => joined(&missing.why),
         };
         (format!("hypothesis: {name}"), format!("{word}, {rests_on}"))
@@ -218,10 +218,10 @@ mod tests {
         };
         let powers = Vec::new();
         let times = Quantiles { count: 54_300.0, p50: 1e3, p90: 16_400.0, p99: 262e3, max: 8.39e6, powers };
-        let switches = SwitchBooks {
+        let switches = SwitchAccounting {
             blocked_source: Some(ScheduleSource::Tracepoints),
             not_traced: None,
-            looked_share: 0.0,
+            sampled_share: 0.0,
             events_lost: 0,
             preempted_by: vec![
                 behind("neighbour", Role::Other, 0.4),
@@ -251,7 +251,7 @@ mod tests {
                 ),
             ],
         };
-        let serving = ServingLedger {
+        let serving = ServingAccounting {
             threads: 1,
             wall_s: 10.0,
             blocked_s: BTreeMap::from([("downstream".to_owned(), 5.0), ("lock".to_owned(), 0.04)]),
@@ -260,9 +260,9 @@ mod tests {
         pairs.extend(waits(&serving, &switches));
         pairs.extend(wakes(&switches));
         pairs.extend(hypotheses(&switches));
-        let told: Vec<String> =
+        let reported: Vec<String> =
             pairs.iter().map(|(label, text)| format!("{label}: {}", text.replace('\u{a0}', " "))).collect();
-        insta::assert_snapshot!(told.join("\n"), @r"
+        insta::assert_snapshot!(reported.join("\n"), @r"
         asleep: downstream: 50 % of their time, for other servers: 10.0.0.1:5432 100 %
         ready while others ran: 20 % of their time; of that behind tare-load-0 60 % (load generator), neighbour 40 % (another program)
         waited for a CPU: 54.3k times: 90 % within 16.4 µs, 99 % within 262 µs, longest within 8.39 ms
@@ -275,8 +275,8 @@ mod tests {
         ");
 
         let refused = Missing::with_remedy("tracefs may not be listed", "run tare as root");
-        let refused = SwitchBooks { not_traced: Some(refused), ..switches };
-        let told = method(ScheduleSource::Looks, &refused);
-        assert!(told.ends_with("doing: tracefs may not be listed (run tare as root)."), "{told}");
+        let refused = SwitchAccounting { not_traced: Some(refused), ..switches };
+        let reported = method(ScheduleSource::Looks, &refused);
+        assert!(reported.ends_with("doing: tracefs may not be listed (run tare as root)."), "{reported}");
     }
 }

@@ -9,17 +9,21 @@ pub(crate) static SECTION: Section =
     Section { title: "Warnings", media: &[Medium::Terminal, Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let mut told: Vec<&Warning> = Vec::new();
+    let mut reported: Vec<&Warning> = Vec::new();
     // An explanation may hand the record's own notices on; each is told once.
     for warning in source.outcome.warnings.iter().chain(&source.record.notices) {
-        if !told.contains(&warning) {
-            told.push(warning);
+        if !reported.contains(&warning) {
+            reported.push(warning);
         }
     }
-    if told.is_empty() { Vec::new() } else { vec![Block::Notes(told.into_iter().map(note).collect())] }
+    if reported.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::Notes(reported.into_iter().map(note).collect())]
+    }
 }
 
-/// A warning as it is told, of a sitting or of load alone.
+/// A warning as it is told, of a session or of load alone.
 pub(crate) fn note(warning: &Warning) -> Note {
     let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
     Note {

@@ -31,7 +31,7 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(why).map(|text| text + "\n")
 }
 
-/// Why one run is what it is, for a terminal: the limit first, then where its time went.
+/// Why one run is what it is, for a terminal: the bottleneck first, then where its time went.
 pub fn story(record: &Record, outcome: &Outcome, style: Style) -> String {
     render::terminal::render(&story::parts(&Source { record, outcome }), style)
 }
@@ -65,13 +65,13 @@ fn lead(why: &Why) -> Vec<Block> {
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
     blocks.push(line(net(&why.net, &why.a, &why.b)));
     let run = |name: &str, run: &Run| {
-        let limit = words::limit(run.limit);
+        let bottleneck = words::bottleneck(run.bottleneck);
         let gross = match &run.gross {
             Gross::Measured(gross) => with_unit(gross.value, &gross.unit),
             Gross::Missing { .. } => "not measured".to_owned(),
         };
         let trials = words::things(run.trials as usize, "trial");
-        (name.to_owned(), format!("{} · {gross} · {trials} · {limit}", run.name))
+        (name.to_owned(), format!("{} · {gross} · {trials} · {bottleneck}", run.name))
     };
     blocks.push(Block::Pairs(vec![run("A", &why.a), run("B", &why.b)]));
     blocks

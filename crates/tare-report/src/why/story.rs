@@ -5,18 +5,18 @@ use crate::block::{Block, Column, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, hundredths, joined, percent, seconds};
 use crate::sections::{self, Part, Source};
 use crate::words::things;
-use tare_model::outcome::{Outcome, RoleLedger};
+use tare_model::outcome::{Outcome, RoleAccounting};
 
-/// Losses below this share of the allotment are one line together.
+/// Losses below this share of the CPU entitlement are one line together.
 const SMALL_SHARE: f64 = 0.0005;
 
 pub(super) fn parts(source: &Source) -> Vec<Part> {
-    let mut lead = sections::limit_of(source);
+    let mut lead = sections::bottleneck_of(source);
     lead.extend(sentences(source).into_iter().map(|text| Block::Line(Text::plain(joined(&text)))));
     let mut parts = vec![Part { title: "", blocks: lead }];
     let outcome = source.outcome;
     let tables = [
-        ("Where each second of its CPUs went", allotment(outcome)),
+        ("Where each second of its CPUs went", entitlement(outcome)),
         ("Ready, and without a CPU", wait(outcome)),
         ("Asleep", blocked(outcome)),
         ("What a request cost", cost(outcome)),
@@ -28,44 +28,44 @@ pub(super) fn parts(source: &Source) -> Vec<Part> {
     parts
 }
 
-/// What a reader takes away besides the limit.
+/// What a reader takes away besides the bottleneck.
 fn sentences(source: &Source) -> Vec<String> {
     let outcome = source.outcome;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let name = source.sut_name();
-    if let Some(sut) = &outcome.ledger.sut {
-        told.push(busy(&name, sut));
-        told.extend(largest_loss(sut));
+    if let Some(sut) = &outcome.accounting.sut {
+        reported.push(busy(&name, sut));
+        reported.extend(largest_loss(sut));
     }
-    if let Some(load) = outcome.ledger.load.as_ref().filter(|load| load.allotment_cpus > 0.0) {
-        told.push(format!(
+    if let Some(load) = outcome.accounting.load.as_ref().filter(|load| load.entitled_cpus > 0.0) {
+        reported.push(format!(
             "The load generator ran on {} of its {}.",
             count(load.busy_cpus),
-            cpus(load.allotment_cpus)
+            cpus(load.entitled_cpus)
         ));
     }
     if let Some(hz) = tare_stats::median(&clocks(outcome)) {
-        told.push(format!("The program's CPUs ran at {}.", hertz(hz)));
+        reported.push(format!("The program's CPUs ran at {}.", hertz(hz)));
     }
-    told.push(match outcome.ledger.residual_ratio {
-        Some(ratio) => format!("The books are open by {} at most.", percent(ratio)),
-        None => "The books could not be checked against each other.".to_owned(),
+    reported.push(match outcome.accounting.residual_ratio {
+        Some(ratio) => format!("The accounting are open by {} at most.", percent(ratio)),
+        None => "The accounting could not be checked against each other.".to_owned(),
     });
-    told
+    reported
 }
 
 fn clocks(outcome: &Outcome) -> Vec<f64> {
     outcome.trials.iter().filter_map(|trial| trial.clock_hz).collect()
 }
 
-fn busy(name: &str, sut: &RoleLedger) -> String {
+fn busy(name: &str, sut: &RoleAccounting) -> String {
     let threads = sut.threads.iter().filter(|thread| thread.run > 0.001).count();
     format!(
         "{} had {} for {} at work and ran on {} of it.",
         capital(name),
-        cpus(sut.allotment_cpus),
+        cpus(sut.entitled_cpus),
         things(threads, "thread"),
-        percent(sut.busy_cpus / sut.allotment_cpus)
+        percent(sut.busy_cpus / sut.entitled_cpus)
     )
 }
 
@@ -76,9 +76,9 @@ fn capital(name: &str) -> String {
     }
 }
 
-fn largest_loss(sut: &RoleLedger) -> Option<String> {
+fn largest_loss(sut: &RoleAccounting) -> Option<String> {
     let (name, lost) = sut.losses_cpus.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
-    let share = lost / sut.allotment_cpus;
+    let share = lost / sut.entitled_cpus;
     (share >= 0.01).then(|| format!("Of the rest most was {name} ({}): {}.", meaning(name), percent(share)))
 }
 
@@ -103,9 +103,9 @@ fn share_row(name: &str, amount: String, share: f64, meaning: &str) -> Row {
     ])
 }
 
-fn allotment(outcome: &Outcome) -> Option<Table> {
-    let sut = outcome.ledger.sut.as_ref().filter(|sut| sut.allotment_cpus > 0.0)?;
-    let whole = sut.allotment_cpus;
+fn entitlement(outcome: &Outcome) -> Option<Table> {
+    let sut = outcome.accounting.sut.as_ref().filter(|sut| sut.entitled_cpus > 0.0)?;
+    let whole = sut.entitled_cpus;
     let mut rows = vec![share_row("ran", count(sut.busy_cpus), sut.busy_cpus / whole, "on a CPU")];
     let mut losses: Vec<(&String, f64)> = sut.losses_cpus.iter().map(|(name, lost)| (name, *lost)).collect();
     losses.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -116,7 +116,7 @@ fn allotment(outcome: &Outcome) -> Option<Table> {
     let rest = if (rest / whole).abs() < SMALL_SHARE { 0.0 } else { rest };
     rows.push(share_row("unexplained", count(rest), rest / whole, "in no book, or in two"));
     rows.push(Row::Total(vec![
-        Text::strong("allotment"),
+        Text::strong("entitlement"),
         Text::strong(count(whole)),
         Text::strong(hundredths(1.0)),
         Text::dim("CPUs that it may use, at most its threads at work"),
@@ -125,7 +125,7 @@ fn allotment(outcome: &Outcome) -> Option<Table> {
 }
 
 fn wait(outcome: &Outcome) -> Option<Table> {
-    let sut = outcome.ledger.sut.as_ref().filter(|sut| sut.wall_s > 0.0)?;
+    let sut = outcome.accounting.sut.as_ref().filter(|sut| sut.wall_s > 0.0)?;
     let wait = sut.wait_s;
     let parts = [
         ("throttled", wait.throttled, meaning("throttled")),
@@ -139,14 +139,14 @@ fn wait(outcome: &Outcome) -> Option<Table> {
 
 /// Of the threads that serve: one that only waits for its workers would hide what these sleep for.
 fn blocked(outcome: &Outcome) -> Option<Table> {
-    let serving = &outcome.ledger.sut.as_ref().filter(|sut| sut.serving.wall_s > 0.0)?.serving;
-    let told = |reason: &str| match reason {
+    let serving = &outcome.accounting.sut.as_ref().filter(|sut| sut.serving.wall_s > 0.0)?.serving;
+    let reported = |reason: &str| match reason {
         "event" => "waited for something to do",
         "other" => "in another system call",
         "unsplit" => "nobody could look why",
         known => meaning(known),
     };
-    let parts = serving.blocked_s.iter().map(|(reason, spent)| (reason.clone(), *spent, told(reason)));
+    let parts = serving.blocked_s.iter().map(|(reason, spent)| (reason.clone(), *spent, reported(reason)));
     shares("serving threads", serving.wall_s, parts)
 }
 
@@ -174,7 +174,7 @@ fn cost(outcome: &Outcome) -> Option<Table> {
         row("it went to sleep", number(requests.switches_per_request.voluntary)),
         row("it was pushed off", number(requests.switches_per_request.involuntary)),
     ];
-    if let Some(peers) = requests.peer_wakeups_per_request.value() {
+    if let Some(peers) = requests.sut_wakeups_per_request.value() {
         rows.push(row("its threads woke each other", count(peers.sut)));
     }
     Some(Table { columns: vec![Column::words("", 0), Column::figures("", 0)], rows })

@@ -18,10 +18,10 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "clock" => "how fast its CPUs ran",
         "instructions" => "instructions of a request",
         "ipc" => "instructions in a cycle",
-        "allotment" => "CPUs it could use",
+        "entitlement" => "CPUs it could use",
         "busy" => "CPUs it kept busy",
         "unexplained" => "in no book",
-        "starved" => "waited for work",
+        "no-work" => "waited for work",
         "throttled" => "held back by a quota",
         "preempted" => "others ran while it was ready",
         "placement" => "the generator ran on its CPUs",
@@ -199,8 +199,8 @@ fn steps(parts: &[&Part], ends: &[[f64; 2]], rate: &Change) -> Vec<Step> {
 
 /// How each part of the tare changed.
 pub(super) fn tare(why: &Why) -> Vec<Block> {
-    let told = why.tare.iter().filter(|change| change.from_ln.abs().max(change.to_ln.abs()) >= SMALL_LN);
-    let rows: Vec<Row> = told
+    let reported = why.tare.iter().filter(|change| change.from_ln.abs().max(change.to_ln.abs()) >= SMALL_LN);
+    let rows: Vec<Row> = reported
         .map(|change| {
             let moved = change.to_ln - change.from_ln;
             Row::Cells(vec![

@@ -1,8 +1,8 @@
-//! What is there of a traced sitting, and of one with a PMU or without.
+//! What is there of a traced session, and of one with a PMU or without.
 
 use std::collections::BTreeMap;
 use tare_model::outcome::{CyclesFrom, Execution, Hypothesis, Judged, Standing};
-use tare_model::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchBooks, WakerRates};
+use tare_model::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchAccounting, WakerRates};
 use tare_model::{Missing, Reading, observation::Role};
 
 /// Cycles from the clock.
@@ -42,7 +42,7 @@ fn waits() -> Quantiles {
     Quantiles { count: 54_302.0, p50: 16_384.0, p90: 32_768.0, p99: 65_536.0, max: 8_388_608.0, powers }
 }
 
-pub(super) fn traced() -> SwitchBooks {
+pub(super) fn traced() -> SwitchAccounting {
     let judged =
         |hypothesis, standing, figure, [refuted_below, supported_from]: [f64; 2], unit: &str| Judged {
             hypothesis,
@@ -53,10 +53,10 @@ pub(super) fn traced() -> SwitchBooks {
             supported_from,
             refuted_below,
         };
-    SwitchBooks {
+    SwitchAccounting {
         blocked_source: Some(ScheduleSource::Tracepoints),
         not_traced: None,
-        looked_share: 0.0,
+        sampled_share: 0.0,
         events_lost: 0,
         preempted_by: vec![Preemptor {
             name: "neighbour".into(),

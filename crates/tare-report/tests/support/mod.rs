@@ -30,31 +30,31 @@ fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u3
     }
 }
 
-fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleLedger {
+fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleAccounting {
     let wall_s = 6.0 * threads.len() as f64;
     let busy_cpus: f64 = threads.iter().map(|thread| thread.run).sum();
     let wait_s: f64 = threads.iter().map(|thread| thread.wait * 6.0).sum();
     let throttled =
         losses.iter().find(|(cause, _)| *cause == "throttled").map_or(0.0, |(_, cpus)| cpus * 6.0);
     let blocked_s = BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]);
-    RoleLedger {
+    RoleAccounting {
         wall_s,
         run_s: busy_cpus * 6.0,
-        peer_wakeups_hz: None,
+        sut_wakeups_hz: None,
         wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
-        serving: ServingLedger { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
+        serving: ServingAccounting { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
         blocked_s,
         busy_cpus,
-        allotment_cpus: 1.0,
+        entitled_cpus: 1.0,
         losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),
         execution: None,
         threads,
     }
 }
 
-fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuLedger {
+fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuAccounting {
     let (tare, others, irq) = (0.001, 0.002, 0.001);
-    CpuLedger {
+    CpuAccounting {
         cpu,
         sut,
         load,
@@ -100,7 +100,7 @@ fn evidence(name: &str, value: f64, unit: &str) -> Evidence {
 pub fn server_bound() -> Outcome {
     let gross = 178_412.0;
     let parts = vec![
-        part(TareCause::Starved, 0.0121),
+        part(TareCause::NoWork, 0.0121),
         part(TareCause::Cost, 0.0093),
         part(TareCause::Clock, 0.0041),
         part(TareCause::Preempted, 0.0006),
@@ -124,7 +124,7 @@ pub fn server_bound() -> Outcome {
         workload: "http".into(),
         valid: true,
         warnings: Vec::new(),
-        limit: Cause::ServerCpuBound,
+        bottleneck: Cause::ServerCpuBound,
         gross: Gross::Measured(rate(gross)),
         gross_is: GrossIs::Capacity,
         stopping: None,
@@ -142,13 +142,13 @@ pub fn server_bound() -> Outcome {
             remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
             confirm: "with two workers on two CPUs the rate nearly doubles".into(),
         }],
-        ledger: Ledger {
+        accounting: TimeAccounting {
             residual_ratio: Some(0.0031),
             residuals: BTreeMap::from([("cpu 0".into(), 0.0031)]),
             regime: regime(),
-            sut: Some(RoleLedger {
+            sut: Some(RoleAccounting {
                 execution: Some(without_pmu(15_800.0)),
-                ..role(vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)], &[("starved", 0.012)])
+                ..role(vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)], &[("no-work", 0.012)])
             }),
             load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
             tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
@@ -160,7 +160,7 @@ pub fn server_bound() -> Outcome {
             errors: ["connect", "io", "timeout", "status", "malformed"].map(|kind| (kind.into(), 0)).into(),
             cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
             switches_per_request: SwitchesPerRequest { voluntary: Some(0.00007), involuntary: Some(0.0006) },
-            peer_wakeups_per_request: Reading::Measured(PeerWakeups { sut: 0.0 }),
+            sut_wakeups_per_request: Reading::Measured(SutWakeups { sut: 0.0 }),
         }),
         latency_ns: Some(LatencySummary {
             p50: Some(360e3),
@@ -174,7 +174,7 @@ pub fn server_bound() -> Outcome {
         }),
         commands: Vec::new(),
         spikes: tare_model::Reading::missing("no slices"),
-        course: Some(course(gross)),
+        timeline: Some(timeline(gross)),
         confirmation: None,
         tried_layouts: Vec::new(),
         own_cost: None,
@@ -212,7 +212,7 @@ fn spikes() -> Spikes {
             chance: 0.001,
         }]),
         throttle_bursts: Reading::Measured(ThrottleBursts { slices: 14, with_spike: 9 }),
-        course: Some(SpikeCourse {
+        timeline: Some(SpikeTimeline {
             trial: 1,
             ends_s: (1..=20).map(|at| f64::from(at) / 10.0).collect(),
             p99_ns: of(71.3e6, 1.1e6).into_iter().map(Some).collect(),
@@ -227,13 +227,13 @@ fn spikes() -> Spikes {
 pub fn throttled() -> Outcome {
     let sut = role(
         vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)],
-        &[("throttled", 0.668), ("starved", 0.02)],
+        &[("throttled", 0.668), ("no-work", 0.02)],
     );
-    let parts = vec![part(TareCause::Throttled, 1.148), part(TareCause::Starved, 0.035)];
-    let ledger = Ledger {
+    let parts = vec![part(TareCause::Throttled, 1.148), part(TareCause::NoWork, 0.035)];
+    let accounting = TimeAccounting {
         sut: Some(sut),
         cpus: vec![cpu(0, 0.301, 0.0, 0.668), cpu(1, 0.0, 0.25, 0.0)],
-        ..server_bound().ledger
+        ..server_bound().accounting
     };
     let finding = Finding {
         cause: Cause::CpuQuotaThrottled,
@@ -246,7 +246,7 @@ pub fn throttled() -> Outcome {
             evidence("quota", 0.3, "CPUs"),
         ],
         remedy: "raise cpu.cfs_quota_us of /demo, or take it away with -1; a quota below the need of the server costs more than its share because every request that is caught waits for the next period".into(),
-        confirm: "weigh it again with the quota at 100 %: about 178k req/s are expected".into(),
+        confirm: "measure it again with the quota at 100 %: about 178k req/s are expected".into(),
     };
     let note = Finding {
         cause: Cause::ServerCpuBound,
@@ -269,12 +269,12 @@ pub fn throttled() -> Outcome {
             generator_ran_on: vec![1],
             recorded_bytes_hz: 14_300.0,
         }),
-        limit: Cause::CpuQuotaThrottled,
+        bottleneck: Cause::CpuQuotaThrottled,
         gross: Gross::Measured(rate(54_300.0)),
         net: net(54_300.0 * 1.183f64.exp()),
         tare: parts,
         findings: vec![finding, note],
-        ledger,
+        accounting,
         ..server_bound()
     }
 }
@@ -283,16 +283,21 @@ pub fn throttled() -> Outcome {
 pub fn generator_bound() -> Outcome {
     let load: Vec<ThreadRow> =
         (0..16).map(|at| thread(4800 + at, "wrk", 0.0624, 0.93, [3.1, 14.9], 1)).collect();
-    let mut sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("starved", 0.28)]);
+    let mut sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("no-work", 0.28)]);
     sut.execution = Some(with_pmu(15_900.0));
     let switches = Some(traced());
     Outcome {
-        limit: Cause::LoadGeneratorBound,
+        bottleneck: Cause::LoadGeneratorBound,
         gross: Gross::Measured(rate(129_000.0)),
         gross_is: GrossIs::LowerBound,
-        tare: vec![part(TareCause::Starved, 0.337), part(TareCause::Clock, -0.0212)],
+        tare: vec![part(TareCause::NoWork, 0.337), part(TareCause::Clock, -0.0212)],
         net: net(129_000.0 * 0.3158f64.exp()),
-        ledger: Ledger { sut: Some(sut), load: Some(role(load, &[])), switches, ..server_bound().ledger },
+        accounting: TimeAccounting {
+            sut: Some(sut),
+            load: Some(role(load, &[])),
+            switches,
+            ..server_bound().accounting
+        },
         warnings: vec![Warning {
             id: "gross-is-a-lower-bound".into(),
             text: "the load generator was busy all the time, so the server may be able to do more".into(),
@@ -319,7 +324,7 @@ pub fn errors() -> Outcome {
     }
     Outcome {
         valid: false,
-        limit: Cause::Errors,
+        bottleneck: Cause::Errors,
         net: NetOrMissing::Missing(Missing::with_remedy(
             "the answers are errors",
             "give a URL that the server answers with a status below 400",
@@ -342,11 +347,11 @@ pub fn unseen() -> (Record, Outcome) {
     let why = "another host (10.0.0.7) holds the server's sockets".to_string();
     let outcome = server_bound();
     let outcome = Outcome {
-        limit: Cause::Unknown,
+        bottleneck: Cause::Unknown,
         net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
         tare: Vec::new(),
         findings: Vec::new(),
-        ledger: Ledger { sut: None, residual_ratio: None, ..outcome.ledger },
+        accounting: TimeAccounting { sut: None, residual_ratio: None, ..outcome.accounting },
         warnings: vec![Warning {
             id: "sut-unseen".into(),
             text: why.clone(),
@@ -387,13 +392,19 @@ pub fn commands() -> (Record, Outcome) {
     let outcome = server_bound();
     let outcome = Outcome {
         workload: "command".into(),
-        course: None,
-        limit: Cause::ProgramCpuBound,
+        timeline: None,
+        bottleneck: Cause::ProgramCpuBound,
         gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
         net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
         tare: Vec::new(),
         findings: Vec::new(),
-        ledger: Ledger { load: None, sut: None, tare: None, cpus: Vec::new(), ..outcome.ledger },
+        accounting: TimeAccounting {
+            load: None,
+            sut: None,
+            tare: None,
+            cpus: Vec::new(),
+            ..outcome.accounting
+        },
         requests: None,
         latency_ns: None,
         commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
@@ -450,7 +461,7 @@ pub fn empty() -> (Record, Outcome) {
         latency_ns: None,
         trials: Vec::new(),
         warnings: Vec::new(),
-        ledger: Ledger { load: None, tare: None, cpus: Vec::new(), ..outcome.ledger },
+        accounting: TimeAccounting { load: None, tare: None, cpus: Vec::new(), ..outcome.accounting },
         ..outcome
     };
     (record, outcome)
@@ -473,14 +484,14 @@ pub fn all() -> Vec<(&'static str, Record, Outcome)> {
 }
 
 /// A clock that sank, on a server that was compiled while it ran.
-fn course(typical_hz: f64) -> Course {
+fn timeline(typical_hz: f64) -> Timeline {
     let stage = |share: f64, clock_hz| Stage {
         rate_hz: share * typical_hz,
         clock_hz: Some(clock_hz),
-        weather: Some(1.0),
+        interference: Some(1.0),
     };
-    Course {
-        warm_up: Some(WarmUpCourse {
+    Timeline {
+        warm_up: Some(WarmUpTimeline {
             length_s: 4.25,
             steady_from_s: Some(0.85),
             growth: Some(2.31),

@@ -51,7 +51,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
         trial_ns: 2_000_000_000,
         warmup_ns: 500_000_000,
         trials,
-        parties: 1,
+        arms: 1,
     };
     Plan {
         argv: ["tare", "run", "http://127.0.0.1:8080/"].map(String::from).to_vec(),

@@ -30,10 +30,10 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             *words = text.into();
         }
     }
-    outcome.ledger.residual_ratio = Some(next());
-    let roles = [&mut outcome.ledger.sut, &mut outcome.ledger.load, &mut outcome.ledger.tare];
+    outcome.accounting.residual_ratio = Some(next());
+    let roles = [&mut outcome.accounting.sut, &mut outcome.accounting.load, &mut outcome.accounting.tare];
     for role in roles.into_iter().flatten() {
-        (role.wall_s, role.run_s, role.busy_cpus, role.allotment_cpus) = (next(), next(), next(), next());
+        (role.wall_s, role.run_s, role.busy_cpus, role.entitled_cpus) = (next(), next(), next(), next());
         role.wait_s = WaitSplit { throttled: next(), preempted: next(), own: next(), scheduler: next() };
         role.blocked_s = BTreeMap::from([("event".into(), next()), (text.into(), next())]);
         role.serving.wall_s = next();
@@ -49,7 +49,7 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             (thread.voluntary_hz, thread.involuntary_hz) = (next(), next());
         }
     }
-    if let Some(switches) = &mut outcome.ledger.switches {
+    if let Some(switches) = &mut outcome.accounting.switches {
         for judged in &mut switches.hypotheses {
             (judged.figure, judged.supported_from) = (Reading::Measured(next()), next());
             (judged.of, judged.unit) = (text.into(), text.into());
@@ -58,7 +58,7 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             (of.p99, of.powers) = (next(), (0..70).map(|_| next()).collect());
         }
     }
-    for cpu in &mut outcome.ledger.cpus {
+    for cpu in &mut outcome.accounting.cpus {
         (cpu.sut, cpu.load, cpu.tare, cpu.others) = (next(), next(), next(), next());
         (cpu.throttled, cpu.steal, cpu.irq, cpu.idle) = (next(), next(), next(), next());
         cpu.share = ModeShare { user: next(), system: next(), softirq: next() };

@@ -4,36 +4,36 @@ use super::injection::Injection;
 use tare_model::calibration::{FINDINGS_MAX, Found, Listed, Run, RunResult, Summary};
 use tare_model::outcome::{Cause, Finding, Gross, NetOrMissing, Outcome};
 
-/// What costs less than this, on the log, is a note: a loss of a smaller share of the allotment is no finding of its own (and a share is less
-/// than what it is on the log), so that this is left to the limit and to what costs by more than time.
+/// What costs less than this, on the log, is a note: a loss of a smaller share of the CPU entitlement is no finding of its own (and a share is less
+/// than what it is on the log), so that this is left to the bottleneck and to what costs by more than time.
 pub(super) const NOTE_LN: f64 = tare_explain::NOTICE_SHARE;
 /// What the host takes of a run is there whatever was injected; up to what limits a server it stands before nothing.
-const WEATHER_LN: f64 = tare_explain::LOSS_SHARE_MIN;
+const INTERFERENCE_LN: f64 = tare_explain::LOSS_SHARE_MIN;
 
 /// Judges a verdict by what was injected.
 pub(super) fn judge(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> Found {
     let expected = |cause: &Cause| injection.expected.contains(cause);
-    let beside = outcome.findings.iter().filter(|finding| finding.cause != outcome.limit);
+    let beside = outcome.findings.iter().filter(|finding| finding.cause != outcome.bottleneck);
     let first_finding = beside
-        .filter(|finding| !is_note(finding) && !is_weather(finding))
+        .filter(|finding| !is_note(finding) && !is_interference(finding))
         .map(|finding| finding.cause)
         .next();
-    let found = std::iter::once(outcome.limit).chain(first_finding).find(expected);
+    let found = std::iter::once(outcome.bottleneck).chain(first_finding).find(expected);
     let alarms: Vec<Cause> = match undisturbed {
         true => {
             outcome.findings.iter().filter(|finding| is_alarm(injection, finding)).map(|f| f.cause).collect()
         }
         false => Vec::new(),
     };
-    // Of an undisturbed run the limit itself must be one of those that are always there.
+    // Of an undisturbed run the bottleneck itself must be one of those that are always there.
     let right = match undisturbed {
-        true => expected(&outcome.limit) && alarms.is_empty(),
+        true => expected(&outcome.bottleneck) && alarms.is_empty(),
         false => found.is_some(),
     };
     Found {
-        limit: outcome.limit,
+        bottleneck: outcome.bottleneck,
         first_finding,
-        found: found.unwrap_or(outcome.limit),
+        found: found.unwrap_or(outcome.bottleneck),
         right,
         alarms,
         gross: match &outcome.gross {
@@ -56,10 +56,10 @@ fn listed(finding: &Finding) -> Listed {
 /// By what the verdict lists, and nothing passed over because it costs little.
 fn is_right_as_listed(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> bool {
     let expected = |finding: &Finding| injection.expected.contains(&finding.cause);
-    let limit = injection.expected.contains(&outcome.limit);
+    let bottleneck = injection.expected.contains(&outcome.bottleneck);
     match undisturbed {
-        true => limit && outcome.findings.iter().all(expected),
-        false => limit || outcome.findings.first().is_some_and(expected),
+        true => bottleneck && outcome.findings.iter().all(expected),
+        false => bottleneck || outcome.findings.first().is_some_and(expected),
     }
 }
 
@@ -69,8 +69,8 @@ fn is_note(finding: &Finding) -> bool {
     finding.effect_ln > 0.0 && finding.effect_ln < NOTE_LN && finding.cause != Cause::NotSteady
 }
 
-fn is_weather(finding: &Finding) -> bool {
-    finding.cause == Cause::Steal && finding.effect_ln < WEATHER_LN
+fn is_interference(finding: &Finding) -> bool {
+    finding.cause == Cause::Steal && finding.effect_ln < INTERFERENCE_LN
 }
 
 /// Whether a finding tells of something that is not there: neither a limit that is, nor a note.
@@ -86,7 +86,7 @@ pub(super) fn summary(runs: &[Run], is_undisturbed: impl Fn(&str) -> bool) -> Su
     for run in counted {
         let undisturbed = is_undisturbed(&run.injection);
         summary.undisturbed += usize::from(undisturbed);
-        let RunResult::Weighed(found) = &run.result else { continue };
+        let RunResult::Measured(found) = &run.result else { continue };
         as_listed = as_listed.zip(found.right_as_listed).map(|(sum, right)| sum + usize::from(right));
         summary.right += usize::from(found.right);
         summary.false_alarms += usize::from(undisturbed && !found.right);

@@ -6,7 +6,7 @@
 use super::injection::Ground;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
-use crate::sitting::Sitting;
+use crate::session::Session;
 use crate::sut::Sut;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const CLIENT: &str = "198.18.0.2";
 pub(super) const LINK: &str = "eth";
 /// How long a host may take to be there.
 const BORN_WITHIN: Duration = Duration::from_secs(5);
-/// And a sitting of a few seconds, on a slow machine.
+/// And a session of a few seconds, on a slow machine.
 const SAT_WITHIN: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(5);
 
@@ -37,13 +37,13 @@ impl Hosts {
         let hosts = Hosts { server: host(ground)?, client: host(ground)? };
         let [server, client] = [&hosts.server, &hosts.client].map(|host| host.pid().to_string());
         let peer = ["type", "veth", "peer", "name", LINK, "netns", &client];
-        told(&words(&[["ip", "link", "add", LINK, "netns", &server].as_slice(), &peer].concat()))?;
+        reported(&words(&[["ip", "link", "add", LINK, "netns", &server].as_slice(), &peer].concat()))?;
         for (host, address) in [(&hosts.server, SERVER), (&hosts.client, CLIENT)] {
-            told(&within(host, &["ip", "addr", "add", &format!("{address}/24"), "dev", LINK]))?;
-            told(&within(host, &["ip", "link", "set", LINK, "up"]))?;
-            told(&within(host, &["ip", "link", "set", "lo", "up"]))?;
+            reported(&within(host, &["ip", "addr", "add", &format!("{address}/24"), "dev", LINK]))?;
+            reported(&within(host, &["ip", "link", "set", LINK, "up"]))?;
+            reported(&within(host, &["ip", "link", "set", "lo", "up"]))?;
             // What the machine uses may answer losses otherwise (BBR hardly at all).
-            told(&within(host, &["sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"]))?;
+            reported(&within(host, &["sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"]))?;
         }
         Ok(hosts)
     }
@@ -63,30 +63,30 @@ impl Hosts {
         within(&self.client, what)
     }
 
-    /// An ordinary sitting on the generator's host, by another process: a thread that went there would leave observers behind.
+    /// An ordinary session on the generator's host, by another process: a thread that went there would leave observers behind.
     pub fn sat(
         &self,
         (server, url): (&Sut, &str),
         options: &[String],
-        sitting: &Sitting,
+        session: &Session,
         ground: &Ground<'_>,
     ) -> Result<Record, LabError> {
-        let no_record = || LabError::State("a sitting between two hosts needs a file for its record".into());
-        let file = sitting.record.clone().ok_or_else(no_record)?;
+        let no_record = || LabError::State("a session between two hosts needs a file for its record".into());
+        let file = session.record.clone().ok_or_else(no_record)?;
         let text = |path: &Path| path.display().to_string();
         let (program, output) = (text(ground.program), text(&file));
         let pid = server.pids.first().map_or(String::new(), u32::to_string);
         let run = [program.as_str(), "run", "-q", "-o", &output, "--sut-pid", &pid, "--no-reference", url];
         let launch = Launch {
-            what: "a sitting between two hosts",
+            what: "a session between two hosts",
             words: self.at_client(&run).into_iter().chain(options.iter().cloned()).collect(),
             cpus: Vec::new(),
             groups: Vec::new(),
-            environment: vec![("TARE_STATE_DIR", text(&sitting.state_dir))],
+            environment: vec![("TARE_STATE_DIR", text(&session.state_dir))],
             output: Output::KeepErrors,
         };
         let mut sat = Started::launch(&launch, ground.journal)?;
-        let end = until("sitting", SAT_WITHIN, ground, || sat.has_ended());
+        let end = until("session", SAT_WITHIN, ground, || sat.has_ended());
         // It ends otherwise than with 0 where its figures are not to be quoted, and has a record all the same.
         let recorded = tare_store::read(&file);
         end?;
@@ -102,12 +102,12 @@ impl Hosts {
         let table = format!(
             "add table ip t; add chain ip t in {{ type filter hook prerouting priority 0; }}; add rule ip t in {rule} drop"
         );
-        told(&self.at_client(&["nft", &table]))
+        reported(&self.at_client(&["nft", &table]))
     }
 }
 
 /// Runs a command to its end.
-pub(super) fn told(words: &[String]) -> Result<(), LabError> {
+pub(super) fn reported(words: &[String]) -> Result<(), LabError> {
     let (program, arguments) = words.split_first().map_or(("", words), |(first, rest)| (first, rest));
     let refused = |why: String| LabError::State(format!("'{}' failed: {}", words.join(" "), why.trim()));
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();

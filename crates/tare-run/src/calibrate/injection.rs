@@ -100,11 +100,11 @@ pub(crate) struct Ground<'a> {
     pub interrupt: &'a std::sync::atomic::AtomicBool,
 }
 
-/// A sitting as it will be held. Undisturbed, it is a server on one CPU and a generator on another.
+/// A session as it will be held. Undisturbed, it is a server on one CPU and a generator on another.
 pub(crate) struct Scene {
-    /// The server that is weighed, and its load.
+    /// The server that is measured, and its load.
     pub server: Server,
-    /// A program with its arguments that is weighed in its stead, on its CPU.
+    /// A program with its arguments that is measured in its stead, on its CPU.
     pub command: Option<Vec<String>>,
     /// Counted trials.
     pub trials: u32,

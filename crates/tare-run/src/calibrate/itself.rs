@@ -3,7 +3,7 @@
 use super::Live;
 use crate::compare::{self, Asked, EMBEDDED, PORT};
 use crate::error::LabError;
-use crate::sitting::Sitting;
+use crate::session::Session;
 use std::path::Path;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, LoadSpec, Target};
@@ -47,10 +47,10 @@ pub fn request(argv: &[String], program: &Path, seed: u64) -> Result<compare::Re
 /// Compares. One that was cut short tells of another budget: it is not counted.
 pub(super) fn compare(
     request: &compare::Request,
-    sitting: &Sitting,
+    session: &Session,
     live: &mut Live<'_>,
 ) -> Result<SelfResult, LabError> {
-    let compared = compare::compare(request, sitting, live);
+    let compared = compare::compare(request, session, live);
     match (compared.end, compared.comparison) {
         (Err(LabError::Interrupted), _) => Err(LabError::Interrupted),
         (Err(error), _) => Ok(SelfResult::Failed { why: error.to_string() }),
@@ -61,8 +61,8 @@ pub(super) fn compare(
 
 /// What a comparison says of two that do not differ. Where nothing could have been called different, that is no calm.
 pub(super) fn judge(comparison: &Comparison) -> SelfResult {
-    let told = comparison.effects.iter().any(|effect| effect.change.is_some());
-    if !told || !compare::is_valid(comparison) {
+    let reported = comparison.effects.iter().any(|effect| effect.change.is_some());
+    if !reported || !compare::is_valid(comparison) {
         let explains = |id: &str| ["errors", "too-few-launches"].contains(&id);
         let warnings = comparison.warnings.iter().filter(|warning| explains(&warning.id));
         let why = warnings.map(|warning| warning.text.as_str()).collect::<Vec<_>>().join("; ");

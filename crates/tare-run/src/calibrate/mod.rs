@@ -1,4 +1,4 @@
-//! Weighs known weights: puts a cause up for real around the built-in server, holds an ordinary sitting, and compares what its
+//! Measures known weights: puts a cause up for real around the built-in server, holds an ordinary session, and compares what its
 //! verdict says with what was injected.
 //!
 //! An [`injection`] is a file in `injections/` and a line in its registry: it changes a scene that is undisturbed otherwise, and
@@ -7,7 +7,7 @@
 //!
 //! Then [`itself`] compares the server with itself, and [`certificate`] says what that and the nets of the runs come to.
 
-mod certificate;
+mod calibration_report;
 mod confusion;
 mod hosts;
 mod injection;
@@ -16,12 +16,12 @@ pub mod itself;
 #[cfg(test)]
 mod tests;
 
-use crate::compare::weather::{Sky, disturbances};
+use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::planfile::nearest;
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, HttpRequest, LoadRequest, SutRequest, Warmup};
-use crate::sitting::{Held, Sitting};
+use crate::session::{Held, Session};
 use crate::{blocks, command, http, sut};
 use hosts::Hosts;
 use injection::{Ground, Injection, Place, Scene};
@@ -38,9 +38,9 @@ use tare_model::calibration::{self, Calibration, Run, RunResult, SCHEMA, SelfCom
 use tare_model::comparison::Disturbance;
 use tare_stats::SplitMix64;
 
-/// Runs of a program that is weighed: each takes a tenth of a second and more.
+/// Runs of a program that is measured: each takes a tenth of a second and more.
 const COMMAND_RUNS: u32 = 10;
-/// The record of the run that is being weighed, in the state directory: none of the user's own is pushed out.
+/// The record of the run that is being measured, in the state directory: none of the user's own is pushed out.
 const RECORD: &str = "calibrate.tare";
 /// A run that is to be undisturbed and was not is made again, so often for each that was asked for.
 const AGAIN_EACH: usize = 3;
@@ -52,7 +52,7 @@ const RUN_S: f64 = 7.0;
 pub struct Request {
     /// The command line, for the certificate.
     pub argv: Vec<String>,
-    /// How often each injection is weighed.
+    /// How often each injection is measured.
     pub repeats: u32,
     /// These injections alone; none: all that can be made here.
     pub only: Vec<String>,
@@ -80,25 +80,25 @@ pub struct Calibrated {
 /// # Errors
 /// The CPUs cannot be told apart.
 pub fn list() -> Result<Vec<calibration::Injection>, LabError> {
-    Ok(told(&place()?))
+    Ok(reported(&place()?))
 }
 
-/// Weighs. What was finished before a failure or an interruption is kept and judged.
-pub fn calibrate(request: &Request, sitting: &Sitting, progress: &mut dyn Progress) -> Calibrated {
+/// Measures. What was finished before a failure or an interruption is kept and judged.
+pub fn calibrate(request: &Request, session: &Session, progress: &mut dyn Progress) -> Calibrated {
     let mut calibration = None;
-    let end = hold(request, sitting, &mut calibration, progress);
+    let end = hold(request, session, &mut calibration, progress);
     Calibrated { calibration, end }
 }
 
 fn hold(
     request: &Request,
-    sitting: &Sitting,
+    session: &Session,
     kept: &mut Option<Calibration>,
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     let place = place()?;
     let chosen = chosen(request, &place)?;
-    for line in crate::recover(&sitting.state_dir) {
+    for line in crate::recover(&session.state_dir) {
         progress.show(Event::Notice(line));
     }
     if let Some(folder) = &request.records {
@@ -106,12 +106,12 @@ fn hold(
             LabError::usage(format!("cannot use {}: {error}", folder.display()), "name another folder")
         })?;
     }
-    let journal = Journal::create(&sitting.state_dir, &Root::live());
+    let journal = Journal::create(&session.state_dir, &Root::live());
     let journal = Rc::new(journal.map_err(|error| LabError::State(error.to_string()))?);
     let seed = request.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
     let calibration = kept.insert(nothing_yet(request, &place, seed));
     let begun = Instant::now();
-    let end = all(&chosen, request, sitting, (&place, &journal), calibration, progress);
+    let end = all(&chosen, request, session, (&place, &journal), calibration, progress);
     calibration.took_s = begun.elapsed().as_secs_f64();
     calibration.complete = end.is_ok() && calibration.covered().0 == calibration.covered().1;
     // Somebody who still holds the journal has not undone everything: it stays for the next start.
@@ -124,7 +124,7 @@ fn hold(
 fn all(
     chosen: &[&'static Injection],
     request: &Request,
-    sitting: &Sitting,
+    session: &Session,
     (place, journal): (&Place, &Rc<Journal>),
     calibration: &mut Calibration,
     progress: &mut dyn Progress,
@@ -138,21 +138,21 @@ fn all(
     let mut again = AGAIN_EACH * request.repeats as usize;
     let mut at = 0;
     while let Some(&injection) = order.get(at) {
-        if sitting.interrupt.load(Ordering::Relaxed) {
+        if session.interrupt.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
         let begin_s = begun.elapsed().as_secs_f64();
         let file = match &request.records {
             Some(folder) => folder.join(format!("{:03}-{}.tare", at + 1, injection.name)),
-            None => sitting.state_dir.join(RECORD),
+            None => session.state_dir.join(RECORD),
         };
         let ground =
-            Ground { place, journal, program: &request.embedded_program, interrupt: &sitting.interrupt };
-        let sitting = Sitting { record: Some(file.clone()), ..sitting.clone() };
+            Ground { place, journal, program: &request.embedded_program, interrupt: &session.interrupt };
+        let session = Session { record: Some(file.clone()), ..session.clone() };
         let mut live =
             Live { within: progress, begun, of: format!("{}/{} {}", at + 1, order.len(), injection.name) };
         let sky = Sky::look(&[place.sut_cpu, place.load_cpu]);
-        let result = one(injection, request, &ground, &sitting, &mut live);
+        let result = one(injection, request, &ground, &session, &mut live);
         // By what was taken alone, whatever was found: a run is not made again because of its alarms.
         let disturbed = match injection.name == UNDISTURBED {
             true => disturbances(&sky.until_now()),
@@ -166,25 +166,25 @@ fn all(
             std::fs::remove_file(file).ok();
         }
         let result = match result {
-            Ok(found) => RunResult::Weighed(found),
+            Ok(found) => RunResult::Measured(found),
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => RunResult::Failed { why: error.to_string() },
         };
         at += 1;
-        let told = line(injection, &result, &disturbed);
-        progress.show(Event::Step(format!("{at}/{} {told}", order.len())));
+        let reported = line(injection, &result, &disturbed);
+        progress.show(Event::Step(format!("{at}/{} {reported}", order.len())));
         let took_s = begun.elapsed().as_secs_f64() - begin_s;
         calibration.runs.push(Run { injection: injection.name.into(), begin_s, took_s, disturbed, result });
         calibration.summary = confusion::summary(&calibration.runs, |name| name == UNDISTURBED);
-        calibration.net_spread = certificate::net_spread(&calibration.runs, leaves_net);
+        calibration.net_spread = calibration_report::net_spread(&calibration.runs, leaves_net);
     }
-    comparisons(request, sitting, (begun, &mut random), calibration, progress)
+    comparisons(request, session, (begun, &mut random), calibration, progress)
 }
 
 /// Compares the built-in server with itself, as often as was asked.
 fn comparisons(
     request: &Request,
-    sitting: &Sitting,
+    session: &Session,
     (begun, random): (Instant, &mut SplitMix64),
     calibration: &mut Calibration,
     progress: &mut dyn Progress,
@@ -193,47 +193,47 @@ fn comparisons(
         let begin_s = begun.elapsed().as_secs_f64();
         let of = format!("comparison with itself {at}/{}", request.comparisons);
         let record = request.records.as_ref().map(|folder| folder.join(format!("itself-{at:03}.json")));
-        let sitting = Sitting { record, ..sitting.clone() };
+        let session = Session { record, ..session.clone() };
         // Few enough digits for every reader of JSON.
         let asked = itself::request(&request.argv, &request.embedded_program, random.next_u64() >> 11)?;
         let mut live = Live { within: progress, begun, of: of.clone() };
-        let result = itself::compare(&asked, &sitting, &mut live)?;
+        let result = itself::compare(&asked, &session, &mut live)?;
         progress.show(Event::Step(format!("{of}: {}", said(&result))));
         let took_s = begun.elapsed().as_secs_f64() - begin_s;
         calibration.comparisons.push(SelfComparison { begin_s, took_s, result });
         let budget_s = itself::BUDGET.as_secs_f64();
-        calibration.against_itself = certificate::against_itself(&calibration.comparisons, budget_s);
+        calibration.against_itself = calibration_report::against_itself(&calibration.comparisons, budget_s);
     }
     Ok(())
 }
 
-/// Puts an injection up, weighs, takes it down.
+/// Puts an injection up, measures, takes it down.
 fn one(
     injection: &Injection,
     request: &Request,
     ground: &Ground<'_>,
-    sitting: &Sitting,
+    session: &Session,
     progress: &mut dyn Progress,
 ) -> Result<calibration::Found, LabError> {
     let mut scene = Scene::undisturbed(ground.place)?;
     let record = (injection.put_up)(ground, &mut scene)
-        .and_then(|()| weigh(&scene, request, ground, sitting, progress));
+        .and_then(|()| measure(&scene, request, ground, session, progress));
     scene.take_down();
     let outcome = tare_explain::explain(&record?);
     Ok(confusion::judge(injection, injection.name == UNDISTURBED, &outcome))
 }
 
-/// An ordinary sitting in the scene.
-fn weigh(
+/// An ordinary session in the scene.
+fn measure(
     scene: &Scene,
     request: &Request,
     ground: &Ground<'_>,
-    sitting: &Sitting,
+    session: &Session,
     progress: &mut dyn Progress,
 ) -> Result<Record, LabError> {
     if let Some(words) = &scene.command {
-        let weighed = command_request(words, &scene.server.groups, request, ground);
-        return recorded(command::weigh(weighed, sitting, progress));
+        let measured = command_request(words, &scene.server.groups, request, ground);
+        return recorded(command::measure(measured, session, progress));
     }
     let server = &scene.server;
     let words = match &scene.apart {
@@ -243,10 +243,10 @@ fn weigh(
     let mut sut = sut::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
     let url = format!("http://{}:{}{}", sut.target.host(), sut.target.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
-        return hosts.sat((&sut, &url), options, sitting, ground);
+        return hosts.sat((&sut, &url), options, session, ground);
     }
     let target = tare_load::Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))?;
-    let weighed = HttpRequest {
+    let measured = HttpRequest {
         url: Some(url),
         argv: request.argv.clone(),
         sut: sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid)),
@@ -269,7 +269,7 @@ fn weigh(
         ref_clock_hz: None,
         embedded_program: request.embedded_program.clone(),
     };
-    let held = http::weigh(weighed, sitting, progress);
+    let held = http::measure(measured, session, progress);
     sut.stop();
     recorded(held)
 }
@@ -321,7 +321,7 @@ fn place() -> Result<Place, LabError> {
     let placement =
         placement::choose(&topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
     let (Some(sut_cpu), Some(load_cpu)) = (placement.sut_cpus.first(), placement.load_cpus.first()) else {
-        return Err(LabError::usage("there is no CPU to weigh on", "see 'tare doctor --topology'"));
+        return Err(LabError::usage("there is no CPU to measure on", "see 'tare doctor --topology'"));
     };
     let own = topology.cpus.iter().find(|place| place.cpu == *sut_cpu);
     let sibling = own.and_then(|own| own.siblings.iter().find(|cpu| cpu != sut_cpu));
@@ -361,8 +361,8 @@ fn not_here(injection: &Injection, place: &Place) -> Option<String> {
     injection.needs.iter().find_map(|need| need.missing(place))
 }
 
-fn told(place: &Place) -> Vec<calibration::Injection> {
-    let told = |injection: &&Injection| calibration::Injection {
+fn reported(place: &Place) -> Vec<calibration::Injection> {
+    let reported = |injection: &&Injection| calibration::Injection {
         name: injection.name.into(),
         about: injection.about.into(),
         expected: injection.expected.to_vec(),
@@ -370,7 +370,7 @@ fn told(place: &Place) -> Vec<calibration::Injection> {
         leaves_net: leaves_net(injection.name),
         not_here: not_here(injection, place),
     };
-    INJECTIONS.iter().map(told).collect()
+    INJECTIONS.iter().map(reported).collect()
 }
 
 fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
@@ -384,7 +384,7 @@ fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
         repeats: request.repeats,
         complete: false,
         machine: calibration::Place::of(&facts::survey(&Root::live(), reach).machine),
-        injections: told(place),
+        injections: reported(place),
         runs: Vec::new(),
         summary: Default::default(),
         comparisons: Vec::new(),
@@ -398,11 +398,13 @@ fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
 fn line(injection: &Injection, result: &RunResult, disturbed: &[Disturbance]) -> String {
     match result {
         _ if !disturbed.is_empty() => format!("{}: disturbed from outside, not counted", injection.name),
-        RunResult::Weighed(found) if found.right => format!("{}: found {}", injection.name, found.found.id()),
-        RunResult::Weighed(found) => {
+        RunResult::Measured(found) if found.right => {
+            format!("{}: found {}", injection.name, found.found.id())
+        }
+        RunResult::Measured(found) => {
             let beside = found.first_finding.map_or(String::new(), |first| format!(", then {}", first.id()));
             let alarms: String = found.alarms.iter().map(|alarm| format!(", alarm {}", alarm.id())).collect();
-            format!("{}: WRONG: found {}{beside}{alarms}", injection.name, found.limit.id())
+            format!("{}: WRONG: found {}{beside}{alarms}", injection.name, found.bottleneck.id())
         }
         RunResult::Failed { why } => format!("{}: FAILED: {why}", injection.name),
     }
@@ -421,7 +423,7 @@ fn said(result: &SelfResult) -> String {
     }
 }
 
-/// Shows what is live, and of which run; a sitting's own steps are too many.
+/// Shows what is live, and of which run; a session's own steps are too many.
 struct Live<'a> {
     within: &'a mut dyn Progress,
     begun: Instant,

@@ -12,7 +12,7 @@ fn named(name: &str) -> &'static Injection {
 }
 
 /// A verdict with this limit and these further findings.
-fn verdict(limit: Cause, findings: &[(Cause, f64)]) -> Outcome {
+fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
     let finding = |(cause, effect_ln): (Cause, f64)| Finding {
         cause,
         summary: String::new(),
@@ -48,7 +48,7 @@ fn verdict(limit: Cause, findings: &[(Cause, f64)]) -> Outcome {
         intervention: None,
     };
     let mut outcome = tare_explain::explain(&record);
-    outcome.limit = limit;
+    outcome.bottleneck = bottleneck;
     outcome.findings = findings.iter().copied().map(finding).collect();
     outcome
 }
@@ -56,10 +56,11 @@ fn verdict(limit: Cause, findings: &[(Cause, f64)]) -> Outcome {
 #[test]
 fn either_the_limit_or_the_first_finding_beside_it_counts() {
     let quota = named("quota");
-    let judged = |limit, findings: &[_]| judge(quota, false, &verdict(limit, findings));
-    let limit = judged(Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.2), (Cause::Steal, 0.1)]);
-    assert!(limit.right && limit.found == Cause::CpuQuotaThrottled);
-    assert_eq!(limit.first_finding, None, "a tenth that the host took stands before nothing");
+    let judged = |bottleneck, findings: &[_]| judge(quota, false, &verdict(bottleneck, findings));
+    let bottleneck =
+        judged(Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.2), (Cause::Steal, 0.1)]);
+    assert!(bottleneck.right && bottleneck.found == Cause::CpuQuotaThrottled);
+    assert_eq!(bottleneck.first_finding, None, "a tenth that the host took stands before nothing");
     let own_first = [(Cause::ServerCpuBound, 0.5), (Cause::CpuQuotaThrottled, 0.2), (Cause::Steal, 0.1)];
     let first = judged(Cause::ServerCpuBound, &own_first);
     assert!(first.right && first.found == Cause::CpuQuotaThrottled);
@@ -71,8 +72,8 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
     assert_eq!(noted.right_as_listed, Some(false), "and stands first in the list");
     let kept: Vec<(Cause, f64)> = noted.findings.iter().map(|one| (one.cause, one.effect_ln)).collect();
     assert_eq!(kept, [(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
-    assert_eq!(first.right_as_listed, Some(false), "the limit's own stands first");
-    assert_eq!(limit.right_as_listed, Some(true));
+    assert_eq!(first.right_as_listed, Some(false), "the bottleneck's own stands first");
+    assert_eq!(bottleneck.right_as_listed, Some(true));
     let second = judged(Cause::ServerCpuBound, &[(Cause::Steal, 0.5), (Cause::CpuQuotaThrottled, 0.2)]);
     assert!(!second.right && second.found == Cause::ServerCpuBound);
     assert!(second.alarms.is_empty(), "alarms are of undisturbed runs");
@@ -81,7 +82,7 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
 #[test]
 fn an_undisturbed_run_raises_no_alarm() {
     let none = named(UNDISTURBED);
-    let judged = |limit, findings: &[_]| judge(none, true, &verdict(limit, findings));
+    let judged = |bottleneck, findings: &[_]| judge(none, true, &verdict(bottleneck, findings));
     let calm = [(Cause::ServerCpuBound, 0.0), (Cause::CrossCpuWakeups, 0.02)];
     let noted = judged(Cause::ServerCpuBound, &calm);
     assert!(noted.right && noted.right_as_listed == Some(false));
@@ -90,13 +91,13 @@ fn an_undisturbed_run_raises_no_alarm() {
     let many = [(Cause::ServerCpuBound, 0.0); FINDINGS_MAX + 1];
     assert_eq!(judged(Cause::ServerCpuBound, &many).findings.len(), FINDINGS_MAX);
     // A loss that would limit, a cause that costs nothing but is not there, a limit that is none of the two.
-    for (limit, finding) in [
+    for (bottleneck, finding) in [
         (Cause::ServerCpuBound, (Cause::Steal, 0.2)),
         (Cause::ServerCpuBound, (Cause::NotSteady, 0.06)),
         (Cause::ServerCpuBound, (Cause::Steal, 0.04)),
         (Cause::CpuContended, (Cause::CpuContended, 0.3)),
     ] {
-        let found = judged(limit, &[finding]);
+        let found = judged(bottleneck, &[finding]);
         assert!(!found.right && found.alarms == [finding.0], "{found:?}");
     }
     assert!(!judged(Cause::Unknown, &[]).right);
@@ -111,14 +112,14 @@ fn runs_are_counted() {
         disturbed: Vec::new(),
         result,
     };
-    let weighed = |name: &str, limit, findings: &[_]| {
-        let found = judge(named(name), name == UNDISTURBED, &verdict(limit, findings));
-        run(name, RunResult::Weighed(found))
+    let measured = |name: &str, bottleneck, findings: &[_]| {
+        let found = judge(named(name), name == UNDISTURBED, &verdict(bottleneck, findings));
+        run(name, RunResult::Measured(found))
     };
     let mut runs: Vec<Run> = (0..38)
-        .map(|_| weighed("quota", Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.0)]))
+        .map(|_| measured("quota", Cause::CpuQuotaThrottled, &[(Cause::CpuQuotaThrottled, 1.0)]))
         .collect();
-    runs.push(weighed("none", Cause::ServerCpuBound, &[(Cause::ServerCpuBound, 0.0)]));
+    runs.push(measured("none", Cause::ServerCpuBound, &[(Cause::ServerCpuBound, 0.0)]));
     runs.push(run("lock", RunResult::Failed { why: "it did not answer".into() }));
     let is_undisturbed = |name: &str| name == UNDISTURBED;
     let good = summary(&runs, is_undisturbed);
@@ -127,7 +128,7 @@ fn runs_are_counted() {
     assert_eq!(good.confusion["quota"][&Cause::CpuQuotaThrottled], 38);
     assert!(!good.confusion.contains_key("lock"));
     assert!(good.is_good());
-    runs.push(weighed("none", Cause::ServerCpuBound, &[(Cause::TooNoisy, 0.0)]));
+    runs.push(measured("none", Cause::ServerCpuBound, &[(Cause::TooNoisy, 0.0)]));
     let alarmed = summary(&runs, is_undisturbed);
     assert_eq!((alarmed.right, alarmed.false_alarms), (39, 1));
     assert!(!alarmed.is_good(), "right often enough, but for an alarm");
@@ -137,9 +138,9 @@ fn runs_are_counted() {
     assert_eq!((disturbed.runs, disturbed.undisturbed, disturbed.disturbed), (40, 1, 1));
     assert!(disturbed.is_good() && disturbed.confusion["none"].len() == 1);
     runs.pop();
-    runs.extend((0..2).map(|_| weighed("lock", Cause::Unknown, &[])));
+    runs.extend((0..2).map(|_| measured("lock", Cause::Unknown, &[])));
     assert!(!summary(&runs, is_undisturbed).is_good(), "39 of 42");
-    let RunResult::Weighed(found) = &mut runs[0].result else { unreachable!("all but one were weighed") };
+    let RunResult::Measured(found) = &mut runs[0].result else { unreachable!("all but one were measured") };
     found.right_as_listed = None;
     assert_eq!(summary(&runs, is_undisturbed).right_as_listed, None, "one does not tell");
     assert!(!summary(&[], is_undisturbed).is_good(), "nothing is no certificate");
@@ -202,7 +203,7 @@ fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
         elapsed_s: 10.0,
         launches: Vec::new(),
         effects,
-        not_told: Vec::new(),
+        not_known: Vec::new(),
         warnings: warnings.iter().map(warning).collect(),
     }
 }
@@ -217,7 +218,7 @@ fn what_could_have_been_called_different_and_was_not_is_told_from_what_could_not
         launches: 10,
         change: change.map(|value| Change { value, interval: [value, value] }),
         adjusted: None,
-        placebo: None,
+        aa_control: None,
         verdict,
         detectable: change.map(|_| 0.04),
         one_percent_s: None,
@@ -228,10 +229,10 @@ fn what_could_have_been_called_different_and_was_not_is_told_from_what_could_not
         unreachable!("an interval is there")
     };
     assert!(calm.different.is_empty() && calm.detectable == Some(0.04) && calm.seed == 7);
-    let SelfResult::Compared(told) = itself::judge(&compared(vec![rate, slower.clone()], &[])) else {
+    let SelfResult::Compared(reported) = itself::judge(&compared(vec![rate, slower.clone()], &[])) else {
         unreachable!("two intervals are there")
     };
-    assert_eq!((told.different.len(), told.different[0].figure), (1, Figure::P99));
+    assert_eq!((reported.different.len(), reported.different[0].figure), (1, Figure::P99));
     // Percentiles alone tell nothing of throughput.
     let SelfResult::Compared(no_rate) = itself::judge(&compared(vec![slower], &[])) else {
         unreachable!("an interval is there")

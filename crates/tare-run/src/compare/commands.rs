@@ -1,15 +1,15 @@
-//! Commands in turns: a launch is runs of all of them, of the first as of two, in an order drawn at random and then in its mirror,
+//! Commands interleaved: a launch is runs of all of them, of the first as of two, in an order drawn at random and then in its mirror,
 //! until its window is over. What changes evenly meanwhile meets all alike.
 
+use super::interference::Sky;
 use super::launch::{arms, name, order};
-use super::weather::Sky;
 use super::{Compared, Step, check_count, check_file, empty, go_on, sit};
 use crate::command::{find_program, wait_for_end, words_of};
 use crate::error::LabError;
 use crate::process::{self, Output, Started};
 use crate::progress::Progress;
 use crate::resolve;
-use crate::sitting::{Running, Sitting};
+use crate::session::{Running, Session};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tare_model::comparison::{Arm, Comparison, Figure, Launch, Program};
@@ -42,10 +42,10 @@ pub struct CommandsRequest {
 /// Compares commands; see [`super::compare`] for what is kept.
 pub fn compare_commands(
     request: &CommandsRequest,
-    sitting: &Sitting,
+    session: &Session,
     progress: &mut dyn Progress,
 ) -> Compared {
-    sit(sitting, progress, |running, comparison| hold(request, running, comparison))
+    sit(session, progress, |running, comparison| hold(request, running, comparison))
 }
 
 fn hold(
@@ -147,10 +147,10 @@ impl Bench<'_> {
             }
         }
         sky.probe();
-        let weather = sky.until_now();
+        let interference = sky.until_now();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let arms = runs.iter().map(Runs::arm).collect();
-        Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
+        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new() })
     }
 
     /// One run: nanoseconds from its start to its end, and of CPU.

@@ -1,19 +1,19 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
+use super::interference::disturbances;
 use super::launch::ANSWERS_FOR_P999;
 use super::length_s;
-use super::weather::disturbances;
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::comparison::{
-    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotTold, Program, Verdict,
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Program, Verdict,
 };
 use tare_model::outcome::Warning;
 use tare_stats::{
     Interval, LAUNCHES_MIN, Look, Sequence, adjusted, contrasts, level_of_each, median, widened,
 };
 
-/// A launch in which all programs are slower by more than this than in the median one is in bad weather.
+/// A launch in which all programs are slower by more than this than in the median one is in bad interference.
 const SLOWER_MAX: f64 = 0.15;
 /// More errors than this and the result is not valid.
 const ERRORS_MAX: f64 = 0.001;
@@ -29,7 +29,7 @@ pub fn judge(comparison: &mut Comparison) {
     mark(&mut comparison.launches);
     let values = gather(comparison);
     comparison.effects = effects(comparison, &values);
-    comparison.not_told = not_told(comparison, &values);
+    comparison.not_known = not_known(comparison, &values);
     comparison.ended = ended(comparison);
     comparison.warnings = warnings(comparison);
 }
@@ -57,11 +57,11 @@ fn half_ln(change: Change) -> Option<f64> {
 /// A program's index among the others, and a figure.
 type Key = (usize, Figure);
 
-/// The values of the first program, its placebo and another, launch by launch.
+/// The values of the first program, its A/A control and another, launch by launch.
 #[derive(Default)]
 struct Values {
     first: Vec<f64>,
-    placebo: Vec<f64>,
+    aa_control: Vec<f64>,
     other: Vec<f64>,
 }
 
@@ -69,14 +69,14 @@ struct Values {
 fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
     let mut gathered: BTreeMap<Key, Values> = BTreeMap::new();
     for launch in &comparison.launches {
-        let [first, placebo, others @ ..] = launch.arms.as_slice() else { continue };
+        let [first, aa_control, others @ ..] = launch.arms.as_slice() else { continue };
         for (at, other) in others.iter().enumerate() {
             for figure in Figure::ALL {
                 let of = |arm: &Arm| arm.figures.get(&figure).copied();
-                if let (Some(first), Some(placebo), Some(other)) = (of(first), of(placebo), of(other)) {
+                if let (Some(first), Some(aa_control), Some(other)) = (of(first), of(aa_control), of(other)) {
                     let values = gathered.entry((at, figure)).or_default();
                     values.first.push(first);
-                    values.placebo.push(placebo);
+                    values.aa_control.push(aa_control);
                     values.other.push(other);
                 }
             }
@@ -90,12 +90,12 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
 
 fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
     let level = level_of_each(gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count());
-    let weather = covariates(&comparison.launches);
+    let interference = covariates(&comparison.launches);
     let sequence = comparison.planned.and_then(|planned| Sequence::of_launches(planned, level));
     let others = comparison.programs.get(1..).unwrap_or_default();
     let effect = |(key, values): (&Key, &Values)| {
         let Program { name, .. } = others.get(key.0)?;
-        effect(comparison, name, key.1, (values, &weather), sequence.as_ref())
+        effect(comparison, name, key.1, (values, &interference), sequence.as_ref())
     };
     gathered.iter().filter_map(effect).collect()
 }
@@ -104,16 +104,16 @@ fn effect(
     comparison: &Comparison,
     program: &str,
     figure: Figure,
-    (values, weather): (&Values, &[Vec<f64>]),
+    (values, interference): (&Values, &[Vec<f64>]),
     sequence: Option<&Sequence>,
 ) -> Option<Effect> {
-    let contrasts = contrasts(&values.first, &values.placebo, &values.other)?;
+    let contrasts = contrasts(&values.first, &values.aa_control, &values.other)?;
     let [one, other] = &contrasts.effect;
     let launches = one.len();
     let looks = sequence.and_then(|sequence| {
-        Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.placebo])?))
+        Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.aa_control])?))
     });
-    let both: Vec<f64> = values.first.iter().chain(&values.placebo).copied().collect();
+    let both: Vec<f64> = values.first.iter().chain(&values.aa_control).copied().collect();
     let mut effect = Effect {
         program: program.to_owned(),
         figure,
@@ -122,19 +122,19 @@ fn effect(
         launches,
         change: None,
         adjusted: None,
-        placebo: None,
+        aa_control: None,
         verdict: Verdict::CannotTell,
         detectable: None,
         one_percent_s: None,
     };
-    if let Some((sequence, look, placebo)) = looks {
-        let interval = widened(look.interval, placebo.interval);
+    if let Some((sequence, look, aa_control)) = looks {
+        let interval = widened(look.interval, aa_control.interval);
         let per_launch_s = length_s(&comparison.launches);
         effect.change = change(&look, interval);
-        let calm = adjusted(one, weather).zip(adjusted(other, weather));
+        let calm = adjusted(one, interference).zip(adjusted(other, interference));
         let calm = calm.and_then(|(one, other)| sequence.look(&[&one, &other]));
-        effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, placebo.interval)));
-        effect.placebo = change(&placebo, placebo.interval);
+        effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, aa_control.interval)));
+        effect.aa_control = change(&aa_control, aa_control.interval);
         effect.verdict = figure.verdict(interval, comparison.margin);
         let foresight = sequence.foresee(&look, launches);
         effect.detectable = foresight.detectable.map(f64::exp_m1);
@@ -144,23 +144,23 @@ fn effect(
 }
 
 /// Figures that some launch lacks.
-fn not_told(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<NotTold> {
+fn not_known(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<NotKnown> {
     let figures: &[Figure] =
         if comparison.is_of_commands() { &Figure::OF_COMMANDS } else { &Figure::COMPARED };
-    let mut not_told = Vec::new();
+    let mut not_known = Vec::new();
     if comparison.launches.is_empty() {
-        return not_told;
+        return not_known;
     }
     for (at, program) in comparison.programs.iter().skip(1).enumerate() {
         for figure in figures.iter().copied().filter(|figure| !gathered.contains_key(&(at, *figure))) {
             let why = why_not(&comparison.launches, at, figure);
-            not_told.push(NotTold { program: program.name.clone(), figure, why });
+            not_known.push(NotKnown { program: program.name.clone(), figure, why });
         }
     }
-    not_told
+    not_known
 }
 
-/// Why there are launches without a figure of a program, of the first one, or of its placebo.
+/// Why there are launches without a figure of a program, of the first one, or of its A/A control.
 fn why_not(launches: &[Launch], other: usize, figure: Figure) -> Missing {
     let held: Vec<Vec<&Arm>> = launches.iter().map(|launch| held(launch, other)).collect();
     let lacks = |arms: &&Vec<&Arm>| arms.iter().any(|arm| !arm.figures.contains_key(&figure));
@@ -197,13 +197,13 @@ fn long_enough(held: &[Vec<&Arm>]) -> String {
     }
 }
 
-/// What the launches' weather was, as logarithms; of what was seen in all of them. All programs met the same: what they differ by may
+/// What the launches' interference was, as logarithms; of what was seen in all of them. All programs met the same: what they differ by may
 /// go with it all the same, where the one waits for memory and the other computes.
 fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
     let of = |seen: fn(&Launch) -> Option<f64>| {
         launches.iter().map(|launch| seen(launch).map(f64::ln)).collect::<Option<Vec<f64>>>()
     };
-    [of(|launch| launch.weather.compute_s), of(|launch| launch.weather.load_s)]
+    [of(|launch| launch.interference.compute_s), of(|launch| launch.interference.load_s)]
         .into_iter()
         .flatten()
         .collect()
@@ -222,7 +222,7 @@ fn mark(launches: &mut [Launch]) {
     let slow = median(&known).map(|middle| middle - SLOWER_MAX);
     for (launch, speed) in launches.iter_mut().zip(speeds) {
         let is_slow = speed.zip(slow).is_some_and(|(speed, slow)| speed < slow);
-        launch.disturbed = disturbances(&launch.weather);
+        launch.disturbed = disturbances(&launch.interference);
         launch.disturbed.extend(is_slow.then_some(Disturbance::Slow));
     }
 }

@@ -1,14 +1,14 @@
-//! One launch: every program afresh and the first one twice, all loaded in turns within the same window.
+//! One launch: every program afresh and the first one twice, all loaded interleaved within the same window.
 
+use super::interference::Sky;
 use super::length::{self, Count, Length};
 use super::pace::Pace;
-use super::weather::Sky;
 use super::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use crate::blocks::shuffle;
 use crate::drive::start;
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::{self, Sut};
 use crate::turns::slowest_median;
 use crate::{http, resolve};
@@ -19,7 +19,7 @@ use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
 use tare_machine::{Root, procs};
-use tare_model::comparison::{Arm, Figure, Launch, Weather};
+use tare_model::comparison::{Arm, Figure, Interference, Launch};
 use tare_model::topology::Topology;
 use tare_model::trial::HttpSample;
 use tare_stats::SplitMix64;
@@ -29,11 +29,11 @@ use tare_sys::time::{monotonic_ns, process_cpu_ns};
 const WINDOW: Duration = Duration::from_millis(600);
 /// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
 const SLICE: Duration = Duration::from_millis(200);
-/// Between slices nobody sends, so that books are cut with nothing in flight.
+/// Between slices nobody sends, so that accounting are cut with nothing in flight.
 const BREAK: Duration = Duration::from_millis(12);
 /// After the last turn of a slice every thread is asleep by then.
 const SETTLED: Duration = Duration::from_millis(3);
-/// Breaks in which books may be cut too late before it is given up.
+/// Breaks in which accounting may be cut too late before it is given up.
 const CUTS_MAX: u32 = 8;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
@@ -59,7 +59,7 @@ struct Server {
     name: String,
 }
 
-/// What a party's counters showed in a break.
+/// What a arm's counters showed in a break.
 struct Page {
     sample: HttpSample,
     cpu_ns: Option<u64>,
@@ -70,7 +70,7 @@ struct Counted {
     arms: Vec<Arm>,
     /// The effect in each half, while the best length is learnt.
     halves: Option<[f64; 2]>,
-    weather: Weather,
+    interference: Interference,
 }
 
 impl<'a> Stage<'a> {
@@ -106,17 +106,17 @@ impl<'a> Stage<'a> {
         running.live(phase, None);
         let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut servers = self.servers(seed, running)?;
-        let (mut turns, mut parties) = self.load(&mut servers, seed)?;
-        let mut warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
-        if self.pace.learn(slowest_median(parties.iter_mut())) {
-            stop(parties)?;
-            (turns, parties) = self.load(&mut servers, seed)?;
-            warm = self.warm_up(&turns, &mut servers, &parties, phase, running)?;
-            self.pace.learn_anew(slowest_median(parties.iter_mut()));
+        let (mut turns, mut generators) = self.load(&mut servers, seed)?;
+        let mut warm = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
+        if self.pace.learn(slowest_median(generators.iter_mut())) {
+            stop(generators)?;
+            (turns, generators) = self.load(&mut servers, seed)?;
+            warm = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
+            self.pace.learn_anew(slowest_median(generators.iter_mut()));
         }
-        let Counted { arms, halves, weather } =
-            self.window(&turns, warm, &mut servers, &mut parties, phase, running)?;
-        stop(parties)?;
+        let Counted { arms, halves, interference } =
+            self.window(&turns, warm, &mut servers, &mut generators, phase, running)?;
+        stop(generators)?;
         // All are asked before the first is waited for.
         servers.iter().for_each(|server| server.sut.ask_to_end());
         servers.iter_mut().for_each(|server| server.sut.stop());
@@ -125,7 +125,7 @@ impl<'a> Stage<'a> {
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
         self.length.learn(halves, took_s, left_s);
-        Ok(Launch { begin_s, took_s, arms, weather, disturbed: Vec::new() })
+        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new() })
     }
 
     /// Starts all servers, in an order drawn at random, and waits until they answer.
@@ -165,16 +165,16 @@ impl<'a> Stage<'a> {
     /// A generator for each server.
     fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Turns, Vec<Generator>), LabError> {
         let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
-        let parties = servers.len() as u32;
+        let generators = servers.len() as u32;
         let turn = self.pace.turn();
-        let round = turn.length * parties;
+        let round = turn.length * generators;
         // Whole pairs of rounds, each the mirror of the other.
         let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
         let turns = Turns {
-            begin_ns: monotonic_ns() + resolve::nanoseconds(OPENING * parties),
+            begin_ns: monotonic_ns() + resolve::nanoseconds(OPENING * generators),
             turn_ns: resolve::nanoseconds(turn.length),
             rest_ns: resolve::nanoseconds(turn.rest),
-            parties,
+            arms: generators,
             place: 0,
             seed,
             slices: Some(Slices { rounds: 2 * pairs, break_ns: resolve::nanoseconds(BREAK) }),
@@ -185,7 +185,7 @@ impl<'a> Stage<'a> {
             let spec = LoadSpec {
                 threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
                 cpus: cpus.clone(),
-                pacing: Pacing::InTurns(Turns { place: at as u32, ..turns }),
+                pacing: Pacing::Interleaved(Turns { place: at as u32, ..turns }),
                 busy_poll: traffic.busy_poll || self.may_poll,
                 ..traffic.aimed_at(sut.target.clone())
             };
@@ -200,13 +200,13 @@ impl<'a> Stage<'a> {
         &self,
         turns: &Turns,
         servers: &mut [Server],
-        parties: &[Generator],
+        generators: &[Generator],
         phase: &str,
         running: &mut Running<'_>,
     ) -> Result<u64, LabError> {
         // Where connections took long to open, the first slices are over already.
         let last = slice_at(turns, monotonic_ns()) + slices_in(turns, self.request.warmup) - 1;
-        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        wait_for(turns.slice_ns(last).1, servers, generators, phase, running)?;
         Ok(last)
     }
 
@@ -216,32 +216,32 @@ impl<'a> Stage<'a> {
         turns: &Turns,
         before: u64,
         servers: &mut [Server],
-        parties: &mut [Generator],
+        generators: &mut [Generator],
         phase: &str,
         running: &mut Running<'_>,
     ) -> Result<Counted, LabError> {
         servers.iter_mut().for_each(|server| server.sut.meet_children());
-        let (before, opened) = cut(turns, before, servers, parties, phase, running)?;
+        let (before, opened) = cut(turns, before, servers, generators, phase, running)?;
         let mut sky = Sky::look(&self.placement.sut_cpus);
         let slices = slices_in(turns, self.length.window());
         let (half, last) = (before + slices / 2, before + slices);
-        let mut seen = vec![counts(servers, parties)];
+        let mut seen = vec![counts(servers, generators)];
         for slice in before + 1..=last {
             // In the break before it, where that is not nearly over.
             if monotonic_ns() + LOOK_NS < turns.slice_ns(slice).0 {
                 sky.probe();
             }
-            wait_for(turns.slice_ns(slice).1, servers, parties, phase, running)?;
+            wait_for(turns.slice_ns(slice).1, servers, generators, phase, running)?;
             if slice == last || slice == half && self.length.is_learning() {
-                seen.push(counts(servers, parties));
+                seen.push(counts(servers, generators));
             }
         }
-        let (last, closed) = cut(turns, last, servers, parties, phase, running)?;
-        let weather = sky.until_now();
+        let (last, closed) = cut(turns, last, servers, generators, phase, running)?;
+        let interference = sky.until_now();
         let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
         let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
-        Ok(Counted { arms, halves: length::effect(&seen), weather })
+        Ok(Counted { arms, halves: length::effect(&seen), interference })
     }
 }
 
@@ -302,11 +302,11 @@ fn slices_in(turns: &Turns, length: Duration) -> u64 {
 fn wait_for(
     end_ns: u64,
     servers: &mut [Server],
-    parties: &[Generator],
+    generators: &[Generator],
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<(), LabError> {
-    let answers = || parties.iter().map(|generator| generator.live().answers).sum::<u64>();
+    let answers = || generators.iter().map(|generator| generator.live().answers).sum::<u64>();
     let mut before = answers();
     let settled_ns = end_ns.saturating_add(resolve::nanoseconds(SETTLED));
     let left = Duration::from_nanos(settled_ns.saturating_sub(monotonic_ns()));
@@ -318,26 +318,26 @@ fn wait_for(
     servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
 }
 
-/// The books after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
+/// The accounting after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
 /// cut, some of it is in them.
 fn cut(
     turns: &Turns,
     mut last: u64,
     servers: &mut [Server],
-    parties: &mut [Generator],
+    generators: &mut [Generator],
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<(u64, Vec<Page>), LabError> {
     for _ in 0..CUTS_MAX {
-        let pages = pages(servers, parties);
+        let pages = pages(servers, generators);
         if monotonic_ns() < turns.slice_ns(last + 1).0 {
             return Ok((last, pages));
         }
         last = slice_at(turns, monotonic_ns());
-        wait_for(turns.slice_ns(last).1, servers, parties, phase, running)?;
+        wait_for(turns.slice_ns(last).1, servers, generators, phase, running)?;
     }
     Err(LabError::Observe(format!(
-        "books could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
+        "accounting could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
         BREAK.as_millis()
     )))
 }
@@ -350,21 +350,21 @@ fn slice_at(turns: &Turns, now_ns: u64) -> u64 {
     if now_ns < turns.slice_ns(slice).1 { slice } else { slice + 1 }
 }
 
-fn pages(servers: &[Server], parties: &mut [Generator]) -> Vec<Page> {
+fn pages(servers: &[Server], generators: &mut [Generator]) -> Vec<Page> {
     let page = |(server, generator): (&Server, &mut Generator)| Page {
         sample: generator.cut(),
         cpu_ns: cpu_ns(&server.sut.pids),
     };
-    servers.iter().zip(parties).map(page).collect()
+    servers.iter().zip(generators).map(page).collect()
 }
 
 /// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
-fn counts(servers: &[Server], parties: &[Generator]) -> Vec<Count> {
+fn counts(servers: &[Server], generators: &[Generator]) -> Vec<Count> {
     let count = |(server, generator): (&Server, &Generator)| Count {
         cpu_ns: cpu_ns(&server.sut.pids),
         answers: generator.live().answers,
     };
-    servers.iter().zip(parties).map(count).collect()
+    servers.iter().zip(generators).map(count).collect()
 }
 
 /// CPU time of all of them; `None` where one has gone or one has come: what that took nobody knows.
@@ -406,8 +406,8 @@ fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
     }
 }
 
-fn stop(parties: Vec<Generator>) -> Result<(), LabError> {
-    parties.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
+fn stop(generators: Vec<Generator>) -> Result<(), LabError> {
+    generators.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
 }
 
 #[cfg(test)]
@@ -416,14 +416,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Books are cut between the end of a slice and the begin of the next.
+        /// Accounting are cut between the end of a slice and the begin of the next.
         #[test]
         fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
             let turns = Turns {
                 begin_ns: 1_000_000,
                 turn_ns: 5_000_000,
                 rest_ns: 1_000_000,
-                parties: 3,
+                arms: 3,
                 place: 0,
                 seed: 1,
                 slices: Some(Slices { rounds, break_ns }),

@@ -65,16 +65,16 @@ pub(super) struct Count {
     pub answers: u64,
 }
 
-/// What the others' CPU time of a request differs by from that of the first arm and its placebo, in the halves of a window that begins,
+/// What the others' CPU time of a request differs by from that of the first arm and its A/A control, in the halves of a window that begins,
 /// divides and ends with these counts; the mean of the others' logarithms. `None` where there are no halves, or a cost is not known.
 pub(super) fn effect(counts: &[Vec<Count>]) -> Option<[f64; 2]> {
     let [begin, middle, end] = counts else { return None };
     let half = |from: &[Count], to: &[Count]| {
         let costs_ln: Option<Vec<f64>> = from.iter().zip(to).map(|(from, to)| cost_ln(from, to)).collect();
         let costs_ln = costs_ln?;
-        let [first, placebo, others @ ..] = costs_ln.as_slice() else { return None };
+        let [first, aa_control, others @ ..] = costs_ln.as_slice() else { return None };
         let mean = others.iter().sum::<f64>() / others.len().max(1) as f64;
-        (!others.is_empty()).then(|| mean - (first + placebo) / 2.0)
+        (!others.is_empty()).then(|| mean - (first + aa_control) / 2.0)
     };
     Some([half(begin, middle)?, half(middle, end)?])
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Launches that differ by `between`, with halves that differ by `within` beside it, in turns of both signs.
+    /// Launches that differ by `between`, with halves that differ by `within` beside it, interleaved of both signs.
     fn halves(between: f64, within: f64) -> Vec<[f64; 2]> {
         let signs = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [-1.0, -1.0]];
         signs

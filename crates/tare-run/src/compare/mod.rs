@@ -1,26 +1,26 @@
 //! Compares servers, or commands, on a machine that cannot be trusted: launch by launch, until what they differ by is known well
 //! enough.
 //!
-//! A launch starts every program afresh, the first one twice (the second time as a placebo), and loads all of them in turns of
+//! A launch starts every program afresh, the first one twice (the second time as a A/A control), and loads all of them interleaved of
 //! milliseconds within the same window ([`launch`]). What differs from launch to launch (addresses, heap, ports) differs by more
 //! than what a longer window would tell, so the launch is the unit: it gives one value a figure and program, and [`judge`] looks at
-//! all of them after each. [`length`] finds how long a window is best, [`pace`] a turn, [`weather`] tells what disturbed one. [`commands`] runs commands in turns instead.
+//! all of them after each. [`length`] finds how long a window is best, [`pace`] a turn, [`interference`] tells what disturbed one. [`commands`] runs commands interleaved instead.
 
 mod commands;
+pub(crate) mod interference;
 mod judge;
 mod launch;
 mod length;
 mod pace;
 #[cfg(test)]
 mod tests;
-pub(crate) mod weather;
 
 pub use commands::{CommandsRequest, compare_commands};
 pub use judge::{is_valid, judge};
 
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
-use crate::sitting::{Running, Sitting};
+use crate::session::{Running, Session};
 use crate::{http, resolve};
 use launch::Stage;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub const EMBEDDED: &str = "embedded";
 /// Connections for each CPU that servers have, unless told otherwise: enough to keep it busy, and few enough for short turns, as what is in flight
 /// at the end of one is waited for.
 pub const CONNECTIONS_EACH_CPU: u32 = 8;
-/// Programs and the placebo that are up at once: a turn of each in a round that should last no longer than a host's moods.
+/// Programs and the A/A control that are up at once: a turn of each in a round that should last no longer than a host's moods.
 const ARMS_MAX: usize = 9;
 /// Launches after which it is known how long one takes: the first finds the length of a turn, too.
 const PACE_AFTER: usize = 3;
@@ -97,18 +97,18 @@ pub struct Compared {
     pub end: Result<(), LabError>,
 }
 
-/// Compares. What was measured before a failure or an interruption is kept and judged; [`Sitting::record`] is the file that all
+/// Compares. What was measured before a failure or an interruption is kept and judged; [`Session::record`] is the file that all
 /// launches so far are in after each.
-pub fn compare(request: &Request, sitting: &Sitting, progress: &mut dyn Progress) -> Compared {
-    sit(sitting, progress, |running, comparison| hold(request, running, comparison))
+pub fn compare(request: &Request, session: &Session, progress: &mut dyn Progress) -> Compared {
+    sit(session, progress, |running, comparison| hold(request, running, comparison))
 }
 
 fn sit(
-    sitting: &Sitting,
+    session: &Session,
     progress: &mut dyn Progress,
     hold: impl FnOnce(&mut Running<'_>, &mut Option<Comparison>) -> Result<(), LabError>,
 ) -> Compared {
-    let mut running = match Running::begin(sitting, progress) {
+    let mut running = match Running::begin(session, progress) {
         Ok(running) => running,
         Err(error) => return Compared { comparison: None, end: Err(error) },
     };
@@ -205,7 +205,7 @@ fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         elapsed_s: 0.0,
         launches: Vec::new(),
         effects: Vec::new(),
-        not_told: Vec::new(),
+        not_known: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -290,7 +290,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     check_file(running)?;
     if request.traffic.pacing != Pacing::Closed {
         return Err(LabError::usage(
-            "servers are compared in turns of milliseconds, in which no rate or pause can be kept",
+            "servers are compared interleaved of milliseconds, in which no rate or pause can be kept",
             "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
         ));
     }

@@ -7,7 +7,7 @@ use crate::turns::TURN_MAX;
 use std::time::Duration;
 
 /// Length of a turn, unless requests take too long for it. A core's speed changes for milliseconds, with what its other hyperthread does for
-/// somebody else: the same programs differ by half as much in turns of 1 ms as in those of 5.
+/// somebody else: the same programs differ by half as much interleaved of 1 ms as in those of 5.
 const TURN: Duration = Duration::from_millis(1);
 /// Of a turn, this part at its end is for what is in flight, at least and at most.
 const REST_MIN: f64 = 1.0 / 8.0;

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tare_model::comparison::{Arm, Disturbance, Effect, Ended, Verdict, Weather};
+use tare_model::comparison::{Arm, Disturbance, Effect, Ended, Interference, Verdict};
 use tare_model::condition::Condition;
 
 /// Even numbers, summed to something normal.
@@ -36,14 +36,14 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
     Arm { own_ns: 200_000_000, answers, errors, cpu_ns: Some(200_000_000), figures: BTreeMap::from(figures) }
 }
 
-/// So many launches, with what layout (a deviation of a hundredth) and weather (a third at times) make of them.
-fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
+/// So many launches, with what layout (a deviation of a hundredth) and interference (a third at times) make of them.
+fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
     let launch = |at: usize, noise: &mut Noise| {
-        let weather: f64 = if noise.unit() < 0.2 { 1.3 } else { 1.0 };
-        let mut cost = |times: f64| 5e-6 * weather * times * (0.01 * noise.normal()).exp();
-        let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(dearer), 0)];
-        let weather = Weather { steal_share: Some(0.0), ..Weather::default() };
-        Launch { begin_s: at as f64, took_s: 1.0, arms, weather, disturbed: Vec::new() }
+        let interference: f64 = if noise.unit() < 0.2 { 1.3 } else { 1.0 };
+        let mut cost = |times: f64| 5e-6 * interference * times * (0.01 * noise.normal()).exp();
+        let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(costlier), 0)];
+        let interference = Interference { steal_share: Some(0.0), ..Interference::default() };
+        Launch { begin_s: at as f64, took_s: 1.0, arms, interference, disturbed: Vec::new() }
     };
     let program =
         |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: Some("/".into()) };
@@ -63,7 +63,7 @@ fn comparison(launches: usize, dearer: f64, noise: &mut Noise) -> Comparison {
         elapsed_s: launches as f64,
         launches: (0..launches).map(|at| launch(at, noise)).collect(),
         effects: Vec::new(),
-        not_told: Vec::new(),
+        not_known: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -75,20 +75,20 @@ fn effect(comparison: &Comparison, figure: Figure) -> &Effect {
 #[test]
 fn what_is_dearer_is_found_and_what_is_not_is_not() {
     let mut noise = Noise::new(3);
-    let mut dearer = comparison(40, 1.03, &mut noise);
-    judge(&mut dearer);
-    let cost = effect(&dearer, Figure::CpuPerRequest);
+    let mut costlier = comparison(40, 1.03, &mut noise);
+    judge(&mut costlier);
+    let cost = effect(&costlier, Figure::CpuPerRequest);
     assert_eq!(cost.verdict, Verdict::Slower, "{cost:?}");
     assert!((cost.change.unwrap().value - 0.03).abs() < 0.012, "{cost:?}");
-    assert_eq!(effect(&dearer, Figure::Throughput).verdict, Verdict::Slower);
-    assert_eq!(dearer.ended, Some(Ended::Budget));
+    assert_eq!(effect(&costlier, Figure::Throughput).verdict, Verdict::Slower);
+    assert_eq!(costlier.ended, Some(Ended::Budget));
     assert!(cost.detectable.unwrap() > 0.0 && cost.one_percent_s.unwrap() > 0.0);
     let mut same = comparison(60, 1.0, &mut noise);
     judge(&mut same);
     assert!(same.effects.iter().all(|effect| effect.verdict == Verdict::NoDifference), "{:?}", same.effects);
     let fails = |text: &str, of: &Comparison| !text.parse::<Condition>().unwrap().proven(of).is_empty();
-    assert!(fails("cpu_per_request > 1%", &dearer) && !fails("cpu_per_request > 1%", &same));
-    assert!(!fails("cpu_per_request > 5%", &dearer) && !fails("throughput > 0%", &dearer));
+    assert!(fails("cpu_per_request > 1%", &costlier) && !fails("cpu_per_request > 1%", &same));
+    assert!(!fails("cpu_per_request > 5%", &costlier) && !fails("throughput > 0%", &costlier));
 }
 
 /// A core that somebody else computes on makes the one program dearer by more than the other.
@@ -97,9 +97,9 @@ fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
     let mut noise = Noise::new(8);
     let mut leaning = comparison(40, 1.02, &mut noise);
     for launch in &mut leaning.launches {
-        let crowd = noise.unit();
-        launch.weather.compute_s = Some(3e-9 * crowd.exp());
-        let cost_s = launch.arms[2].figures[&Figure::CpuPerRequest] * (0.3 * crowd).exp();
+        let oversubscription = noise.unit();
+        launch.interference.compute_s = Some(3e-9 * oversubscription.exp());
+        let cost_s = launch.arms[2].figures[&Figure::CpuPerRequest] * (0.3 * oversubscription).exp();
         launch.arms[2] = arm(cost_s, 0);
     }
     judge(&mut leaning);
@@ -109,12 +109,12 @@ fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
     assert!(width(adjusted) < 0.5 * width(raw), "{cost:?}");
     // At the median crowd.
     assert!((adjusted.value - (1.02 * 0.15f64.exp() - 1.0)).abs() < 0.03, "{cost:?}");
-    leaning.launches[7].weather.compute_s = None;
+    leaning.launches[7].interference.compute_s = None;
     judge(&mut leaning);
     assert_eq!(
         effect(&leaning, Figure::CpuPerRequest).adjusted,
         None,
-        "weather that was not seen throughout"
+        "interference that was not seen throughout"
     );
 }
 
@@ -144,7 +144,7 @@ fn net_says_what_the_cost_says() {
 fn a_server_is_seldom_told_from_itself() {
     let mut noise = Noise::new(4);
     let runs = 300;
-    let told = (0..runs)
+    let reported = (0..runs)
         .filter(|_| {
             let whole = comparison(24, 1.0, &mut noise);
             (LAUNCHES_MIN..=24).any(|launches| {
@@ -156,7 +156,7 @@ fn a_server_is_seldom_told_from_itself() {
         })
         .count();
     // 5 % and three standard deviations.
-    assert!(told as f64 <= 0.09 * f64::from(runs), "{told} of {runs}");
+    assert!(reported as f64 <= 0.09 * f64::from(runs), "{reported} of {runs}");
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn it_ends_when_it_is_precise() {
 #[test]
 fn what_disturbs_is_marked_and_counts() {
     let mut disturbed = comparison(10, 1.0, &mut Noise::new(6));
-    disturbed.launches[1].weather.steal_share = Some(0.2);
-    disturbed.launches[2].weather.throttled_share = Some(0.2);
+    disturbed.launches[1].interference.steal_share = Some(0.2);
+    disturbed.launches[2].interference.throttled_share = Some(0.2);
     disturbed.launches[3].arms = vec![arm(1e-5, 0), arm(1e-5, 0), arm(1e-5, 0)];
     judge(&mut disturbed);
     assert!(disturbed.launches[1].disturbed.contains(&Disturbance::Steal));
@@ -213,13 +213,13 @@ fn a_percentile_that_a_launch_has_too_few_answers_for_is_missing_with_what_would
         arm.figures.insert(Figure::P999, 1e-3);
     }
     judge(&mut few);
-    assert!(few.not_told.is_empty() && effect(&few, Figure::P999).launches == 10, "{:?}", few.not_told);
+    assert!(few.not_known.is_empty() && effect(&few, Figure::P999).launches == 10, "{:?}", few.not_known);
     // All others have 40,000 in a fifth of a second.
     let stalled = &mut few.launches[3].arms[2];
     stalled.answers = 8_000;
     stalled.figures.remove(&Figure::P999);
     judge(&mut few);
-    let [missing] = few.not_told.as_slice() else { panic!("{:?}", few.not_told) };
+    let [missing] = few.not_known.as_slice() else { panic!("{:?}", few.not_known) };
     assert_eq!((missing.program.as_str(), missing.figure), ("B", Figure::P999));
     assert_eq!(
         missing.why.why,
@@ -232,7 +232,7 @@ fn a_percentile_that_a_launch_has_too_few_answers_for_is_missing_with_what_would
         launch.arms[1].figures.remove(&Figure::CpuPerRequest);
     }
     judge(&mut few);
-    assert!(few.not_told[0].figure == Figure::CpuPerRequest && few.not_told[0].why.remedy.is_empty());
+    assert!(few.not_known[0].figure == Figure::CpuPerRequest && few.not_known[0].why.remedy.is_empty());
 }
 
 proptest! {
@@ -250,10 +250,10 @@ proptest! {
                 arms[2].figures.remove(&Figure::P99);
                 arms[1].cpu_ns = None;
             }
-            Launch { begin_s: 0.0, took_s: 1.0, arms, weather: Weather::default(), disturbed: Vec::new() }
+            Launch { begin_s: 0.0, took_s: 1.0, arms, interference: Interference::default(), disturbed: Vec::new() }
         }).collect();
         judge(&mut odd);
-        prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_told.len() == Figure::COMPARED.len());
+        prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_known.len() == Figure::COMPARED.len());
         for effect in &odd.effects {
             prop_assert!(effect.baseline.is_finite() && effect.launches <= costs.len());
             if let Some(change) = effect.change {

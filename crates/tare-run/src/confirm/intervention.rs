@@ -6,10 +6,10 @@ use tare_load::LoadSpec;
 use tare_machine::journal::Journal;
 use tare_machine::placement::Placement;
 use tare_model::Missing;
-use tare_model::outcome::{Outcome, RoleLedger};
+use tare_model::outcome::{Outcome, RoleAccounting};
 use tare_model::topology::Topology;
 
-/// A change of one resource that tells whether it is the limit.
+/// A change of one resource that tells whether it is the bottleneck.
 pub(crate) struct Intervention {
     /// The least elasticity that the cause implies. One that alone holds the rate is followed with an elasticity of 1; half of that
     /// allows for a change that goes beyond what was short, and for what else a request takes.
@@ -32,7 +32,7 @@ pub(crate) struct Ground<'a> {
     pub placement: &'a Placement,
     pub topology: &'a Topology,
     pub journal: &'a Rc<Journal>,
-    /// Where the right to turn knobs is taken.
+    /// Where the right to turn settings is taken.
     pub state_dir: &'a Path,
 }
 
@@ -65,8 +65,12 @@ pub(crate) trait Turn {
 }
 
 impl<'a> Ground<'a> {
-    /// The server's books.
-    pub fn server(&self) -> Result<&'a RoleLedger, Missing> {
-        self.outcome.ledger.sut.as_ref().ok_or_else(|| Missing::new("the server cannot be seen from here"))
+    /// The server's accounting.
+    pub fn server(&self) -> Result<&'a RoleAccounting, Missing> {
+        self.outcome
+            .accounting
+            .sut
+            .as_ref()
+            .ok_or_else(|| Missing::new("the server cannot be seen from here"))
     }
 }

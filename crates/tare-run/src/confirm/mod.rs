@@ -1,5 +1,5 @@
-//! Confirming by intervention: a little of the one resource that is said to be the limit is given or taken, in pairs of short trials
-//! of the same server, in an order drawn at random. `tare-explain` tells from the pairs how throughput follows it. Where the limit is of a
+//! Confirming by intervention: a little of the one resource that is said to be the bottleneck is given or taken, in pairs of short trials
+//! of the same server, in an order drawn at random. `tare-explain` tells from the pairs how throughput follows it. Where the bottleneck is of a
 //! kind that nothing can be tried on, the first finding that is not is tried in its stead.
 //!
 //! What is tried on each cause is a file in `interventions/` and a line in its registry. Whatever is turned is in the journal and is
@@ -13,7 +13,7 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::progress::Event;
 use crate::request::LoadRequest;
-use crate::sitting::Running;
+use crate::session::Running;
 use crate::sut::Sut;
 use intervention::{Change, Ground, Lever, Turn};
 use std::time::Duration;
@@ -33,7 +33,7 @@ const SETTLE: Duration = Duration::from_millis(120);
 /// How long it takes, about.
 pub(crate) const EXPECTED_S: f64 = 2.0 * PAIRS as f64 * 0.62;
 
-/// Why blocks came to no end: the sitting's own failure, or a reason that is the result.
+/// Why blocks came to no end: the session's own failure, or a reason that is the result.
 enum Stopped {
     Failed(LabError),
     Cannot(Missing),
@@ -55,7 +55,7 @@ impl From<Missing> for Stopped {
 pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let Some(outcome) = running.explained() else { return Ok(()) };
     let found: Vec<Cause> = outcome.findings.iter().map(|finding| finding.cause).collect();
-    let (cause, instead_of) = to_try(outcome.limit, &found);
+    let (cause, instead_of) = to_try(outcome.bottleneck, &found);
     running.progress.show(Event::Step(format!("trying whether it is {}", cause.id())));
     let blocks = match blocks(cause, &outcome, drive, sut, running) {
         Ok(blocks) => Ok(blocks),
@@ -65,15 +65,15 @@ pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_
     running.keep_intervention(Intervention { cause, instead_of, blocks: blocks.into() })
 }
 
-/// The limit; where nothing can be tried on it the first finding on which something can, and why the limit is not.
-fn to_try(limit: Cause, found: &[Cause]) -> (Cause, Option<NotTried>) {
+/// The bottleneck; where nothing can be tried on it the first finding on which something can, and why the bottleneck is not.
+fn to_try(bottleneck: Cause, found: &[Cause]) -> (Cause, Option<NotTried>) {
     // What holds an error page where it is says nothing of the workload.
-    let Some(why) = interventions::of(limit).err().filter(|_| limit != Cause::Errors) else {
-        return (limit, None);
+    let Some(why) = interventions::of(bottleneck).err().filter(|_| bottleneck != Cause::Errors) else {
+        return (bottleneck, None);
     };
     match found.iter().find(|cause| interventions::of(**cause).is_ok()) {
-        Some(cause) => (*cause, Some(NotTried { cause: limit, why })),
-        None => (limit, None),
+        Some(cause) => (*cause, Some(NotTried { cause: bottleneck, why })),
+        None => (bottleneck, None),
     }
 }
 
@@ -198,16 +198,16 @@ mod tests {
     #[test]
     fn the_first_finding_that_can_be_is_tried_where_the_limit_cannot() {
         use Cause::{BlockedOnDisk, CpuContended, CpuQuotaThrottled, Errors, Oversubscribed, Unknown};
-        let tried = |limit, found: &[Cause]| {
-            let (cause, instead_of) = to_try(limit, found);
+        let tried = |bottleneck, found: &[Cause]| {
+            let (cause, instead_of) = to_try(bottleneck, found);
             (cause, instead_of.map(|not| not.cause))
         };
         assert_eq!(tried(CpuQuotaThrottled, &[CpuContended, CpuQuotaThrottled]), (CpuQuotaThrottled, None));
         let some = [BlockedOnDisk, Oversubscribed, CpuContended, CpuQuotaThrottled, Unknown];
-        for limit in [Unknown, BlockedOnDisk] {
-            assert_eq!(tried(limit, &some), (CpuContended, Some(limit)));
+        for bottleneck in [Unknown, BlockedOnDisk] {
+            assert_eq!(tried(bottleneck, &some), (CpuContended, Some(bottleneck)));
         }
-        // Nothing to try: why the limit is not stays the result.
+        // Nothing to try: why the bottleneck is not stays the result.
         assert_eq!(tried(Unknown, &[BlockedOnDisk, Unknown]), (Unknown, None));
         assert_eq!(tried(Errors, &[Errors, CpuContended]), (Errors, None));
         let (_, instead_of) = to_try(Unknown, &some);

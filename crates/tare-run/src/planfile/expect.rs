@@ -1,4 +1,4 @@
-//! What a plan expects: `p99 up; sut.voluntary_switches = 0; limit = load-generator-bound`.
+//! What a plan expects: `p99 up; sut.voluntary_switches = 0; bottleneck = load-generator-bound`.
 
 use super::figures::{FIGURES, Figure, find};
 use super::nearest::hint;
@@ -32,7 +32,7 @@ impl Expectation {
     pub fn is_about(&self, name: &str) -> bool {
         match &self.claim {
             Claim::Change { figure, .. } | Claim::Value { figure, .. } => figure.name == name,
-            Claim::Limit(_) => false,
+            Claim::Bottleneck(_) => false,
         }
     }
 
@@ -64,12 +64,12 @@ pub enum Claim {
         value: f64,
     },
     /// What holds throughput where it is.
-    Limit(Cause),
+    Bottleneck(Cause),
 }
 
 impl PartialEq for Claim {
     fn eq(&self, other: &Claim) -> bool {
-        use Claim::{Change, Limit, Value};
+        use Claim::{Bottleneck, Change, Value};
         match (self, other) {
             (Change { figure, direction, by }, Change { figure: f, direction: d, by: b }) => {
                 (figure.name, direction, by) == (f.name, d, b)
@@ -77,7 +77,7 @@ impl PartialEq for Claim {
             (Value { figure, comparison, value }, Value { figure: f, comparison: c, value: v }) => {
                 (figure.name, comparison, value) == (f.name, c, v)
             }
-            (Limit(one), Limit(other)) => one == other,
+            (Bottleneck(one), Bottleneck(other)) => one == other,
             _ => false,
         }
     }
@@ -123,7 +123,7 @@ impl fmt::Display for NotExpected {
 /// - `FIGURE up`, `FIGURE down`, with `by 20%` where it must be by more than that (1 % unless said);
 /// - `FIGURE same`, with `within 10%` (5 %);
 /// - `FIGURE = 25`, `< 2ms`, `> 300k`; `=` is within a tenth;
-/// - `limit = CAUSE`.
+/// - `bottleneck = CAUSE`.
 pub fn parse(text: &str) -> Result<Vec<Expectation>, NotExpected> {
     let parts: Vec<&str> = text.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
     if parts.len() > EXPECTATIONS_MAX {
@@ -139,11 +139,11 @@ fn wrong(what: impl Into<String>, hint: impl Into<String>) -> NotExpected {
 fn claim(part: &str) -> Result<Claim, NotExpected> {
     let end = part.find(|c: char| c.is_whitespace() || "<>=".contains(c)).unwrap_or(part.len());
     let (name, rest) = (&part[..end], part[end..].trim());
-    if name == "limit" {
-        return limit(rest).map(Claim::Limit);
+    if name == "bottleneck" {
+        return bottleneck(rest).map(Claim::Bottleneck);
     }
     let Some(figure) = find(name) else {
-        let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).chain(["limit"]).collect();
+        let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).chain(["bottleneck"]).collect();
         return Err(wrong(format!("'{part}': there is no figure '{name}'"), hint(name, &known)));
     };
     let (symbol, value) = rest.split_at(rest.find(|c: char| !"<>=".contains(c)).unwrap_or(rest.len()));
@@ -159,7 +159,7 @@ fn claim(part: &str) -> Result<Claim, NotExpected> {
     Ok(Claim::Value { figure, comparison, value })
 }
 
-fn limit(rest: &str) -> Result<Cause, NotExpected> {
+fn bottleneck(rest: &str) -> Result<Cause, NotExpected> {
     let name = rest.trim_start_matches('=').trim();
     // The names are those of the JSON result.
     serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(|_| {

@@ -1,7 +1,7 @@
 //! The figures that a plan can expect something of.
 
-use tare_model::outcome::{NetOrMissing, Outcome, RoleLedger};
-use tare_model::schedule::{ScheduleSource, SwitchBooks};
+use tare_model::outcome::{NetOrMissing, Outcome, RoleAccounting};
+use tare_model::schedule::{ScheduleSource, SwitchAccounting};
 use tare_model::study::Unit;
 
 /// Threads below this share of the window serve nothing: a main thread that waits for its workers.
@@ -49,12 +49,14 @@ pub static FIGURES: [Figure; 20] = [
     plain("p99.99", Unit::Time, 0.0, |of| ns(of.latency_ns?.p99_99)),
     plain("mean", Unit::Time, 0.0, |of| ns(of.latency_ns?.mean)),
     plain("max", Unit::Time, 0.0, |of| ns(of.latency_ns?.max)),
-    plain("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.ledger.sut.as_ref()?, |hz| hz.0)),
-    plain("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of.ledger.sut.as_ref()?, |hz| hz.1)),
-    plain("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.ledger.load.as_ref()?, |hz| hz.0)),
-    plain("load.involuntary_switches", Unit::Rate, 1.0, |of| switches(of.ledger.load.as_ref()?, |hz| hz.1)),
-    plain("sut.busy", Unit::Cpus, 0.01, |of| Some(of.ledger.sut.as_ref()?.busy_cpus)),
-    plain("load.busy", Unit::Cpus, 0.01, |of| Some(of.ledger.load.as_ref()?.busy_cpus)),
+    plain("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.sut.as_ref()?, |hz| hz.0)),
+    plain("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.sut.as_ref()?, |hz| hz.1)),
+    plain("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.load.as_ref()?, |hz| hz.0)),
+    plain("load.involuntary_switches", Unit::Rate, 1.0, |of| {
+        switches(of.accounting.load.as_ref()?, |hz| hz.1)
+    }),
+    plain("sut.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.sut.as_ref()?.busy_cpus)),
+    plain("load.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.load.as_ref()?.busy_cpus)),
     plain("sut.softirq", Unit::Share, 0.01, softirq),
     Figure {
         name: "sut.lock_contention",
@@ -90,19 +92,19 @@ fn net(of: &Outcome) -> Option<f64> {
 
 /// Soft interrupts' share of the busy time of the CPUs that the server ran on.
 fn softirq(of: &Outcome) -> Option<f64> {
-    let used = || of.ledger.cpus.iter().filter(|cpu| cpu.sut > SERVER_RAN);
+    let used = || of.accounting.cpus.iter().filter(|cpu| cpu.sut > SERVER_RAN);
     let busy: f64 = used().map(|cpu| cpu.share.user + cpu.share.system + cpu.share.softirq).sum();
     (busy > 0.0).then(|| used().map(|cpu| cpu.share.softirq).sum::<f64>() / busy)
 }
 
 /// What the switches told, where they were traced.
-fn traced(of: &Outcome) -> Option<&SwitchBooks> {
-    let books = of.ledger.switches.as_ref()?;
-    (books.blocked_source == Some(ScheduleSource::Tracepoints)).then_some(books)
+fn traced(of: &Outcome) -> Option<&SwitchAccounting> {
+    let accounting = of.accounting.switches.as_ref()?;
+    (accounting.blocked_source == Some(ScheduleSource::Tracepoints)).then_some(accounting)
 }
 
 /// Mean over the threads that serve, of voluntary and involuntary switches.
-fn switches(role: &RoleLedger, which: fn((f64, f64)) -> f64) -> Option<f64> {
+fn switches(role: &RoleAccounting, which: fn((f64, f64)) -> f64) -> Option<f64> {
     let serving = role.threads.iter().filter(|thread| thread.run >= SERVING_RUN);
     let all: Vec<f64> = serving.map(|thread| which((thread.voluntary_hz, thread.involuntary_hz))).collect();
     tare_stats::mean(&all)

@@ -4,18 +4,18 @@ use super::expect::Expectation;
 use super::figures::FIGURES;
 use super::judge::{changes, judge};
 use super::{Cell, Looks, Study, orders};
-use crate::compare::weather::{Sky, disturbances};
+use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest, Warmup};
-use crate::sitting::Sitting;
+use crate::session::Session;
 use crate::sut;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use tare_load::{CONNECTIONS_DEFAULT, Gaps, LoadSpec, Pacing, Target};
 use tare_machine::{Root, facts};
-use tare_model::comparison::Weather;
+use tare_model::comparison::Interference;
 use tare_model::outcome::Outcome;
 use tare_model::study::{CellOutcome, DisturbedBlock, FigureSeen, SCHEMA, StudyOutcome};
 
@@ -26,7 +26,7 @@ const EMBEDDED_URL: &str = "http://127.0.0.1/";
 #[derive(Debug)]
 pub struct Setup {
     /// Where launches keep their things; its record is not used.
-    pub sitting: Sitting,
+    pub session: Session,
     /// A folder for the record of each launch; `None`: as records that no file was named for.
     pub records: Option<PathBuf>,
     /// The command line, for the records.
@@ -65,7 +65,7 @@ struct Seen {
 struct Pass {
     /// Each with its cell.
     results: Vec<(usize, Outcome)>,
-    weather: Weather,
+    interference: Interference,
     end: Result<(), LabError>,
 }
 
@@ -93,16 +93,16 @@ fn all(
         let mut pass = pass(study, setup, &requests, &order, (&name, &file), progress);
         // By what was taken alone, whatever came out: results do not decide which of them counts.
         let may_again = pass.end.is_ok() && seen.measured_again < study.reruns as usize;
-        if may_again && !disturbances(&pass.weather).is_empty() {
+        if may_again && !disturbances(&pass.interference).is_empty() {
             seen.measured_again += 1;
             let (name, file) = (format!("{name} once more, it was disturbed"), format!("{file}-again"));
             let again = self::pass(study, setup, &requests, &order, (&name, &file), progress);
             match again.end {
-                Ok(()) if taken(&again.weather) < taken(&pass.weather) => pass = again,
+                Ok(()) if taken(&again.interference) < taken(&pass.interference) => pass = again,
                 end => pass.end = end,
             }
         }
-        let by = disturbances(&pass.weather);
+        let by = disturbances(&pass.interference);
         if !by.is_empty() {
             seen.disturbed.push(DisturbedBlock { block: block + 1, by });
         }
@@ -129,15 +129,15 @@ fn pass(
     let mut results = Vec::with_capacity(order.len());
     let mut end = Ok(());
     for &at in order {
-        if setup.sitting.interrupt.load(Ordering::Relaxed) {
+        if setup.session.interrupt.load(Ordering::Relaxed) {
             end = Err(LabError::Interrupted);
             break;
         }
         progress.show(Event::Step(format!("{name}: {}", study.cells[at].name)));
         let file = |folder: &PathBuf| folder.join(format!("{file}-cell-{:03}.tare", at + 1));
-        let sitting = Sitting { record: setup.records.as_ref().map(file), ..setup.sitting.clone() };
+        let session = Session { record: setup.records.as_ref().map(file), ..setup.session.clone() };
         let request = &requests[at];
-        let held = crate::http::weigh(request.clone(), &sitting, progress);
+        let held = crate::http::measure(request.clone(), &session, progress);
         let measured = held.end.is_ok();
         if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
             end = Err(error.of(&format!("of case '{}'", study.cells[at].name), "try its command by hand"));
@@ -149,7 +149,7 @@ fn pass(
             break;
         }
     }
-    Pass { results, weather: sky.until_now(), end }
+    Pass { results, interference: sky.until_now(), end }
 }
 
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
@@ -163,8 +163,8 @@ fn port_is_free(request: &HttpRequest) -> Result<(), LabError> {
 }
 
 /// What was taken from a block in all.
-fn taken(weather: &Weather) -> f64 {
-    weather.steal_share.unwrap_or(0.0) + weather.throttled_share.unwrap_or(0.0)
+fn taken(interference: &Interference) -> f64 {
+    interference.steal_share.unwrap_or(0.0) + interference.throttled_share.unwrap_or(0.0)
 }
 
 fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, LabError> {
@@ -228,7 +228,7 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             blocks: results[at].len(),
             valid: valid.len(),
             figures: figures(&valid, &looks),
-            limits: valid.iter().map(|outcome| outcome.limit).collect(),
+            limits: valid.iter().map(|outcome| outcome.bottleneck).collect(),
             changes: match cell.baseline == at {
                 true => BTreeMap::new(),
                 false => changes(&results[cell.baseline], &results[at], &looks),

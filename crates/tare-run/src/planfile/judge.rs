@@ -2,7 +2,7 @@
 
 use super::expect::{Claim, Comparison, Direction, Expectation};
 use super::figures::{Figure, find};
-use super::looks::Looks;
+use super::interim::Looks;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Cause, Outcome};
 use tare_model::study::{COMPARED, Judgement, Seen, Verdict};
@@ -33,7 +33,7 @@ type Judged = Result<(Verdict, Seen), String>;
 fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> Judged {
     let valid: Vec<&Outcome> = results.iter().filter(|result| result.valid).collect();
     match &expectation.claim {
-        Claim::Limit(cause) => limit(*cause, &valid),
+        Claim::Bottleneck(cause) => bottleneck(*cause, &valid),
         Claim::Value { figure, comparison, value } => {
             values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values, looks))
         }
@@ -136,9 +136,9 @@ fn within(seen: Interval, lo: f64, hi: f64) -> Verdict {
     }
 }
 
-fn limit(cause: Cause, valid: &[&Outcome]) -> Judged {
-    let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.limit).collect();
-    let held = limits.iter().filter(|limit| **limit == cause).count();
+fn bottleneck(cause: Cause, valid: &[&Outcome]) -> Judged {
+    let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.bottleneck).collect();
+    let held = limits.iter().filter(|bottleneck| **bottleneck == cause).count();
     let verdict = match limits.len() {
         0 => return Err("no valid block".to_owned()),
         all if held == all => Verdict::Held,

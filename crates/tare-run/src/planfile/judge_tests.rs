@@ -3,8 +3,8 @@ use super::*;
 use std::collections::BTreeMap;
 use tare_model::machine::{MachineFacts, Regime};
 use tare_model::outcome::{
-    Estimate, Gross, GrossIs, LatencySummary, Ledger, NetOrMissing, RoleLedger, SCHEMA, ServingLedger,
-    ThreadRow, WaitSplit,
+    Estimate, Gross, GrossIs, LatencySummary, NetOrMissing, RoleAccounting, SCHEMA, ServingAccounting,
+    ThreadRow, TimeAccounting, WaitSplit,
 };
 use tare_model::{Missing, Reading};
 
@@ -31,15 +31,15 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         involuntary_hz: 0.0,
         cpus: vec![0],
     };
-    let sut = RoleLedger {
+    let sut = RoleAccounting {
         wall_s: 2.0,
         run_s: 0.9,
         wait_s: WaitSplit::default(),
         blocked_s: BTreeMap::new(),
-        serving: ServingLedger::default(),
+        serving: ServingAccounting::default(),
         busy_cpus: 0.9,
-        peer_wakeups_hz: None,
-        allotment_cpus: 1.0,
+        sut_wakeups_hz: None,
+        entitled_cpus: 1.0,
         losses_cpus: BTreeMap::new(),
         execution: None,
         // The main thread waits, and is not one that serves.
@@ -50,14 +50,14 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         workload: "http".to_owned(),
         valid: true,
         warnings: Vec::new(),
-        limit: Cause::ServerCpuBound,
+        bottleneck: Cause::ServerCpuBound,
         gross: Gross::Measured(Estimate { value: rate_hz, unit: "req/s".to_owned(), ci95: None }),
         gross_is: GrossIs::Capacity,
         stopping: None,
         net: NetOrMissing::Missing(Missing::new("no levels")),
         tare: Vec::new(),
         findings: Vec::new(),
-        ledger: Ledger {
+        accounting: TimeAccounting {
             residual_ratio: None,
             residuals: BTreeMap::new(),
             regime: regime(),
@@ -71,7 +71,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         latency_ns: Some(LatencySummary { p99: Some(p99_ns), ..LatencySummary::default() }),
         commands: Vec::new(),
         spikes: Reading::missing("none"),
-        course: None,
+        timeline: None,
         confirmation: None,
         tried_layouts: Vec::new(),
         own_cost: None,
@@ -100,7 +100,7 @@ fn results(rates_hz: [f64; 4], p99_ns: f64, voluntary_hz: f64) -> Vec<Outcome> {
 #[test]
 fn what_came_out_is_held_to_what_was_expected() {
     let before = results([100e3, 70e3, 101e3, 99e3], 1e6, 900.0);
-    // Slower by 10 %, in the same weather; it never sleeps.
+    // Slower by 10 %, in the same interference; it never sleeps.
     let after = results([90e3, 63.2e3, 91e3, 89e3], 2e6, 0.0);
     let verdict = |text: &str| judge(&parse(text).unwrap()[0], &before, &after, &BLOCKS).verdict;
     use Verdict::{CouldNotTell, DidNotHold, Held};

@@ -7,8 +7,8 @@ pub mod expect;
 pub mod figures;
 mod flags;
 mod hold;
+mod interim;
 pub mod judge;
-mod looks;
 pub(crate) mod nearest;
 mod order;
 mod read;
@@ -17,7 +17,7 @@ mod settings;
 
 pub use flags::as_plan;
 pub use hold::{Setup, Studied, hold};
-pub use looks::Looks;
+pub use interim::Looks;
 pub use order::orders;
 pub use read::read;
 pub use resolve::{Cell, Study};

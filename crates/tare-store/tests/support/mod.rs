@@ -50,7 +50,7 @@ pub fn plan() -> Plan {
         trial_ns: 2_000_000_000,
         warmup_ns: 0,
         trials: 3,
-        parties: 1,
+        arms: 1,
     };
     Plan {
         argv: vec!["tare".into(), "run".into(), "'; --".into()],

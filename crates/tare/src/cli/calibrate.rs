@@ -13,8 +13,8 @@ use std::path::PathBuf;
   tare calibrate -o certificate.json
 
 How: each run puts one cause up for real around the built-in server (a quota, a busy neighbour, too many threads, a lock, …),
-holds an ordinary sitting as `tare run` does, and takes it down. A run is right if the limit, or the first finding beside it,
-is what was injected; one with nothing injected, if nothing is found but its limit (the server's CPU or the generator). Losses
+holds an ordinary session as `tare run` does, and takes it down. A run is right if the bottleneck, or the first finding beside it,
+is what was injected; one with nothing injected, if nothing is found but its bottleneck (the server's CPU or the generator). Losses
 below 12 % limit nothing and count as notes. The order is drawn at random. What there is when it is interrupted is kept; after kill -9, `tare recover` takes down what was up.
 
 Then the built-in server is compared with itself, as `tare compare` does, 10 s each: in how many comparisons any figure was called
@@ -26,7 +26,7 @@ The certificate is kept, and `tare doctor` shows it; one of some causes only doe
 Exit codes: 0 at least 95 % of the runs were right, and no undisturbed one raised an alarm; 1 not so; 2 bad usage;
 130 interrupted (what was done is kept).")]
 pub struct CalibrateArgs {
-    /// How often each injection is weighed.
+    /// How often each injection is measured.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
     /// This injection alone; may be given several times (see --list for the names).

@@ -19,11 +19,11 @@ use tare_model::condition::Condition;
   tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
   tare compare base.tare new.tare                                   records of tare run, as far as they tell
 
-How: every launch starts all programs afresh, the first one twice (the second time as a placebo: what differs between it and
-itself is none of the programs'), and loads them in turns of 1 ms within the same window, so that the machine's moods meet
+How: every launch starts all programs afresh, the first one twice (the second time as a A/A control: what differs between it and
+itself is none of the programs'), and loads them interleaved of 1 ms within the same window, so that the machine's moods meet
 all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
 asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
-Commands are run in turns instead, the first as two, and compared by time and CPU time.
+Commands are run interleaved instead, the first as two, and compared by time and CPU time.
 
 Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors, or a --fail-if could not be judged.")]
 pub struct CompareArgs {
@@ -89,7 +89,7 @@ pub struct DesignArgs {
     /// net, cpu_per_request, p50, p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
-    /// Counted load in a launch, all servers together; commands: runs in turns for so long at least [default: 600ms; servers, where
+    /// Counted load in a launch, all servers together; commands: runs interleaved for so long at least [default: 600ms; servers, where
     /// the budget has room for 40 launches: then as long as the first ones show to tell most].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub window: Option<Duration>,

@@ -16,7 +16,7 @@ use tare_model::condition::Condition;
   tare gate new.tare --history main.jsonl --keep --label \"$(git rev-parse --short HEAD)\"
   tare gate new.tare --history main.jsonl --json | jq '.shifts'
 
-Net and the CPU time of a request are taken in units of tare's own server where both records weighed it in turns with the
+Net and the CPU time of a request are taken in units of tare's own server where both records measured it interleaved with the
 program ('tare run' does, unless told not to): what the machine does to both is then not in them, and machines of other
 kinds can be compared. Throughput and latencies are compared on machines of one kind only.
 

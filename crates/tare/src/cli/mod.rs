@@ -18,18 +18,18 @@ pub mod why;
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};
 
-/// Weigh the program, not the machine.
+/// Measure the program, not the machine.
 ///
 /// tare measures the gross figure (requests per second, or seconds per run), accounts for the tare (what the
 /// machine, the layout and the load generator took) and reports the net: what the program costs and could do here.
 #[derive(Debug, Parser)]
 #[command(name = "tare", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
-  tare run                                   weigh the built-in server, to see what this machine can do
-  tare run http://127.0.0.1:8080/            weigh the server that answers there
+  tare run                                   measure the built-in server, to see what this machine can do
+  tare run http://127.0.0.1:8080/            measure the server that answers there
   tare run --sut './server --port 8080' http://127.0.0.1:8080/
   tare run --load 'wrk -t4 -c500 -d20s http://127.0.0.1:8080/'
-  tare run -- ./program --its --arguments    weigh a program that runs and ends
+  tare run -- ./program --its --arguments    measure a program that runs and ends
   tare compare --sut './old {port}' --sut './new {port}' /    which of two servers is faster
   tare gate new.tare --history main.jsonl    is it worse than the branch was, for CI
   tare doctor                                what this machine will do to a measurement
@@ -63,7 +63,7 @@ pub enum ColorChoice {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Weigh a server or a program.
+    /// Measure a server or a program.
     Run(Box<run::RunArgs>),
     /// Tell which of several servers is faster, on a machine that cannot be trusted.
     Compare(Box<compare::CompareArgs>),
@@ -96,7 +96,7 @@ pub enum Command {
     ///
     /// For anybody's series, not only tare's own: iterations of a benchmark, seconds of a load test.
     Steady(steady::SteadyArgs),
-    /// Weigh known weights: inject causes for real and see whether they are found; this machine's certificate.
+    /// Measure known weights: inject causes for real and see whether they are found; this machine's certificate.
     Calibrate(calibrate::CalibrateArgs),
     /// Hold the machine still while something is measured, and always put it back.
     Tune(Box<tune::TuneArgs>),

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tare_model::placement::Policy;
 
-/// Weigh a server or a program: gross, tare by part, net, and what was the limit.
+/// Measure a server or a program: gross, tare by part, net, and what was the bottleneck.
 #[derive(Debug, Args)]
 #[command(after_help = "Which server:
   tare run                      the built-in one, as a child process
   tare run URL                  the one that answers there; its processes are found by its sockets
-  tare run --sut 'CMD' URL      started, waited for, weighed and stopped
+  tare run --sut 'CMD' URL      started, waited for, measured and stopped
   tare run --sut-pid PID URL    where the sockets cannot tell
 Which load:
   (nothing)                     tare's own generator, closed loop, and --rate for an open loop
-  --load 'wrk -t4 -c500 -d20s URL'   somebody else's, watched with the same books
+  --load 'wrk -t4 -c500 -d20s URL'   somebody else's, watched with the same accounting
 Which program:
   tare run -- sort big.txt      run at least 10 times; one quoted string goes through a shell
 How long:
@@ -27,10 +27,10 @@ How long:
   --budget 30s                  as many trials as fit; the result says how well gross is known, which change would
                                 show in that time, and how long ±1 % takes")]
 pub struct RunArgs {
-    /// The server to weigh; without it, the built-in one.
+    /// The server to measure; without it, the built-in one.
     #[arg(value_name = "URL")]
     pub url: Option<String>,
-    /// A program to weigh instead of a server.
+    /// A program to measure instead of a server.
     #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true,
           conflicts_with_all = traffic::ALL)]
     pub command: Vec<String>,
@@ -52,7 +52,7 @@ pub struct RunArgs {
 
     /// Trace switches and wake-ups of the SUT (root): why each thread slept and behind whom it waited, exactly, for some
     /// microseconds of each sleep. Without it, a hundred looks a second tell.
-    #[arg(long, help_heading = "Books")]
+    #[arg(long, help_heading = "Accounting")]
     pub trace: bool,
     /// Keep the record in this file, readable by `tare show` and `tare report`.
     #[arg(short = 'o', long = "output", value_name = "FILE.tare", help_heading = "Output")]
@@ -102,13 +102,13 @@ pub struct GeneratorArgs {
     /// Drive only the load that was asked for, not also a saturating one (which net is taken from) and the reference server.
     #[arg(long, conflicts_with = "command")]
     pub no_levels: bool,
-    /// Do not load tare's own server on the SUT's CPUs in turns with the SUT (the machine's weather is taken out of net by it;
+    /// Do not load tare's own server on the SUT's CPUs interleaved with the SUT (the machine's interference is taken out of net by it;
     /// it takes 11 seconds, and is left out for TLS, HTTP/2, Unix sockets and other hosts).
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
-    /// Try afterwards whether the limit is what it is said to be: change a little of that one resource (CPU time, a quota, connections,
+    /// Try afterwards whether the bottleneck is what it is said to be: change a little of that one resource (CPU time, a quota, connections,
     /// the rate, the generator's CPUs) in 8 pairs of short trials, and say whether throughput follows; some 9 s more. Where nothing can
-    /// be tried on the limit, the first finding that can be is tried. What is changed is put back.
+    /// be tried on the bottleneck, the first finding that can be is tried. What is changed is put back.
     #[arg(long, conflicts_with_all = ["command", "load", "load_pid"])]
     pub confirm: bool,
     /// Try layouts of the generator first (one thread, one for each CPU; the CPUs that tare would choose, all but the server's, all),

@@ -17,14 +17,14 @@ use tare_machine::knobs::{Group, QuotaWanted, Wanted};
 /// --defaults adds the three.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tare tune                                  how the knobs of this machine stand, and why some are not here
+  tare tune                                  how the settings of this machine stand, and why some are not here
   tare tune --apply -- ./bench.sh            turned while the command runs, put back when it ends, however it ends
   tare tune --apply                          turned until 'tare tune --restore', or until the machine is started again
   tare tune --apply --max-frequency 2.8GHz --min-frequency 2.8GHz --irqs-off 2-3
   tare tune --apply --quota 200% --pid 4711
   tare tune --dry-run --huge-pages 2GiB
 
-What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it turns knobs, or while
+What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it turns settings, or while
 COMMAND runs under them, is undone by the next 'tare run', 'load', 'doctor', 'tune' (but --dry-run, --systemd) or
 'recover': that also kills COMMAND. With -- COMMAND the exit code is COMMAND's own.")]
 pub struct TuneArgs {

@@ -9,7 +9,7 @@ use tare_machine::Root;
 use tare_model::calibration::Calibration;
 use tare_model::{Missing, Reading};
 use tare_report::{Style, calibration as report};
-use tare_run::Sitting;
+use tare_run::Session;
 use tare_run::calibrate::{self, Request};
 
 /// Exit code of an instrument that is wrong too often.
@@ -19,7 +19,7 @@ const COMPARISONS: u32 = 3;
 /// The certificate's name.
 const FILE: &str = "calibration.json";
 
-/// Injects, weighs, prints and keeps.
+/// Injects, measures, prints and keeps.
 pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
     if args.list {
         let list = calibrate::list()?;
@@ -42,14 +42,14 @@ pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
         records: args.records.clone(),
     };
-    let sitting = Sitting {
+    let session = Session {
         record: None,
         state_dir: super::state_dir()?,
         records_dir: super::records_dir()?,
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let calibrated = calibrate::calibrate(&request, &sitting, progress.as_mut());
+    let calibrated = calibrate::calibrate(&request, &session, progress.as_mut());
     drop(progress);
     let Some(calibration) = calibrated.calibration.filter(|calibration| !calibration.runs.is_empty()) else {
         calibrated.end?;

@@ -12,11 +12,11 @@ use tare_model::Missing;
 use tare_model::comparison::Figure;
 use tare_report::{Style, comparison as report};
 use tare_run::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
-use tare_run::{LabError, Sitting};
+use tare_run::{LabError, Session};
 
 /// Exit code where a condition to fail on was proven.
 const PROVEN: u8 = 1;
-/// Commands are run in turns for so long at a time.
+/// Commands are run interleaved for so long at a time.
 const COMMANDS_WINDOW: Duration = Duration::from_millis(600);
 /// Stands for the servers until they are up and their ports known.
 const ANYWHERE: &str = "http://127.0.0.1/";
@@ -27,7 +27,7 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     if args.are_records() {
         return super::gate::compare_records(args, style);
     }
-    let sitting = Sitting {
+    let session = Session {
         record: args.output.clone(),
         state_dir: super::state_dir()?,
         records_dir: super::records_dir()?,
@@ -35,8 +35,8 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     };
     let mut progress = progress::display(args.quiet);
     let compared = match args.commands.as_slice() {
-        [] => compare::compare(&request(args)?, &sitting, progress.as_mut()),
-        _ => compare::compare_commands(&of_commands(args), &sitting, progress.as_mut()),
+        [] => compare::compare(&request(args)?, &session, progress.as_mut()),
+        _ => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
     };
     drop(progress);
     let Some(comparison) = compared.comparison else {
@@ -59,7 +59,7 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     let mut code = ExitCode::SUCCESS;
     for condition in &args.design.fail_if {
         if !condition.is_judged(&comparison) {
-            let missing = comparison.not_told.iter().find(|missing| missing.figure == condition.figure);
+            let missing = comparison.not_known.iter().find(|missing| missing.figure == condition.figure);
             let why = match missing.map(|missing| &missing.why) {
                 Some(Missing { why, remedy }) if remedy.is_empty() => why.clone(),
                 Some(Missing { why, remedy }) => format!("{why} (hint: {remedy})"),

@@ -49,8 +49,8 @@ pub fn flame(args: &FlameArgs) -> Ended {
     });
     super::write(&output, &drawn.map_err(Failure::usage)?)?;
     if output != Path::new("-") {
-        let told = after.as_ref().map_or(&stacks, |(_, after)| after);
-        let facts = flame::facts(told, &choice).map_err(Failure::usage)?;
+        let reported = after.as_ref().map_or(&stacks, |(_, after)| after);
+        let facts = flame::facts(reported, &choice).map_err(Failure::usage)?;
         terminal::say(&format!("tare: wrote {} ({facts})", output.display()));
     }
     Ok(ExitCode::SUCCESS)

@@ -18,13 +18,13 @@ const PROVEN: u8 = 1;
 
 /// Judges, prints and keeps.
 pub fn gate(args: &GateArgs, style: Style) -> Ended {
-    let new = weighed(&args.new, args.label.as_deref())?;
+    let new = measured(&args.new, args.label.as_deref())?;
     let given = (!args.fail_if.is_empty()).then(|| args.fail_if.clone());
     let asked = Asked { margin: args.margin, conditions: given };
     let gate = match (&args.baseline, &args.history) {
         (Some(path), _) => {
             differ(&args.new, path)?;
-            gate::against_baseline(new, weighed(path, None)?, &asked)
+            gate::against_baseline(new, measured(path, None)?, &asked)
         }
         (None, Some(path)) => against_history(new, path, args.keep, &asked)?,
         // The arguments ask for one of them.
@@ -60,7 +60,7 @@ pub fn compare_records(args: &CompareArgs, style: Style) -> Ended {
     let mut gates = Vec::with_capacity(others.len());
     for other in others {
         differ(first, other)?;
-        gates.push(gate::against_baseline(weighed(other, None)?, weighed(first, None)?, &asked));
+        gates.push(gate::against_baseline(measured(other, None)?, measured(first, None)?, &asked));
     }
     let text = match args.json {
         true => report::json(&gates).map_err(Failure::underway)?,
@@ -81,7 +81,7 @@ pub fn compare_records(args: &CompareArgs, style: Style) -> Ended {
 }
 
 /// The figures of a record.
-fn weighed(path: &Path, label: Option<&str>) -> Result<Run, Failure> {
+fn measured(path: &Path, label: Option<&str>) -> Result<Run, Failure> {
     let (path, record) = super::read_record(Some(path))?;
     let label = label.map_or_else(|| path.display().to_string(), str::to_owned);
     gate::run(&record, &label).map_err(|missing| {

@@ -12,7 +12,7 @@ use tare_model::study::Verdict;
 use tare_report::Style;
 use tare_report::study as report;
 use tare_run::planfile::{self, Setup, Study};
-use tare_run::{LabError, Sitting};
+use tare_run::{LabError, Session};
 
 /// Exit code where an expectation did not hold.
 const DID_NOT_HOLD: u8 = 1;
@@ -21,11 +21,11 @@ const DID_NOT_HOLD: u8 = 1;
 pub fn plan(args: &PlanArgs, style: Style) -> Ended {
     let study = study(args)?;
     if args.dry_run {
-        terminal::print(&told(&study)).map_err(Failure::underway)?;
+        terminal::print(&reported(&study)).map_err(Failure::underway)?;
         return Ok(ExitCode::SUCCESS);
     }
     let setup = Setup {
-        sitting: Sitting {
+        session: Session {
             record: None,
             state_dir: super::state_dir()?,
             records_dir: super::records_dir()?,
@@ -74,7 +74,7 @@ fn study(args: &PlanArgs) -> Result<Study, Failure> {
 }
 
 /// What would be done.
-fn told(study: &Study) -> String {
+fn reported(study: &Study) -> String {
     let name = if study.name.is_empty() { String::new() } else { format!("{}\n", study.name) };
     let until = study.precision.map_or(String::new(), |share| {
         format!(" at most, until throughput is known to ±{} %", (1e4 * share).round() / 100.0)

@@ -1,4 +1,4 @@
-//! `tare run`: from arguments to a sitting to a result.
+//! `tare run`: from arguments to a session to a result.
 
 use crate::Ended;
 use crate::cli;
@@ -16,7 +16,7 @@ use tare_report::Style;
 use tare_run::request::{
     CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind, Warmup,
 };
-use tare_run::{Held, LabError, Sitting};
+use tare_run::{Held, LabError, Session};
 
 /// Trials of a level unless told otherwise.
 const TRIALS: u32 = 5;
@@ -35,17 +35,17 @@ const SHELL_CHARACTERS: [char; 16] =
 /// Values that a parameter scan may take.
 const SCAN_STEPS_MAX: usize = 10_000;
 
-/// Weighs, prints and keeps the record.
+/// Measures, prints and keeps the record.
 pub fn run(args: RunArgs, style: Style) -> Ended {
     for path in [&args.output.export_csv, &args.output.export_markdown].into_iter().flatten() {
         super::check_writable(path)?;
     }
     if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
         return Err(Failure::usage(anyhow!(
-            "no program stands after '--' (leave '--' out to weigh a server)"
+            "no program stands after '--' (leave '--' out to measure a server)"
         )));
     }
-    let sitting = Sitting {
+    let session = Session {
         record: args.record.clone(),
         state_dir: super::state_dir()?,
         records_dir: super::records_dir()?,
@@ -53,15 +53,15 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     };
     let mut progress = progress::display(args.quiet);
     let held = if args.command.is_empty() {
-        tare_run::http::weigh(http_request(&args)?, &sitting, progress.as_mut())
+        tare_run::http::measure(http_request(&args)?, &session, progress.as_mut())
     } else {
-        tare_run::command::weigh(command_request(&args)?, &sitting, progress.as_mut())
+        tare_run::command::measure(command_request(&args)?, &session, progress.as_mut())
     };
     drop(progress);
     finish(held, &args, style)
 }
 
-/// Prints what there is, also when the sitting was interrupted after some trials.
+/// Prints what there is, also when the session was interrupted after some trials.
 fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     let worth_showing = match &held.end {
         Ok(()) => held.record,
@@ -173,7 +173,7 @@ fn stacks(args: &RunArgs) -> Option<StackWatch> {
 fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
     if args.url.is_some() {
         return Err(Failure::usage(anyhow!(
-            "a URL and a program cannot be weighed together (give the URL, or '-- COMMAND', not both)"
+            "a URL and a program cannot be measured together (give the URL, or '-- COMMAND', not both)"
         )));
     }
     let warmup = match &args.trials.warmup {

@@ -1,4 +1,4 @@
-//! `tare tune`: from arguments to knobs and back.
+//! `tare tune`: from arguments to settings and back.
 
 mod show;
 
@@ -58,7 +58,7 @@ fn root_at(dir: &Path) -> Result<Root, Failure> {
     }
 }
 
-/// What can be turned of what is wanted. A knob that was named and is not here is an error; a default one is said.
+/// What can be turned of what is wanted. A setting that was named and is not here is an error; a default one is said.
 fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>, Failure> {
     let plan = knobs::plan(root, wanted);
     let named: Vec<&str> = knobs::plan(root, named).iter().map(|planned| planned.knob.name()).collect();
@@ -151,7 +151,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
     }
     let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, signals) };
     let report = turned.restore();
-    for line in tare_run::told(&report) {
+    for line in tare_run::reported(&report) {
         terminal::say(&line);
     }
     (code.map(ExitCode::from), WayBack::after(report.is_clean()))
@@ -233,7 +233,7 @@ fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Fa
 
 /// Ends what a command has left that was itself asked to end at `since`: a shell does not hand on what it is told.
 fn end_rest(journal: &Journal, since: Instant) {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while since.elapsed() < 2 * UNTIL_KILLED {
         let left = journal.carriers(&Root::live());
         if left.is_empty() {
@@ -243,9 +243,9 @@ fn end_rest(journal: &Journal, since: Instant) {
             // Errors mean that it has ended just now.
             if since.elapsed() > UNTIL_KILLED {
                 process::kill(pid, Signal::Kill).ok();
-            } else if !told.contains(&pid) {
+            } else if !reported.contains(&pid) {
                 process::kill(pid, Signal::Term).ok();
-                told.push(pid);
+                reported.push(pid);
             }
         }
         std::thread::sleep(4 * POLL);
@@ -260,7 +260,7 @@ fn restore(force: bool, is_recovered: bool) -> Ended {
 }
 
 fn print_restored(report: &Report) -> Result<(), Failure> {
-    let mut lines = tare_run::told(report);
+    let mut lines = tare_run::reported(report);
     if lines.is_empty() {
         lines.push("nothing is turned: there is nothing to put back".into());
     }
@@ -296,7 +296,7 @@ fn systemd(root: &Root, named: &Wanted) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The knobs as they were given, for a unit.
+/// The settings as they were given, for a unit.
 fn options(arguments: impl Iterator<Item = OsString>) -> String {
     let words = arguments.skip_while(|word| word != "tune").skip(1).filter(|word| word != "--systemd");
     words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")

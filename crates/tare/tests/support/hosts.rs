@@ -50,7 +50,7 @@ impl Hosts {
             ip(&["-n", name, "addr", "add", &format!("10.214.{}.{end}/24", hosts.subnet), "dev", "eth"]);
             ip(&["-n", name, "link", "set", "eth", "up"]);
             ip(&["-n", name, "link", "set", "lo", "up"]);
-            hosts.told(&Self::on(name, &["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"]));
+            hosts.reported(&Self::on(name, &["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"]));
         }
         hosts
     }
@@ -69,19 +69,19 @@ impl Hosts {
         ["nsenter", net.as_str()].iter().chain(words).map(|word| (*word).to_owned()).collect()
     }
 
-    fn told(&self, words: &[String]) {
+    fn reported(&self, words: &[String]) {
         let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Runs a command on the server's host to its end.
     pub fn at_server(&self, words: &[&str]) {
-        self.told(&Self::on(&self.server, words));
+        self.reported(&Self::on(&self.server, words));
     }
 
     /// The same on the client's.
     pub fn at_client(&self, words: &[&str]) {
-        self.told(&Self::on(&self.client, words));
+        self.reported(&Self::on(&self.client, words));
     }
 
     /// What is lost of what comes to the client's host, as a rule of nftables. What a host drops of its own output its TCP is
@@ -122,7 +122,7 @@ impl Hosts {
     }
 
     /// `tare run --json` on the client's host.
-    pub fn weigh(&self, server: &Running, path: &str, options: &[&str]) -> (Value, i32) {
+    pub fn measure(&self, server: &Running, path: &str, options: &[&str]) -> (Value, i32) {
         let (url, pid) = (self.url(path), server.pid().to_string());
         let run = [env!("CARGO_BIN_EXE_tare"), "run", "--json", "-q", "--sut-pid", &pid, "--load-cpus", "1"];
         let words = Self::on(&self.client, &[run.as_slice(), options, &[&url]].concat());

@@ -15,7 +15,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Waits until the hypervisor takes little of CPUs that are kept busy, for a minute at most: where it takes so much that this is
-/// the limit, none other can be seen.
+/// the bottleneck, none other can be seen.
 pub fn await_calm() {
     for _ in 0..30 {
         let (before, begun) = (stolen_s(), Instant::now());

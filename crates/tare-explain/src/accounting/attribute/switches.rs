@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::observation::{Observation, Role};
 use tare_model::schedule::{
-    KernelLock, LockShare, PeerShare, Preemptor, Quantiles, Schedule, ScheduleSource, Sleep, SwitchBooks,
-    ThreadSchedule, WakerRates,
+    KernelLock, LockShare, PeerShare, Preemptor, Quantiles, Schedule, ScheduleSource, Sleep,
+    SwitchAccounting, ThreadSchedule, WakerRates,
 };
 
 /// Rows of each list in the outcome, at most.
@@ -35,18 +35,22 @@ pub(crate) struct Followed {
 
 /// How much of the serving threads' lives is told by switches, and how much by looks, seconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     switches_s: f64,
     looks_s: f64,
 }
 
-/// Takes waits and sleeps of the SUT's threads from their switches, one by one where the books of that thread then
+/// Takes waits and sleeps of the SUT's threads from their switches, one by one where the accounting of that thread then
 /// close. Where they do not (events were lost, it came and went, another namespace has other numbers) the looks stand:
 /// a thread is never worse off for having been traced.
-pub(crate) fn follow(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>, observation: &Observation) -> Told {
-    let mut told = Told::default();
+pub(crate) fn follow(
+    threads: &mut [Thread],
+    cpus: &BTreeMap<u32, Cpu>,
+    observation: &Observation,
+) -> Reported {
+    let mut reported = Reported::default();
     let traced = observation.schedule.as_ref().filter(|one| one.source == ScheduleSource::Tracepoints);
-    let Some(schedule) = traced else { return told };
+    let Some(schedule) = traced else { return reported };
     for thread in threads.iter_mut().filter(|thread| thread.role == Role::Sut) {
         let mut followed = thread.clone();
         let found = of(schedule, thread.tid);
@@ -56,13 +60,13 @@ pub(crate) fn follow(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>, observat
         followed.sleep_from_the_end_of_runs(run_s, slept);
         let closes = is_there && followed.gap_s().abs() <= NO_VERDICT * thread.wall_s;
         if thread.serves() {
-            *(if closes { &mut told.switches_s } else { &mut told.looks_s }) += thread.wall_s;
+            *(if closes { &mut reported.switches_s } else { &mut reported.looks_s }) += thread.wall_s;
         }
         if closes {
             *thread = followed;
         }
     }
-    told
+    reported
 }
 
 fn of(schedule: &Schedule, tid: u32) -> Option<Followed> {
@@ -111,7 +115,7 @@ pub(crate) struct Switches {
     source: Option<ScheduleSource>,
     not_traced: Option<Missing>,
     locks_not_traced: Option<Missing>,
-    told: Told,
+    reported: Reported,
     events_lost: u64,
     /// By role, name and thread.
     behind_s: BTreeMap<(u8, String, u32), (Option<Role>, f64)>,
@@ -131,13 +135,13 @@ struct LockSum {
 }
 
 impl Switches {
-    pub fn read(observation: &Observation, told: Told) -> Switches {
+    pub fn read(observation: &Observation, reported: Reported) -> Switches {
         let Some(schedule) = &observation.schedule else { return Switches::default() };
         let mut switches = Switches {
             source: Some(schedule.source),
             not_traced: schedule.not_traced.clone(),
             locks_not_traced: schedule.locks_not_traced.clone(),
-            told,
+            reported,
             events_lost: schedule.events_lost,
             ..Switches::default()
         };
@@ -196,8 +200,8 @@ impl Switches {
             (self.source, self.not_traced) = (other.source.or(self.source), other.not_traced.clone());
         }
         self.locks_not_traced = self.locks_not_traced.take().or_else(|| other.locks_not_traced.clone());
-        self.told.switches_s += other.told.switches_s;
-        self.told.looks_s += other.told.looks_s;
+        self.reported.switches_s += other.reported.switches_s;
+        self.reported.looks_s += other.reported.looks_s;
         self.events_lost += other.events_lost;
         for (key, (role, seconds)) in &other.behind_s {
             self.add_behind(key.clone(), *role, *seconds);
@@ -242,10 +246,10 @@ impl Switches {
 
     /// The share of the serving threads' lives that looks tell although they were traced: their switches left too much
     /// open.
-    pub fn looked_share(&self) -> f64 {
-        crate::accounting::attribute::allotment::ratio(
-            self.told.looks_s,
-            self.told.looks_s + self.told.switches_s,
+    pub fn sampled_share(&self) -> f64 {
+        crate::accounting::attribute::entitlement::ratio(
+            self.reported.looks_s,
+            self.reported.looks_s + self.reported.switches_s,
         )
     }
 
@@ -278,7 +282,7 @@ impl Switches {
     }
 
     /// For the outcome; `wall_s` is the length of the windows, `serving_s` the lives of the serving threads.
-    pub fn books(&self, wall_s: f64, serving_s: f64) -> SwitchBooks {
+    pub fn accounting(&self, wall_s: f64, serving_s: f64) -> SwitchAccounting {
         let traced = self.is_traced() && wall_s > 0.0;
         let rate = |count: f64| count / wall_s;
         let woken = &self.woken;
@@ -288,7 +292,7 @@ impl Switches {
                 name: if name.is_empty() { "(others)".to_owned() } else { name.clone() },
                 pid: *pid,
                 role: role.unwrap_or(Role::Other),
-                share: crate::accounting::attribute::allotment::ratio(*wait_s, waited_s),
+                share: crate::accounting::attribute::entitlement::ratio(*wait_s, waited_s),
                 wait_s: *wait_s,
             };
         let lock = |((at, spins, in_interrupt), lock): (&(String, bool, bool), &LockSum)| LockShare {
@@ -296,13 +300,13 @@ impl Switches {
             spins: *spins,
             in_interrupt: *in_interrupt,
             locks: lock.locks,
-            contended_hz: crate::accounting::attribute::allotment::ratio(lock.count, wall_s),
-            share: crate::accounting::attribute::allotment::ratio(lock.seconds, serving_s),
+            contended_hz: crate::accounting::attribute::entitlement::ratio(lock.count, wall_s),
+            share: crate::accounting::attribute::entitlement::ratio(lock.seconds, serving_s),
         };
-        SwitchBooks {
+        SwitchAccounting {
             blocked_source: self.source,
             not_traced: self.not_traced.clone(),
-            looked_share: self.looked_share(),
+            sampled_share: self.sampled_share(),
             events_lost: self.events_lost,
             preempted_by: largest(self.behind_s.iter().map(preemptor), |one| one.wait_s),
             run_queue_ns: quantiles(&self.waits),

@@ -100,8 +100,8 @@ pub(crate) fn split(
 ) -> BTreeMap<u32, f64> {
     let throttled = throttled_by_cpu(threads, throttled_s.unwrap_or(0.0), wall_s);
     for (cpu, held_s) in &throttled {
-        if let Some(books) = cpus.get_mut(cpu) {
-            books.throttled_s = held_s.min(books.idle_s.unwrap_or(*held_s));
+        if let Some(accounting) = cpus.get_mut(cpu) {
+            accounting.throttled_s = held_s.min(accounting.idle_s.unwrap_or(*held_s));
         }
     }
     let measured = Measured::of(threads, held_cpus_s, throttled_s.unwrap_or(0.0));
@@ -168,9 +168,9 @@ fn split_one(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, throttled: &BTreeMap<u3
             let queue_s = throttled.get(cpu).copied().unwrap_or(0.0);
             held_s += queue_s * if thread.cpu_run_s.len() == 1 { 1.0 } else { share };
         }
-        let Some(books) = cpus.get(cpu) else { continue };
+        let Some(accounting) = cpus.get(cpu) else { continue };
         for role in ROLES {
-            let other_s = books.ran_s.of(role) - if role == thread.role { *own_run_s } else { 0.0 };
+            let other_s = accounting.ran_s.of(role) - if role == thread.role { *own_run_s } else { 0.0 };
             *ran_s.of_mut(role) += share * other_s.max(0.0);
         }
     }

@@ -1,4 +1,4 @@
-//! How far the books are from closing. Every check sets two independent measurements against each other; none
+//! How far the accounting are from closing. Every check sets two independent measurements against each other; none
 //! is a rest of its own parts.
 
 use crate::accounting::raw::readings::Readings;
@@ -18,7 +18,7 @@ pub(crate) const NO_VERDICT: f64 = 0.05;
 /// A difference below this share of a CPU is no gap: 1 % of nearly nothing is the stamps' own error.
 const FLOOR_CPUS: f64 = 0.1;
 
-/// The edges of a window are read within about a millisecond, so that the books of a shorter one than this
+/// The edges of a window are read within about a millisecond, so that the accounting of a shorter one than this
 /// cannot close to [`OPEN`] however right they are: they are not checked.
 pub(crate) const CHECKED_S_MIN: f64 = 0.1;
 
@@ -71,10 +71,10 @@ pub(crate) fn balances(
         true => format!("{}/#{place}", thread.name),
         false => thread.label(),
     };
-    for (cpu, books) in cpus.iter().filter(|(_, books)| books.wall_s >= CHECKED_S_MIN) {
-        let ours_s = books.ran_s.sut + books.ran_s.load;
-        if let Some(difference_s) = books.imbalance_s().filter(|_| ours_s > 0.0) {
-            let balance = Balance { difference_s, base_s: books.wall_s, surplus_only: false };
+    for (cpu, accounting) in cpus.iter().filter(|(_, accounting)| accounting.wall_s >= CHECKED_S_MIN) {
+        let ours_s = accounting.ran_s.sut + accounting.ran_s.load;
+        if let Some(difference_s) = accounting.imbalance_s().filter(|_| ours_s > 0.0) {
+            let balance = Balance { difference_s, base_s: accounting.wall_s, surplus_only: false };
             balances.insert(cpu_name(*cpu), balance);
         }
     }

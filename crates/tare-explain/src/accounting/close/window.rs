@@ -1,7 +1,7 @@
-//! The books of one trial, and of several pooled: everything in it is a sum of seconds or counts, so that pooling
+//! The accounting of one trial, and of several pooled: everything in it is a sum of seconds or counts, so that pooling
 //! is adding, and leaving a trial out is adding the others.
 
-use crate::accounting::attribute::allotment::Allotment;
+use crate::accounting::attribute::entitlement::Entitlement;
 use crate::accounting::attribute::switches::{self, Switches};
 use crate::accounting::attribute::taken;
 use crate::accounting::attribute::wait;
@@ -21,13 +21,13 @@ use tare_model::observation::{Observation, Role};
 use tare_model::trial::{ErrorKind, Measure, Trial};
 use tare_model::{Missing, Record};
 
-/// What one trial, or several, put into the books.
+/// What one trial, or several, put into the accounting.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
     /// Trials pooled in it.
     pub trials: u32,
-    /// How many servers were loaded in turns; 0 and 1: it alone.
-    pub in_turns: u32,
+    /// How many servers were loaded interleaved; 0 and 1: it alone.
+    pub interleaved: u32,
     /// Length as the observers saw it.
     pub wall_s: f64,
     /// Shortest single window.
@@ -35,8 +35,8 @@ pub(crate) struct Window {
     pub threads: Vec<Thread>,
     pub cpus: BTreeMap<u32, Cpu>,
     /// `None` where none of its threads could be read.
-    pub sut: Option<Allotment>,
-    pub load: Option<Allotment>,
+    pub sut: Option<Entitlement>,
+    pub load: Option<Entitlement>,
     pub balances: BTreeMap<String, Balance>,
     /// Effective clock samples of the SUT's CPUs (of all, where the SUT is unseen).
     pub clocks_hz: Vec<f64>,
@@ -45,7 +45,7 @@ pub(crate) struct Window {
     pub throttled_s: Option<f64>,
     pub around: Around,
     /// Wake-ups of a thread of the SUT by another; `None` where they were not counted.
-    pub peer_wakeups: Option<f64>,
+    pub sut_wakeups: Option<f64>,
     pub switches: Switches,
     /// Hardware events of the SUT's threads and of the generator's; `None` where they were not counted.
     pub sut_events: Option<Events>,
@@ -54,8 +54,8 @@ pub(crate) struct Window {
     pub no_events: Option<Missing>,
     /// Times that a CPU of the generator's left its idle loop; `None` where they were not counted on all of them.
     pub load_idle_exits: Option<f64>,
-    /// Run of the SUT with the machine's weather taken out; `None` without a reference.
-    pub calm_run_s: Option<f64>,
+    /// Run of the SUT with the machine's interference taken out; `None` without a reference.
+    pub corrected_run_s: Option<f64>,
     /// As the generator measured it (http), or start to exit (commands).
     pub elapsed_s: f64,
     /// Answers; `None` where a foreign generator's count could not be read, and for commands.
@@ -65,7 +65,7 @@ pub(crate) struct Window {
     pub scheduled: Option<f64>,
 }
 
-/// What the books of every trial of a record need from the whole of it.
+/// What the accounting of every trial of a record need from the whole of it.
 pub(crate) struct Context<'a> {
     pub record: &'a Record,
     idle_periods: IdlePeriods,
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         Context { record, idle_periods: IdlePeriods::new(record) }
     }
 
-    /// Keeps the books of one trial.
+    /// does the time accounting of one trial.
     pub fn window(&self, trial: &Trial) -> Window {
         let observation = &trial.observation;
         let readings = Readings::new(observation);
@@ -86,7 +86,7 @@ impl<'a> Context<'a> {
         let mut cpus = Cpu::read_all(&readings, regime, &self.idle_periods.costs_ns(trial));
         placement::reconcile(&mut threads, &cpus);
         cpus::fill_ran(&mut cpus, &threads, wall_s);
-        let told = switches::follow(&mut threads, &cpus, observation);
+        let reported = switches::follow(&mut threads, &cpus, observation);
         threads.iter_mut().for_each(Thread::close_waits);
         let quota = Quota::read(&readings);
         let edges_s = if quota.is_some() { wait::throttled_edges_s(&threads) } else { 0.0 };
@@ -95,9 +95,9 @@ impl<'a> Context<'a> {
             wait::split(&mut threads, &mut cpus, throttled_s, &switches::held_cpus_s(observation), wall_s);
         taken::attribute(&mut threads, &cpus);
         threads.iter_mut().for_each(Thread::split_sleep);
-        let allotment = |role, planned| Allotment::of(role, &threads, &cpus, &throttled, planned, wall_s);
-        let sut = allotment(Role::Sut, self.record.plan.sut_cpus.as_slice());
-        let load = allotment(Role::Load, self.record.plan.load_cpus.as_slice());
+        let entitlement = |role, planned| Entitlement::of(role, &threads, &cpus, &throttled, planned, wall_s);
+        let sut = entitlement(Role::Sut, self.record.plan.sut_cpus.as_slice());
+        let load = entitlement(Role::Load, self.record.plan.load_cpus.as_slice());
         let load_idle_exits = load.as_ref().and_then(|load| idle_exits(&readings, &load.usable));
         let balances = residual::balances(&readings, &threads, &cpus, &trial.sample);
         // Counted is better than timed: by the PMU for the SUT's threads, by its CPUs for themselves.
@@ -121,8 +121,8 @@ impl<'a> Context<'a> {
             quota,
             throttled_s,
             around: Around::read(&readings),
-            peer_wakeups: peer_wakeups(&readings),
-            switches: Switches::read(observation, told),
+            sut_wakeups: sut_wakeups(&readings),
+            switches: Switches::read(observation, reported),
             sut_events,
             load_events,
             no_events: observation
@@ -139,9 +139,9 @@ impl<'a> Context<'a> {
 }
 
 impl Window {
-    /// How many servers were loaded in turns, this one among them: at least 1.
-    pub fn parties(&self) -> u32 {
-        self.in_turns.max(1)
+    /// How many servers were loaded interleaved, this one among them: at least 1.
+    pub fn arms(&self) -> u32 {
+        self.interleaved.max(1)
     }
 
     fn count(&mut self, sample: &Measure) {
@@ -156,7 +156,7 @@ impl Window {
         }
     }
 
-    /// The books of several trials together.
+    /// The accounting of several trials together.
     pub fn pool<'w>(windows: impl IntoIterator<Item = &'w Window>) -> Window {
         let mut windows = windows.into_iter();
         let mut pool = windows.next().cloned().unwrap_or_default();
@@ -171,16 +171,16 @@ impl Window {
         self.wall_s += other.wall_s;
         self.shortest_s = self.shortest_s.min(other.shortest_s);
         self.absorb_threads(&other.threads);
-        for (cpu, books) in &other.cpus {
+        for (cpu, accounting) in &other.cpus {
             match self.cpus.get_mut(cpu) {
-                Some(known) => known.absorb(books),
+                Some(known) => known.absorb(accounting),
                 None => {
-                    self.cpus.insert(*cpu, books.clone());
+                    self.cpus.insert(*cpu, accounting.clone());
                 }
             }
         }
-        absorb_allotment(&mut self.sut, &other.sut);
-        absorb_allotment(&mut self.load, &other.load);
+        absorb_entitlement(&mut self.sut, &other.sut);
+        absorb_entitlement(&mut self.load, &other.load);
         for (name, balance) in &other.balances {
             self.balances.entry(name.clone()).or_default().absorb(balance);
         }
@@ -189,12 +189,12 @@ impl Window {
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.throttled_s = sum(self.throttled_s, other.throttled_s);
         self.around.absorb(&other.around);
-        self.peer_wakeups = sum(self.peer_wakeups, other.peer_wakeups);
+        self.sut_wakeups = sum(self.sut_wakeups, other.sut_wakeups);
         self.switches.absorb(&other.switches);
         absorb_events(&mut self.sut_events, &other.sut_events);
         absorb_events(&mut self.load_events, &other.load_events);
         self.load_idle_exits = sum(self.load_idle_exits, other.load_idle_exits);
-        self.calm_run_s = sum(self.calm_run_s, other.calm_run_s);
+        self.corrected_run_s = sum(self.corrected_run_s, other.corrected_run_s);
         self.elapsed_s += other.elapsed_s;
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
@@ -236,8 +236,8 @@ impl Window {
     }
 
     /// Answers per second of its own turns; the same where it alone was loaded.
-    pub fn rate_in_turns_hz(&self) -> Option<f64> {
-        self.rate_hz().map(|rate_hz| rate_hz * f64::from(self.parties()))
+    pub fn rate_interleaved_hz(&self) -> Option<f64> {
+        self.rate_hz().map(|rate_hz| rate_hz * f64::from(self.arms()))
     }
 
     /// Something that grew at `amount` per observed second, for each request.
@@ -281,7 +281,7 @@ impl Window {
         (!known.is_empty()).then(|| known.iter().sum())
     }
 
-    /// What the books of the SUT's CPUs, or of its group, leave open, as a share of its run; 0 where nothing was checked.
+    /// What the accounting of the SUT's CPUs, or of its group, leave open, as a share of its run; 0 where nothing was checked.
     pub fn open_share_of_run(&self) -> f64 {
         let Some(sut) = self.sut.as_ref().filter(|sut| sut.run_s > 0.0) else { return 0.0 };
         let of_cpu = |cpu: &u32| self.balances.get(&residual::cpu_name(*cpu)).map_or(0.0, Balance::gap_s);
@@ -298,7 +298,7 @@ impl Window {
     }
 }
 
-fn absorb_allotment(mine: &mut Option<Allotment>, other: &Option<Allotment>) {
+fn absorb_entitlement(mine: &mut Option<Entitlement>, other: &Option<Entitlement>) {
     match (mine.as_mut(), other) {
         (Some(mine), Some(other)) => mine.absorb(other),
         (None, Some(other)) => *mine = Some(other.clone()),
@@ -315,7 +315,7 @@ fn absorb_events(mine: &mut Option<Events>, other: &Option<Events>) {
 }
 
 /// Over all CPUs that were counted on; one that was not read to the end leaves the sum unknown.
-fn peer_wakeups(readings: &Readings) -> Option<f64> {
+fn sut_wakeups(readings: &Readings) -> Option<f64> {
     let columns = readings.observation.columns.iter().filter(|column| column.metric == wakeups::PEER.id);
     let of_cpus: Option<Vec<f64>> =
         columns.map(|column| readings.growth(&wakeups::PEER, &column.subject)).collect();
@@ -341,7 +341,8 @@ fn clocks(readings: &Readings, observation: &Observation, cpus: &BTreeMap<u32, C
         // Slower than 1 MHz is a failed sample, not a clock.
         let values = values.into_iter().map(|sample| sample.value).filter(|hz| (1e6..1e11).contains(hz));
         let Subject::Cpu(cpu) = column.subject else { continue };
-        let sut_ran = cpus.get(&cpu).is_some_and(|books| books.ran_s.sut > 0.01 * books.wall_s);
+        let sut_ran =
+            cpus.get(&cpu).is_some_and(|accounting| accounting.ran_s.sut > 0.01 * accounting.wall_s);
         if sut_ran { &mut used } else { &mut all }.extend(values);
     }
     if used.is_empty() { all } else { used }

@@ -13,8 +13,8 @@ use tare_model::metrics::cpus;
 use tare_model::observation::Sample;
 use tare_model::trial::Trial;
 
-/// How many stretches speak for a trial: four seconds of looks, of a sitting with trials of two seconds all. Fewer follow
-/// a host's weather more closely, and are moved more by single events.
+/// How many stretches speak for a trial: four seconds of looks, of a session with trials of two seconds all. Fewer follow
+/// a host's interference more closely, and are moved more by single events.
 const NEAREST: usize = 16;
 /// A cost outside of this, nanoseconds either way, is a broken record.
 const BELIEVABLE_NS: f64 = 1e9;
@@ -43,7 +43,7 @@ impl IdlePeriods {
                 if let (true, Subject::Cpu(cpu)) =
                     (column.metric == cpus::IDLE_EXIT_COST_NS.id, &column.subject)
                 {
-                    let counts = readings.samples(&cpus::IDLE_EXITS_LOOKED_AT, &column.subject);
+                    let counts = readings.samples(&cpus::IDLE_EXITS_SAMPLED, &column.subject);
                     stretches.entry((trial.level, *cpu)).or_default().extend(read(&column.samples, &counts));
                 }
             }
@@ -78,8 +78,8 @@ fn read<'s>(costs: &'s [Sample], counts: &'s [Sample]) -> impl Iterator<Item = S
     believable.filter_map(move |cost| {
         let count = counts.iter().find(|count| count.at_ns == cost.at_ns).map(|count| count.value);
         let idle_exits = if counts.is_empty() { 1.0 } else { count? };
-        let is_told = idle_exits > 0.0 && idle_exits <= COUNTED_MAX;
-        is_told.then_some(Stretch { at_ns: cost.at_ns, each_ns: cost.value, idle_exits })
+        let is_reported = idle_exits > 0.0 && idle_exits <= COUNTED_MAX;
+        is_reported.then_some(Stretch { at_ns: cost.at_ns, each_ns: cost.value, idle_exits })
     })
 }
 

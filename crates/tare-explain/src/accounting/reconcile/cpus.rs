@@ -1,4 +1,4 @@
-//! The CPU ledger: every second of a CPU is run by somebody, idle, throttled, stolen or spent on interrupts.
+//! The CPU accounting: every second of a CPU is run by somebody, idle, throttled, stolen or spent on interrupts.
 //!
 //! Each part is measured on its own, so that their sum can be wrong and be seen to be.
 
@@ -49,10 +49,10 @@ impl ByRole {
     }
 }
 
-/// Every role, in the order of the ledgers.
+/// Every role, in the order of the accounting.
 pub(crate) const ROLES: [Role; 4] = [Role::Sut, Role::Load, Role::Tare, Role::Other];
 
-/// The books of one CPU, in seconds.
+/// The accounting of one CPU, in seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cpu {
     pub wall_s: f64,
@@ -106,7 +106,7 @@ impl Cpu {
         };
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
         let idle_exit_cost_ns = idle_exit_cost_ns.get(&cpu).copied().unwrap_or(0.0);
-        let mut books = Cpu {
+        let mut accounting = Cpu {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),
             idle_s: seconds(&cpus::IDLE_NS),
@@ -117,8 +117,12 @@ impl Cpu {
             idle_exits_s: if interrupts_apart { 0.0 } else { idle_exits * idle_exit_cost_ns / 1e9 },
             ..Cpu::default()
         };
-        books.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
-        books
+        accounting.split_modes(
+            seconds(&cpus::USER_NS),
+            seconds(&cpus::SYSTEM_NS),
+            seconds(&cpus::SOFTIRQ_NS),
+        );
+        accounting
     }
 
     /// Modes are sampled at ticks and good for shares only; they divide the exact busy time.
@@ -187,26 +191,28 @@ impl Cpu {
 pub(crate) fn fill_ran(cpus: &mut BTreeMap<u32, Cpu>, threads: &[Thread], wall_s: f64) {
     for thread in threads {
         for (cpu, run_s) in &thread.cpu_run_s {
-            let books = cpus.entry(*cpu).or_insert_with(|| Cpu { wall_s, ..Cpu::default() });
-            *books.ran_s.of_mut(thread.role) += run_s;
+            let accounting = cpus.entry(*cpu).or_insert_with(|| Cpu { wall_s, ..Cpu::default() });
+            *accounting.ran_s.of_mut(thread.role) += run_s;
         }
     }
-    for books in cpus.values_mut() {
-        let Some(all_s) = books.task_run_s else { continue };
-        let ours_s = books.ran_s.sut + books.ran_s.load + books.ran_s.tare;
-        books.ran_s.other = (all_s - ours_s).max(0.0);
+    for accounting in cpus.values_mut() {
+        let Some(all_s) = accounting.task_run_s else { continue };
+        let ours_s = accounting.ran_s.sut + accounting.ran_s.load + accounting.ran_s.tare;
+        accounting.ran_s.other = (all_s - ours_s).max(0.0);
     }
 }
 
 /// Takes stolen time out of who ran, where the kernel leaves it in: then the parts of a CPU still sum to one.
-/// Comes last: the thread ledger works with the kernel's own figures.
+/// Comes last: the thread accounting works with the kernel's own figures.
 pub(crate) fn take_steal_out_of_run(cpus: &mut BTreeMap<u32, Cpu>) {
-    for books in cpus.values_mut().filter(|books| books.steal_in_run && books.steal_s > 0.0) {
-        let ran_s = books.ran_s.sum();
+    for accounting in
+        cpus.values_mut().filter(|accounting| accounting.steal_in_run && accounting.steal_s > 0.0)
+    {
+        let ran_s = accounting.ran_s.sum();
         if ran_s > 0.0 {
-            let kept = (1.0 - books.steal_s / ran_s).max(0.0);
+            let kept = (1.0 - accounting.steal_s / ran_s).max(0.0);
             for role in ROLES {
-                *books.ran_s.of_mut(role) *= kept;
+                *accounting.ran_s.of_mut(role) *= kept;
             }
         }
     }

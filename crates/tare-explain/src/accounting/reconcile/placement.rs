@@ -10,7 +10,7 @@ use tare_model::metrics::tasks;
 use tare_model::observation::Sample;
 
 /// Divides a thread's run over CPUs: a pinned thread wholly to its CPU, another by the CPU that each sample of
-/// its last CPU found it on, weighed by how much it ran between the samples. Empty where nothing tells.
+/// its last CPU found it on, measured by how much it ran between the samples. Empty where nothing tells.
 pub(crate) fn run_by_cpu(readings: &Readings, index: u32, allowed: &[u32], run_s: f64) -> BTreeMap<u32, f64> {
     if let [only] = allowed {
         return BTreeMap::from([(*only, run_s)]);
@@ -55,7 +55,7 @@ fn cpu_at(seen: &[Sample], at_ns: u64) -> Option<u32> {
 /// with room: samples of the last CPU are few, the run of all tasks of a CPU is exact.
 pub(crate) fn reconcile(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>) {
     let mut room_s: BTreeMap<u32, f64> =
-        cpus.iter().filter_map(|(cpu, books)| Some((*cpu, books.task_run_s?))).collect();
+        cpus.iter().filter_map(|(cpu, accounting)| Some((*cpu, accounting.task_run_s?))).collect();
     let mut movable_s: BTreeMap<u32, f64> = BTreeMap::new();
     for thread in threads.iter() {
         for (cpu, run_s) in &thread.cpu_run_s {

@@ -1,4 +1,4 @@
-//! The thread ledger: for every thread, wall = run + wait + blocked (+ what was taken from it while it was
+//! The thread accounting: for every thread, wall = run + wait + blocked (+ what was taken from it while it was
 //! current, where the kernel keeps that out of run).
 
 use crate::accounting::attribute::switches::Followed;
@@ -63,7 +63,7 @@ impl Asleep {
     }
 }
 
-/// The books of one thread over one window, or over several pooled.
+/// The accounting of one thread over one window, or over several pooled.
 #[derive(Debug, Clone)]
 pub(crate) struct Thread {
     pub pid: u32,
@@ -230,7 +230,7 @@ impl Thread {
         }
     }
 
-    /// Run, wait, sleep and what was taken from it, minus its life: the gap of its books where sleep was measured.
+    /// Run, wait, sleep and what was taken from it, minus its life: the gap of its accounting where sleep was measured.
     /// Negative where too little is told.
     pub fn gap_s(&self) -> f64 {
         let known_s = self.run_s + self.queue_s.unwrap_or(0.0) + self.blocked_s.unwrap_or(0.0);
@@ -278,7 +278,7 @@ impl Thread {
         self.asleep_s.get(&why).copied().unwrap_or(0.0)
     }
 
-    /// Adds the same thread's books of another window.
+    /// Adds the same thread's accounting of another window.
     pub fn absorb(&mut self, other: &Thread) {
         self.wall_s += other.wall_s;
         self.run_s += other.run_s;

@@ -1,12 +1,12 @@
 //! What a gate looks at of a record: every figure with its interval from the trials, and what makes two runs comparable.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use crate::capacity::reference;
 use crate::capacity::summary;
 use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
-use tare_model::gate::{Run, SCHEMA, Weighed};
+use tare_model::gate::{FigureValue, Run, SCHEMA};
 use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
 use tare_model::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
 use tare_model::trial::HttpSample;
@@ -20,12 +20,12 @@ const BEYOND_MIN: f64 = 10.0;
 /// The figures of a record, under the name that its user gives it.
 ///
 /// # Errors
-/// It weighs a program that ends, or nothing.
+/// It measures a program that ends, or nothing.
 pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
-    let books = Books::keep(record);
-    let http = books.http.ok_or_else(|| {
+    let accounting = Accounting::keep(record);
+    let http = accounting.http.ok_or_else(|| {
         Missing::with_remedy(
-            "it weighs a program that ends, not a server",
+            "it measures a program that ends, not a server",
             "'tare why A.tare B.tare' accounts for the difference of two programs",
         )
     })?;
@@ -34,37 +34,37 @@ pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
         schema: SCHEMA,
         label: label.to_owned(),
         time_unix_s: record.plan.started_unix_s,
-        length_s: Some(books.length_s()),
-        plan: plan(record, http, &books),
+        length_s: Some(accounting.length_s()),
+        plan: plan(record, http, &accounting),
         machine: machine(record),
         kernel: record.machine.kernel.clone(),
         valid: outcome.valid,
-        figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &books, &outcome).into())).into(),
-        against_reference: against_reference(&books, &outcome),
+        figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &accounting, &outcome).into())).into(),
+        against_reference: against_reference(&accounting, &outcome),
     })
 }
 
-fn figure_of(figure: Figure, books: &Books, outcome: &Outcome) -> Result<Weighed, Missing> {
+fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {
     match figure {
-        Figure::Throughput => throughput(books, outcome),
+        Figure::Throughput => throughput(accounting, outcome),
         Figure::Net => match &outcome.net {
-            NetOrMissing::Net(net) => weighed(net.value, net.ci95, books),
+            NetOrMissing::Net(net) => measured(net.value, net.ci95, accounting),
             NetOrMissing::Missing(missing) => Err(missing.clone()),
         },
         Figure::CpuPerRequest => {
             let cost_s = |window: &Window| window.per_request(window.sut.as_ref()?.run_s);
-            let cost = summary::estimate(&books.asked, "s", cost_s)
+            let cost = summary::estimate(&accounting.asked, "s", cost_s)
                 .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
-            weighed(cost.value, cost.ci95, books)
+            measured(cost.value, cost.ci95, accounting)
         }
-        Figure::P50 => latency(books, 0.5),
-        Figure::P99 => latency(books, 0.99),
-        Figure::P999 => latency(books, 0.999),
+        Figure::P50 => latency(accounting, 0.5),
+        Figure::P99 => latency(accounting, 0.99),
+        Figure::P999 => latency(accounting, 0.999),
         Figure::Time | Figure::CpuTime => Err(Missing::new("a server's record has no time of a command")),
     }
 }
 
-fn throughput(books: &Books, outcome: &Outcome) -> Result<Weighed, Missing> {
+fn throughput(accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {
     match outcome.gross_is {
         GrossIs::Capacity => {}
         GrossIs::LowerBound => {
@@ -81,21 +81,21 @@ fn throughput(books: &Books, outcome: &Outcome) -> Result<Weighed, Missing> {
         }
     }
     let missing = || Missing::new("the requests could not be counted");
-    weighed(outcome.gross.value().ok_or_else(missing)?, outcome.gross.ci95(), books)
+    measured(outcome.gross.value().ok_or_else(missing)?, outcome.gross.ci95(), accounting)
 }
 
 /// A figure whose interval is from the trials of the asked load.
-fn weighed(value: f64, ci95: Option<[f64; 2]>, books: &Books) -> Result<Weighed, Missing> {
+fn measured(value: f64, ci95: Option<[f64; 2]>, accounting: &Accounting) -> Result<FigureValue, Missing> {
     if !(value > 0.0 && value.is_finite()) {
         return Err(Missing::new("it is not above 0"));
     }
     let half_ln = ci95.map(|[low, high]| 0.5 * (high / low).ln()).filter(|half| half.is_finite());
-    Ok(Weighed { value, half_ln, trials: books.asked.pool.trials })
+    Ok(FigureValue { value, half_ln, trials: accounting.asked.pool.trials })
 }
 
 /// A percentile of each trial's latencies; where one is missing the others would be of the faster trials alone.
-fn latency(books: &Books, quantile: f64) -> Result<Weighed, Missing> {
-    let each: Option<Vec<f64>> = books.samples().map(|sample| quantile_ln(sample, quantile)).collect();
+fn latency(accounting: &Accounting, quantile: f64) -> Result<FigureValue, Missing> {
+    let each: Option<Vec<f64>> = accounting.samples().map(|sample| quantile_ln(sample, quantile)).collect();
     let each = each.ok_or_else(|| {
         Missing::with_remedy(
             "a trial has too few answers for it, or its latencies were not told",
@@ -113,7 +113,7 @@ fn quantile_ln(sample: &HttpSample, quantile: f64) -> Option<f64> {
             latencies.quantile_ns(quantile).filter(|_| enough)?
         }
         None => {
-            let printed = |told: &&(f64, u64)| (told.0 - quantile).abs() < 1e-6;
+            let printed = |reported: &&(f64, u64)| (reported.0 - quantile).abs() < 1e-6;
             sample.printed_quantiles_ns.iter().find(printed)?.1
         }
     };
@@ -121,28 +121,28 @@ fn quantile_ln(sample: &HttpSample, quantile: f64) -> Option<f64> {
 }
 
 /// Of values of trials: their geometric mean, with an interval that is no narrower than this.
-fn from_logarithms(each: &[f64], half_min: f64) -> Option<Weighed> {
+fn from_logarithms(each: &[f64], half_min: f64) -> Option<FigureValue> {
     let mean = tare_stats::mean_interval(each)?;
     let half_ln = mean.ci95.map(|interval| (0.5 * (interval.hi - interval.lo)).max(half_min));
-    Some(Weighed { value: mean.value.exp(), half_ln, trials: each.len() as u32 })
+    Some(FigureValue { value: mean.value.exp(), half_ln, trials: each.len() as u32 })
 }
 
-fn against_reference(books: &Books, outcome: &Outcome) -> BTreeMap<Figure, Weighed> {
+fn against_reference(accounting: &Accounting, outcome: &Outcome) -> BTreeMap<Figure, FigureValue> {
     let NetOrMissing::Net(net) = &outcome.net else { return BTreeMap::new() };
     let Some(AgainstReference { ratio, ci95, .. }) = net.against_reference else { return BTreeMap::new() };
-    let net = weighed(ratio, ci95, books).ok().map(|net| (Figure::Net, net));
-    let cost = from_logarithms(&costs_ln(books), 0.0).map(|cost| (Figure::CpuPerRequest, cost));
+    let net = measured(ratio, ci95, accounting).ok().map(|net| (Figure::Net, net));
+    let cost = from_logarithms(&costs_ln(accounting), 0.0).map(|cost| (Figure::CpuPerRequest, cost));
     net.into_iter().chain(cost).collect()
 }
 
 /// What a request of the program cost over what one of the reference did, in each window that both were loaded in.
-fn costs_ln(books: &Books) -> Vec<f64> {
-    let levels = books.http.map(|http| http.levels.as_slice()).unwrap_or_default();
+fn costs_ln(accounting: &Accounting) -> Vec<f64> {
+    let levels = accounting.http.map(|http| http.levels.as_slice()).unwrap_or_default();
     let costs_s = |purpose: Purpose| -> Vec<Option<f64>> {
-        let trials = books.record.trials.iter().zip(&books.windows);
+        let trials = accounting.record.trials.iter().zip(&accounting.windows);
         let mine = trials.filter(|(trial, _)| {
             let level = levels.get(trial.level as usize);
-            level.is_some_and(|level| level.purpose == purpose && level.parties > 1)
+            level.is_some_and(|level| level.purpose == purpose && level.arms > 1)
         });
         mine.map(|(_, window)| reference::cost_s(window)).collect()
     };
@@ -151,8 +151,8 @@ fn costs_ln(books: &Books) -> Vec<f64> {
 }
 
 /// What was asked for, so that the same words are the same plan.
-fn plan(record: &Record, http: &HttpWorkload, books: &Books) -> String {
-    let load = books.asked_level.map_or_else(
+fn plan(record: &Record, http: &HttpWorkload, accounting: &Accounting) -> String {
+    let load = accounting.asked_level.map_or_else(
         || "no load".to_owned(),
         |level| {
             let pace = level.rate_hz.map(|hz| format!(" at {hz} req/s")).unwrap_or_default();

@@ -4,9 +4,9 @@ use super::{Row, absolute, error};
 use crate::contrast::gate::of_run;
 use tare_model::Missing;
 use tare_model::comparison::Figure;
-use tare_model::gate::{Against, RUNS_MIN, Run, Shift, Weighed};
+use tare_model::gate::{Against, ChangePoint, FigureValue, RUNS_MIN, Run};
 use tare_model::outcome::Warning;
-use tare_stats::{Jackknife, level_shifts, mean, stdev};
+use tare_stats::{Jackknife, level_change_points, mean, stdev};
 
 /// Runs that are looked at, the last ones: the search for shifts takes a time that grows with their square.
 const RUNS_MAX: usize = 500;
@@ -38,7 +38,7 @@ impl<'h> Past<'h> {
         let foreign = runs.iter().filter(|run| run.machine != new.machine).count();
         if foreign > 0 {
             let text = format!(
-                "{foreign} of {} runs are from other machines than {}: they count only where they were weighed against the \
+                "{foreign} of {} runs are from other machines than {}: they count only where they were measured against the \
                  reference server",
                 runs.len(),
                 new.machine
@@ -58,51 +58,53 @@ impl<'h> Past<'h> {
     }
 
     /// The figure's level since its last shift with the new run beside it, and all shifts.
-    pub fn level(&self, figure: Figure, new: &Run) -> (Row, Vec<Shift>) {
+    pub fn level(&self, figure: Figure, new: &Run) -> (Row, Vec<ChangePoint>) {
         let by_reference = |run: &Run| run.against_reference.get(&figure).copied().filter(is_usable);
         let here = |run: &Run| absolute(run, figure).ok().filter(|_| run.machine == new.machine);
-        let weighed = self.weighed(by_reference);
-        let plain = self.weighed(here);
-        // Older runs may not have been weighed against the reference.
-        let of_reference = by_reference(new).is_some() && weighed.len() >= plain.len();
+        let measured = self.measured(by_reference);
+        let plain = self.measured(here);
+        // Older runs may not have been measured against the reference.
+        let of_reference = by_reference(new).is_some() && measured.len() >= plain.len();
         let (value, past) = match of_reference {
-            true => (by_reference(new).ok_or_else(|| Missing::new("it was not weighed")), weighed),
+            true => (by_reference(new).ok_or_else(|| Missing::new("it was not measured")), measured),
             false => (absolute(new, figure).map_err(|missing| of_run(new, missing)), plain),
         };
-        let logarithms: Vec<f64> = past.iter().map(|(_, weighed)| weighed.value.ln()).collect();
-        let starts = level_shifts(&logarithms);
-        let shifts = shifts(figure, &past, &logarithms, &starts);
+        let logarithms: Vec<f64> = past.iter().map(|(_, measured)| measured.value.ln()).collect();
+        let starts = level_change_points(&logarithms);
+        let change_points = change_points(figure, &past, &logarithms, &starts);
         let level = &logarithms[starts.last().copied().unwrap_or(0)..];
         let lacks = RUNS_MIN.saturating_sub(level.len());
         let spread = value.as_ref().map_err(Missing::clone).and_then(|value| match lacks {
             0 => one_more(level, *value),
-            _ => Err(too_few(lacks, &shifts)),
+            _ => Err(too_few(lacks, &change_points)),
         });
         let row = Row {
             figure,
             of_reference,
             baseline: mean(level).map(f64::exp),
-            value: value.as_ref().ok().map(|weighed| weighed.value),
+            value: value.as_ref().ok().map(|measured| measured.value),
             runs: level.len() as u32,
             runs_missing: if value.is_ok() { lacks as u32 } else { 0 },
             spread,
         };
-        (row, shifts)
+        (row, change_points)
     }
 
-    fn weighed(&self, of: impl Fn(&Run) -> Option<Weighed>) -> Vec<(&'h Run, Weighed)> {
+    fn measured(&self, of: impl Fn(&Run) -> Option<FigureValue>) -> Vec<(&'h Run, FigureValue)> {
         self.runs.iter().filter_map(|run| Some((*run, of(run)?))).collect()
     }
 }
 
-fn is_usable(weighed: &Weighed) -> bool {
-    weighed.value > 0.0 && weighed.value.is_finite()
+fn is_usable(measured: &FigureValue) -> bool {
+    measured.value > 0.0 && measured.value.is_finite()
 }
 
-fn too_few(lacks: usize, shifts: &[Shift]) -> Missing {
+fn too_few(lacks: usize, change_points: &[ChangePoint]) -> Missing {
     let runs = if lacks == 1 { "run is" } else { "runs are" };
-    let since =
-        shifts.last().map(|shift| format!(" since it shifted with {}", shift.since)).unwrap_or_default();
+    let since = change_points
+        .last()
+        .map(|shift| format!(" since it shifted with {}", shift.since))
+        .unwrap_or_default();
     Missing::with_remedy(
         format!("{lacks} more {runs} needed{since}: {RUNS_MIN} tell what runs differ by"),
         "keep each run of the branch with --keep",
@@ -111,7 +113,7 @@ fn too_few(lacks: usize, shifts: &[Shift]) -> Missing {
 
 /// Where one more run of the level would lie: s·√(1 + 1/n) around its mean. A run that knows itself less well than those
 /// differ from each other adds what it does not know.
-fn one_more(level: &[f64], new: Weighed) -> Result<[Jackknife; 2], Missing> {
+fn one_more(level: &[f64], new: FigureValue) -> Result<[Jackknife; 2], Missing> {
     let missing = || Missing::new("the runs do not tell how far they lie apart");
     let (centre, spread) = mean(level).zip(stdev(level)).ok_or_else(missing)?;
     let value = new.value.ln() - centre;
@@ -124,13 +126,18 @@ fn one_more(level: &[f64], new: Weighed) -> Result<[Jackknife; 2], Missing> {
     ])
 }
 
-fn shifts(figure: Figure, past: &[(&Run, Weighed)], logarithms: &[f64], starts: &[usize]) -> Vec<Shift> {
+fn change_points(
+    figure: Figure,
+    past: &[(&Run, FigureValue)],
+    logarithms: &[f64],
+    starts: &[usize],
+) -> Vec<ChangePoint> {
     let edges: Vec<usize> =
         std::iter::once(0).chain(starts.iter().copied()).chain([logarithms.len()]).collect();
     let shift = |edge: &[usize]| {
         let (before, after) = (&logarithms[edge[0]..edge[1]], &logarithms[edge[1]..edge[2]]);
         let (since, _) = past.get(edge[1])?;
-        Some(Shift {
+        Some(ChangePoint {
             figure,
             since: since.label.clone(),
             time_unix_s: since.time_unix_s,

@@ -2,7 +2,7 @@
 //! since its last shift.
 //!
 //! Two records know what trials of a run differ by, not what runs do: addresses, heaps, the machine's hour. Of that last, figures that were
-//! not weighed in turns with the reference server allow for what such trials promise. A history knows all of it, so its intervals are
+//! not interleaved with the reference server allow for what such trials promise. A history knows all of it, so its intervals are
 //! those in which one more run of the same program would lie.
 
 mod figures;
@@ -12,7 +12,7 @@ pub use figures::run;
 
 use tare_model::comparison::{Change, Figure, Verdict};
 use tare_model::condition::Condition;
-use tare_model::gate::{Against, Effect, Gate, Judged, Run, SCHEMA, Shift, State, Weighed};
+use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
 use tare_model::outcome::Warning;
 use tare_model::{Missing, Reading};
 use tare_stats::{Jackknife, simultaneous_intervals};
@@ -53,7 +53,7 @@ pub fn against_baseline(new: Run, baseline: Run, asked: &Asked) -> Gate {
         "other-machine",
         "the two ran on different machines",
         both(|run| &run.machine),
-        "only what was weighed against the reference server is compared",
+        "only what was measured against the reference server is compared",
     );
     differ(
         "other-kernel",
@@ -63,7 +63,7 @@ pub fn against_baseline(new: Run, baseline: Run, asked: &Asked) -> Gate {
     );
     let valid = baseline.valid && new.valid;
     let method = "95 % intervals that hold together for all figures, from the trials of both runs; those that are not of the \
-                  reference are wide enough for a machine whose weather moves between runs as it does within them (1/f noise). What \
+                  reference are wide enough for a machine whose interference moves between runs as it does within them (1/f noise). What \
                   only a new launch changes is not in them: a --history knows it, and 'tare compare' of both builds takes it out";
     finished(new, Against::Baseline(baseline), asked, valid, rows, (Vec::new(), method.to_owned(), warnings))
 }
@@ -74,12 +74,12 @@ pub fn against_history(new: Run, runs: &[Run], asked: &Asked) -> Gate {
     not_valid(&new, &mut warnings);
     let past = history::Past::of(&new, runs, &mut warnings);
     let levels = Figure::GATED.map(|figure| past.level(figure, &new));
-    let (rows, shifts): (Vec<Row>, Vec<Vec<Shift>>) = levels.into_iter().unzip();
+    let (rows, change_points): (Vec<Row>, Vec<Vec<ChangePoint>>) = levels.into_iter().unzip();
     let method = "95 % intervals that hold together for all figures, in which one more run of the same program would lie by what \
                   the runs since the last shift differ by";
-    let shifts = shifts.into_iter().flatten().collect();
+    let change_points = change_points.into_iter().flatten().collect();
     let valid = new.valid;
-    finished(new, past.against(), asked, valid, rows, (shifts, method.to_owned(), warnings))
+    finished(new, past.against(), asked, valid, rows, (change_points, method.to_owned(), warnings))
 }
 
 /// Whether the record of a run is one of the history's: it must not be judged by itself, nor kept twice.
@@ -110,7 +110,7 @@ fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
     let foreign = !of_reference && baseline.machine != new.machine;
     let spread = match sides {
         [Ok(_), Ok(_)] if foreign => Err(Missing::with_remedy(
-            "the two ran on different machines, and it was not weighed against the reference server in both",
+            "the two ran on different machines, and it was not measured against the reference server in both",
             "run both on machines of one kind, or without --no-levels and --no-reference",
         )),
         [Ok(from), Ok(to)] => between(from, to).map(|sides| match of_reference {
@@ -129,22 +129,22 @@ fn apart(one: &Run, other: &Run) -> f64 {
     crate::contrast::apart::lengths(place(one), place(other))
 }
 
-fn absolute(run: &Run, figure: Figure) -> Result<Weighed, Missing> {
+fn absolute(run: &Run, figure: Figure) -> Result<FigureValue, Missing> {
     let reading = run.figures.get(&figure).cloned();
-    let weighed = reading.unwrap_or_else(|| Reading::missing("it was not weighed")).ok()?;
+    let measured = reading.unwrap_or_else(|| Reading::missing("it was not measured")).ok()?;
     // A history is a file that anybody may have written.
-    let usable = weighed.value > 0.0 && weighed.value.is_finite();
-    if usable { Ok(weighed) } else { Err(Missing::new("it is not above 0")) }
+    let usable = measured.value > 0.0 && measured.value.is_finite();
+    if usable { Ok(measured) } else { Err(Missing::new("it is not above 0")) }
 }
 
 fn of_run(run: &Run, missing: Missing) -> Missing {
     Missing { why: format!("in {} {}", run.label, missing.why), remedy: missing.remedy }
 }
 
-fn between(from: Weighed, to: Weighed) -> Result<[Jackknife; 2], Missing> {
+fn between(from: FigureValue, to: FigureValue) -> Result<[Jackknife; 2], Missing> {
     let value = (to.value / from.value).ln();
-    let side = |weighed| {
-        error(value, weighed).ok_or_else(|| {
+    let side = |measured| {
+        error(value, measured).ok_or_else(|| {
             Missing::with_remedy(
                 "one trial does not tell how far trials lie apart",
                 "run both with --trials 5 or more",
@@ -155,8 +155,8 @@ fn between(from: Weighed, to: Weighed) -> Result<[Jackknife; 2], Missing> {
 }
 
 /// Of a figure's logarithm, or a difference of it to another one.
-fn error(value: f64, weighed: Weighed) -> Option<Jackknife> {
-    Jackknife::of_half(value, weighed.half_ln?, weighed.trials)
+fn error(value: f64, measured: FigureValue) -> Option<Jackknife> {
+    Jackknife::of_half(value, measured.half_ln?, measured.trials)
 }
 
 fn finished(
@@ -165,7 +165,7 @@ fn finished(
     asked: &Asked,
     valid: bool,
     rows: Vec<Row>,
-    (shifts, method, warnings): (Vec<Shift>, String, Vec<Warning>),
+    (change_points, method, warnings): (Vec<ChangePoint>, String, Vec<Warning>),
 ) -> Gate {
     let effects = effects(rows, asked.margin);
     let conditions = asked.conditions.clone().unwrap_or_else(|| vec![usual(&effects)]);
@@ -177,7 +177,7 @@ fn finished(
         margin: asked.margin,
         valid,
         effects,
-        shifts,
+        change_points,
         conditions,
         method,
         warnings,

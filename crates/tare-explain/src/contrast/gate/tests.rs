@@ -7,8 +7,8 @@ use tare_stats::SplitMix64;
 const PLAN: &str = "http://127.0.0.1/, 64 connections";
 const MACHINE: &str = "a processor, 2 CPUs";
 
-fn weighed(value: f64) -> Weighed {
-    Weighed { value, half_ln: Some(0.01), trials: 5 }
+fn measured(value: f64) -> FigureValue {
+    FigureValue { value, half_ln: Some(0.01), trials: 5 }
 }
 
 /// A run whose program is so much faster than the first, on a machine of such a mood.
@@ -22,7 +22,7 @@ fn run(label: &str, speed: f64, mood: f64) -> Run {
         (Figure::P99, 200.0 / rate),
     ];
     let mut figures: std::collections::BTreeMap<_, _> =
-        figures.map(|(figure, value)| (figure, Reading::Measured(weighed(value)))).into();
+        figures.map(|(figure, value)| (figure, Reading::Measured(measured(value)))).into();
     figures.insert(Figure::P999, Reading::missing("too few answers"));
     Run {
         schema: SCHEMA,
@@ -34,7 +34,7 @@ fn run(label: &str, speed: f64, mood: f64) -> Run {
         kernel: "6.18".into(),
         valid: true,
         figures,
-        against_reference: [(Figure::Net, weighed(speed)), (Figure::CpuPerRequest, weighed(1.0 / speed))]
+        against_reference: [(Figure::Net, measured(speed)), (Figure::CpuPerRequest, measured(1.0 / speed))]
             .into(),
     }
 }
@@ -89,7 +89,7 @@ fn a_pair_is_held_against_each_other_without_the_machines_mood() {
     assert!(same.warnings.is_empty() && same.valid, "{:?}", same.warnings);
 }
 
-/// What the machine's weather does within a run it does between runs, and more so the further they lie apart. In turns with the
+/// What the machine's interference does within a run it does between runs, and more so the further they lie apart. In turns with the
 /// reference it is in both.
 #[test]
 fn runs_further_apart_are_told_apart_less_well_but_for_what_was_weighed_in_turns() {
@@ -128,7 +128,7 @@ fn other_plans_single_trials_and_invalid_results_are_told() {
     assert!(warned(&gate, "other-plan") && states(&gate) == [State::TooFewRuns]);
     assert_eq!(gate.against, Against::History { runs: 0, other_plans: 20 });
     let mut lone = run("new", 1.0, 1.0);
-    lone.against_reference.values_mut().for_each(|weighed| weighed.half_ln = None);
+    lone.against_reference.values_mut().for_each(|measured| measured.half_ln = None);
     let gate = against_baseline(lone, run("base", 1.0, 1.0), &asked(&["net < -1%", "throughput < -9%"]));
     assert_eq!(states(&gate), [State::CannotTell, State::NotProven]);
     let invalid = Run { valid: false, ..run("new", 1.0, 1.0) };
@@ -149,11 +149,12 @@ fn a_planted_step_is_told_and_the_same_history_without_it_tells_none() {
     for seed in 0..20 {
         let level = branch(24, seed, |_| 1.0);
         let gate = against_history(run("new", 1.0, 1.0), &level, &asked(&["net < -2%"]));
-        assert!(gate.shifts.is_empty(), "{seed}: {:?}", gate.shifts);
+        assert!(gate.change_points.is_empty(), "{seed}: {:?}", gate.change_points);
         assert_eq!(effect(&gate, Figure::Net).runs, 24);
         let step = branch(24, seed, |at| if at < 14 { 1.0 } else { 0.92 });
         let gate = against_history(run("new", 0.92, 1.0), &step, &asked(&["net < -5%"]));
-        let net: Vec<&Shift> = gate.shifts.iter().filter(|shift| shift.figure == Figure::Net).collect();
+        let net: Vec<&ChangePoint> =
+            gate.change_points.iter().filter(|shift| shift.figure == Figure::Net).collect();
         assert!(net.len() == 1 && ["c13", "c14", "c15"].contains(&net[0].since.as_str()), "{seed}: {net:?}");
         assert!((net[0].change + 0.08).abs() < 0.01, "{net:?}");
         // What the branch has come to is what a run is held against, not what it once was.
@@ -204,25 +205,27 @@ fn runs_of_other_machines_count_through_the_reference() {
 #[test]
 fn one_more_run_of_the_same_is_seldom_called_different() {
     let gates = 400;
-    let told = (0..gates).filter(|seed| {
+    let reported = (0..gates).filter(|seed| {
         let mut runs = branch(13, 1000 + seed, |_| 1.0);
         let new = runs.pop().expect("thirteen runs");
         let gate = against_history(new, &runs, &asked(&[]));
         gate.effects.iter().any(|effect| matches!(effect.verdict, Verdict::Faster | Verdict::Slower))
     });
-    let told = told.count();
+    let reported = reported.count();
     // 5 % and three standard deviations.
-    assert!(told as f64 <= 0.083 * gates as f64, "{told} of {gates}");
+    assert!(reported as f64 <= 0.083 * gates as f64, "{reported} of {gates}");
 }
 
 #[test]
 fn what_anybody_wrote_into_a_history_is_no_number() {
     let mut history = branch(8, 7, |_| 1.0);
     for (at, value) in [0.0, -1.0, 1e308, 1e-308].into_iter().enumerate() {
-        history[at].against_reference.insert(Figure::Net, Weighed { value, half_ln: Some(-1.0), trials: 0 });
+        history[at]
+            .against_reference
+            .insert(Figure::Net, FigureValue { value, half_ln: Some(-1.0), trials: 0 });
         history[at]
             .figures
-            .insert(Figure::P50, Reading::Measured(Weighed { value, half_ln: None, trials: 1 }));
+            .insert(Figure::P50, Reading::Measured(FigureValue { value, half_ln: None, trials: 1 }));
     }
     let gate = against_history(run("new", 1.0, 1.0), &history, &asked(&["net < -5%", "p50 > 5%"]));
     let numbers = gate.effects.iter().filter_map(|effect| effect.change.value());

@@ -1,9 +1,9 @@
-//! Where the load generator stood when the server waited for work: out of the generator's own books.
+//! Where the load generator stood when the server waited for work: out of the generator's own accounting.
 
 use super::terms::Split;
-use crate::accounting::attribute::allotment::{Loss, tare_name};
-use crate::capacity::books::Books;
+use crate::accounting::attribute::entitlement::{Loss, tare_name};
 use crate::capacity::generator;
+use crate::capacity::levels::Accounting;
 use tare_model::metric::Subject;
 use tare_model::metrics::clock;
 use tare_model::outcome::TareCause;
@@ -17,22 +17,22 @@ const LOSS_MIN: f64 = 0.1;
 const CLOCK_SHARE_MIN: f64 = 0.03;
 
 /// Why the server waited for work in the run where it did so more, if that is the largest part of the difference.
-pub(super) fn why_starved(split: &Split, a: &Books, b: &Books) -> Option<String> {
+pub(super) fn why_no_work(split: &Split, a: &Accounting, b: &Accounting) -> Option<String> {
     let largest = split.parts.iter().max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs()))?;
-    if largest.id != tare_name(TareCause::Starved) || largest.ln == 0.0 {
+    if largest.id != tare_name(TareCause::NoWork) || largest.ln == 0.0 {
         return None;
     }
-    let (name, starved, other) = if largest.ln < 0.0 { ("B", b, a) } else { ("A", a, b) };
-    Some(match reason(starved) {
-        Some(reason) => format!("In {name} {reason}{}.", beside(starved, other)),
+    let (name, no_work, other) = if largest.ln < 0.0 { ("B", b, a) } else { ("A", a, b) };
+    Some(match reason(no_work) {
+        Some(reason) => format!("In {name} {reason}{}.", beside(no_work, other)),
         None => format!("In {name} the server waited for work, and its generator cannot be seen from here."),
     })
 }
 
-fn reason(books: &Books) -> Option<String> {
-    let load = books.load()?;
+fn reason(accounting: &Accounting) -> Option<String> {
+    let load = accounting.load()?;
     let (busy, cpus) = (load.busy(), load.cpus());
-    if let Some(quota) = quota_cpus(books).filter(|quota| *quota < cpus && busy >= USED_UP * quota) {
+    if let Some(quota) = quota_cpus(accounting).filter(|quota| *quota < cpus && busy >= USED_UP * quota) {
         return Some(format!(
             "our own generator was slowed by a quota: it may use {quota:.2} CPUs and ran on {busy:.2}"
         ));
@@ -48,11 +48,11 @@ fn reason(books: &Books) -> Option<String> {
     if lost(most.0) >= LOSS_MIN {
         return Some(format!("{}, {:.0} % of its time", most.1, 100.0 * lost(most.0)));
     }
-    let full = generator::fullness(&books.asked.pool).unwrap_or(0.0);
+    let full = generator::fullness(&accounting.asked.pool).unwrap_or(0.0);
     if full >= generator::SATURATED {
         return Some(format!("the generator had nothing left: it ran on {busy:.2} of its {cpus:.2} CPUs"));
     }
-    if books.asked.pool.scheduled.is_some() {
+    if accounting.asked.pool.scheduled.is_some() {
         return Some("no more requests were offered: the rate was fixed".to_owned());
     }
     Some(format!(
@@ -62,21 +62,21 @@ fn reason(books: &Books) -> Option<String> {
 
 /// The tightest quota on tare's own group and those above it; `None` where the generator is somebody else's, or none
 /// is known.
-fn quota_cpus(books: &Books) -> Option<f64> {
-    matches!(books.http?.generator, Generator::Own { .. }).then_some(())?;
-    let groups = books.record.identity.as_ref()?.survey.groups.cpu.value()?;
+fn quota_cpus(accounting: &Accounting) -> Option<f64> {
+    matches!(accounting.http?.generator, Generator::Own { .. }).then_some(())?;
+    let groups = accounting.record.identity.as_ref()?.survey.groups.cpu.value()?;
     let quotas = groups.iter().filter_map(|group| group.quota.value()).map(|quota| quota.cpus());
     quotas.min_by(f64::total_cmp)
 }
 
-/// What else the generator's own books tell: dearer requests, a slower clock.
-fn beside(starved: &Books, other: &Books) -> String {
+/// What else the generator's own accounting tell: dearer requests, a slower clock.
+fn beside(no_work: &Accounting, other: &Accounting) -> String {
     let mut words = String::new();
-    let cost = |books: &Books| books.asked.pool.per_request(books.load()?.run_s);
-    if let (Some(here), Some(there)) = (cost(starved), cost(other)) {
+    let cost = |accounting: &Accounting| accounting.asked.pool.per_request(accounting.load()?.run_s);
+    if let (Some(here), Some(there)) = (cost(no_work), cost(other)) {
         words += &format!("; a request cost it {:.2} µs, {:.2} µs in the other run", 1e6 * here, 1e6 * there);
     }
-    if let (Some(here), Some(there)) = (clock_hz(starved), clock_hz(other))
+    if let (Some(here), Some(there)) = (clock_hz(no_work), clock_hz(other))
         && (here / there - 1.0).abs() > CLOCK_SHARE_MIN
     {
         words += &format!("; its CPUs ran at {:.2} GHz, {:.2} GHz in the other run", here / 1e9, there / 1e9);
@@ -85,9 +85,9 @@ fn beside(starved: &Books, other: &Books) -> String {
 }
 
 /// Median effective clock of the CPUs that the generator may use.
-fn clock_hz(books: &Books) -> Option<f64> {
-    let usable = &books.load()?.usable;
-    let columns = books.record.trials.iter().flat_map(|trial| &trial.observation.columns);
+fn clock_hz(accounting: &Accounting) -> Option<f64> {
+    let usable = &accounting.load()?.usable;
+    let columns = accounting.record.trials.iter().flat_map(|trial| &trial.observation.columns);
     let mine = columns.filter(|column| {
         let of_cpu = matches!(column.subject, Subject::Cpu(cpu) if usable.contains(&cpu));
         of_cpu && column.metric == clock::EFFECTIVE_HZ.id

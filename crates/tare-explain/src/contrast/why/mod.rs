@@ -5,7 +5,7 @@ mod differences;
 mod generator;
 mod terms;
 
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::{NetOrMissing, Outcome, TareCause, Warning};
@@ -23,31 +23,32 @@ const FRAMES_MAX: usize = 20;
 /// # Errors
 /// They are of different kinds, so that nothing in them can be compared.
 pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
-    let (books_a, books_b) = (Books::keep(a.1), Books::keep(b.1));
-    if books_a.http.is_some() != books_b.http.is_some() {
+    let (accounting_a, accounting_b) = (Accounting::keep(a.1), Accounting::keep(b.1));
+    if accounting_a.http.is_some() != accounting_b.http.is_some() {
         return Err(Missing::with_remedy(
-            "one weighs a server and the other a program",
+            "one measures a server and the other a program",
             "compare two runs of the same kind",
         ));
     }
     let (before, after) = (crate::outcome::explain::explain(a.1), crate::outcome::explain::explain(b.1));
-    let split = split(&books_a, &books_b);
-    let unit = if books_a.http.is_some() { "req/s" } else { "runs/s" };
+    let split = split(&accounting_a, &accounting_b);
+    let unit = if accounting_a.http.is_some() { "req/s" } else { "runs/s" };
     let parts = split.as_ref().map(by_size).map_err(Missing::clone);
-    let generator = split.as_ref().ok().and_then(|split| generator::why_starved(split, &books_a, &books_b));
-    let (differences, uncompared) = differences::between(&books_a, &books_b);
-    let warnings = warnings(split.as_ref().ok(), (&books_a, &before), (&books_b, &after));
+    let generator =
+        split.as_ref().ok().and_then(|split| generator::why_no_work(split, &accounting_a, &accounting_b));
+    let (differences, uncompared) = differences::between(&accounting_a, &accounting_b);
+    let warnings = warnings(split.as_ref().ok(), (&accounting_a, &before), (&accounting_b, &after));
     Ok(Why {
         schema: SCHEMA.to_owned(),
         workload: before.workload.clone(),
         rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
-        net: net((&before, &books_a), (&after, &books_b)),
-        method: method(&books_a, &books_b, split.as_ref().ok()),
+        net: net((&before, &accounting_a), (&after, &accounting_b)),
+        method: method(&accounting_a, &accounting_b, split.as_ref().ok()),
         tare: tare(&before, &after),
-        a: run(a.0, &books_a, before),
-        b: run(b.0, &books_b, after),
+        a: run(a.0, &accounting_a, before),
+        b: run(b.0, &accounting_b, after),
         parts: parts.into(),
-        frames: frames(&books_a, &books_b),
+        frames: frames(&accounting_a, &accounting_b),
         generator,
         differences,
         uncompared,
@@ -55,30 +56,30 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
     })
 }
 
-fn run(name: &str, books: &Books, outcome: Outcome) -> Run {
+fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
     Run {
         name: name.to_owned(),
-        started_unix_s: books.record.plan.started_unix_s,
-        trials: books.asked.pool.trials,
+        started_unix_s: accounting.record.plan.started_unix_s,
+        trials: accounting.asked.pool.trials,
         gross: outcome.gross,
         net: outcome.net,
-        limit: outcome.limit,
+        bottleneck: outcome.bottleneck,
         valid: outcome.valid,
     }
 }
 
-fn split(a: &Books, b: &Books) -> Result<Split, Missing> {
-    let open = |books: &Books| books.asked.pool.open_share_of_run();
+fn split(a: &Accounting, b: &Accounting) -> Result<Split, Missing> {
+    let open = |accounting: &Accounting| accounting.asked.pool.open_share_of_run();
     terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b), apart(a, b))
 }
 
-fn apart(a: &Books, b: &Books) -> f64 {
+fn apart(a: &Accounting, b: &Accounting) -> f64 {
     crate::contrast::apart::lengths(a.place(), b.place())
 }
 
 /// The terms of every trial of the asked load.
-fn sums(books: &Books, name: &str) -> Result<Vec<Sums>, Missing> {
-    let trials = books.weighed_trials();
+fn sums(accounting: &Accounting, name: &str) -> Result<Vec<Sums>, Missing> {
+    let trials = accounting.measured_trials();
     let sums: Result<Vec<Sums>, Missing> =
         trials.map(|(window, trial)| Sums::of(window, &trial.sample)).collect();
     match sums {
@@ -115,7 +116,7 @@ fn by_size(split: &Split) -> Vec<Part> {
     parts
 }
 
-fn method(a: &Books, b: &Books, split: Option<&Split>) -> String {
+fn method(a: &Accounting, b: &Accounting, split: Option<&Split>) -> String {
     let (trials_a, trials_b) = (a.asked.pool.trials, b.asked.pool.trials);
     match split {
         None => "there is nothing to split".to_owned(),
@@ -124,9 +125,9 @@ fn method(a: &Books, b: &Books, split: Option<&Split>) -> String {
         }
         Some(split) => format!(
             "95 % intervals that hold together for the rate and its {} parts: jackknife over the {trials_a} trials of A and \
-             the {trials_b} of B, Welch's degrees of freedom, Šidák's level; wide enough for a machine whose weather moves \
+             the {trials_b} of B, Welch's degrees of freedom, Šidák's level; wide enough for a machine whose interference moves \
              between runs as it does within them (1/f noise, {:.1} lengths of a run apart), which more trials do not average \
-             away: 'tare compare' of both in turns tells less apart. What only a new launch changes is not in them",
+             away: 'tare compare' of both interleaved tells less apart. What only a new launch changes is not in them",
             split.parts.len(),
             apart(a, b).max(1.0)
         ),
@@ -134,38 +135,39 @@ fn method(a: &Books, b: &Books, split: Option<&Split>) -> String {
 }
 
 /// Functions of the program whose share changed beyond noise.
-fn frames(a: &Books, b: &Books) -> Reading<Vec<FrameChange>> {
-    let stacks = |books: &'_ Books| -> Vec<Stacks> {
-        let trials = books.weighed_trials().filter_map(|(_, trial)| trial.observation.stacks.as_deref());
+fn frames(a: &Accounting, b: &Accounting) -> Reading<Vec<FrameChange>> {
+    let stacks = |accounting: &'_ Accounting| -> Vec<Stacks> {
+        let trials =
+            accounting.measured_trials().filter_map(|(_, trial)| trial.observation.stacks.as_deref());
         trials.cloned().collect()
     };
     let (before, after) = (stacks(a), stacks(b));
     let (before, after): (Vec<&Stacks>, Vec<&Stacks>) = (before.iter().collect(), after.iter().collect());
     crate::contrast::frames::changed(&before, &after, Role::Sut).map(|found| {
         let changes = found.changes.into_iter().take(FRAMES_MAX);
-        let told = |change: crate::contrast::frames::FrameChange| FrameChange {
+        let reported = |change: crate::contrast::frames::FrameChange| FrameChange {
             own: change.share == crate::contrast::frames::Share::Own,
             function: change.symbol,
             before: change.before,
             after: change.after,
             ci95: change.difference_ci95,
         };
-        changes.map(told).collect()
+        changes.map(reported).collect()
     })
 }
 
-/// Net of both, with the interval of their ratio out of those of each (squares add up). Where both were weighed in turns with tare's own
-/// server it is net over that server's: two sittings have each their own weather, and no interval of one knows the other's.
-/// Otherwise it is widened by what such weather may differ by, as the parts are.
-fn net(before: (&Outcome, &Books), after: (&Outcome, &Books)) -> Reading<Change> {
+/// Net of both, with the interval of their ratio out of those of each (squares add up). Where both were interleaved with tare's own
+/// server it is net over that server's: two sessions have each their own interference, and no interval of one knows the other's.
+/// Otherwise it is widened by what such interference may differ by, as the parts are.
+fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Reading<Change> {
     let (from, to) = match (&before.0.net, &after.0.net) {
         (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
         (NetOrMissing::Missing(why), _) | (_, NetOrMissing::Missing(why)) => {
             return Reading::Missing(why.clone());
         }
     };
-    let in_turns = from.against_reference.as_ref().zip(to.against_reference.as_ref());
-    let ([from, to], unit) = match in_turns {
+    let interleaved = from.against_reference.as_ref().zip(to.against_reference.as_ref());
+    let ([from, to], unit) = match interleaved {
         Some((one, other)) => ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server"),
         None => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
     };
@@ -174,12 +176,12 @@ fn net(before: (&Outcome, &Books), after: (&Outcome, &Books)) -> Reading<Change>
     }
     let ln = (to.0 / from.0).ln();
     let apart = apart(before.1, after.1);
-    let half = |ci: Option<[f64; 2]>, books: &Books| {
+    let half = |ci: Option<[f64; 2]>, accounting: &Accounting| {
         let half = ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
-        if in_turns.is_some() {
+        if interleaved.is_some() {
             return Some(half);
         }
-        let wider = Jackknife::of_half(ln, half, books.asked.pool.trials)?.between_runs(apart).ci95()?;
+        let wider = Jackknife::of_half(ln, half, accounting.asked.pool.trials)?.between_runs(apart).ci95()?;
         Some(0.5 * (wider.hi - wider.lo))
     };
     let half = half(from.1, before.1).zip(half(to.1, after.1)).map(|(one, other)| one.hypot(other));
@@ -203,7 +205,7 @@ fn tare(before: &Outcome, after: &Outcome) -> Vec<TareChange> {
     changes
 }
 
-fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome)) -> Vec<Warning> {
+fn warnings(split: Option<&Split>, a: (&Accounting, &Outcome), b: (&Accounting, &Outcome)) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |id: &str, text: String, hint: &str| {
         warnings.push(Warning { id: id.to_owned(), text, hint: hint.to_owned() });
@@ -239,7 +241,8 @@ fn warnings(split: Option<&Split>, a: (&Books, &Outcome), b: (&Books, &Outcome))
         let text = "the requests travelled differently: costs over different transports are not compared";
         warn("other-transport", text.to_owned(), "drive both over the same transport");
     }
-    let several = |books: &Books| books.command.is_some_and(|command| command.commands.len() > 1);
+    let several =
+        |accounting: &Accounting| accounting.command.is_some_and(|command| command.commands.len() > 1);
     if several(a.0) || several(b.0) {
         let text = "a record holds several commands: the first of each is compared";
         warn("first-command", text.to_owned(), "run the commands to compare into records of their own");

@@ -1,15 +1,15 @@
 //! The iron law between two runs: X = b · f / C, so that ln(X₂/X₁) = Δln b + Δln f − Δln C exactly; with a PMU in both
 //! C = I / IPC, and −Δln C = Δln IPC − Δln I.
 //!
-//! b is what was left of the allotment, b = A − Σ Lᵢ, so that with Λ the logarithmic mean of b₁ and b₂ its part is
-//! Δln b = (A₂ − A₁)/Λ − Σ (Lᵢ₂ − Lᵢ₁)/Λ (log-mean Divisia index: Ang, Energy Policy 32, 2004). What the books do not
+//! b is what was left of the CPU entitlement, b = A − Σ Lᵢ, so that with Λ the logarithmic mean of b₁ and b₂ its part is
+//! Δln b = (A₂ − A₁)/Λ − Σ (Lᵢ₂ − Lᵢ₁)/Λ (log-mean Divisia index: Ang, Energy Policy 32, 2004). What the accounting do not
 //! explain of A − b is a loss by the name of `unexplained`.
 //!
-//! No part is known better than the books that it stands in close: what those of both runs leave open, as a share of their busy time,
+//! No part is known better than the accounting that it stands in close: what those of both runs leave open, as a share of their busy time,
 //! widens the interval of every part that is taken from them. Nor do the trials of a run tell all that two runs differ by: their errors
-//! are widened to what a machine's weather leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
+//! are widened to what a machine's interference leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
 
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::execution::{Core, Events};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,8 @@ pub(super) struct Sums {
     elapsed_s: f64,
     wall_s: f64,
     run_s: f64,
-    /// Allotment and losses; `None` where only the time on a CPU is known.
-    books: Option<(f64, BTreeMap<&'static str, f64>)>,
+    /// CPU entitlement and losses; `None` where only the time on a CPU is known.
+    accounting: Option<(f64, BTreeMap<&'static str, f64>)>,
     clocks_hz: Vec<f64>,
     /// Instructions and cycles, where a PMU counted them.
     core: Option<Core>,
@@ -59,7 +59,7 @@ impl Sums {
             elapsed_s: window.elapsed_s,
             wall_s: sut.wall_s,
             run_s: sut.run_s,
-            books: Some((sut.allotted_s, lost_s)),
+            accounting: Some((sut.entitled_s, lost_s)),
             clocks_hz: window.clocks_hz.clone(),
             core: window.sut_events.as_ref().and_then(Events::core),
         })
@@ -75,7 +75,7 @@ impl Sums {
             elapsed_s: window.elapsed_s,
             wall_s: window.elapsed_s,
             run_s: cpu_s,
-            books: None,
+            accounting: None,
             clocks_hz: window.clocks_hz.clone(),
             core: None,
         })
@@ -92,12 +92,12 @@ impl Sums {
             cycles: one.cycles + more.cycles,
             counted_s: one.counted_s + more.counted_s,
         });
-        self.books = match (self.books.take(), &other.books) {
-            (Some((allotted_s, mut lost_s)), Some((more_s, more))) => {
+        self.accounting = match (self.accounting.take(), &other.accounting) {
+            (Some((entitled_s, mut lost_s)), Some((more_s, more))) => {
                 for (name, lost) in more {
                     *lost_s.entry(name).or_default() += lost;
                 }
-                Some((allotted_s + more_s, lost_s))
+                Some((entitled_s + more_s, lost_s))
             }
             _ => None,
         };
@@ -116,7 +116,7 @@ impl Sums {
 struct Terms {
     rate_hz: f64,
     busy: f64,
-    allotted: Option<f64>,
+    entitled: Option<f64>,
     lost: BTreeMap<&'static str, f64>,
     clock_hz: Option<f64>,
     counted: Option<Counted>,
@@ -134,11 +134,11 @@ struct Counted {
 impl Terms {
     fn of(sums: &Sums) -> Terms {
         let per_wall = |seconds: f64| ratio(seconds, sums.wall_s);
-        let lost = sums.books.iter().flat_map(|(_, lost)| lost);
+        let lost = sums.accounting.iter().flat_map(|(_, lost)| lost);
         Terms {
             rate_hz: ratio(sums.work, sums.elapsed_s),
             busy: per_wall(sums.run_s),
-            allotted: sums.books.as_ref().map(|(allotted_s, _)| per_wall(*allotted_s)),
+            entitled: sums.accounting.as_ref().map(|(entitled_s, _)| per_wall(*entitled_s)),
             lost: lost.map(|(name, lost_s)| (*name, per_wall(*lost_s))).collect(),
             clock_hz: tare_stats::median(&sums.clocks_hz).filter(|hz| *hz > 0.0),
             counted: sums.core.filter(|core| core.counted_s > 0.0 && core.cycles > 0.0).map(|core| Counted {
@@ -159,7 +159,7 @@ impl Terms {
     }
 
     fn unexplained(&self) -> f64 {
-        self.allotted.unwrap_or(self.busy) - self.busy - self.lost.values().sum::<f64>()
+        self.entitled.unwrap_or(self.busy) - self.busy - self.lost.values().sum::<f64>()
     }
 
     /// Cost of a request in CPU seconds.
@@ -173,7 +173,7 @@ impl Terms {
 enum Term {
     /// All of b in one, where its parts are not known.
     Busy,
-    Allotment,
+    Entitlement,
     Lost(&'static str),
     Unexplained,
     /// Counted in both runs, or measured beside them.
@@ -192,7 +192,7 @@ impl Term {
     fn id(self) -> &'static str {
         match self {
             Term::Busy => "busy",
-            Term::Allotment => "allotment",
+            Term::Entitlement => "entitlement",
             Term::Lost(name) => name,
             Term::Unexplained => "unexplained",
             Term::Clock { .. } => "clock",
@@ -216,7 +216,7 @@ impl Term {
     fn figure(self, of: &Terms) -> f64 {
         match self {
             Term::Busy => of.busy,
-            Term::Allotment => of.allotted.unwrap_or(0.0),
+            Term::Entitlement => of.entitled.unwrap_or(0.0),
             Term::Lost(name) => of.lost(name),
             Term::Unexplained => of.unexplained(),
             Term::Clock { counted: true } => of.counted.map_or(0.0, |counted| counted.clock_hz),
@@ -231,8 +231,8 @@ impl Term {
         }
     }
 
-    /// Whether it stands in the books of time; clocks and counters are instruments of their own.
-    fn is_of_books(self) -> bool {
+    /// Whether it stands in the time accounting; clocks and counters are instruments of their own.
+    fn is_of_accounting(self) -> bool {
         !matches!(self, Term::Clock { .. } | Term::Ipc | Term::Instructions)
     }
 
@@ -241,7 +241,7 @@ impl Term {
         let (before, after) = (self.figure(from), self.figure(to));
         let ln = match self {
             Term::Busy | Term::Clock { .. } | Term::Ipc => (after / before).ln(),
-            Term::Allotment => (after - before) / log_mean(to.busy, from.busy)?,
+            Term::Entitlement => (after - before) / log_mean(to.busy, from.busy)?,
             Term::Lost(_) | Term::Unexplained => -(after - before) / log_mean(to.busy, from.busy)?,
             Term::Cost { .. } | Term::Instructions => -(after / before).ln(),
         };
@@ -274,7 +274,7 @@ pub(super) struct Split {
 
 /// Splits the difference between the rates of two runs of at least one trial each.
 ///
-/// `open_ln`: how far the books of both are from closing, as shares of their busy time, together. `apart`: how many lengths of
+/// `open_ln`: how far the accounting of both are from closing, as shares of their busy time, together. `apart`: how many lengths of
 /// a run the one began before the other.
 ///
 /// # Errors
@@ -310,7 +310,7 @@ pub(super) fn split(a: &[Sums], b: &[Sums], open_ln: f64, apart: f64) -> Result<
         id: term.id(),
         unit: term.unit(),
         ln: *ln,
-        ci95: interval(place + 1).and_then(|known| match term.is_of_books() {
+        ci95: interval(place + 1).and_then(|known| match term.is_of_accounting() {
             true => Interval::new(known.lo - open_ln, known.hi + open_ln),
             false => Some(known),
         }),
@@ -330,9 +330,9 @@ pub(super) fn split(a: &[Sums], b: &[Sums], open_ln: f64, apart: f64) -> Result<
 /// The terms that both runs have.
 fn terms(from: &Terms, to: &Terms) -> Vec<Term> {
     let mut terms = Vec::new();
-    if from.allotted.is_some() && to.allotted.is_some() {
+    if from.entitled.is_some() && to.entitled.is_some() {
         let names: BTreeSet<&'static str> = from.lost.keys().chain(to.lost.keys()).copied().collect();
-        terms.push(Term::Allotment);
+        terms.push(Term::Entitlement);
         terms.extend(names.into_iter().map(Term::Lost));
         terms.push(Term::Unexplained);
     } else {
@@ -355,24 +355,24 @@ mod tests {
 
     fn sums() -> impl Strategy<Value = Sums> {
         let lost = proptest::collection::btree_map(
-            prop_oneof![Just("starved"), Just("throttled"), Just("preempted"), Just("lock")],
+            prop_oneof![Just("no-work"), Just("throttled"), Just("preempted"), Just("lock")],
             0.0..3.0f64,
             0..4,
         );
-        let books = proptest::option::weighted(0.9, (0.01..8.0f64, lost));
+        let accounting = proptest::option::weighted(0.9, (0.01..8.0f64, lost));
         let clocks = proptest::collection::vec(1e8..6e9f64, 0..3);
         let core =
             proptest::option::of(
                 (1e6..1e12f64, 1e6..1e12f64, 0.01..8.0f64)
                     .prop_map(|(instructions, cycles, counted_s)| Core { instructions, cycles, counted_s }),
             );
-        (1.0..1e7f64, 0.1..10.0f64, 0.1..10.0f64, 1e-6..8.0f64, books, clocks, core).prop_map(
-            |(work, elapsed_s, wall_s, run_s, books, clocks_hz, core)| Sums {
+        (1.0..1e7f64, 0.1..10.0f64, 0.1..10.0f64, 1e-6..8.0f64, accounting, clocks, core).prop_map(
+            |(work, elapsed_s, wall_s, run_s, accounting, clocks_hz, core)| Sums {
                 work,
                 elapsed_s,
                 wall_s,
                 run_s,
-                books,
+                accounting,
                 clocks_hz,
                 core,
             },
@@ -407,12 +407,12 @@ mod tests {
 
     #[test]
     fn open_books_widen_what_is_taken_from_them() {
-        let run = |work: f64, starved_s: f64| Sums {
+        let run = |work: f64, no_work_s: f64| Sums {
             work,
             elapsed_s: 1.0,
             wall_s: 1.0,
             run_s: 0.5,
-            books: Some((1.0, BTreeMap::from([("starved", starved_s)]))),
+            accounting: Some((1.0, BTreeMap::from([("no-work", no_work_s)]))),
             clocks_hz: vec![1e9 + work],
             core: None,
         };

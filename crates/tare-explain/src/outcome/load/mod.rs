@@ -1,6 +1,6 @@
-//! Load without books: from what the generator counted to a result with its warnings. Pure, as the rest.
+//! Load without accounting: from what the generator counted to a result with its warnings. Pure, as the rest.
 
-mod cautions;
+mod load_warnings;
 
 use crate::outcome::requests::summary_of;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
 /// Explains a load: what it came to, whether it can be trusted, and what to know before quoting it.
 pub fn explain(run: &LoadRun) -> LoadOutcome {
     let facts = Facts::of(run);
-    let (warnings, valid) = cautions::judge(&facts);
+    let (warnings, valid) = load_warnings::judge(&facts);
     let sample = &run.sample;
     let per_s = |count: u64| count as f64 / facts.elapsed_s;
     let counted = |reading: &tare_model::Reading<u64>| reading.value().copied();
@@ -133,7 +133,7 @@ fn requests(facts: &Facts) -> Requests {
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
         cpu_ns_per_request: PerRole { sut: None, load: answers.map(|count| cpu_ns as f64 / count as f64) },
         switches_per_request: SwitchesPerRequest::default(),
-        peer_wakeups_per_request: Reading::Missing(Missing::with_remedy(
+        sut_wakeups_per_request: Reading::Missing(Missing::with_remedy(
             "load alone does not watch the server",
             "tare run",
         )),

@@ -9,11 +9,11 @@ mod matching;
 mod windows;
 
 use crate::accounting::raw::readings::Readings;
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Kind, Unit};
 use tare_model::metrics::{self, groups};
-use tare_model::outcome::{Moved, Spike, SpikeCourse, Spikes, ThrottleBursts};
+use tare_model::outcome::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 use tare_model::trial::{Measure, Trial};
 use tare_model::{Missing, Reading};
 use windows::{Movement, Name, Slice, Whose};
@@ -39,7 +39,7 @@ const SPIKES_WITH_MIN: f64 = 0.5;
 const ABOUT_AS_WELL: f64 = 0.8;
 /// What is listed at most.
 const LISTED_MAX: usize = 12;
-const COURSE_MAX: usize = 300;
+const TIMELINE_MAX: usize = 300;
 /// R2's rule: within 200 ms a group was throttled for 50 ms more, or in 3 periods more.
 const BURST_NS: u64 = 200_000_000;
 const BURST_THROTTLED_NS: f64 = 5e7;
@@ -56,8 +56,8 @@ struct Seen {
 }
 
 /// The spikes of the asked level.
-pub(crate) fn spikes(books: &Books) -> Reading<Spikes> {
-    let seen: Vec<Seen> = books.asked_trials().filter_map(|trial| see(books, trial)).collect();
+pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
+    let seen: Vec<Seen> = accounting.asked_trials().filter_map(|trial| see(accounting, trial)).collect();
     let slices = seen.iter().map(|trial| trial.slices.len()).sum::<usize>();
     if slices == 0 {
         return Reading::missing("no trial has latencies by slices (only tare's own generator tells them)");
@@ -97,11 +97,11 @@ pub(crate) fn spikes(books: &Books) -> Reading<Spikes> {
         series_left_out: left_out,
         moved: moved.into(),
         throttle_bursts: bursts(&seen),
-        course: course(&seen, best.map(|at| (&names[at], &series[at]))),
+        timeline: timeline(&seen, best.map(|at| (&names[at], &series[at]))),
     })
 }
 
-fn see(books: &Books, trial: &Trial) -> Option<Seen> {
+fn see(accounting: &Accounting, trial: &Trial) -> Option<Seen> {
     let Measure::Http(sample) = &trial.sample else { return None };
     let readings = Readings::new(&trial.observation);
     let series = &sample.detail.as_ref()?.series;
@@ -109,7 +109,7 @@ fn see(books: &Books, trial: &Trial) -> Option<Seen> {
     let answers: Vec<f64> = series.iter().map(|slice| slice.requests as f64).collect();
     let is_busy = tare_stats::median(&answers).is_some_and(|usual| usual >= ANSWERS_MIN);
     let is_spike = stand_out(&slices, is_busy)?;
-    let movements = windows::movements(&readings, &books.record.plan, &slices);
+    let movements = windows::movements(&readings, &accounting.record.plan, &slices);
     let bursts = throttled(&readings, &slices);
     Some(Seen { seq: trial.seq, slices, is_spike, movements, bursts })
 }
@@ -348,14 +348,14 @@ fn bursts(seen: &[Seen]) -> Reading<ThrottleBursts> {
 }
 
 /// The trial with the most spikes, with the series that matches best.
-fn course(seen: &[Seen], best: Option<(&Name, &Vec<f64>)>) -> Option<SpikeCourse> {
+fn timeline(seen: &[Seen], best: Option<(&Name, &Vec<f64>)>) -> Option<SpikeTimeline> {
     let spikes = |trial: &Seen| trial.is_spike.iter().filter(|is_spike| **is_spike).count();
     let (place, trial) = seen.iter().enumerate().max_by_key(|(_, trial)| spikes(trial))?;
     if spikes(trial) == 0 {
         return None;
     }
     let skipped: usize = seen.iter().take(place).map(|trial| trial.slices.len()).sum();
-    let length = trial.slices.len().min(COURSE_MAX);
+    let length = trial.slices.len().min(TIMELINE_MAX);
     let values = best.and_then(|(name, values)| {
         let sign = metrics::by_id(name.metric).map_or(1.0, worse) * scale(name);
         let own = values.get(skipped..skipped + length)?;
@@ -363,7 +363,7 @@ fn course(seen: &[Seen], best: Option<(&Name, &Vec<f64>)>) -> Option<SpikeCourse
     });
     let begin_ns = trial.slices.first().map_or(0, |slice| slice.begin_ns);
     let shown = trial.slices.iter().take(length);
-    Some(SpikeCourse {
+    Some(SpikeTimeline {
         trial: trial.seq,
         ends_s: shown.clone().map(|slice| slice.end_ns.saturating_sub(begin_ns) as f64 / 1e9).collect(),
         p99_ns: shown.map(|slice| slice.p99_ns).collect(),

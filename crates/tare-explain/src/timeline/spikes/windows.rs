@@ -17,7 +17,7 @@ static LEFT_OUT: &[&Descriptor] = &[
     &cpus::USER_NS,
     &cpus::SYSTEM_NS,
     &cpus::IDLE_EXIT_COST_NS,
-    &cpus::IDLE_EXITS_LOOKED_AT,
+    &cpus::IDLE_EXITS_SAMPLED,
     &groups::QUOTA_NS,
     &groups::PERIOD_NS,
     &groups::USAGE_NS,

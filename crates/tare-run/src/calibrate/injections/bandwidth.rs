@@ -1,6 +1,6 @@
 //! A link that lets few bytes through.
 
-use super::{Cause, Ground, Injection, LINK, LabError, Need, Scene, told};
+use super::{Cause, Ground, Injection, LINK, LabError, Need, Scene, reported};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "bandwidth",
@@ -14,7 +14,7 @@ fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let hosts = scene.two_hosts(ground, &["-c", "16"])?;
     let limit = ["rate", "50mbit", "burst", "32kb", "latency", "300ms"];
     let shaper = [["tc", "qdisc", "add", "dev", LINK, "root", "tbf"].as_slice(), &limit].concat();
-    told(&hosts.at_server(&shaper))?;
+    reported(&hosts.at_server(&shaper))?;
     scene.server.path = "/bytes/20000".into();
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A generator whose host has too few ports.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene, told};
+use super::{Cause, Ground, Injection, LabError, Need, Scene, reported};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "few-ports",
@@ -12,5 +12,5 @@ pub(super) static INJECTION: Injection = Injection {
 
 fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let hosts = scene.two_hosts(ground, &["-c", "64", "--no-keepalive"])?;
-    told(&hosts.at_client(&["sh", "-c", "echo 40000 40015 > /proc/sys/net/ipv4/ip_local_port_range"]))
+    reported(&hosts.at_client(&["sh", "-c", "echo 40000 40015 > /proc/sys/net/ipv4/ip_local_port_range"]))
 }

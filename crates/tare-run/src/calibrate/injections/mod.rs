@@ -5,7 +5,6 @@ mod bandwidth;
 mod cold_start;
 mod costly_handler;
 mod costly_requests;
-mod crowd_quota;
 mod delayed_ack;
 mod downstream;
 mod drift;
@@ -14,8 +13,8 @@ mod few_ports;
 mod fixed_rate;
 mod fsync;
 mod garbage;
-mod generator_crowd;
 mod generator_neighbour;
+mod generator_oversubscribed;
 mod hot_thread;
 mod little_memory;
 mod lock;
@@ -25,6 +24,7 @@ mod neighbour;
 mod none;
 mod one_connection;
 mod one_loop;
+mod oversubscribed_quota;
 mod packet_rate;
 mod parent_quota;
 mod program_computes;
@@ -32,11 +32,11 @@ mod program_neighbour;
 mod program_quota;
 mod program_sleeps;
 mod quota;
-mod server_crowd;
+mod server_oversubscribed;
 mod shared_core;
 mod shared_cpu;
 
-use super::hosts::{LINK, told};
+use super::hosts::{LINK, reported};
 use super::injection::{Ground, Injection, Need, Scene, Server, refused};
 use crate::error::LabError;
 use std::fs::{File, OpenOptions};
@@ -57,11 +57,11 @@ pub(super) static INJECTIONS: &[&Injection] = &[
     &costly_requests::INJECTION,
     &quota::INJECTION,
     &parent_quota::INJECTION,
-    &crowd_quota::INJECTION,
+    &oversubscribed_quota::INJECTION,
     &neighbour::INJECTION,
     &generator_neighbour::INJECTION,
-    &server_crowd::INJECTION,
-    &generator_crowd::INJECTION,
+    &server_oversubscribed::INJECTION,
+    &generator_oversubscribed::INJECTION,
     &shared_cpu::INJECTION,
     &shared_core::INJECTION,
     &one_connection::INJECTION,
@@ -90,7 +90,7 @@ pub(super) static INJECTIONS: &[&Injection] = &[
 ];
 
 /// Those that leave net alone. The built-in server has its one thread, its CPU and its requests as undisturbed, and has all the work
-/// that it can do: then alone does a sitting without a saturating level, as all are here, see what a request costs at saturation.
+/// that it can do: then alone does a session without a saturating level, as all are here, see what a request costs at saturation.
 ///
 /// All others do not: what is asked for or answered is another thing (costly, failing, slow or drifting requests), or the server is
 /// (another program, more threads, another architecture); another transport (two hosts); a sibling or a generator in the

@@ -5,7 +5,7 @@ use super::{Cause, Ground, Injection, LabError, Scene};
 pub(super) static INJECTION: Injection = Injection {
     name: "program-sleeps",
     about: "a program that sleeps",
-    expected: &[Cause::ProgramWaits],
+    expected: &[Cause::ProgramIdle],
     needs: &[],
     put_up,
 };

@@ -10,15 +10,15 @@ pub(super) static SERVER: Intervention = Intervention { floor: 0.5, prepare: ser
 pub(super) static ONE_THREAD: Intervention = Intervention { floor: 0.5, prepare: one_thread };
 pub(super) static GENERATOR: Intervention = Intervention { floor: 0.5, prepare: generator };
 
-/// Less would not be felt by a server that is the limit and yet is idle for some of its time.
+/// Less would not be felt by a server that is the bottleneck and yet is idle for some of its time.
 const LEFT: f64 = 2.0 / 3.0;
-/// What others take of an allotment: it is not there to be given.
+/// What others take of an CPU entitlement: it is not there to be given.
 const TAKEN_BY_OTHERS: [&str; 4] = ["throttled", "preempted", "placement", "steal"];
 
 fn server<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
-    let ledger = ground.server()?;
-    let lost = |loss: &&str| ledger.losses_cpus.get(*loss).copied().unwrap_or(0.0);
-    let there_is = ledger.allotment_cpus - TAKEN_BY_OTHERS.iter().map(lost).sum::<f64>();
+    let accounting = ground.server()?;
+    let lost = |loss: &&str| accounting.losses_cpus.get(*loss).copied().unwrap_or(0.0);
+    let there_is = accounting.entitled_cpus - TAKEN_BY_OTHERS.iter().map(lost).sum::<f64>();
     take("CPU time of the server", Members::Processes(ground.pids), there_is, ground)
 }
 
@@ -31,7 +31,7 @@ fn one_thread<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
 
 fn generator<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     let cpus = &ground.spec.cpus;
-    let of_others = ground.outcome.ledger.cpus.iter().filter(|row| cpus.contains(&row.cpu));
+    let of_others = ground.outcome.accounting.cpus.iter().filter(|row| cpus.contains(&row.cpu));
     let of_others: f64 = of_others.map(|row| row.others + row.sut + row.steal).sum();
     let there_is = match cpus.len() {
         0 => ground.load_tids.len() as f64,

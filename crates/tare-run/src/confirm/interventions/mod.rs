@@ -40,7 +40,7 @@ pub(super) fn of(cause: Cause) -> Result<&'static Intervention, Missing> {
             "caches cannot be given or taken a little",
             "move the neighbour to another cache, or pin to another core",
         ),
-        Cause::SoftirqCrowded => {
+        Cause::SoftirqSaturated => {
             not("other programs' packets are not tare's to stop", "steer them to other CPUs, and run again")
         }
         Cause::CrossCpuWakeups => not(
@@ -86,7 +86,7 @@ pub(super) fn of(cause: Cause) -> Result<&'static Intervention, Missing> {
         Cause::TooNoisy => {
             not("an effect would not be seen in this noise either", "run again when the machine is quieter")
         }
-        Cause::ProgramCpuBound | Cause::ProgramWaits => not(
+        Cause::ProgramCpuBound | Cause::ProgramIdle => not(
             "interleaved blocks need a server that goes on",
             "compare runs of the program with 'tare compare'",
         ),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn each_cause_is_tried_or_says_why_not() {
-        let (mut tried, mut told) = (0, 0);
+        let (mut tried, mut reported) = (0, 0);
         for cause in tare_explain::causes() {
             match of(cause) {
                 Ok(intervention) => {
@@ -111,10 +111,10 @@ mod tests {
                 }
                 Err(missing) => {
                     assert!(missing.why.len() > 10 && missing.remedy.len() > 10, "{cause:?}: {missing:?}");
-                    told += 1;
+                    reported += 1;
                 }
             }
         }
-        assert!(tried >= 7 && told > 10, "{tried} {told}");
+        assert!(tried >= 7 && reported > 10, "{tried} {reported}");
     }
 }

@@ -32,8 +32,8 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
             "run tare where the group is made",
         )
     })?;
-    // What more there is to be had before something else is the limit.
-    let room = quotas.next().map_or(f64::INFINITY, |(next, _)| next).min(ground.server()?.allotment_cpus);
+    // What more there is to be had before something else is the bottleneck.
+    let room = quotas.next().map_or(f64::INFINITY, |(next, _)| next).min(ground.server()?.entitled_cpus);
     let changed = before * if before * MORE <= room { MORE } else { LESS };
     let knob = Knob {
         group: level.dir.display().to_string(),
@@ -69,13 +69,13 @@ impl Turn for Knob<'_> {
             }
         }
         if changed {
-            let told = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
+            let reported = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
             let root = Root::live();
-            let lock = Lock::take(self.state_dir).map_err(|error| told(&error))?;
+            let lock = Lock::take(self.state_dir).map_err(|error| reported(&error))?;
             let quota = QuotaWanted { group: Group::At(self.group.clone()), cpus: Some(self.cpus) };
             let plan = knobs::plan(&root, &Wanted { quota: Some(quota), ..Wanted::default() });
             let turned = knobs::turn(self.journal, lock, &root, &plan, &|| ());
-            self.turned = Some(turned.map_err(|error| told(&error))?);
+            self.turned = Some(turned.map_err(|error| reported(&error))?);
         }
         Ok(())
     }

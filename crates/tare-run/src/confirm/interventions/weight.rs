@@ -1,4 +1,4 @@
-//! CPU time that a neighbour takes: now and then the server is put into a group that weighs so much against whoever else wants its CPUs
+//! CPU time that a neighbour takes: now and then the server is put into a group that measures so much against whoever else wants its CPUs
 //! that it has them nearly to itself. The neighbour waits as if it were paused, and nothing of it is changed, as it is somebody's.
 
 use super::{Change, Ground, Intervention, Lever, Turn};
@@ -15,13 +15,13 @@ const TIMES: u32 = 50;
 const TAKEN_MIN: f64 = 0.05;
 
 fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
-    let ledger = ground.server()?;
-    let there_is = ledger.allotment_cpus;
-    let own = 1.0 - ledger.losses_cpus.get("preempted").copied().unwrap_or(0.0) / there_is;
+    let accounting = ground.server()?;
+    let there_is = accounting.entitled_cpus;
+    let own = 1.0 - accounting.losses_cpus.get("preempted").copied().unwrap_or(0.0) / there_is;
     if !(own > 0.0 && own < 1.0 - TAKEN_MIN) {
         return Err(Missing::new("what others take of its CPUs is too little to be given back"));
     }
-    let threads = u32::try_from(ledger.serving.threads.max(1)).unwrap_or(u32::MAX);
+    let threads = u32::try_from(accounting.serving.threads.max(1)).unwrap_or(u32::MAX);
     let mut weight = Weight { journal: ground.journal, pids: ground.pids, threads, group: None };
     // Whether it can be done is known before the first trial.
     weight.turn(true)?;
@@ -35,13 +35,13 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     })
 }
 
-/// What becomes of a share of a CPU when its owner weighs so many times as much against those who have the rest.
+/// What becomes of a share of a CPU when its owner measures so many times as much against those who have the rest.
 fn share(own: f64, times: f64) -> f64 {
     times * own / (times * own + 1.0 - own)
 }
 
-/// A group that weighs more, there only while it does: in a group of its own a server has another part of its CPUs than without, however little
-/// that weighs.
+/// A group that measures more, there only while it does: in a group of its own a server has another part of its CPUs than without, however little
+/// that measures.
 struct Weight<'a> {
     journal: &'a Rc<Journal>,
     pids: &'a [u32],
@@ -53,10 +53,10 @@ impl Turn for Weight<'_> {
     fn turn(&mut self, changed: bool) -> Result<(), Missing> {
         self.group = None;
         if changed {
-            let told = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
+            let reported = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
             let group = MadeGroup::around(self.journal, &Root::live(), Members::Processes(self.pids));
-            let group = self.group.insert(group.map_err(|error| told(&error))?);
-            group.set_weight(self.threads.saturating_mul(TIMES)).map_err(|error| told(&error))?;
+            let group = self.group.insert(group.map_err(|error| reported(&error))?);
+            group.set_weight(self.threads.saturating_mul(TIMES)).map_err(|error| reported(&error))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What `tare tune` says: how knobs stand, what would be done, what was done.
+//! What `tare tune` says: how settings stand, what would be done, what was done.
 
 use crate::failure::Failure;
 use crate::{Ended, terminal};
@@ -11,17 +11,17 @@ use tare_machine::knobs::{self, KNOBS, Knob, Planned, Turned, Wanted};
 use tare_model::Missing;
 use tare_report::Style;
 
-/// Where the text of a knob begins.
+/// Where the text of a setting begins.
 const INDENT: usize = 18;
 /// And that of a text that is nobody's.
 const INDENT_UNNAMED: usize = 4;
-/// Settings of one knob that are listed one by one; the rest is counted.
+/// Settings of one setting that are listed one by one; the rest is counted.
 const LISTED_MAX: usize = 4;
 
 /// Exit code of a plan that cannot be carried out; that of bad usage.
 const IMPOSSIBLE: u8 = 2;
 
-/// How every knob stands, and what tare has turned.
+/// How every setting stands, and what tare has turned.
 pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
     let held = journal::tunings(&crate::commands::state_dir()?, &Root::live());
     let text = match as_json {
@@ -30,7 +30,7 @@ pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
             pretty(&json!({ "knobs": knobs, "turned": held }))?
         }
         false => {
-            let mut text = String::from("Knobs\n");
+            let mut text = String::from("Settings\n");
             let mut not_here = NotHere::default();
             for knob in KNOBS {
                 match knob.now(root) {
@@ -71,7 +71,7 @@ pub fn plan(root: &Root, named: &Wanted, wanted: &Wanted, as_json: bool, style: 
     Ok(if is_possible { ExitCode::SUCCESS } else { ExitCode::from(IMPOSSIBLE) })
 }
 
-/// A line for each knob that was turned, on standard error.
+/// A line for each setting that was turned, on standard error.
 pub fn turned(plan: &[Planned], turned: &Turned<'_>) {
     for planned in plan {
         let Ok(course) = &planned.course else { continue };
@@ -85,7 +85,7 @@ pub fn turned(plan: &[Planned], turned: &Turned<'_>) {
     turned.notes().iter().for_each(|note| terminal::say(note));
 }
 
-/// What would change of one knob, and what is to be known of it.
+/// What would change of one setting, and what is to be known of it.
 fn steps(planned: &Planned) -> Vec<String> {
     let Ok(course) = &planned.course else { return Vec::new() };
     if course.steps.is_empty() {
@@ -158,12 +158,12 @@ fn change(before: Option<&str>, wanted: &str) -> String {
     }
 }
 
-/// Knobs that are not here; those with one reason are named together.
+/// Settings that are not here; those with one reason are named together.
 #[derive(Default)]
 pub struct NotHere(Vec<(Vec<&'static str>, Missing)>);
 
 impl NotHere {
-    /// Adds a knob.
+    /// Adds a setting.
     pub fn add(&mut self, knob: &'static str, missing: &Missing) {
         match self.0.iter_mut().find(|(_, known)| known == missing) {
             Some((knobs, _)) => knobs.push(knob),

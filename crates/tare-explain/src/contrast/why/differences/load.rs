@@ -2,8 +2,8 @@
 
 use super::List;
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
-use crate::capacity::distance::{ELSEWHERE, transfer_ns};
+use crate::capacity::core_latency::{ELSEWHERE, transfer_ns};
+use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
 use tare_model::observation::Role;
 use tare_model::plan::{CommandWorkload, Generator, HttpWorkload, Level, Transport};
@@ -11,7 +11,7 @@ use tare_model::survey::CpuGroup;
 use tare_model::why::Kind;
 use tare_model::{Reading, Record};
 
-pub(super) fn compare(a: &Books, b: &Books, list: &mut List) {
+pub(super) fn compare(a: &Accounting, b: &Accounting, list: &mut List) {
     match (a.http, b.http, a.command, b.command) {
         (Some(one), Some(other), _, _) => http(one, other, (a.asked_level, b.asked_level), list),
         (_, _, Some(one), Some(other)) => command(one, other, list),
@@ -85,13 +85,13 @@ fn command(a: &CommandWorkload, b: &CommandWorkload, list: &mut List) {
     list.compare(Kind::CommandLine, "the shell", a.shell.clone(), b.shell.clone(), matters);
 }
 
-fn quota(a: &Books, b: &Books, list: &mut List) {
-    let told = |books: &Books| {
-        let quota = books.asked.pool.quota.as_ref()?;
+fn quota(a: &Accounting, b: &Accounting, list: &mut List) {
+    let reported = |accounting: &Accounting| {
+        let quota = accounting.asked.pool.quota.as_ref()?;
         Some(format!("{:.2} CPUs, each {:.0} ms", quota.cpus, 1e3 * quota.period_s))
     };
     let matters = "it is held back when it is used up: shows as throttled";
-    list.compare(Kind::Quota, "the program's quota", told(a), told(b), matters);
+    list.compare(Kind::Quota, "the program's quota", reported(a), reported(b), matters);
     let (Some(one), Some(other)) = (&a.record.identity, &b.record.identity) else { return };
     let tightest = |groups: &Vec<CpuGroup>| {
         let quotas = groups.iter().filter_map(|group| group.quota.value());
@@ -106,27 +106,29 @@ fn quota(a: &Books, b: &Books, list: &mut List) {
     list.compare(Kind::Quota, "tare's own quota", sides.0, sides.1, matters);
 }
 
-fn placement(a: &Books, b: &Books, list: &mut List) {
+fn placement(a: &Accounting, b: &Accounting, list: &mut List) {
     for (role, name) in [(Role::Sut, "the program's CPUs"), (Role::Load, "the generator's CPUs")] {
-        let told = |books: &Books| allowed(&books.asked.pool, role).map(|cpus| list_of(&cpus));
+        let reported =
+            |accounting: &Accounting| allowed(&accounting.asked.pool, role).map(|cpus| list_of(&cpus));
         let matters =
             "which caches, siblings and interrupts it shares, and with whom, is part of what a request costs";
-        list.compare(Kind::Placement, name, told(a), told(b), matters);
+        list.compare(Kind::Placement, name, reported(a), reported(b), matters);
     }
-    let together = |books: &Books| {
-        let (sut, load) = (allowed(&books.asked.pool, Role::Sut)?, allowed(&books.asked.pool, Role::Load)?);
+    let together = |accounting: &Accounting| {
+        let (sut, load) =
+            (allowed(&accounting.asked.pool, Role::Sut)?, allowed(&accounting.asked.pool, Role::Load)?);
         Some(if sut.is_disjoint(&load) { "apart" } else { "together" }.to_owned())
     };
     let matters = "on one CPU they take turns, and nobody pays for waking another CPU";
     list.compare(Kind::Placement, "program and generator", together(a), together(b), matters);
     distance(a, b, list);
-    let threads = |books: &Books| {
-        let serving = books.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves()).count();
+    let threads = |accounting: &Accounting| {
+        let serving = accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves()).count();
         (serving > 0).then(|| serving.to_string())
     };
     // Threads of programs come and go from run to run.
     if a.http.is_some() {
-        let matters = "its allotment is as many CPUs at most; more threads than CPUs take turns";
+        let matters = "its CPU entitlement is as many CPUs at most; more threads than CPUs take turns";
         list.compare(Kind::Threads, "the program's threads at work", threads(a), threads(b), matters);
     }
     let asked =
@@ -136,20 +138,20 @@ fn placement(a: &Books, b: &Books, list: &mut List) {
 }
 
 /// How far apart the two sides were, where that was not nearly the same.
-fn distance(a: &Books, b: &Books, list: &mut List) {
-    let of = |books: &Books| {
-        let looks = books.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
+fn distance(a: &Accounting, b: &Accounting, list: &mut List) {
+    let of = |accounting: &Accounting| {
+        let looks = accounting.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
         tare_stats::median(&looks.collect::<Vec<_>>())
     };
     let Some((one, other)) = of(a).zip(of(b)) else { return };
     if one.max(other) >= ELSEWHERE * one.min(other) {
-        let told = |ns: f64| Some(format!("{ns:.0} ns"));
+        let reported = |ns: f64| Some(format!("{ns:.0} ns"));
         let matters = "what passes between the two costs both more the farther it is: shows as cost";
         list.compare(
             Kind::Placement,
             "a cache line from the program to the generator",
-            told(one),
-            told(other),
+            reported(one),
+            reported(other),
             matters,
         );
     }
@@ -171,9 +173,9 @@ fn list_of(cpus: &BTreeSet<u32>) -> String {
             _ => runs.push((*cpu, *cpu)),
         }
     }
-    let told = |(first, last): &(u32, u32)| match first == last {
+    let reported = |(first, last): &(u32, u32)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    runs.iter().map(told).collect::<Vec<_>>().join(",")
+    runs.iter().map(reported).collect::<Vec<_>>().join(",")
 }

@@ -86,34 +86,34 @@ fn mitigations(a: &Reading<Vec<Mitigation>>, b: &Reading<Vec<Mitigation>>, list:
 }
 
 /// What is said of a cpufreq policy.
-type Told = fn(&Policy) -> String;
+type Reported = fn(&Policy) -> String;
 
 fn frequency(a: &Frequency, b: &Frequency, list: &mut List) {
     list.switches(Kind::Frequency, "boost", (&a.boost, &b.boost), CLOCK);
     let matters = "deep idle states are slow to leave: shows as cost and latency at light load";
     list.words(Kind::Frequency, "the idle driver", (&a.idle_driver, &b.idle_driver), matters);
     list.words(Kind::Frequency, "the idle governor", (&a.idle_governor, &b.idle_governor), matters);
-    let told = |of: Told, policies: &Reading<Vec<Policy>>| -> Reading<String> {
+    let reported = |of: Reported, policies: &Reading<Vec<Policy>>| -> Reading<String> {
         let distinct = |policies: Vec<Policy>| {
-            let mut told: Vec<String> = policies.iter().map(of).collect();
-            told.dedup();
-            told.join(", ")
+            let mut reported: Vec<String> = policies.iter().map(of).collect();
+            reported.dedup();
+            reported.join(", ")
         };
         policies.clone().map(distinct)
     };
-    let of: [(&str, Told); 4] = [
+    let of: [(&str, Reported); 4] = [
         ("governors", |policy| or_unknown(policy.governor.value().cloned())),
         ("the cpufreq driver", |policy| or_unknown(policy.driver.value().cloned())),
         ("the lowest clock", |policy| or_unknown(policy.min_hz.value().map(|hz| megahertz(*hz)))),
         ("the highest clock", |policy| or_unknown(policy.max_hz.value().map(|hz| megahertz(*hz)))),
     ];
     for (name, of) in of {
-        list.words(Kind::Frequency, name, (&told(of, &a.policies), &told(of, &b.policies)), CLOCK);
+        list.words(Kind::Frequency, name, (&reported(of, &a.policies), &reported(of, &b.policies)), CLOCK);
     }
 }
 
-fn or_unknown(told: Option<String>) -> String {
-    told.unwrap_or_else(|| "?".to_owned())
+fn or_unknown(reported: Option<String>) -> String {
+    reported.unwrap_or_else(|| "?".to_owned())
 }
 
 fn megahertz(hz: u64) -> String {

@@ -4,7 +4,7 @@ mod load;
 mod machine;
 mod programs;
 
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::why::{Difference, Kind};
 use tare_model::{Missing, Reading, Record};
 
@@ -12,7 +12,7 @@ use tare_model::{Missing, Reading, Record};
 const OF_A_KIND_MAX: usize = 24;
 
 /// Everything that differs, what matters most first; and what could not be compared.
-pub(super) fn between(a: &Books, b: &Books) -> (Vec<Difference>, Vec<Missing>) {
+pub(super) fn between(a: &Accounting, b: &Accounting) -> (Vec<Difference>, Vec<Missing>) {
     let mut list = List::default();
     programs::compare(a.record, b.record, &mut list);
     load::compare(a, b, &mut list);
@@ -56,10 +56,10 @@ impl List {
         kind: Kind,
         name: &str,
         (a, b): (&Reading<T>, &Reading<T>),
-        told: impl Fn(&T) -> String,
+        reported: impl Fn(&T) -> String,
         matters: &str,
     ) {
-        let side = |reading: &Reading<T>| reading.value().map(&told);
+        let side = |reading: &Reading<T>| reading.value().map(&reported);
         match (a, b) {
             (Reading::Missing(_), Reading::Missing(_)) => {}
             (Reading::Missing(why), _) => self.missing(name, "A", why),

@@ -88,10 +88,10 @@ fn pair(role: Role, a: &Program, b: &Program, list: &mut List) {
         let matters = "more processes share the work, and the CPUs";
         list.compare(Kind::Threads, &format!("{whose}'s processes"), count(a), count(b), matters);
     }
-    let told = |words: &Vec<Setting>| words.iter().map(Setting::to_string).collect::<Vec<_>>().join(" ");
+    let reported = |words: &Vec<Setting>| words.iter().map(Setting::to_string).collect::<Vec<_>>().join(" ");
     let name = format!("{whose}'s command line");
     let matters = "it was told to do something else";
-    list.readings(Kind::CommandLine, &name, (&a.arguments, &b.arguments), told, matters);
+    list.readings(Kind::CommandLine, &name, (&a.arguments, &b.arguments), reported, matters);
     environment(whose, a, b, list);
 }
 

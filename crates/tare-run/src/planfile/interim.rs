@@ -108,5 +108,5 @@ fn largest<T: PartialOrd>(each: impl Iterator<Item = Option<T>>) -> Option<T> {
 }
 
 #[cfg(test)]
-#[path = "looks_tests.rs"]
+#[path = "interim_tests.rs"]
 mod tests;

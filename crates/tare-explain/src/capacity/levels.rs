@@ -1,11 +1,11 @@
 //! Everything that limit, rules and warnings judge by: the pooled books of the levels, and gross, tare and net
 //! with their intervals.
 
-use crate::accounting::attribute::allotment::{Allotment, Loss};
+use crate::accounting::attribute::entitlement::{Entitlement, Loss};
 use crate::accounting::close::window::{Context, Window};
-use crate::capacity::iron::{Point, allotment_parts};
-use crate::capacity::reference::{Weather, middle_ns};
-use crate::capacity::weigh::{Evidence, Weighing, weigh};
+use crate::capacity::iron::{Point, entitlement_parts};
+use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
+use crate::capacity::reference::{Interference, middle_ns};
 use crate::timeline::stopping::Looks;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Stopped, TareCause};
@@ -60,7 +60,7 @@ impl Level {
 }
 
 /// The books of a record.
-pub(crate) struct Books<'a> {
+pub(crate) struct Accounting<'a> {
     pub record: &'a Record,
     pub http: Option<&'a HttpWorkload>,
     pub command: Option<&'a CommandWorkload>,
@@ -74,34 +74,34 @@ pub(crate) struct Books<'a> {
     /// How well gross is known, where that or a budget ended the trials.
     pub stopping: Option<Stopped>,
     pub point: Result<Point, Missing>,
-    pub weighing: Result<Weighing, Missing>,
+    pub net_estimate: Result<NetEstimate, Missing>,
 }
 
-impl<'a> Books<'a> {
+impl<'a> Accounting<'a> {
     /// Keeps the books of a record.
-    pub fn keep(record: &'a Record) -> Books<'a> {
+    pub fn keep(record: &'a Record) -> Accounting<'a> {
         let context = Context::new(record);
         let windows: Vec<Window> = record.trials.iter().map(|trial| context.window(trial)).collect();
         match &record.plan.workload {
-            Workload::Http(http) => Books::http(record, http, windows),
-            Workload::Command(command) => Books::command(record, command, windows),
+            Workload::Http(http) => Accounting::http(record, http, windows),
+            Workload::Command(command) => Accounting::command(record, command, windows),
         }
     }
 
-    fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Books<'a> {
+    fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Accounting<'a> {
         let mut windows = windows;
         let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
         for (trial, window) in record.trials.iter().zip(&mut windows) {
-            window.in_turns = http.levels.get(trial.level as usize).map_or(1, |level| level.parties);
+            window.interleaved = http.levels.get(trial.level as usize).map_or(1, |level| level.arms);
         }
         let told_by = |level: u32| {
             let level = http.levels.get(level as usize);
-            level.is_some_and(|level| level.purpose == Purpose::Reference && level.parties > 1)
+            level.is_some_and(|level| level.purpose == Purpose::Reference && level.arms > 1)
         };
-        if let Some(weather) = Weather::of(record, &windows, told_by) {
+        if let Some(interference) = Interference::of(record, &windows, told_by) {
             for (trial, window) in record.trials.iter().zip(&mut windows) {
-                let factor = weather.factor(middle_ns(trial));
-                window.calm_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);
+                let factor = interference.factor(middle_ns(trial));
+                window.corrected_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);
             }
         }
         let level_of = |index: Option<usize>| {
@@ -123,18 +123,18 @@ impl<'a> Books<'a> {
                 windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
             tare_stats::quantile(&clocks, 0.95)
         });
-        let weighing = match &point {
+        let net_estimate = match &point {
             Ok(point) => {
                 let evidence = Evidence {
                     asked: &asked,
                     saturating: saturating.as_ref(),
                     reference: reference.as_ref(),
                 };
-                weigh(point, &evidence, reference_hz)
+                estimate_net(point, &evidence, reference_hz)
             }
             Err(missing) => Err(missing.clone()),
         };
-        Books {
+        Accounting {
             record,
             http: Some(http),
             command: None,
@@ -145,14 +145,14 @@ impl<'a> Books<'a> {
             windows,
             stopping: stopped(record, 0),
             point,
-            weighing,
+            net_estimate,
         }
     }
 
-    fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Window>) -> Books<'a> {
+    fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Window>) -> Accounting<'a> {
         let asked = crate::capacity::command::level(record, &windows, 0);
-        let weighing = crate::capacity::command::weigh(record, 0, &asked, &windows);
-        Books {
+        let net_estimate = crate::capacity::command::estimate_net(record, 0, &asked, &windows);
+        Accounting {
             record,
             http: None,
             command: Some(command),
@@ -163,26 +163,26 @@ impl<'a> Books<'a> {
             windows,
             stopping: stopped(record, 0),
             point: Err(Missing::new("a command answers no requests")),
-            weighing,
+            net_estimate,
         }
     }
 
     /// The SUT's allotment at the asked level; `None` when it cannot be seen.
-    pub fn sut(&self) -> Option<&Allotment> {
-        self.asked.pool.sut.as_ref().filter(|sut| sut.allotted_s > 0.0)
+    pub fn sut(&self) -> Option<&Entitlement> {
+        self.asked.pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0)
     }
 
     /// The generator's.
-    pub fn load(&self) -> Option<&Allotment> {
-        self.asked.pool.load.as_ref().filter(|load| load.allotted_s > 0.0)
+    pub fn load(&self) -> Option<&Entitlement> {
+        self.asked.pool.load.as_ref().filter(|load| load.entitled_s > 0.0)
     }
 
     /// ln share of the tare that a cause took. Where net is missing, what the allotment alone tells.
     pub fn effect(&self, cause: TareCause) -> f64 {
-        if let Ok(weighing) = &self.weighing {
-            return weighing.parts.iter().find(|part| part.0 == cause).map_or(0.0, |part| part.1);
+        if let Ok(net_estimate) = &self.net_estimate {
+            return net_estimate.parts.iter().find(|part| part.0 == cause).map_or(0.0, |part| part.1);
         }
-        let parts = self.point.as_ref().ok().and_then(|point| allotment_parts(point, point.allotted));
+        let parts = self.point.as_ref().ok().and_then(|point| entitlement_parts(point, point.entitled));
         parts.and_then(|parts| parts.get(&cause).copied()).unwrap_or(0.0)
     }
 
@@ -200,7 +200,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// [`Books::support`] for a loss as a share of the allotment.
+    /// [`Accounting::support`] for a loss as a share of the allotment.
     pub fn support_loss(&self, cause: TareCause, threshold: f64) -> f64 {
         self.support(|window| Some(window.sut.as_ref()?.share(Loss::Tare(cause))), threshold)
     }
@@ -220,22 +220,22 @@ pub(crate) fn command_of(sample: &Measure) -> Option<u32> {
 }
 
 /// Losses of an allotment by name, in CPUs.
-pub(crate) fn losses_cpus(allotment: &Allotment) -> BTreeMap<String, f64> {
-    allotment
+pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
+    entitlement
         .lost_s
         .iter()
         .map(|(loss, lost_s)| {
             (
                 loss.name().to_owned(),
-                crate::accounting::attribute::allotment::ratio(*lost_s, allotment.wall_s),
+                crate::accounting::attribute::entitlement::ratio(*lost_s, entitlement.wall_s),
             )
         })
         .collect()
 }
 
-impl Books<'_> {
+impl Accounting<'_> {
     /// The trials that gross is measured in, with their books, in order.
-    pub fn weighed_trials(&self) -> impl Iterator<Item = (&Window, &Trial)> {
+    pub fn measured_trials(&self) -> impl Iterator<Item = (&Window, &Trial)> {
         let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
         let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
         self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {
@@ -249,7 +249,7 @@ impl Books<'_> {
 }
 
 /// What only commands have.
-impl Books<'_> {
+impl Accounting<'_> {
     /// The first command's runs.
     pub fn runs(&self) -> impl Iterator<Item = &CommandSample> {
         crate::capacity::command::runs_of(self.record, 0)

@@ -164,10 +164,11 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
 
 /// Net beside the reference server's.
 fn beside(against: &AgainstReference) -> Text {
-    let weather = if against.weather_taken_out { "; the machine's weather is taken out of net" } else { "" };
+    let interference =
+        if against.interference_corrected { "; the machine's interference is taken out of net" } else { "" };
     let spread = spread(against.ratio, against.ci95, |end| format!("{end:.3}"));
     Text::dim(format!(
-        "net is {:.3} {spread} of what tare's own server does on such a CPU, weighed in turns with it{weather}.",
+        "net is {:.3} {spread} of what tare's own server does on such a CPU, interleaved with it{interference}.",
         against.ratio
     ))
 }

@@ -4,7 +4,7 @@ use super::{Medium, Section, Source, capital, commands};
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
-use tare_model::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleLedger};
+use tare_model::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleAccounting};
 
 pub(crate) static SECTION: Section =
     Section { title: "", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -23,8 +23,8 @@ fn build(source: &Source) -> Vec<Block> {
         let text = format!("INVALID: {}. Do not quote these figures.", invalid_because(outcome));
         blocks.push(Block::Headline(Text::new(text, Tone::Bad)));
     }
-    let tone = match outcome.limit {
-        Cause::ServerCpuBound | Cause::OneThreadBound | Cause::ProgramCpuBound | Cause::ProgramWaits => {
+    let tone = match outcome.bottleneck {
+        Cause::ServerCpuBound | Cause::OneThreadBound | Cause::ProgramCpuBound | Cause::ProgramIdle => {
             Tone::Good
         }
         Cause::Errors | Cause::PortsExhausted | Cause::NotSteady | Cause::TooNoisy | Cause::Unknown => {
@@ -39,20 +39,23 @@ fn build(source: &Source) -> Vec<Block> {
 
 /// One command: what its time went to. Several: which is fastest, and by how much.
 fn command_sentence(outcome: &Outcome) -> String {
-    let told = |command: &CommandSummary| format!("`{}`", command.command);
+    let reported = |command: &CommandSummary| format!("`{}`", command.command);
     if let (Some(fastest), true) = (commands::fastest(&outcome.commands), outcome.commands.len() > 1) {
         let others = outcome.commands.iter().filter(|command| !std::ptr::eq(*command, fastest));
         let others: Vec<String> = others
-            .map(|other| format!("{} times faster than {}", commands::relative(other, fastest), told(other)))
+            .map(|other| {
+                format!("{} times faster than {}", commands::relative(other, fastest), reported(other))
+            })
             .collect();
-        return format!("{} is the fastest: {}.", told(fastest), others.join(", "));
+        return format!("{} is the fastest: {}.", reported(fastest), others.join(", "));
     }
-    let (Some(command), limit) = (outcome.commands.first(), words::limit(outcome.limit)) else {
+    let (Some(command), bottleneck) = (outcome.commands.first(), words::bottleneck(outcome.bottleneck))
+    else {
         return String::new();
     };
     let wall = command.gross.value;
     let busy = percent((command.user_s + command.system_s) / wall);
-    format!("{limit}: {} took {} and used a CPU for {busy} of it.", told(command), seconds(wall))
+    format!("{bottleneck}: {} took {} and used a CPU for {busy} of it.", reported(command), seconds(wall))
 }
 
 /// Why an outcome is not valid, from its own figures where they tell.
@@ -68,8 +71,8 @@ fn invalid_because(outcome: &Outcome) -> String {
             reasons.push(format!("{} of the requests failed", percent(ratio)));
         }
     }
-    if let Some(residual) = outcome.ledger.residual_ratio.filter(|ratio| *ratio > RESIDUAL_RATIO_MAX) {
-        reasons.push(format!("the books are open by {}", percent(residual)));
+    if let Some(residual) = outcome.accounting.residual_ratio.filter(|ratio| *ratio > RESIDUAL_RATIO_MAX) {
+        reasons.push(format!("the accounting are open by {}", percent(residual)));
     }
     if reasons.is_empty() {
         reasons.extend(outcome.warnings.first().map(|warning| warning.text.trim_end_matches('.').into()));
@@ -81,40 +84,40 @@ fn sentence(source: &Source) -> String {
     let outcome = source.outcome;
     let gross = rate(&outcome.gross);
     let name = source.sut_name();
-    let text = match (outcome.limit, &outcome.ledger.sut) {
+    let text = match (outcome.bottleneck, &outcome.accounting.sut) {
         (Cause::ServerCpuBound, Some(sut)) => {
-            format!("{} is the limit: it {} at {gross}", capital(&name), busy(sut))
+            format!("{} is the bottleneck: it {} at {gross}", capital(&name), busy(sut))
         }
         (Cause::LoadGeneratorBound, sut) => generator_bound(outcome, &name, sut.as_ref()),
         (Cause::OfferedLoad, Some(sut)) => format!(
             "Nothing is short: {name} answered all {gross} that were offered with {} of its CPU",
             share_busy(sut)
         ),
-        (Cause::OneThreadBound, Some(RoleLedger { threads, .. })) if !threads.is_empty() => format!(
-            "One thread of {name} is the limit: {} ({}) was on its CPU {} of the time at {gross}",
+        (Cause::OneThreadBound, Some(RoleAccounting { threads, .. })) if !threads.is_empty() => format!(
+            "One thread of {name} is the bottleneck: {} ({}) was on its CPU {} of the time at {gross}",
             threads[0].name,
             threads[0].tid,
             percent(threads[0].run)
         ),
         (Cause::CpuQuotaThrottled, Some(sut)) if lost(sut, "throttled") > 0.0 => format!(
-            "A CPU quota is the limit: it held {name} back {} of the time, at {gross}",
+            "A CPU quota is the bottleneck: it held {name} back {} of the time, at {gross}",
             percent(lost(sut, "throttled"))
         ),
         (Cause::Errors, _) if outcome.requests.is_some() => error_path(outcome),
         (Cause::TooLittleConcurrency, Some(sut)) => too_few(outcome, &name, sut),
-        (limit, _) => {
-            let finding = outcome.findings.iter().find(|finding| finding.cause == limit);
+        (bottleneck, _) => {
+            let finding = outcome.findings.iter().find(|finding| finding.cause == bottleneck);
             match finding.map(|finding| finding.summary.trim_end_matches('.')) {
                 Some(summary) if !summary.is_empty() => {
-                    format!("{}: {}", words::limit(limit), joined(&within_sentence(summary)))
+                    format!("{}: {}", words::bottleneck(bottleneck), joined(&within_sentence(summary)))
                 }
-                _ => format!("{}, at {gross}", words::limit(limit)),
+                _ => format!("{}, at {gross}", words::bottleneck(bottleneck)),
             }
         }
     };
     // Of what is not known nothing more is to be said.
     let bound = outcome.gross_is == GrossIs::LowerBound
-        && outcome.limit != Cause::LoadGeneratorBound
+        && outcome.bottleneck != Cause::LoadGeneratorBound
         && outcome.gross.value().is_some();
     match bound {
         true if text.ends_with(&gross) => format!("{text}, a lower bound."),
@@ -130,15 +133,17 @@ fn rate(gross: &Gross) -> String {
         .map_or_else(|| "a rate that is not known".to_owned(), |value| with_unit(value, gross.unit()))
 }
 
-fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleLedger>) -> String {
+fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleAccounting>) -> String {
     let gross = rate(&outcome.gross);
-    let generator = outcome.ledger.load.as_ref().map(|load| format!("it {}", busy(load)));
+    let generator = outcome.accounting.load.as_ref().map(|load| format!("it {}", busy(load)));
     let server = sut.map(|sut| format!("{name} was busy {}", share_busy(sut)));
     let why: Vec<String> = generator.into_iter().chain(server).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(" while ")) };
     match outcome.gross_is {
-        GrossIs::LowerBound => format!("The load generator was the limit{why}, so {gross} is a lower bound"),
-        _ => format!("The load generator was the limit{why}, at {gross}"),
+        GrossIs::LowerBound => {
+            format!("The load generator was the bottleneck{why}, so {gross} is a lower bound")
+        }
+        _ => format!("The load generator was the bottleneck{why}, at {gross}"),
     }
 }
 
@@ -150,18 +155,20 @@ fn error_path(outcome: &Outcome) -> String {
     format!("Failures were measured, not the workload: errors by kind: {}", kinds.join(", "))
 }
 
-fn too_few(outcome: &Outcome, name: &str, sut: &RoleLedger) -> String {
+fn too_few(outcome: &Outcome, name: &str, sut: &RoleAccounting) -> String {
     let asked = outcome.trials.iter().find(|trial| trial.level == "asked");
     let connections = match asked.and_then(|trial| trial.connections) {
         Some(connections) => words::things(connections as usize, "connection"),
         None => "these connections".into(),
     };
-    let generator = outcome.ledger.load.as_ref();
+    let generator = outcome.accounting.load.as_ref();
     let generator =
         generator.map(|load| format!(" and the generator {}", share_busy(load))).unwrap_or_default();
     let gross = rate(&outcome.gross);
     let busy = share_busy(sut);
-    format!("Too few connections are the limit: {connections} kept {name} busy {busy}{generator}, at {gross}")
+    format!(
+        "Too few connections are the bottleneck: {connections} kept {name} busy {busy}{generator}, at {gross}"
+    )
 }
 
 /// The beginning of a sentence as it stands after a colon; a name keeps its capital letter.
@@ -174,21 +181,21 @@ fn within_sentence(sentence: &str) -> String {
     }
 }
 
-fn share_busy(role: &RoleLedger) -> String {
-    percent(role.busy_cpus / role.allotment_cpus)
+fn share_busy(role: &RoleAccounting) -> String {
+    percent(role.busy_cpus / role.entitled_cpus)
 }
 
 /// How busy a role was, as a part of a sentence.
-fn busy(role: &RoleLedger) -> String {
+fn busy(role: &RoleAccounting) -> String {
     let share = share_busy(role);
-    if role.allotment_cpus > 1.5 {
-        format!("kept its {:.0} CPUs busy {share} of the time", role.allotment_cpus.min(1e6))
+    if role.entitled_cpus > 1.5 {
+        format!("kept its {:.0} CPUs busy {share} of the time", role.entitled_cpus.min(1e6))
     } else {
         format!("was on its CPU {share} of the time")
     }
 }
 
-/// Share of its allotment that a role lost to a cause.
-fn lost(role: &RoleLedger, cause: &str) -> f64 {
-    role.losses_cpus.get(cause).copied().unwrap_or(0.0) / role.allotment_cpus
+/// Share of its CPU entitlement that a role lost to a cause.
+fn lost(role: &RoleAccounting, cause: &str) -> f64 {
+    role.losses_cpus.get(cause).copied().unwrap_or(0.0) / role.entitled_cpus
 }

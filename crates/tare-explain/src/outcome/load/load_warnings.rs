@@ -1,7 +1,7 @@
 //! What to know before quoting the figures of a load, each with the next thing to try.
 
 use super::Facts;
-use crate::bottlenecks::limit::ERROR_SHARE_MAX;
+use crate::bottlenecks::decide::ERROR_SHARE_MAX;
 use tare_model::outcome::Warning;
 use tare_model::trial::ErrorKind;
 
@@ -27,7 +27,7 @@ const STALL_NS_MIN: f64 = 20e6;
 /// Sends that are later than this, in a generator that has CPU left, waited for a free connection.
 const LATE_NS_MAX: f64 = 1e6;
 
-enum Caution {
+enum LoadWarning {
     Uncounted(String),
     NoRequests,
     Errors { share: f64 },
@@ -49,21 +49,21 @@ pub(super) fn judge(facts: &Facts) -> (Vec<Warning>, bool) {
     let valid = invalid.is_empty();
     let all = invalid.into_iter().chain(others(facts));
     (
-        all.map(|caution| Warning {
-            id: caution.id().into(),
-            text: caution.text(),
-            hint: caution.hint().into(),
+        all.map(|warning| Warning {
+            id: warning.id().into(),
+            text: warning.text(),
+            hint: warning.hint().into(),
         })
         .collect(),
         valid,
     )
 }
 
-fn invalidating(facts: &Facts) -> Vec<Caution> {
-    let mut cautions = Vec::new();
+fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
+    let mut warnings = Vec::new();
     match facts.sample.requests.clone().ok() {
-        Err(missing) => cautions.push(Caution::Uncounted(missing.why)),
-        Ok(0) => cautions.push(Caution::NoRequests),
+        Err(missing) => warnings.push(LoadWarning::Uncounted(missing.why)),
+        Ok(0) => warnings.push(LoadWarning::NoRequests),
         Ok(_) => {}
     }
     // An error of status is an answer too: it is in both counts.
@@ -72,133 +72,133 @@ fn invalidating(facts: &Facts) -> Vec<Caution> {
     let attempts = facts.answers.unwrap_or(0) + facts.errors.saturating_sub(status + unexpected);
     let share = facts.errors as f64 / attempts.max(1) as f64;
     if share > ERROR_SHARE_MAX {
-        cautions.push(Caution::Errors { share });
+        warnings.push(LoadWarning::Errors { share });
     }
     if let Some(kept) = facts.schedule_kept.filter(|kept| *kept < SCHEDULE_KEPT_MIN) {
-        cautions.push(Caution::ScheduleMissed { kept });
+        warnings.push(LoadWarning::ScheduleMissed { kept });
     }
     let long_enough = facts.elapsed_s >= CLOCK_WINDOW_S_MIN;
     if let Some(drift) = facts.clock_drift.filter(|drift| long_enough && *drift > CLOCK_DRIFT_MAX) {
-        cautions.push(Caution::Clock { drift });
+        warnings.push(LoadWarning::Clock { drift });
     }
-    cautions
+    warnings
 }
 
-fn others(facts: &Facts) -> Vec<Caution> {
-    let mut cautions = Vec::new();
+fn others(facts: &Facts) -> Vec<LoadWarning> {
+    let mut warnings = Vec::new();
     let busiest = facts.busiest();
     if facts.saturated() {
-        cautions.push(Caution::GeneratorSaturated { busiest });
+        warnings.push(LoadWarning::GeneratorSaturated { busiest });
     }
     if let Some(ratio) = facts.littles_ratio.filter(|ratio| (ratio - 1.0).abs() > LITTLES_MISS_MAX) {
-        cautions.push(Caution::Little { ratio });
+        warnings.push(LoadWarning::Little { ratio });
     }
-    cautions.extend(omission(facts));
+    warnings.extend(omission(facts));
     let latency = facts.sample.latency.value();
     let p50 = latency.and_then(|latency| latency.quantile_ns(0.5)).map(|ns| ns as f64);
     let sleepy = if facts.run.asked.open_loop { SLEEPY_OPEN } else { SLEEPY };
     let sleeps = !facts.run.asked.busy_poll && !facts.busy.is_empty() && busiest < sleepy;
     if sleeps && p50.is_some_and(|p50| p50 < WAKE_UP_MATTERS_NS) {
-        cautions.push(Caution::WakeUp { busiest });
+        warnings.push(LoadWarning::WakeUp { busiest });
     }
     let late = facts.sample.lateness.as_ref().and_then(|lateness| lateness.quantile_ns(0.99));
     if let Some(p99) = late.map(|ns| ns as f64).filter(|p99| *p99 > LATE_NS_MAX) {
-        cautions.push(Caution::SendsLate { p99_ms: p99 / 1e6 });
+        warnings.push(LoadWarning::SendsLate { p99_ms: p99 / 1e6 });
     }
     if let Some(count) = facts.sample.errors.get(&ErrorKind::PortsExhausted) {
-        cautions.push(Caution::PortsExhausted { count: *count });
+        warnings.push(LoadWarning::PortsExhausted { count: *count });
     }
     let asked = facts.run.asked.pipeline;
     let allowed = facts.detail.and_then(|detail| detail.streams_allowed);
     if let Some(allowed) = allowed.filter(|allowed| *allowed < asked) {
-        cautions.push(Caution::FewStreams { allowed, asked });
+        warnings.push(LoadWarning::FewStreams { allowed, asked });
     }
     if let Some(count) = facts.answers.filter(|count| (1..REQUESTS_MIN).contains(count)) {
-        cautions.push(Caution::FewRequests { count });
+        warnings.push(LoadWarning::FewRequests { count });
     }
-    cautions
+    warnings
 }
 
 /// A closed loop sends nothing while the server stalls, so that a stall is met by one request of each connection
 /// instead of by all that users would have sent.
-fn omission(facts: &Facts) -> Option<Caution> {
+fn omission(facts: &Facts) -> Option<LoadWarning> {
     let latency = facts.sample.latency.value().filter(|_| !facts.run.asked.open_loop)?;
     let (longest, p99) = (latency.max_ns()? as f64, latency.quantile_ns(0.99)? as f64);
     let stalled = longest >= STALL_NS_MIN && longest >= STALL_TIMES_P99 * p99;
-    stalled.then(|| Caution::CoordinatedOmission {
+    stalled.then(|| LoadWarning::CoordinatedOmission {
         longest_ms: longest / 1e6,
         unsent: facts.rate_hz.unwrap_or(0.0) * longest / 1e9,
         connections: facts.run.asked.connections,
     })
 }
 
-impl Caution {
+impl LoadWarning {
     fn id(&self) -> &'static str {
         match self {
-            Caution::Uncounted(_) => "requests-unknown",
-            Caution::NoRequests => "no-requests",
-            Caution::Errors { .. } => "errors",
-            Caution::ScheduleMissed { .. } => "schedule-missed",
-            Caution::Clock { .. } => "clock-trouble",
-            Caution::GeneratorSaturated { .. } => "generator-saturated",
-            Caution::Little { .. } => "littles-law",
-            Caution::CoordinatedOmission { .. } => "coordinated-omission",
-            Caution::WakeUp { .. } => "wake-up",
-            Caution::SendsLate { .. } => "sends-late",
-            Caution::PortsExhausted { .. } => "ports-exhausted",
-            Caution::FewStreams { .. } => "few-streams",
-            Caution::FewRequests { .. } => "low-requests",
+            LoadWarning::Uncounted(_) => "requests-unknown",
+            LoadWarning::NoRequests => "no-requests",
+            LoadWarning::Errors { .. } => "errors",
+            LoadWarning::ScheduleMissed { .. } => "schedule-missed",
+            LoadWarning::Clock { .. } => "clock-trouble",
+            LoadWarning::GeneratorSaturated { .. } => "generator-saturated",
+            LoadWarning::Little { .. } => "littles-law",
+            LoadWarning::CoordinatedOmission { .. } => "coordinated-omission",
+            LoadWarning::WakeUp { .. } => "wake-up",
+            LoadWarning::SendsLate { .. } => "sends-late",
+            LoadWarning::PortsExhausted { .. } => "ports-exhausted",
+            LoadWarning::FewStreams { .. } => "few-streams",
+            LoadWarning::FewRequests { .. } => "low-requests",
         }
     }
 
     fn text(&self) -> String {
         match self {
-            Caution::Uncounted(why) => format!("the requests could not be counted: {why}"),
-            Caution::NoRequests => "no request was answered".to_owned(),
-            Caution::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
-            Caution::ScheduleMissed { kept } => {
+            LoadWarning::Uncounted(why) => format!("the requests could not be counted: {why}"),
+            LoadWarning::NoRequests => "no request was answered".to_owned(),
+            LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            LoadWarning::ScheduleMissed { kept } => {
                 format!(
                     "only {:.1} % of the scheduled requests were sent in time to be answered",
                     100.0 * kept
                 )
             }
-            Caution::Clock { drift } => {
+            LoadWarning::Clock { drift } => {
                 format!(
                     "two of the kernel's clocks drifted apart by {:.2} %: no time here can be trusted",
                     100.0 * drift
                 )
             }
-            Caution::GeneratorSaturated { busiest } => format!(
+            LoadWarning::GeneratorSaturated { busiest } => format!(
                 "a thread of the generator ran {:.0} % of the time: the rate is a lower bound, and latencies hold waits for it",
                 100.0 * busiest
             ),
-            Caution::Little { ratio } => format!(
+            LoadWarning::Little { ratio } => format!(
                 "rate x latency is {:.0} % of the requests held in flight; it should be all of them",
                 100.0 * ratio
             ),
-            Caution::CoordinatedOmission { longest_ms, unsent, connections } => format!(
+            LoadWarning::CoordinatedOmission { longest_ms, unsent, connections } => format!(
                 "a stall of {longest_ms:.0} ms was met by at most {connections} requests; at this rate {unsent:.0} were not sent \
                  meanwhile and are in no percentile (coordinated omission)"
             ),
-            Caution::WakeUp { busiest } => format!(
+            LoadWarning::WakeUp { busiest } => format!(
                 "the generator was off its CPU {:.0} % of the time: each latency includes its own wake-up (20 to 150 µs on a virtual machine)",
                 100.0 * (1.0 - busiest)
             ),
-            Caution::SendsLate { p99_ms } => format!(
+            LoadWarning::SendsLate { p99_ms } => format!(
                 "1 % of the requests left more than {p99_ms:.1} ms after they were due (latency counts from then): all connections \
                  were waiting, or the generator's thread was"
             ),
-            Caution::PortsExhausted { count } => {
+            LoadWarning::PortsExhausted { count } => {
                 format!(
                     "{count} connections could not be opened: every local port towards the server is taken"
                 )
             }
-            Caution::FewStreams { allowed, asked } => {
+            LoadWarning::FewStreams { allowed, asked } => {
                 format!(
                     "the server allows {allowed} streams at once on a connection, not the {asked} asked for"
                 )
             }
-            Caution::FewRequests { count } => {
+            LoadWarning::FewRequests { count } => {
                 format!("only {count} requests were answered: high percentiles mean little")
             }
         }
@@ -206,31 +206,31 @@ impl Caution {
 
     fn hint(&self) -> &'static str {
         match self {
-            Caution::Uncounted(_) => "run again",
-            Caution::NoRequests => "ask for the URL by hand; is the server up and the path right?",
-            Caution::Errors { .. } => {
+            LoadWarning::Uncounted(_) => "run again",
+            LoadWarning::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            LoadWarning::Errors { .. } => {
                 "see which kinds failed; the figures are not those of the workload alone"
             }
-            Caution::ScheduleMissed { .. } => {
+            LoadWarning::ScheduleMissed { .. } => {
                 "lower the rate, or give more connections (-c) and threads (-t)"
             }
-            Caution::Clock { .. } => {
+            LoadWarning::Clock { .. } => {
                 "see whether the clock is being stepped (NTP, a resumed virtual machine)"
             }
-            Caution::GeneratorSaturated { .. } => {
+            LoadWarning::GeneratorSaturated { .. } => {
                 "more threads (-t) on more CPUs (--load-cpus), or a lower rate (-R)"
             }
-            Caution::Little { .. } => "look at errors and reconnects; take a longer run (-d)",
-            Caution::CoordinatedOmission { .. } => {
+            LoadWarning::Little { .. } => "look at errors and reconnects; take a longer run (-d)",
+            LoadWarning::CoordinatedOmission { .. } => {
                 "send at a rate of your own (-R), below what the server can do"
             }
-            Caution::WakeUp { .. } => "--busy-poll, with CPUs to spare for it",
-            Caution::SendsLate { .. } => "more connections (-c), or threads (-t) on CPUs of their own",
-            Caution::PortsExhausted { .. } => {
+            LoadWarning::WakeUp { .. } => "--busy-poll, with CPUs to spare for it",
+            LoadWarning::SendsLate { .. } => "more connections (-c), or threads (-t) on CPUs of their own",
+            LoadWarning::PortsExhausted { .. } => {
                 "several local addresses (--local-addr), or connections that are kept alive"
             }
-            Caution::FewStreams { .. } => "more connections (-c), or let the server allow more",
-            Caution::FewRequests { .. } => "a longer run (-d) or a higher rate",
+            LoadWarning::FewStreams { .. } => "more connections (-c), or let the server allow more",
+            LoadWarning::FewRequests { .. } => "a longer run (-d) or a higher rate",
         }
     }
 }

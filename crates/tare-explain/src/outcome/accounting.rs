@@ -1,39 +1,44 @@
-//! The pooled books in the form of the outcome: shares of windows for reading, seconds for checking.
+//! The pooled accounting in the form of the outcome: shares of windows for reading, seconds for checking.
 
-use crate::accounting::attribute::allotment::{Allotment, ratio};
+use crate::accounting::attribute::entitlement::{Entitlement, ratio};
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::cpus::Cpu;
 use crate::accounting::reconcile::execution;
 use crate::accounting::reconcile::threads::{Asleep, Thread};
 use crate::bottlenecks::hypotheses;
-use crate::capacity::books::{Books, losses_cpus};
+use crate::capacity::levels::{Accounting, losses_cpus};
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
-use tare_model::outcome::{CpuLedger, Ledger, ModeShare, RoleLedger, ServingLedger, ThreadRow, WaitSplit};
-use tare_model::schedule::SwitchBooks;
+use tare_model::outcome::{
+    CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
+};
+use tare_model::schedule::SwitchAccounting;
 
-/// The books of the asked level.
-pub(crate) fn ledger(books: &Books) -> Ledger {
-    let pool = &books.asked.pool;
+/// The accounting of the asked level.
+pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
+    let pool = &accounting.asked.pool;
     let (residual_ratio, residuals) = pool.residuals();
-    Ledger {
+    TimeAccounting {
         residual_ratio,
         residuals,
-        regime: books.record.machine.regime.clone(),
+        regime: accounting.record.machine.regime.clone(),
         sut: role(pool, Role::Sut, pool.sut.as_ref()),
-        load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| books.http.is_some()),
+        load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| accounting.http.is_some()),
         tare: role(pool, Role::Tare, None),
-        cpus: cpus(books),
+        cpus: cpus(accounting),
         switches: switches(pool),
     }
 }
 
-fn switches(pool: &Window) -> Option<SwitchBooks> {
+fn switches(pool: &Window) -> Option<SwitchAccounting> {
     let sut = pool.sut.as_ref()?;
-    Some(SwitchBooks { hypotheses: hypotheses::of(pool), ..pool.switches.books(pool.wall_s, sut.serving_s) })
+    Some(SwitchAccounting {
+        hypotheses: hypotheses::of(pool),
+        ..pool.switches.accounting(pool.wall_s, sut.serving_s)
+    })
 }
 
-fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<RoleLedger> {
+fn role(pool: &Window, role: Role, entitlement: Option<&Entitlement>) -> Option<RoleAccounting> {
     let threads: Vec<&Thread> = pool.threads_of(role).collect();
     if threads.is_empty() {
         return None;
@@ -41,7 +46,7 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
     let sum = |of: &dyn Fn(&Thread) -> f64| threads.iter().map(|thread| of(thread)).sum::<f64>();
     let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.wall_s)).collect();
     rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
-    Some(RoleLedger {
+    Some(RoleAccounting {
         wall_s: sum(&|thread| thread.wall_s),
         run_s: sum(&|thread| thread.run_s),
         wait_s: WaitSplit {
@@ -53,21 +58,18 @@ fn role(pool: &Window, role: Role, allotment: Option<&Allotment>) -> Option<Role
         blocked_s: blocked(&threads),
         serving: serving(&threads),
         busy_cpus: ratio(sum(&|thread| thread.run_s), pool.wall_s),
-        peer_wakeups_hz: pool
-            .peer_wakeups
-            .filter(|_| role == Role::Sut)
-            .map(|count| ratio(count, pool.wall_s)),
-        allotment_cpus: allotment.map_or(0.0, Allotment::cpus),
-        losses_cpus: allotment.map(losses_cpus).unwrap_or_default(),
+        sut_wakeups_hz: pool.sut_wakeups.filter(|_| role == Role::Sut).map(|count| ratio(count, pool.wall_s)),
+        entitled_cpus: entitlement.map_or(0.0, Entitlement::cpus),
+        losses_cpus: entitlement.map(losses_cpus).unwrap_or_default(),
         execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
         threads: rows,
     })
 }
 
 /// Those that do the work, alone: a master process that waits for its workers all day tells nothing of them.
-fn serving(threads: &[&Thread]) -> ServingLedger {
+fn serving(threads: &[&Thread]) -> ServingAccounting {
     let serving: Vec<&Thread> = threads.iter().copied().filter(|thread| thread.serves()).collect();
-    ServingLedger {
+    ServingAccounting {
         threads: serving.len(),
         wall_s: serving.iter().map(|thread| thread.wall_s).sum(),
         blocked_s: blocked(&serving),
@@ -107,32 +109,34 @@ fn row(thread: &Thread, window_s: f64) -> ThreadRow {
 }
 
 /// Every CPU that the SUT or the generator used or was given.
-fn cpus(books: &Books) -> Vec<CpuLedger> {
-    let plan = &books.record.plan;
-    let shown = |cpu: &u32, ledger: &Cpu| {
-        let used = ledger.ran_s.sut + ledger.ran_s.load > 0.001 * ledger.wall_s;
+fn cpus(accounting: &Accounting) -> Vec<CpuAccounting> {
+    let plan = &accounting.record.plan;
+    let shown = |cpu: &u32, accounting: &Cpu| {
+        let used = accounting.ran_s.sut + accounting.ran_s.load > 0.001 * accounting.wall_s;
         used || plan.sut_cpus.contains(cpu) || plan.load_cpus.contains(cpu)
     };
-    let all = books.asked.pool.cpus.iter().filter(|(_, ledger)| ledger.wall_s > 0.0);
-    all.filter(|(cpu, ledger)| shown(cpu, ledger)).map(|(cpu, ledger)| cpu_ledger(*cpu, ledger)).collect()
+    let all = accounting.asked.pool.cpus.iter().filter(|(_, accounting)| accounting.wall_s > 0.0);
+    all.filter(|(cpu, accounting)| shown(cpu, accounting))
+        .map(|(cpu, accounting)| cpu_accounting(*cpu, accounting))
+        .collect()
 }
 
-fn cpu_ledger(cpu: u32, books: &Cpu) -> CpuLedger {
-    let share = |seconds: f64| ratio(seconds, books.wall_s);
-    CpuLedger {
+fn cpu_accounting(cpu: u32, accounting: &Cpu) -> CpuAccounting {
+    let share = |seconds: f64| ratio(seconds, accounting.wall_s);
+    CpuAccounting {
         cpu,
-        sut: share(books.ran_s.sut),
-        load: share(books.ran_s.load),
-        tare: share(books.ran_s.tare),
-        others: share(books.ran_s.other),
-        throttled: share(books.throttled_s),
-        steal: share(books.steal_s),
-        irq: share(books.irq_s()),
-        idle: share(books.free_s().unwrap_or(0.0)),
+        sut: share(accounting.ran_s.sut),
+        load: share(accounting.ran_s.load),
+        tare: share(accounting.ran_s.tare),
+        others: share(accounting.ran_s.other),
+        throttled: share(accounting.throttled_s),
+        steal: share(accounting.steal_s),
+        irq: share(accounting.irq_s()),
+        idle: share(accounting.free_s().unwrap_or(0.0)),
         share: ModeShare {
-            user: share(books.user_s),
-            system: share(books.system_s),
-            softirq: share(books.softirq_s),
+            user: share(accounting.user_s),
+            system: share(accounting.system_s),
+            softirq: share(accounting.softirq_s),
         },
     }
 }

@@ -1,42 +1,42 @@
-//! The placebo: the first of two programs once more, under another name. What differs between it and itself is the instrument.
+//! The A/A control: the first of two programs once more, under another name. What differs between it and itself is the instrument.
 
 use crate::describe::finite;
 use crate::interval::Interval;
 
-/// What a block says of the effect, and of the placebo.
+/// What a block says of the effect, and of the A/A control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrasts {
-    /// ln b − ln a and ln b − ln a′, block by block: the placebo counts as the first program, so that its time is not lost. Two values and
+    /// ln b − ln a and ln b − ln a′, block by block: the A/A control counts as the first program, so that its time is not lost. Two values and
     /// not their mean: of programs that do not differ, each lies as often above zero as below, whatever they are like. The
     /// difference to a mean of two does not where both are slow in one launch of five, and what trims it finds a difference.
     pub effect: [Vec<f64>; 2],
     /// ln a′ − ln a. Uncorrelated with the effect where a and a′ vary alike, so that it judges an effect which it is no part of.
-    pub placebo: Vec<f64>,
+    pub aa_control: Vec<f64>,
 }
 
-/// The effect and the placebo of blocks in which all three had their turns; all values above zero. `None` where lengths differ or a
+/// The effect and the A/A control of blocks in which all three had their turns; all values above zero. `None` where lengths differ or a
 /// value has no logarithm.
-pub fn contrasts(a: &[f64], placebo: &[f64], b: &[f64]) -> Option<Contrasts> {
-    if a.len() != placebo.len() || a.len() != b.len() {
+pub fn contrasts(a: &[f64], aa_control: &[f64], b: &[f64]) -> Option<Contrasts> {
+    if a.len() != aa_control.len() || a.len() != b.len() {
         return None;
     }
     let ln = |value: f64| if value > 0.0 { finite(value.ln()) } else { None };
     let logs: Vec<[f64; 3]> = a
         .iter()
-        .zip(placebo)
+        .zip(aa_control)
         .zip(b)
-        .map(|((a, placebo), b)| Some([ln(*a)?, ln(*placebo)?, ln(*b)?]))
+        .map(|((a, aa_control), b)| Some([ln(*a)?, ln(*aa_control)?, ln(*b)?]))
         .collect::<Option<_>>()?;
     Some(Contrasts {
         effect: [0, 1].map(|first| logs.iter().map(|logs| logs[2] - logs[first]).collect()),
-        placebo: logs.iter().map(|[a, placebo, _]| placebo - a).collect(),
+        aa_control: logs.iter().map(|[a, aa_control, _]| aa_control - a).collect(),
     })
 }
 
-/// The interval of the effect, widened on both sides by as much as the placebo's is away from zero: so much of a difference the
-/// sitting has been shown to make out of nothing. A placebo that holds zero changes nothing.
-pub fn widened(effect: Interval, placebo: Interval) -> Interval {
-    let proven = placebo.lo.max(-placebo.hi).max(0.0);
+/// The interval of the effect, widened on both sides by as much as the A/A control's is away from zero: so much of a difference the
+/// session has been shown to make out of nothing. A A/A control that holds zero changes nothing.
+pub fn widened(effect: Interval, aa_control: Interval) -> Interval {
+    let proven = aa_control.lo.max(-aa_control.hi).max(0.0);
     Interval { lo: effect.lo - proven, hi: effect.hi + proven }
 }
 
@@ -68,7 +68,7 @@ mod tests {
             let column = |f: fn(&(f64, f64, f64, f64)) -> f64| blocks.iter().map(f).collect::<Vec<f64>>();
             let fair = contrasts(&column(|b| b.0), &column(|b| b.1), &column(|b| b.2)).unwrap();
             let foul = contrasts(&column(|b| b.0 * b.3), &column(|b| b.1 * b.3), &column(|b| b.2 * b.3)).unwrap();
-            let all = |of: Contrasts| [of.effect.concat(), of.placebo].concat();
+            let all = |of: Contrasts| [of.effect.concat(), of.aa_control].concat();
             for (one, other) in all(fair).into_iter().zip(all(foul)) {
                 prop_assert!((one - other).abs() < 1e-9);
             }

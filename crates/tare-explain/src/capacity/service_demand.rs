@@ -75,15 +75,15 @@ impl Seen {
         })
     }
 
-    /// The cost at saturation by a choice that was made; `calm`: with the weather taken out.
-    pub fn cost(&self, choice: &Choice, calm: bool) -> Option<SaturatedCost> {
+    /// The cost at saturation by a choice that was made; `corrected`: with the interference taken out.
+    pub fn cost(&self, choice: &Choice, corrected: bool) -> Option<SaturatedCost> {
         let point = self.of(choice.from_saturating)?;
         let share = match choice.basis {
-            Basis::Fitted => self.fit_share(point, calm)?,
+            Basis::Fitted => self.fit_share(point, corrected)?,
             Basis::Measured | Basis::UpperBound => 1.0,
         };
         Some(SaturatedCost {
-            cost_s: point.cost(calm)? * share,
+            cost_s: point.cost(corrected)? * share,
             clock_hz: point.clock_hz,
             serial: point.serial,
             seen_cost_s: point.cost_s,
@@ -95,10 +95,10 @@ impl Seen {
     }
 
     /// Which share of a point's cost is left when its wake-ups are taken off.
-    fn fit_share(&self, point: &Point, calm: bool) -> Option<f64> {
+    fn fit_share(&self, point: &Point, corrected: bool) -> Option<f64> {
         let wakeups = || self.looks.iter().map(Look::wakeups);
         let apart = wakeups().fold(0.0, f64::max) - wakeups().fold(f64::INFINITY, f64::min);
-        let look = point.look(calm)?;
+        let look = point.look(corrected)?;
         let fit = Fit::of(&self.looks).filter(|_| apart >= WAKEUPS_APART_MIN)?;
         let share = 1.0 - fit.of_wakeups(&look) / look.cost;
         // Nothing to take off is no fit, nor is more than wake-ups can be: then what they cost was not seen.

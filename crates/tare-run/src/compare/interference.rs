@@ -1,10 +1,10 @@
-//! The weather of a window: what was taken from the servers' CPUs, by the hypervisor and by quotas, and how fast their cores and memory were.
+//! The interference of a window: what was taken from the servers' CPUs, by the hypervisor and by quotas, and how fast their cores and memory were.
 
 use std::path::PathBuf;
 use std::time::Instant;
 use tare_machine::probes::speed::{self, Speed};
 use tare_machine::{Root, cgroup};
-use tare_model::comparison::{Disturbance, Weather};
+use tare_model::comparison::{Disturbance, Interference};
 use tare_stats::median;
 
 /// Clock ticks in a second, as `/proc/stat` counts them (USER_HZ, the same on every architecture that Linux has today).
@@ -14,9 +14,11 @@ const TICKS_PER_S: f64 = 100.0;
 const TAKEN_MAX: f64 = 0.01;
 
 /// What others took enough of to disturb.
-pub(crate) fn disturbances(weather: &Weather) -> Vec<Disturbance> {
-    let taken =
-        [(weather.steal_share, Disturbance::Steal), (weather.throttled_share, Disturbance::Throttled)];
+pub(crate) fn disturbances(interference: &Interference) -> Vec<Disturbance> {
+    let taken = [
+        (interference.steal_share, Disturbance::Steal),
+        (interference.throttled_share, Disturbance::Throttled),
+    ];
     let is_much = |(share, _): &(Option<f64>, _)| share.is_some_and(|share| share > TAKEN_MAX);
     taken.into_iter().filter(is_much).map(|(_, what)| what).collect()
 }
@@ -54,7 +56,7 @@ impl Sky {
     }
 
     /// What was taken since.
-    pub fn until_now(self) -> Weather {
+    pub fn until_now(self) -> Interference {
         let window_s = self.at.elapsed().as_secs_f64().max(1e-3);
         let steal_share = self.steal_ticks.zip(steal_ticks(&self.cpus)).map(|(before, after)| {
             after.saturating_sub(before) as f64 / TICKS_PER_S / window_s / self.cpus.len().max(1) as f64
@@ -65,7 +67,7 @@ impl Sky {
         let seconds = |ns: &dyn Fn(&Speed) -> Option<f64>| {
             median(&self.speeds.iter().filter_map(ns).collect::<Vec<_>>()).map(|ns| ns / 1e9)
         };
-        Weather {
+        Interference {
             steal_share,
             throttled_share: throttled_ns.map(|ns| ns as f64 / 1e9 / window_s),
             compute_s: seconds(&|speed| Some(speed.compute_ns)),

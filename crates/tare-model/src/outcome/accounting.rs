@@ -1,12 +1,12 @@
-//! The books: of a role, of its threads, of each CPU.
+//! The accounting: of a role, of its threads, of each CPU.
 
 use super::Execution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The books, pooled over the trials of the asked level.
+/// The accounting, pooled over the trials of the asked level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct TimeAccounting {
     /// The largest of the design's residuals; `None` when nothing could be checked.
     pub residual_ratio: Option<f64>,
     /// Each residual that could be computed, by name (`cpu 0`, `nginx/4711`, `cgroup`).
@@ -14,21 +14,21 @@ pub struct Ledger {
     /// The kernel's accounting regime.
     pub regime: crate::machine::Regime,
     /// The SUT's threads together; `None` when it cannot be seen.
-    pub sut: Option<RoleLedger>,
+    pub sut: Option<RoleAccounting>,
     /// The generator's threads together; `None` for commands.
-    pub load: Option<RoleLedger>,
+    pub load: Option<RoleAccounting>,
     /// Tare's own threads other than the generator's.
-    pub tare: Option<RoleLedger>,
+    pub tare: Option<RoleAccounting>,
     /// Every CPU that the SUT or the generator used.
-    pub cpus: Vec<CpuLedger>,
+    pub cpus: Vec<CpuAccounting>,
     /// Sleeps and waits in detail; `None` where the SUT cannot be seen.
     #[serde(default)]
-    pub switches: Option<crate::schedule::SwitchBooks>,
+    pub switches: Option<crate::schedule::SwitchAccounting>,
 }
 
-/// Books of one role.
+/// Accounting of one role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoleLedger {
+pub struct RoleAccounting {
     /// Threads × window.
     pub wall_s: f64,
     /// On a CPU.
@@ -40,15 +40,15 @@ pub struct RoleLedger {
     pub blocked_s: BTreeMap<String, f64>,
     /// Sleep of its serving threads alone, from which causes are told.
     #[serde(default)]
-    pub serving: ServingLedger,
+    pub serving: ServingAccounting,
     /// Busy CPUs on average (run / window).
     pub busy_cpus: f64,
     /// Wake-ups of one of its threads by another, per second; `None` where they were not counted.
     #[serde(default)]
-    pub peer_wakeups_hz: Option<f64>,
-    /// Allotment A: CPUs it may use, at most its serving threads.
-    pub allotment_cpus: f64,
-    /// By cause, CPUs lost out of the allotment: A = busy + sum of these (http SUT only).
+    pub sut_wakeups_hz: Option<f64>,
+    /// CPU entitlement A: CPUs it may use, at most its serving threads.
+    pub entitled_cpus: f64,
+    /// By cause, CPUs lost out of the CPU entitlement: A = busy + sum of these (http SUT only).
     #[serde(default)]
     pub losses_cpus: BTreeMap<String, f64>,
     /// What it executed; `None` for tare's own threads, for commands and in older results.
@@ -61,12 +61,12 @@ pub struct RoleLedger {
 /// The threads of a role that do the work: those that ran for more than a thousandth of the window. The others (a main
 /// thread that waits for its workers) sleep for reasons that hold nothing back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServingLedger {
+pub struct ServingAccounting {
     /// How many.
     pub threads: usize,
     /// Threads × window.
     pub wall_s: f64,
-    /// Asleep, by reason; keys as in [`RoleLedger`].
+    /// Asleep, by reason; keys as in [`RoleAccounting`].
     pub blocked_s: BTreeMap<String, f64>,
 }
 
@@ -110,7 +110,7 @@ pub struct ThreadRow {
 
 /// One CPU over the window; the parts are shares of it and sum to 1 up to the residual.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CpuLedger {
+pub struct CpuAccounting {
     /// Number.
     pub cpu: u32,
     /// The SUT ran.

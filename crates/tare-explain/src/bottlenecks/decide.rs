@@ -1,4 +1,4 @@
-//! What holds throughput where it is: exactly one cause, chosen from the books in the order in which one cause
+//! What holds throughput where it is: exactly one cause, chosen from the accounting in the order in which one cause
 //! hides another.
 //!
 //! 1. Errors, or what is known to have made them: an error page is not the workload. 2. An open loop that got its rate
@@ -9,26 +9,26 @@
 //!    requests up between them, else too few requests at once, if more of them are known or likely to bring more.
 //!    Otherwise it is unknown.
 
-use crate::accounting::attribute::allotment::{Loss, ratio};
+use crate::accounting::attribute::entitlement::{Loss, ratio};
 use crate::accounting::close::window::Window;
 use crate::accounting::reconcile::threads::Asleep;
 use crate::bottlenecks::{
-    delayed_ack, gc_pauses, memory_pressure, network_ceiling, ports_exhausted, softirq_crowded,
+    delayed_ack, gc_pauses, memory_pressure, network_ceiling, ports_exhausted, softirq_saturated,
 };
-use crate::capacity::books::Books;
 use crate::capacity::generator;
+use crate::capacity::levels::Accounting;
 use crate::capacity::summary::neighbours;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// More errors than this share of all attempts, and the figure is not a figure of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
-/// A loss below this share of the allotment does not limit.
+/// A loss below this share of the CPU entitlement does not limit.
 pub const LOSS_SHARE_MIN: f64 = 0.12;
-/// Busier than this share of its allotment, a server may be the limit.
+/// Busier than this share of its CPU entitlement, a server may be the bottleneck.
 const BUSY_MIN: f64 = 0.85;
-/// Of two that are both nearly full, the limit is the one that waits less for the other; closer than what the books
-/// themselves may be open they are equally full, and the server is what is weighed.
+/// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
+/// themselves may be open they are equally full, and the server is what is measured.
 const EQUALLY_FULL: f64 = crate::accounting::close::residual::OPEN;
 /// The share of its schedule that an open loop must reach.
 const SCHEDULE_SHARE_MIN: f64 = 0.99;
@@ -37,16 +37,16 @@ const HOLDERS_MIN: f64 = 0.5;
 /// More connections must bring this factor before they are said to bring more.
 const MORE_RATE: f64 = 1.1;
 
-/// The limit and what it makes of the gross figure.
+/// The bottleneck and what it makes of the gross figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limit {
+pub(crate) struct Bottleneck {
     pub cause: Cause,
     pub gross_is: GrossIs,
 }
 
 /// Decides.
-pub(crate) fn decide(books: &Books) -> Limit {
-    let cause = if books.http.is_some() { http(books) } else { command(books) };
+pub(crate) fn decide(accounting: &Accounting) -> Bottleneck {
+    let cause = if accounting.http.is_some() { http(accounting) } else { command(accounting) };
     let gross_is = match cause {
         Cause::OfferedLoad => GrossIs::Offered,
         // The server could do more than it was given here: the figure is a floor.
@@ -54,16 +54,16 @@ pub(crate) fn decide(books: &Books) -> Limit {
         | Cause::TooLittleConcurrency
         | Cause::ListenOverflow
         | Cause::PortsExhausted => GrossIs::LowerBound,
-        Cause::Unknown if books.http.is_some() => GrossIs::LowerBound,
+        Cause::Unknown if accounting.http.is_some() => GrossIs::LowerBound,
         _ => GrossIs::Capacity,
     };
-    Limit { cause, gross_is }
+    Bottleneck { cause, gross_is }
 }
 
-fn http(books: &Books) -> Cause {
-    let pool = &books.asked.pool;
-    if fails(books) {
-        return behind_errors(books);
+fn http(accounting: &Accounting) -> Cause {
+    let pool = &accounting.asked.pool;
+    if fails(accounting) {
+        return behind_errors(accounting);
     }
     if pool.trials == 0 || pool.requests == Some(0.0) {
         return Cause::Unknown;
@@ -71,22 +71,22 @@ fn http(books: &Books) -> Cause {
     if reached_schedule(pool) {
         return Cause::OfferedLoad;
     }
-    let Some(sut) = books.sut() else { return from_the_generator_alone(books) };
-    if let Some(cause) = taken_by_others(books) {
+    let Some(sut) = accounting.sut() else { return from_the_generator_alone(accounting) };
+    if let Some(cause) = taken_by_others(accounting) {
         return cause;
     }
     // Before the server itself: it is at work, or charged, while it takes memory back and in what others were sent.
-    if let Some(cause) = taken_in_kernel(books) {
+    if let Some(cause) = taken_in_kernel(accounting) {
         return cause;
     }
     let busy = sut.busy() / sut.cpus();
-    let starved = sut.tare_share(TareCause::Starved);
+    let no_work = sut.tare_share(TareCause::NoWork);
     let generator = generator::fullness(pool).unwrap_or(0.0);
-    let server = 1.0 - starved;
+    let server = 1.0 - no_work;
     if busy >= BUSY_MIN && server >= generator - EQUALLY_FULL {
-        return if gc_pauses::holds(books) { Cause::GcPauses } else { Cause::ServerCpuBound };
+        return if gc_pauses::holds(accounting) { Cause::GcPauses } else { Cause::ServerCpuBound };
     }
-    if let Some(cause) = waits_itself(books) {
+    if let Some(cause) = waits_itself(accounting) {
         return cause;
     }
     if generator >= generator::SATURATED {
@@ -95,28 +95,31 @@ fn http(books: &Books) -> Cause {
     if one_thread_is_full(pool) {
         return Cause::OneThreadBound;
     }
-    if let Some(cause) = lost_between(books) {
+    if let Some(cause) = lost_between(accounting) {
         return cause;
     }
     // Asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
-    let parked = if may_be_a_lock(books) { 0.0 } else { sut.share(Loss::Program(Asleep::Lock)) };
-    if parked >= LOSS_SHARE_MIN && parks_threads(books) && more_connections_bring_more(books) != Some(true) {
+    let parked = if may_be_a_lock(accounting) { 0.0 } else { sut.share(Loss::Program(Asleep::Lock)) };
+    if parked >= LOSS_SHARE_MIN
+        && parks_threads(accounting)
+        && more_connections_bring_more(accounting) != Some(true)
+    {
         return Cause::Unknown;
     }
     let server = server - parked;
-    starved_with_a_generator_that_could(books, server, generator)
+    starved_with_a_generator_that_could(accounting, server, generator)
 }
 
 /// Whether so much failed that the figure is not a figure of the workload.
-pub(crate) fn fails(books: &Books) -> bool {
-    books.http.is_some() && books.asked.pool.error_share() > ERROR_SHARE_MAX
+pub(crate) fn fails(accounting: &Accounting) -> bool {
+    accounting.http.is_some() && accounting.asked.pool.error_share() > ERROR_SHARE_MAX
 }
 
 /// What failed, where it is told by more than the failures.
-fn behind_errors(books: &Books) -> Cause {
-    if ports_exhausted::holds(&books.asked.pool) {
+fn behind_errors(accounting: &Accounting) -> Cause {
+    if ports_exhausted::holds(&accounting.asked.pool) {
         Cause::PortsExhausted
-    } else if network_ceiling::fails(books) {
+    } else if network_ceiling::fails(accounting) {
         Cause::NetworkCeiling
     } else {
         Cause::Errors
@@ -135,16 +138,16 @@ pub(crate) fn missed_schedule(pool: &Window) -> bool {
     pool.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached_schedule(pool)
 }
 
-fn from_the_generator_alone(books: &Books) -> Cause {
-    match generator::fullness(&books.asked.pool) {
+fn from_the_generator_alone(accounting: &Accounting) -> Cause {
+    match generator::fullness(&accounting.asked.pool) {
         Some(fullness) if fullness >= generator::SATURATED => Cause::LoadGeneratorBound,
-        _ => lost_between(books).unwrap_or(Cause::Unknown),
+        _ => lost_between(accounting).unwrap_or(Cause::Unknown),
     }
 }
 
 /// The largest loss, if others took it and it is more than noise.
-fn taken_by_others(books: &Books) -> Option<Cause> {
-    let sut = books.sut()?;
+fn taken_by_others(accounting: &Accounting) -> Option<Cause> {
+    let sut = accounting.sut()?;
     let named = [
         (TareCause::Throttled, Cause::CpuQuotaThrottled),
         (TareCause::Preempted, Cause::CpuContended),
@@ -155,19 +158,19 @@ fn taken_by_others(books: &Books) -> Option<Cause> {
     let (largest, cause) =
         named.into_iter().max_by(|a, b| sut.tare_share(a.0).total_cmp(&sut.tare_share(b.0)))?;
     let share = sut.tare_share(largest);
-    let limits = share >= LOSS_SHARE_MIN && share >= sut.tare_share(TareCause::Starved);
+    let limits = share >= LOSS_SHARE_MIN && share >= sut.tare_share(TareCause::NoWork);
     // The kernel's own thread that handles packets where they are too many to be handled in passing.
     let by_packets = || {
-        let neighbours = neighbours(&books.asked.pool);
+        let neighbours = neighbours(&accounting.asked.pool);
         neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"))
     };
-    let crowded = cause == Cause::CpuContended && by_packets() && softirq_crowded::holds(books);
-    limits.then_some(if crowded { Cause::SoftirqCrowded } else { cause })
+    let oversubscribed = cause == Cause::CpuContended && by_packets() && softirq_saturated::holds(accounting);
+    limits.then_some(if oversubscribed { Cause::SoftirqSaturated } else { cause })
 }
 
 /// The program's own waits, where they take more than the lack of load does.
-fn waits_itself(books: &Books) -> Option<Cause> {
-    let sut = books.sut()?;
+fn waits_itself(accounting: &Accounting) -> Option<Cause> {
+    let sut = accounting.sut()?;
     let named = [
         (Asleep::Lock, Cause::LockContended),
         (Asleep::Disk, Cause::BlockedOnDisk),
@@ -176,44 +179,46 @@ fn waits_itself(books: &Books) -> Option<Cause> {
         (Asleep::Timer, Cause::Unknown),
     ];
     let share = |why| sut.share(Loss::Program(why));
-    let named = named.into_iter().filter(|(why, _)| *why != Asleep::Lock || may_be_a_lock(books));
+    let named = named.into_iter().filter(|(why, _)| *why != Asleep::Lock || may_be_a_lock(accounting));
     let (largest, cause) = named.max_by(|a, b| share(a.0).total_cmp(&share(b.0)))?;
-    (share(largest) >= LOSS_SHARE_MIN && share(largest) >= sut.tare_share(TareCause::Starved))
-        .then_some(cause)
+    (share(largest) >= LOSS_SHARE_MIN && share(largest) >= sut.tare_share(TareCause::NoWork)).then_some(cause)
 }
 
-fn taken_in_kernel(books: &Books) -> Option<Cause> {
+fn taken_in_kernel(accounting: &Accounting) -> Option<Cause> {
     first_that_holds(
-        books,
-        &[(memory_pressure::holds, Cause::MemoryPressure), (softirq_crowded::holds, Cause::SoftirqCrowded)],
+        accounting,
+        &[
+            (memory_pressure::holds, Cause::MemoryPressure),
+            (softirq_saturated::holds, Cause::SoftirqSaturated),
+        ],
     )
 }
 
 /// What held requests up on their way, where neither end is full.
-fn lost_between(books: &Books) -> Option<Cause> {
+fn lost_between(accounting: &Accounting) -> Option<Cause> {
     // A held back acknowledgement is on its way for long, too.
     first_that_holds(
-        books,
+        accounting,
         &[(delayed_ack::holds, Cause::DelayedAck), (network_ceiling::holds, Cause::NetworkCeiling)],
     )
 }
 
 /// Whether a cause is what holds the rate.
-type Holds = fn(&Books) -> bool;
+type Holds = fn(&Accounting) -> bool;
 
-fn first_that_holds(books: &Books, named: &[(Holds, Cause)]) -> Option<Cause> {
-    named.iter().find(|(holds, _)| holds(books)).map(|(_, cause)| *cause)
+fn first_that_holds(accounting: &Accounting, named: &[(Holds, Cause)]) -> Option<Cause> {
+    named.iter().find(|(holds, _)| holds(accounting)).map(|(_, cause)| *cause)
 }
 
 /// Whether threads asleep in a futex can be told to wait for a lock: not where a runtime puts them there that have no work, nor
 /// where most of the time nobody is about who could have the lock.
-pub(crate) fn may_be_a_lock(books: &Books) -> bool {
-    !parks_threads(books) && holders(&books.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
+pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
+    !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
 }
 
 /// Whether the program's runtime puts threads to sleep that it has no work for.
-pub(crate) fn parks_threads(books: &Books) -> bool {
-    let programs = books.record.identity.iter().flat_map(|identity| &identity.programs);
+pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
+    let programs = accounting.record.identity.iter().flat_map(|identity| &identity.programs);
     programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
 }
 
@@ -243,25 +248,26 @@ pub(crate) fn one_thread_is_full(pool: &Window) -> bool {
 }
 
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
-pub(crate) fn more_connections_bring_more(books: &Books) -> Option<bool> {
+pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
     let connections =
         |level: &tare_model::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
-    let (asked, saturating) = (books.asked_level?, books.saturating_level?);
+    let (asked, saturating) = (accounting.asked_level?, accounting.saturating_level?);
     let more = connections(saturating) > connections(asked);
-    let rates = books.asked.pool.rate_hz().zip(books.saturating.as_ref()?.pool.rate_in_turns_hz());
+    let rates =
+        accounting.asked.pool.rate_hz().zip(accounting.saturating.as_ref()?.pool.rate_interleaved_hz());
     rates.filter(|_| more).map(|(asked, saturating)| saturating >= MORE_RATE * asked)
 }
 
-fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f64) -> Cause {
-    if books.asked.pool.around.listen_overflows.unwrap_or(0.0) >= 1.0
-        && books.asked.pool.errors.contains_key(&tare_model::trial::ErrorKind::Connect)
+fn starved_with_a_generator_that_could(accounting: &Accounting, server: f64, generator: f64) -> Cause {
+    if accounting.asked.pool.around.listen_overflows.unwrap_or(0.0) >= 1.0
+        && accounting.asked.pool.errors.contains_key(&tare_model::trial::ErrorKind::Connect)
     {
         return Cause::ListenOverflow;
     }
     // An open loop that falls behind with room on both sides lacks requests in flight too.
-    let few = match more_connections_bring_more(books) {
+    let few = match more_connections_bring_more(accounting) {
         Some(more) => more,
-        None => few_in_flight(books),
+        None => few_in_flight(accounting),
     };
     if few {
         return Cause::TooLittleConcurrency;
@@ -276,29 +282,29 @@ fn starved_with_a_generator_that_could(books: &Books, server: f64, generator: f6
 
 /// Without a level to compare with: at most four requests in flight for each serving thread on either side
 /// cannot keep both at work.
-pub(crate) fn few_in_flight(books: &Books) -> bool {
-    let threads =
-        books.sut().map_or(1.0, |sut| sut.serving()) + books.load().map_or(1.0, |load| load.serving());
+pub(crate) fn few_in_flight(accounting: &Accounting) -> bool {
+    let threads = accounting.sut().map_or(1.0, |sut| sut.serving())
+        + accounting.load().map_or(1.0, |load| load.serving());
     let in_flight =
-        books.asked_level.map(|level| f64::from(level.connections) * f64::from(level.pipeline.max(1)));
+        accounting.asked_level.map(|level| f64::from(level.connections) * f64::from(level.pipeline.max(1)));
     in_flight.is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))
 }
 
 /// Failed runs do not decide here: they are in a record only where they were asked for.
-fn command(books: &Books) -> Cause {
+fn command(accounting: &Accounting) -> Cause {
     let named = [
         (TareCause::Throttled, Cause::CpuQuotaThrottled),
         (TareCause::Preempted, Cause::CpuContended),
         (TareCause::Steal, Cause::Steal),
         (TareCause::Own, Cause::Oversubscribed),
     ];
-    let largest = named.into_iter().max_by(|a, b| books.lost(a.0).total_cmp(&books.lost(b.0)));
-    if let Some((_, cause)) = largest.filter(|(loss, _)| books.lost(*loss) >= LOSS_SHARE_MIN) {
+    let largest = named.into_iter().max_by(|a, b| accounting.lost(a.0).total_cmp(&accounting.lost(b.0)));
+    if let Some((_, cause)) = largest.filter(|(loss, _)| accounting.lost(*loss) >= LOSS_SHARE_MIN) {
         return cause;
     }
-    match books.ready_cpus() {
+    match accounting.ready_cpus() {
         None => Cause::Unknown,
         Some(ready) if ready >= crate::capacity::command::CPU_BOUND => Cause::ProgramCpuBound,
-        Some(_) => Cause::ProgramWaits,
+        Some(_) => Cause::ProgramIdle,
     }
 }

@@ -1,4 +1,4 @@
-//! `softirq-crowded`: the SUT's CPUs handled packets that are not its own.
+//! `softirq-oversubscribed`: the SUT's CPUs handled packets that are not its own.
 //!
 //! A CPU takes in what its network queues give it, whoever it is for, and whoever runs there waits (or is charged with it,
 //! where the kernel does not account interrupts apart). The kernel counts the packets of each CPU, and of the SUT's
@@ -6,11 +6,11 @@
 //! sampled at ticks, all packets taken to be equally dear.
 
 use super::{Draft, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::accounting::attribute::allotment::ratio;
+use crate::accounting::attribute::entitlement::ratio;
 use crate::accounting::close::window::Window;
 use crate::bottlenecks::Input;
-use crate::bottlenecks::limit::LOSS_SHARE_MIN;
-use crate::capacity::books::Books;
+use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, TareCause};
 
 /// A CPU is the SUT's where it ran for this share of it.
@@ -19,20 +19,24 @@ const USED_SHARE: f64 = 0.05;
 const OTHERS_MIN: f64 = 0.5;
 
 pub(super) static RULE: Rule = Rule {
-    cause: Cause::SoftirqCrowded,
+    cause: Cause::SoftirqSaturated,
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Packets],
-    applies: |books| crowd(&books.asked.pool).is_some_and(|crowd| crowd.share >= NOTICE_SHARE),
+    applies: |accounting| {
+        oversubscription(&accounting.asked.pool)
+            .is_some_and(|oversubscription| oversubscription.share >= NOTICE_SHARE)
+    },
     describe,
 };
 
 /// Whether it takes more than noise, and more than the lack of load.
-pub(crate) fn holds(books: &Books) -> bool {
-    let share = crowd(&books.asked.pool).map_or(0.0, |crowd| crowd.share);
-    share >= LOSS_SHARE_MIN && share >= books.lost(TareCause::Starved)
+pub(crate) fn holds(accounting: &Accounting) -> bool {
+    let share =
+        oversubscription(&accounting.asked.pool).map_or(0.0, |oversubscription| oversubscription.share);
+    share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork)
 }
 
-struct Crowd {
+struct Oversubscription {
     /// Of the time of the SUT's CPUs, others' packets.
     share: f64,
     /// Of that time, soft interrupts in all.
@@ -43,19 +47,21 @@ struct Crowd {
 }
 
 /// `None` where packets were not counted.
-fn crowd(window: &Window) -> Option<Crowd> {
+fn oversubscription(window: &Window) -> Option<Oversubscription> {
     let own = window.around.own_packets?;
     let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
-    for (cpu, books) in window.cpus.iter().filter(|(_, books)| books.ran_s.sut > USED_SHARE * books.wall_s) {
-        wall_s += books.wall_s;
-        softirq_s += books.softirq_s;
+    for (cpu, accounting) in
+        window.cpus.iter().filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.wall_s)
+    {
+        wall_s += accounting.wall_s;
+        softirq_s += accounting.softirq_s;
         packets += window.around.packets.get(cpu)?;
     }
     // As if all of its own had been handled there.
     let others = (packets - own).max(0.0);
     let share =
         if others >= OTHERS_MIN * packets { ratio(softirq_s * ratio(others, packets), wall_s) } else { 0.0 };
-    (wall_s > 0.0).then(|| Crowd {
+    (wall_s > 0.0).then(|| Oversubscription {
         share: share.min(0.99),
         softirq: ratio(softirq_s, wall_s),
         packets,
@@ -63,10 +69,10 @@ fn crowd(window: &Window) -> Option<Crowd> {
     })
 }
 
-fn describe(books: &Books) -> Draft {
-    let pool = &books.asked.pool;
-    let none = Crowd { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
-    let Crowd { share, softirq, packets, others } = crowd(pool).unwrap_or(none);
+fn describe(accounting: &Accounting) -> Draft {
+    let pool = &accounting.asked.pool;
+    let none = Oversubscription { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
+    let Oversubscription { share, softirq, packets, others } = oversubscription(pool).unwrap_or(none);
     let per_s = |count: f64| ratio(count, pool.wall_s);
     Draft {
         summary: format!(
@@ -76,7 +82,7 @@ fn describe(books: &Books) -> Draft {
             per_s(packets)
         ),
         effect_ln: -(1.0 - share).ln(),
-        confidence: books.support(|window| Some(crowd(window)?.share), NOTICE_SHARE),
+        confidence: accounting.support(|window| Some(oversubscription(window)?.share), NOTICE_SHARE),
         evidence: vec![
             number("others' packets, share of the time of the server's CPUs", share, "share"),
             number("soft interrupts, share of the same", softirq, "share"),

@@ -1,4 +1,4 @@
-//! What every sitting has: the machine's facts, the journal, the record, the interrupt flag, progress.
+//! What every session has: the machine's facts, the journal, the record, the interrupt flag, progress.
 
 use crate::error::LabError;
 use crate::identity;
@@ -30,9 +30,9 @@ const LIVE_EVERY: Duration = Duration::from_millis(100);
 /// How often a wait looks whether what it waits for has happened.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Where a sitting keeps its things.
+/// Where a session keeps its things.
 #[derive(Debug, Clone)]
-pub struct Sitting {
+pub struct Session {
     /// The record's file; `None`: a fresh one below the state directory.
     pub record: Option<PathBuf>,
     /// Journals of what must be undone.
@@ -43,9 +43,9 @@ pub struct Sitting {
     pub interrupt: Arc<AtomicBool>,
 }
 
-/// A sitting that is being held.
+/// A session that is being held.
 pub struct Running<'a> {
-    sitting: &'a Sitting,
+    session: &'a Session,
     /// The machine as found.
     pub facts: MachineFacts,
     /// All that was read of it.
@@ -54,7 +54,7 @@ pub struct Running<'a> {
     pub topology: Topology,
     /// What was started and turned.
     pub journal: Rc<Journal>,
-    /// See [`Sitting::interrupt`].
+    /// See [`Session::interrupt`].
     pub interrupt: &'a AtomicBool,
     /// Who shows progress.
     pub progress: &'a mut dyn Progress,
@@ -72,25 +72,25 @@ pub struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// Deals with what killed runs left, then reads the machine. Nothing is started yet.
-    pub fn begin(sitting: &'a Sitting, progress: &'a mut dyn Progress) -> Result<Self, LabError> {
-        if let Some(path) = &sitting.record {
+    pub fn begin(session: &'a Session, progress: &'a mut dyn Progress) -> Result<Self, LabError> {
+        if let Some(path) = &session.record {
             check_writable(path)?;
         }
-        for line in crate::recover(&sitting.state_dir) {
+        for line in crate::recover(&session.state_dir) {
             progress.show(Event::Notice(line));
         }
         // A daemon that leaves its parent becomes our child, so that it is found and stopped.
         tare_sys::process::become_subreaper().ok();
-        let journal = Journal::create(&sitting.state_dir, &Root::live())
+        let journal = Journal::create(&session.state_dir, &Root::live())
             .map_err(|error| LabError::State(error.to_string()))?;
         let survey = facts::survey(&Root::live(), Reach { company: None, windows: false });
         Ok(Running {
-            sitting,
+            session,
             facts: survey.machine.clone(),
             survey,
             topology: topology::read(&Root::live(), None),
             journal: Rc::new(journal),
-            interrupt: &sitting.interrupt,
+            interrupt: &session.interrupt,
             progress,
             warm_up: None,
             notices: Vec::new(),
@@ -106,9 +106,9 @@ impl<'a> Running<'a> {
 
     /// Creates the record, now that the plan is known, and which programs take part.
     pub fn open_record(&mut self, plan: Plan, programs: Vec<Program>) -> Result<(), LabError> {
-        let path = match &self.sitting.record {
+        let path = match &self.session.record {
             Some(path) => path.clone(),
-            None => records::fresh_path(&self.sitting.records_dir, plan.started_unix_s)?,
+            None => records::fresh_path(&self.session.records_dir, plan.started_unix_s)?,
         };
         let mut writer = Writer::create(&path, &self.facts, &plan)
             .map_err(|error| LabError::usage(error.to_string(), ""))?;
@@ -125,12 +125,12 @@ impl<'a> Running<'a> {
 
     /// The file that the user named for what is measured.
     pub fn record_path(&self) -> Option<&'a Path> {
-        self.sitting.record.as_deref()
+        self.session.record.as_deref()
     }
 
-    /// Where journals are, and the lock of knobs.
+    /// Where journals are, and the lock of settings.
     pub fn state_dir(&self) -> &'a Path {
-        &self.sitting.state_dir
+        &self.session.state_dir
     }
 
     /// What the trials so far come to; `None` before the plan is known.
@@ -150,7 +150,7 @@ impl<'a> Running<'a> {
         Some(outcome)
     }
 
-    /// Puts on disk what was tried on the limit.
+    /// Puts on disk what was tried on the bottleneck.
     pub fn keep_intervention(&mut self, tried: Intervention) -> Result<(), LabError> {
         if let Some((_, writer)) = &mut self.open {
             writer.intervened(&tried)?;
@@ -292,15 +292,15 @@ impl<'a> Running<'a> {
 fn interrupted() -> Warning {
     Warning {
         id: "interrupted".into(),
-        text: "the sitting was interrupted: fewer trials than planned".into(),
+        text: "the session was interrupted: fewer trials than planned".into(),
         hint: "let it run to its end, or plan fewer trials (--trials)".into(),
     }
 }
 
-/// How a sitting ended, and what there is of it.
+/// How a session ended, and what there is of it.
 #[derive(Debug)]
 pub struct Held {
-    /// The trials that were finished; `None` when the sitting failed before its first.
+    /// The trials that were finished; `None` when the session failed before its first.
     pub record: Option<Record>,
     /// Whether it went to its end.
     pub end: Result<(), LabError>,

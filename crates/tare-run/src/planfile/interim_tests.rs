@@ -1,4 +1,4 @@
-//! Whether the intervals of a plan hold what cells differ by, on simulated sittings in bad weather.
+//! Whether the intervals of a plan hold what cells differ by, on simulated sessions in bad interference.
 
 #[path = "../../../tare-stats/src/noise.rs"]
 mod noise;
@@ -14,7 +14,7 @@ const CELL_S: usize = 10;
 
 /// What happens meanwhile; logarithms of rates.
 #[derive(Clone, Copy, Default)]
-struct Weather {
+struct Interference {
     /// From the first block to the last.
     drift: f64,
     /// 30 % less for 10 to 30 s, with 20 to 60 s between.
@@ -23,29 +23,30 @@ struct Weather {
     slow: f64,
 }
 
-const CALM: Weather = Weather { drift: 0.0, bad_half_minutes: false, slow: 0.0 };
-const WEATHERS: [(&str, Weather); 5] = [
+const CALM: Interference = Interference { drift: 0.0, bad_half_minutes: false, slow: 0.0 };
+const INTERFERENCES: [(&str, Interference); 5] = [
     ("calm", CALM),
-    ("drift", Weather { drift: 0.2, ..CALM }),
-    ("bad half-minutes", Weather { bad_half_minutes: true, ..CALM }),
-    ("autocorrelated", Weather { slow: 0.05, ..CALM }),
-    ("all together", Weather { drift: 0.2, bad_half_minutes: true, slow: 0.05 }),
+    ("drift", Interference { drift: 0.2, ..CALM }),
+    ("bad half-minutes", Interference { bad_half_minutes: true, ..CALM }),
+    ("autocorrelated", Interference { slow: 0.05, ..CALM }),
+    ("all together", Interference { drift: 0.2, bad_half_minutes: true, slow: 0.05 }),
 ];
 
 /// How fast the machine is in each second.
-fn machine(weather: Weather, seconds: usize, noise: &mut Noise) -> Vec<f64> {
+fn machine(interference: Interference, seconds: usize, noise: &mut Noise) -> Vec<f64> {
     let between = |from: f64, to: f64, noise: &mut Noise| (from + (to - from) * noise.uniform()) as usize;
-    let (mut slow, mut is_bad, mut until) = (weather.slow * noise.normal(), false, between(0.0, 60.0, noise));
-    let trend = weather.drift * (2.0 * noise.uniform() - 1.0);
+    let (mut slow, mut is_bad, mut until) =
+        (interference.slow * noise.normal(), false, between(0.0, 60.0, noise));
+    let trend = interference.drift * (2.0 * noise.uniform() - 1.0);
     let kept = (-1.0f64 / 30.0).exp();
     (0..seconds)
         .map(|second| {
-            if weather.bad_half_minutes && second >= until {
+            if interference.bad_half_minutes && second >= until {
                 is_bad = !is_bad;
                 let [from, to] = if is_bad { [10.0, 30.0] } else { [20.0, 60.0] };
                 until = second + between(from, to, noise);
             }
-            slow = kept * slow + (1.0 - kept * kept).sqrt() * weather.slow * noise.normal();
+            slow = kept * slow + (1.0 - kept * kept).sqrt() * interference.slow * noise.normal();
             let half_minute = if is_bad { 0.7f64.ln() } else { 0.0 };
             slow + half_minute + trend * second as f64 / seconds as f64
         })
@@ -54,13 +55,13 @@ fn machine(weather: Weather, seconds: usize, noise: &mut Noise) -> Vec<f64> {
 
 /// What the second cell has over the first in each block.
 fn differences(
-    weather: Weather,
+    interference: Interference,
     cells: usize,
     blocks: usize,
     noise: &mut Noise,
     seed: u64,
 ) -> Vec<(usize, f64)> {
-    let machine = machine(weather, blocks * cells * CELL_S, noise);
+    let machine = machine(interference, blocks * cells * CELL_S, noise);
     let mut seconds = machine.chunks(CELL_S);
     let block = |(block, order): (usize, Vec<usize>)| {
         let mut rates = vec![0.0; cells];
@@ -75,10 +76,10 @@ fn differences(
 }
 
 /// How often the interval holds that there is no difference.
-fn held(looks: &Looks, weather: Weather, cells: usize, blocks: usize) -> f64 {
+fn held(looks: &Looks, interference: Interference, cells: usize, blocks: usize) -> f64 {
     let mut noise = Noise::new(5);
     let holds = (0..RUNS).filter(|run| {
-        let differences = differences(weather, cells, blocks, &mut noise, *run as u64);
+        let differences = differences(interference, cells, blocks, &mut noise, *run as u64);
         let (_, interval) = looks.of_differences(&differences).unwrap();
         interval.lo <= 0.0 && 0.0 <= interval.hi
     });
@@ -89,8 +90,8 @@ fn held(looks: &Looks, weather: Weather, cells: usize, blocks: usize) -> f64 {
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mut wrong = Vec::new();
     for (cells, blocks) in [(2, 8), (2, 20), (3, 12), (3, 24), (4, 16), (4, 32)] {
-        for (name, weather) in WEATHERS {
-            let share = held(&Looks::once(cells), weather, cells, blocks);
+        for (name, interference) in INTERFERENCES {
+            let share = held(&Looks::once(cells), interference, cells, blocks);
             if !(0.93..=0.97).contains(&share) {
                 wrong.push((cells, blocks, name, share));
             }
@@ -101,7 +102,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 
 #[test]
 fn blocks_of_two_cells_each_by_itself_would_not() {
-    let (_, bad) = WEATHERS[2];
+    let (_, bad) = INTERFERENCES[2];
     let by_block = held(&Looks::Once { square: 1 }, bad, 2, 20);
     assert!(by_block < 0.92, "{by_block}");
 }

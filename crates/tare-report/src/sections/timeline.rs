@@ -1,26 +1,26 @@
-//! Rate and busy CPUs over the whole sitting, on one time axis.
+//! Rate and busy CPUs over the whole session, on one time axis.
 
 use super::{Medium, Section, Source};
 use crate::block::{Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds, with_unit};
 use crate::plot;
-use crate::series::{self, Course, Stretch};
+use crate::series::{self, Stretch, Timeline};
 
 pub(crate) static SECTION: Section = Section { title: "Over time", media: &[Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let courses = series::courses(source.record);
+    let timelines = series::timelines(source.record);
     let rate = |hz: f64| with_unit(hz, "req/s");
     let cpus = |busy: f64| format!("{} CPUs busy", count(busy));
     let panels = [
-        panel("req/s", &courses, &[("requests", Hue::Server, |course| &course.rate_hz)], rate),
+        panel("req/s", &timelines, &[("requests", Hue::Server, |timeline| &timeline.rate_hz)], rate),
         panel(
             "busy CPUs",
-            &courses,
+            &timelines,
             &[
-                ("server", Hue::Server, |course| &course.sut_cpus),
-                ("load generator", Hue::Load, |course| &course.load_cpus),
-                ("everybody", Hue::Others, |course| &course.all_cpus),
+                ("server", Hue::Server, |timeline| &timeline.sut_cpus),
+                ("load generator", Hue::Load, |timeline| &timeline.load_cpus),
+                ("everybody", Hue::Others, |timeline| &timeline.all_cpus),
             ],
             cpus,
         ),
@@ -37,12 +37,12 @@ fn build(source: &Source) -> Vec<Block> {
     vec![Block::Chart(Chart { caption: "Rate and busy CPUs".into(), x, panels })]
 }
 
-type Pick = fn(&Course) -> &Vec<Stretch>;
+type Pick = fn(&Timeline) -> &Vec<Stretch>;
 
 /// One panel, if there is anything in it.
 fn panel(
     label: &str,
-    courses: &[Course],
+    timelines: &[Timeline],
     lines: &[(&str, Hue, Pick)],
     words: impl Fn(f64) -> String,
 ) -> Option<Panel> {
@@ -52,7 +52,7 @@ fn panel(
             name: (*name).into(),
             hue: *hue,
             joined: true,
-            runs: courses.iter().map(|course| run(name, pick(course), &words)).collect(),
+            runs: timelines.iter().map(|timeline| run(name, pick(timeline), &words)).collect(),
         })
         .filter(|line| line.runs.iter().any(|run| !run.is_empty()))
         .collect();

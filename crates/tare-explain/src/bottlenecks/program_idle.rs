@@ -1,15 +1,15 @@
 //! `program-waits`: a command that mostly slept.
 
 use super::{Draft, Rule, Scope};
-use crate::capacity::books::Books;
+use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 
 pub(super) static RULE: Rule =
-    Rule { cause: Cause::ProgramWaits, scope: Scope::Command, needs: &[], applies: |_| false, describe };
+    Rule { cause: Cause::ProgramIdle, scope: Scope::Command, needs: &[], applies: |_| false, describe };
 
-fn describe(books: &Books) -> Draft {
+fn describe(accounting: &Accounting) -> Draft {
     let (summary, confidence, evidence) =
-        super::program_shares(books, |cpus| cpus < crate::capacity::command::CPU_BOUND);
+        super::program_shares(accounting, |cpus| cpus < crate::capacity::command::CPU_BOUND);
     Draft {
         summary: format!("The program mostly waits: {summary}."),
         confidence,

@@ -2,7 +2,7 @@
 //! both of them more the farther it is.
 
 use tare_model::Record;
-use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::metrics::core_latency::TRANSFER_NS;
 use tare_model::observation::Observation;
 use tare_stats::median;
 

@@ -1,8 +1,8 @@
 //! How the rate came to its level, and kept it: the warm-up by its change points, the trials by the quantiles of their slices.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Books;
-use tare_model::outcome::{Course, LatencyFall, Stage, WarmUpCourse};
+use crate::capacity::levels::Accounting;
+use tare_model::outcome::{LatencyFall, Stage, Timeline, WarmUpTimeline};
 use tare_model::trial::{Measure, Trial, WarmUp};
 
 /// Fewer slices have no quantiles to speak of.
@@ -15,20 +15,23 @@ struct Slice {
     answers: u64,
     rate_hz: f64,
     clock_hz: Option<f64>,
-    weather: Option<f64>,
+    interference: Option<f64>,
 }
 
 /// The course of the asked level.
-pub(crate) fn course(books: &Books) -> Option<Course> {
-    let mut slices: Vec<Slice> =
-        books.asked_trials().zip(&books.asked.trials).flat_map(|(trial, window)| of(trial, window)).collect();
+pub(crate) fn timeline(accounting: &Accounting) -> Option<Timeline> {
+    let mut slices: Vec<Slice> = accounting
+        .asked_trials()
+        .zip(&accounting.asked.trials)
+        .flat_map(|(trial, window)| of(trial, window))
+        .collect();
     if slices.len() < SLICES_MIN {
         return None;
     }
     let answers: Vec<u64> = slices.iter().map(|slice| slice.answers).collect();
     slices.sort_by(|a, b| a.rate_hz.total_cmp(&b.rate_hz));
-    let first = books.asked_trials().next();
-    Some(Course {
+    let first = accounting.asked_trials().next();
+    Some(Timeline {
         warm_up: first.and_then(warm_up).map(warmed_up),
         slices: u32::try_from(slices.len()).unwrap_or(u32::MAX),
         state: tare_stats::steadiness_of_counts(&answers).map(|found| found.state.into()),
@@ -40,7 +43,8 @@ pub(crate) fn course(books: &Books) -> Option<Course> {
 
 fn of(trial: &Trial, window: &Window) -> Vec<Slice> {
     let Measure::Http(sample) = &trial.sample else { return Vec::new() };
-    let weather = window.calm_run_s.zip(window.sut.as_ref()).map(|(calm_s, sut)| sut.run_s / calm_s);
+    let interference =
+        window.corrected_run_s.zip(window.sut.as_ref()).map(|(corrected_s, sut)| sut.run_s / corrected_s);
     let mut begin_ns = trial.observation.begin_ns;
     let mut slices = Vec::new();
     for &(end_ns, answers) in &sample.slices {
@@ -49,8 +53,8 @@ fn of(trial: &Trial, window: &Window) -> Vec<Slice> {
         // The first and the last are cut by the window's edges, and short.
         if length_s > 0.0 {
             let rate_hz = answers as f64 / length_s;
-            let weather = weather.filter(|w| w.is_finite());
-            slices.push((length_s, Slice { answers, rate_hz, clock_hz: window.clock_hz(), weather }));
+            let interference = interference.filter(|w| w.is_finite());
+            slices.push((length_s, Slice { answers, rate_hz, clock_hz: window.clock_hz(), interference }));
         }
     }
     let lengths: Vec<f64> = slices.iter().map(|(length_s, _)| *length_s).collect();
@@ -69,7 +73,11 @@ fn stage(sorted: &[Slice], quantile: f64) -> Option<Stage> {
         let known: Vec<f64> = about.iter().filter_map(pick).collect();
         tare_stats::mean(&known)
     };
-    Some(Stage { rate_hz, clock_hz: mean(|slice| slice.clock_hz), weather: mean(|slice| slice.weather) })
+    Some(Stage {
+        rate_hz,
+        clock_hz: mean(|slice| slice.clock_hz),
+        interference: mean(|slice| slice.interference),
+    })
 }
 
 /// The load before a trial.
@@ -78,9 +86,9 @@ pub(crate) fn warm_up(trial: &Trial) -> Option<&WarmUp> {
     sample.detail.as_ref()?.warm_up.as_ref()
 }
 
-fn warmed_up(warm_up: &WarmUp) -> WarmUpCourse {
+fn warmed_up(warm_up: &WarmUp) -> WarmUpTimeline {
     let slice_s = warm_up.slice_ns as f64 / 1e9;
-    WarmUpCourse {
+    WarmUpTimeline {
         length_s: slice_s * warm_up.answers.len() as f64,
         steady_from_s: warm_up.steady_from().map(|from| slice_s * from as f64),
         growth: warm_up.growth(),
@@ -100,13 +108,13 @@ mod tests {
             answers: u64::from(at),
             rate_hz: f64::from(at),
             clock_hz: (at >= 50).then_some(3e9),
-            weather: Some(if at < 10 { 1.3 } else { 1.0 }),
+            interference: Some(if at < 10 { 1.3 } else { 1.0 }),
         };
         let slices: Vec<Slice> = (0..=100).map(slice).collect();
         let floor = stage(&slices, 0.05).unwrap();
         assert_eq!((floor.rate_hz, floor.clock_hz), (5.0, None));
-        assert!(floor.weather.unwrap() > 1.2);
+        assert!(floor.interference.unwrap() > 1.2);
         let burst = stage(&slices, 0.95).unwrap();
-        assert_eq!((burst.rate_hz, burst.clock_hz, burst.weather), (95.0, Some(3e9), Some(1.0)));
+        assert_eq!((burst.rate_hz, burst.clock_hz, burst.interference), (95.0, Some(3e9), Some(1.0)));
     }
 }

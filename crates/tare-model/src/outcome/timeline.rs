@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// The rate of the asked level over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct Timeline {
     /// The load before the first trial; `None` where tare's generator made none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<WarmUpCourse>,
+    pub warm_up: Option<WarmUpTimeline>,
     /// Slices of the trials that the rates below are of.
     pub slices: u32,
     /// What their rates do in the order of their time; `None` where too little was answered to tell, and in older results.
@@ -53,13 +53,13 @@ pub struct Stage {
     pub rate_hz: f64,
     /// Mean effective clock of the trials of the tenth of the slices about there; `None` where it was not measured.
     pub clock_hz: Option<f64>,
-    /// What a request cost the reference server in those trials, over its median of the sitting; `None` without a reference.
-    pub weather: Option<f64>,
+    /// What a request cost the reference server in those trials, over its median of the session; `None` without a reference.
+    pub interference: Option<f64>,
 }
 
 /// The load before the first trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct WarmUpCourse {
+pub struct WarmUpTimeline {
     /// How long it was.
     pub length_s: f64,
     /// When the rate had come to its last level; `None`: it had not.

@@ -1,7 +1,7 @@
 //! What a role was allotted, and where it went: A = busy + Σ losses.
 //!
-//! With no more serving threads than CPUs, each thread has a CPU to itself and the thread ledger tells what it
-//! lost. With more, threads share CPUs, a wait of one may be the run of another, and the CPU ledger tells.
+//! With no more serving threads than CPUs, each thread has a CPU to itself and the thread accounting tells what it
+//! lost. With more, threads share CPUs, a wait of one may be the run of another, and the CPU accounting tells.
 
 use crate::accounting::reconcile::cpus::Cpu;
 use crate::accounting::reconcile::threads::{Asleep, Thread};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tare_model::observation::Role;
 use tare_model::outcome::TareCause;
 
-/// Where a part of the allotment went.
+/// Where a part of the CPU entitlement went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Loss {
     /// Taken by what is not the program.
@@ -30,7 +30,7 @@ impl Loss {
 /// The cause's name in data.
 pub(crate) fn tare_name(cause: TareCause) -> &'static str {
     match cause {
-        TareCause::Starved => "starved",
+        TareCause::NoWork => "no-work",
         TareCause::Throttled => "throttled",
         TareCause::Preempted => "preempted",
         TareCause::Placement => "placement",
@@ -43,13 +43,13 @@ pub(crate) fn tare_name(cause: TareCause) -> &'static str {
     }
 }
 
-/// The allotment of a role, CPU-seconds over a window or several.
+/// The CPU entitlement of a role, CPU-seconds over a window or several.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Allotment {
+pub(crate) struct Entitlement {
     /// Length of the windows.
     pub wall_s: f64,
     /// A × wall.
-    pub allotted_s: f64,
+    pub entitled_s: f64,
     /// Run of all its threads.
     pub run_s: f64,
     /// Lives of its serving threads, summed; their number is this over `wall_s`.
@@ -59,8 +59,8 @@ pub(crate) struct Allotment {
     pub lost_s: BTreeMap<Loss, f64>,
 }
 
-impl Allotment {
-    /// Books of a role in one window; `None` when none of its threads was read.
+impl Entitlement {
+    /// Accounting of a role in one window; `None` when none of its threads was read.
     ///
     /// `planned` are the CPUs it was given, for threads whose affinity was not read.
     pub fn of(
@@ -70,7 +70,7 @@ impl Allotment {
         throttled: &BTreeMap<u32, f64>,
         planned: &[u32],
         wall_s: f64,
-    ) -> Option<Allotment> {
+    ) -> Option<Entitlement> {
         let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.role == role).collect();
         if mine.is_empty() || wall_s <= 0.0 {
             return None;
@@ -79,9 +79,9 @@ impl Allotment {
         let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, planned)).collect();
         let serving_s: f64 = serving.iter().map(|thread| thread.wall_s).sum();
         let usable_s = if usable.is_empty() { f64::INFINITY } else { usable.len() as f64 * wall_s };
-        let mut allotment = Allotment {
+        let mut entitlement = Entitlement {
             wall_s,
-            allotted_s: serving_s.min(usable_s),
+            entitled_s: serving_s.min(usable_s),
             run_s: mine.iter().map(|thread| thread.run_s).sum(),
             serving_s,
             usable,
@@ -89,19 +89,19 @@ impl Allotment {
         };
         let by_thread = thread_losses(role, &serving, cpus);
         // A hair of slack: a pool of three workers born just after the window opened is still three workers.
-        allotment.lost_s = if serving_s <= usable_s * 1.001 {
+        entitlement.lost_s = if serving_s <= usable_s * 1.001 {
             by_thread
         } else {
-            allotment
+            entitlement
                 .cpu_losses(role, &serving, cpus, throttled)
-                .unwrap_or_else(|| allotment.scaled(by_thread))
+                .unwrap_or_else(|| entitlement.scaled(by_thread))
         };
-        Some(allotment)
+        Some(entitlement)
     }
 
     /// A in CPUs.
     pub fn cpus(&self) -> f64 {
-        ratio(self.allotted_s, self.wall_s)
+        ratio(self.entitled_s, self.wall_s)
     }
 
     /// Busy CPUs.
@@ -114,18 +114,18 @@ impl Allotment {
         ratio(self.serving_s, self.wall_s)
     }
 
-    /// A loss as a share of the allotment.
+    /// A loss as a share of the CPU entitlement.
     pub fn share(&self, loss: Loss) -> f64 {
-        ratio(self.lost_s.get(&loss).copied().unwrap_or(0.0), self.allotted_s)
+        ratio(self.lost_s.get(&loss).copied().unwrap_or(0.0), self.entitled_s)
     }
 
     pub fn tare_share(&self, cause: TareCause) -> f64 {
         self.share(Loss::Tare(cause))
     }
 
-    pub fn absorb(&mut self, other: &Allotment) {
+    pub fn absorb(&mut self, other: &Entitlement) {
         self.wall_s += other.wall_s;
-        self.allotted_s += other.allotted_s;
+        self.entitled_s += other.entitled_s;
         self.run_s += other.run_s;
         self.serving_s += other.serving_s;
         self.usable.extend(&other.usable);
@@ -146,42 +146,42 @@ impl Allotment {
         let mut asleep_s = 0.0;
         let mut add = |cause, lost: f64| *lost_s.entry(Loss::Tare(cause)).or_default() += lost.max(0.0);
         for cpu in &self.usable {
-            let books = cpus.get(cpu)?;
-            let free_s = books.free_s()?;
-            books.task_run_s?;
+            let accounting = cpus.get(cpu)?;
+            let free_s = accounting.free_s()?;
+            accounting.task_run_s?;
             let mut waited = crate::accounting::attribute::wait::Wait::default();
             for thread in serving {
                 let share = thread.share_on(*cpu);
                 waited.absorb(&thread.wait.scaled(share));
             }
-            let counterpart_s = books.ran_s.sum() - books.ran_s.of(role) - books.ran_s.other;
+            let counterpart_s = accounting.ran_s.sum() - accounting.ran_s.of(role) - accounting.ran_s.other;
             let waited_counterpart_s =
                 waited.behind_s.sum() - waited.behind_s.of(role) - waited.behind_s.other;
             let placement_s = counterpart_s.min(waited_counterpart_s);
-            let preempted_s = books.ran_s.other.min(waited.behind_s.other);
-            let otherwise_s = counterpart_s + books.ran_s.other - placement_s - preempted_s;
+            let preempted_s = accounting.ran_s.other.min(waited.behind_s.other);
+            let otherwise_s = counterpart_s + accounting.ran_s.other - placement_s - preempted_s;
             // A quota may hold the SUT back while somebody else runs: that second is the quota's.
             let held_s = if role == Role::Sut { throttled.get(cpu).copied().unwrap_or(0.0) } else { 0.0 };
-            let held_behind_s = (held_s - books.throttled_s).clamp(0.0, otherwise_s.max(0.0));
+            let held_behind_s = (held_s - accounting.throttled_s).clamp(0.0, otherwise_s.max(0.0));
             let delayed_s = free_s.min(waited.scheduler_s);
             add(TareCause::Placement, placement_s);
             add(TareCause::Preempted, preempted_s);
-            add(TareCause::Throttled, books.throttled_s + held_behind_s);
+            add(TareCause::Throttled, accounting.throttled_s + held_behind_s);
             add(TareCause::Scheduler, delayed_s);
-            add(TareCause::Steal, if books.steal_in_run { 0.0 } else { books.steal_s });
-            add(TareCause::Irq, books.irq_s());
+            add(TareCause::Steal, if accounting.steal_in_run { 0.0 } else { accounting.steal_s });
+            add(TareCause::Irq, accounting.irq_s());
             asleep_s += (free_s - delayed_s).max(0.0) + (otherwise_s - held_behind_s).max(0.0);
         }
         spread_sleep(&mut lost_s, serving, asleep_s);
         Some(lost_s)
     }
 
-    /// The thread losses shrunk to what the allotment lacks: the best there is without CPU books.
+    /// The thread losses shrunk to what the CPU entitlement lacks: the best there is without CPU accounting.
     fn scaled(&self, by_thread: BTreeMap<Loss, f64>) -> BTreeMap<Loss, f64> {
         let mut lost_s = by_thread;
         lost_s.remove(&Loss::Tare(TareCause::Own));
         let sum: f64 = lost_s.values().sum();
-        let lacking_s = (self.allotted_s - self.run_s).max(0.0);
+        let lacking_s = (self.entitled_s - self.run_s).max(0.0);
         let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
         lost_s.into_iter().map(|(loss, lost)| (loss, lost * scale)).collect()
     }
@@ -215,7 +215,7 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
     for thread in serving {
         let wait = &thread.wait;
         let own_s = wait.behind_s.of(role);
-        let shared_s = if role == Role::Sut { starved_by_sharing_s(thread, cpus) } else { 0.0 };
+        let shared_s = if role == Role::Sut { no_work_by_sharing_s(thread, cpus) } else { 0.0 };
         let idle_s =
             thread.asleep(Asleep::Event) + thread.asleep(Asleep::Other) + thread.asleep(Asleep::Unsplit);
         let shared_s = shared_s.min(idle_s);
@@ -227,7 +227,7 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
             (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
             (Loss::Tare(TareCause::Steal), thread.steal_s),
             (Loss::Tare(TareCause::Irq), thread.irq_s),
-            (Loss::Tare(TareCause::Starved), idle_s - shared_s),
+            (Loss::Tare(TareCause::NoWork), idle_s - shared_s),
         ];
         let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
         for (loss, lost) in parts.into_iter().chain(own).filter(|(_, lost)| *lost > 0.0) {
@@ -239,12 +239,13 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
 
 /// Time that a SUT thread slept while the generator ran on its CPU, where that CPU is full: elsewhere the
 /// generator could have run beside it, so this is the layout's doing and not a lack of load.
-fn starved_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
+fn no_work_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
     let on = |cpu: &u32| {
-        let books = cpus.get(cpu)?;
+        let accounting = cpus.get(cpu)?;
         let waited_s = thread.wait.behind_s.load * thread.share_on(*cpu);
-        let shared_s = books.ran_s.load * thread.share_on(*cpu) - waited_s;
-        (books.is_full()? && books.ran_s.load > 0.05 * books.wall_s).then_some(shared_s.max(0.0))
+        let shared_s = accounting.ran_s.load * thread.share_on(*cpu) - waited_s;
+        (accounting.is_full()? && accounting.ran_s.load > 0.05 * accounting.wall_s)
+            .then_some(shared_s.max(0.0))
     };
     thread.cpu_run_s.keys().filter_map(on).sum()
 }
@@ -259,7 +260,7 @@ fn spread_sleep(lost_s: &mut BTreeMap<Loss, f64>, serving: &[&Thread], asleep_s:
         *lost_s.entry(Loss::Program(why)).or_default() += asleep_s * share(why);
         left -= asleep_s * share(why);
     }
-    *lost_s.entry(Loss::Tare(TareCause::Starved)).or_default() += left.max(0.0);
+    *lost_s.entry(Loss::Tare(TareCause::NoWork)).or_default() += left.max(0.0);
 }
 
 /// a / b, and 0 where there is nothing to divide by.

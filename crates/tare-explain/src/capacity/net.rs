@@ -1,27 +1,27 @@
-//! Gross → tare → net with intervals: the iron law on pooled books, and a jackknife over the blocks.
+//! Gross → tare → net with intervals: the iron law on pooled accounting, and a jackknife over the blocks.
 
 use crate::accounting::close::window::Window;
-use crate::capacity::books::Level;
-use crate::capacity::cost::{Basis, Choice, Seen};
 use crate::capacity::iron::{Chain, Point};
+use crate::capacity::levels::Level;
 use crate::capacity::reference;
+use crate::capacity::service_demand::{Basis, Choice, Seen};
 use tare_model::Missing;
 use tare_model::outcome::TareCause;
 use tare_stats::{Interval, Jackknife, jackknife};
 
 /// Gross → tare → net with intervals.
 #[derive(Debug, Clone)]
-pub(crate) struct Weighing {
+pub(crate) struct NetEstimate {
     /// req/s (http) or seconds (commands).
     pub net: f64,
     pub net_ci95: Option<Interval>,
     pub parts: Vec<(TareCause, f64, Option<Interval>)>,
     /// Clock that net is stated at.
     pub reference_hz: Option<f64>,
-    pub allotted: f64,
+    pub entitled: f64,
     /// How the cost at saturation was come by (http).
     pub choice: Option<Choice>,
-    /// Net against the reference server, where that was weighed.
+    /// Net against the reference server, where that was measured.
     pub against: Option<Against>,
 }
 
@@ -33,8 +33,8 @@ pub(crate) struct Against {
     pub ratio_ci95: Option<Interval>,
     /// CPU seconds of a request of the reference.
     pub cost_s: f64,
-    /// Whether net and its cost part have the weather taken out.
-    pub calm: bool,
+    /// Whether net and its cost part have the interference taken out.
+    pub corrected: bool,
 }
 
 /// The trials that net is computed from. A block is one trial of each level, or of a level with more of them several.
@@ -51,7 +51,7 @@ impl Evidence<'_> {
         levels.map(|level| level.planned).filter(|trials| *trials > 1).min().unwrap_or(0)
     }
 
-    /// Those of them in which the asked load was measured: a sitting may have been interrupted.
+    /// Those of them in which the asked load was measured: a session may have been interrupted.
     fn measured(&self) -> Vec<usize> {
         let mut blocks: Vec<usize> =
             (0..self.asked.trials.len()).filter_map(|trial| self.block_of(self.asked, trial)).collect();
@@ -76,24 +76,25 @@ impl Evidence<'_> {
         Window::pool(self.trials(level, skip))
     }
 
-    /// Whether the reference tells the weather of the windows that the cost at saturation is from: it was loaded in turns with the
+    /// Whether the reference tells the interference of the windows that the cost at saturation is from: it was loaded interleaved with the
     /// SUT in them.
-    fn tells_weather(&self, choice: &Choice) -> bool {
-        let in_turns = self.reference.is_some_and(|reference| reference.pool.parties() > 1);
-        in_turns && choice.from_saturating && choice.basis == Basis::Measured && self.are_apart()
+    fn tells_interference(&self, choice: &Choice) -> bool {
+        let interleaved = self.reference.is_some_and(|reference| reference.pool.arms() > 1);
+        interleaved && choice.from_saturating && choice.basis == Basis::Measured && self.are_apart()
     }
 
     /// Whether the SUT and the reference did what they were sent each in its own turns.
     fn are_apart(&self) -> bool {
         let point = self.saturating.and_then(|level| Point::of(&level.pool).ok());
-        point.is_none_or(|point| point.parties < 2 || point.keeps_to_its_turns())
+        point.is_none_or(|point| point.arms < 2 || point.keeps_to_its_turns())
     }
 
     /// All that is seen without one of the blocks.
-    fn seen(&self, skip: Option<usize>, calm: bool) -> Option<Seen> {
+    fn seen(&self, skip: Option<usize>, corrected: bool) -> Option<Seen> {
         let saturating = self.saturating.and_then(|level| Point::of(&self.pool(level, skip)).ok());
         let levels = [Some(self.asked), self.saturating.filter(|_| saturating.is_some())];
-        let looks = |level| self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.look(calm));
+        let looks =
+            |level| self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.look(corrected));
         Some(Seen {
             asked: Point::of(&self.pool(self.asked, skip)).ok()?,
             saturating,
@@ -106,37 +107,37 @@ impl Evidence<'_> {
     }
 }
 
-/// Weighs the asked level.
-pub(crate) fn weigh(
+/// Measures the asked level.
+pub(crate) fn estimate_net(
     point: &Point,
     evidence: &Evidence,
     reference_hz: Option<f64>,
-) -> Result<Weighing, Missing> {
+) -> Result<NetEstimate, Missing> {
     let seen =
         evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
     let choice = seen.choose()?;
-    let course = |calm| Course::of(evidence, choice, reference_hz, calm);
-    let course = Some(evidence.tells_weather(&choice))
+    let timeline = |corrected| Timeline::of(evidence, choice, reference_hz, corrected);
+    let timeline = Some(evidence.tells_interference(&choice))
         .filter(|tells| *tells)
-        .and_then(course)
-        .or_else(|| course(false))
+        .and_then(timeline)
+        .or_else(|| timeline(false))
         .ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;
     let cost_se = lone_trial_se(&choice, evidence);
     let ci = |place: usize, moves_with_cost: bool| {
-        let jack = course.spread.as_ref()?.get(place)?;
+        let jack = timeline.spread.as_ref()?.get(place)?;
         let (cost_se, [below, above]) =
             if moves_with_cost { (cost_se, choice.ln_slack) } else { (0.0, [0.0, 0.0]) };
         let around = Interval::around(jack.value, jack.se.hypot(cost_se), jack.df)?;
         // A lower C_sat is a higher net and a larger cost part.
         Interval::new(around.lo - above, around.hi + below)
     };
-    let chain = &course.chain;
-    let ratio = course.ratio.filter(|_| evidence.are_apart());
+    let chain = &timeline.chain;
+    let ratio = timeline.ratio.filter(|_| evidence.are_apart());
     let against = ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
         ratio,
         ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
         cost_s,
-        calm: course.calm,
+        corrected: timeline.corrected,
     });
     let parts = chain
         .parts
@@ -144,12 +145,12 @@ pub(crate) fn weigh(
         .enumerate()
         .map(|(place, (cause, part))| (*cause, *part, ci(place + PARTS, *cause == TareCause::Cost)))
         .collect();
-    Ok(Weighing {
+    Ok(NetEstimate {
         net: chain.net_hz,
         net_ci95: ci(NET, true).and_then(|interval| interval.map(f64::exp)),
         parts,
         reference_hz: reference_hz.filter(|_| chain.parts.contains_key(&TareCause::Clock)),
-        allotted: point.allotted,
+        entitled: point.entitled,
         choice: Some(choice),
         against,
     })
@@ -160,9 +161,9 @@ const NET: usize = 0;
 const RATIO: usize = 1;
 const PARTS: usize = 2;
 
-/// Gross to net with or without the weather, and how it spreads over the blocks.
-struct Course {
-    calm: bool,
+/// Gross to net with or without the interference, and how it spreads over the blocks.
+struct Timeline {
+    corrected: bool,
     chain: Chain,
     /// Net of a CPU over the reference's of one.
     ratio: Option<f64>,
@@ -170,16 +171,21 @@ struct Course {
     spread: Option<Vec<Jackknife>>,
 }
 
-impl Course {
-    fn of(evidence: &Evidence, choice: Choice, reference_hz: Option<f64>, calm: bool) -> Option<Course> {
+impl Timeline {
+    fn of(
+        evidence: &Evidence,
+        choice: Choice,
+        reference_hz: Option<f64>,
+        corrected: bool,
+    ) -> Option<Timeline> {
         let run = |skip| {
-            let seen = evidence.seen(skip, calm)?;
-            let cost = seen.cost(&choice, calm)?;
+            let seen = evidence.seen(skip, corrected)?;
+            let cost = seen.cost(&choice, corrected)?;
             let chain = Chain::of(&seen.asked, &cost, reference_hz)?;
-            // In seconds and with the weather of the blocks on both sides: that is what cancels.
+            // In seconds and with the interference of the blocks on both sides: that is what cancels.
             let as_it_was = Chain::of(&seen.asked, &seen.cost(&choice, false)?, None)?;
             let ratio =
-                evidence.reference_cost_s(skip).map(|cost_s| as_it_was.net_hz / seen.asked.allotted * cost_s);
+                evidence.reference_cost_s(skip).map(|cost_s| as_it_was.net_hz / seen.asked.entitled * cost_s);
             Some((chain, ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)))
         };
         let (chain, ratio) = run(None)?;
@@ -190,7 +196,7 @@ impl Course {
             let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
             Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
         });
-        Some(Course { calm, chain, ratio, spread })
+        Some(Timeline { corrected, chain, ratio, spread })
     }
 }
 

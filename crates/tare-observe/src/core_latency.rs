@@ -6,7 +6,7 @@ use crate::{Edge, LoadWatch, Observer, Scene};
 use tare_machine::probes::transfer;
 use tare_model::Missing;
 use tare_model::metric::Subject;
-use tare_model::metrics::distance::TRANSFER_NS;
+use tare_model::metrics::core_latency::TRANSFER_NS;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 

@@ -31,12 +31,12 @@ fn compared(comparison: &SelfComparison) -> Option<&Compared> {
     }
 }
 
-/// How much net moved over the runs that leave it alone; `None` without any. Quartiles, as one run in bad weather is no measure of
+/// How much net moved over the runs that leave it alone; `None` without any. Quartiles, as one run in bad interference is no measure of
 /// the others.
 pub(super) fn net_spread(runs: &[Run], leaves_net: impl Fn(&str) -> bool) -> Option<NetSpread> {
     let runs: Vec<&Run> = runs.iter().filter(|run| leaves_net(&run.injection)).collect();
     let net = |run: &&Run| match &run.result {
-        RunResult::Weighed(found) => found.net.map(f64::ln).filter(|ln| ln.is_finite()),
+        RunResult::Measured(found) => found.net.map(f64::ln).filter(|ln| ln.is_finite()),
         RunResult::Failed { .. } => None,
     };
     let nets_ln: Vec<f64> = runs.iter().filter_map(net).collect();
@@ -74,8 +74,8 @@ mod tests {
     }
 
     fn run(injection: &str, net: Option<f64>) -> Run {
-        let result = RunResult::Weighed(Found {
-            limit: Cause::ServerCpuBound,
+        let result = RunResult::Measured(Found {
+            bottleneck: Cause::ServerCpuBound,
             first_finding: None,
             found: Cause::ServerCpuBound,
             right: true,
@@ -97,11 +97,11 @@ mod tests {
         let [low, high] = calm.rate_ci95.unwrap();
         assert!(low == 0.0 && (high - 0.7076).abs() < 1e-4);
         assert!(calm.largest.is_none() && (calm.detectable.unwrap() - 0.05).abs() < 1e-12);
-        let told = [said(&[0.04, -0.05], None), said(&[0.051], None), said(&[], None)];
-        let told = against_itself(&told, 10.0).unwrap();
+        let reported = [said(&[0.04, -0.05], None), said(&[0.051], None), said(&[], None)];
+        let reported = against_itself(&reported, 10.0).unwrap();
         // Two figures of one comparison are one comparison; a twentieth less is more than a twentieth more.
-        assert_eq!((told.different, told.largest.unwrap().change.value), (2, -0.05));
-        assert_eq!(told.detectable, None);
+        assert_eq!((reported.different, reported.largest.unwrap().change.value), (2, -0.05));
+        assert_eq!(reported.detectable, None);
         let none = against_itself(&[failed()], 10.0).unwrap();
         assert_eq!((none.comparisons, none.failed, none.rate_ci95), (0, 1, None));
     }
@@ -139,22 +139,22 @@ mod tests {
         }
 
         #[test]
-        fn a_rate_holds_what_was_counted(calm in 0usize..20, told in 0usize..20, lost in 0usize..5) {
+        fn a_rate_holds_what_was_counted(calm in 0usize..20, reported in 0usize..20, lost in 0usize..5) {
             let all: Vec<SelfComparison> = (0..calm).map(|_| said(&[], Some(0.1)))
-                .chain((0..told).map(|_| said(&[0.03], None)))
+                .chain((0..reported).map(|_| said(&[0.03], None)))
                 .chain((0..lost).map(|_| failed()))
                 .collect();
             let Some(counted) = against_itself(&all, 10.0) else {
                 prop_assert!(all.is_empty());
                 return Ok(());
             };
-            prop_assert_eq!((counted.comparisons, counted.failed, counted.different), (calm + told, lost, told));
+            prop_assert_eq!((counted.comparisons, counted.failed, counted.different), (calm + reported, lost, reported));
             if let Some([low, high]) = counted.rate_ci95 {
-                let rate = told as f64 / (calm + told) as f64;
+                let rate = reported as f64 / (calm + reported) as f64;
                 prop_assert!(low <= rate && rate <= high);
             }
-            prop_assert_eq!(counted.rate_ci95.is_some(), calm + told > 0);
-            prop_assert_eq!(counted.largest.is_some(), told > 0);
+            prop_assert_eq!(counted.rate_ci95.is_some(), calm + reported > 0);
+            prop_assert_eq!(counted.largest.is_some(), reported > 0);
         }
     }
 }
