@@ -2,14 +2,13 @@
 //!
 //! [`Generator`] drives threads, each an `engine` that moves the bytes of a `worker` (the life of connections) and
 //! its `session` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
-//! was answered, and `tally` counts. [`preflight`] asks once before any load. [`foreign`] reads the summaries that other generators print.
+//! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
 mod capacity;
 mod endpoint;
 mod engine;
 mod error;
 mod files;
-pub mod foreign;
 mod generator;
 #[cfg(feature = "http2")]
 mod http2;

@@ -31,5 +31,5 @@ pub fn summary(generator: &mut Started, window_ns: u64) -> Result<HttpSample, La
     if !generator.succeeded() {
         return Err(LabError::Load { what: format!("failed: {status}"), last_output: output });
     }
-    Ok(tare_load::foreign::read_summary(&output, window_ns))
+    Ok(tare_formats::http_sample(&output, window_ns))
 }

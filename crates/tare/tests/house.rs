@@ -11,12 +11,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tare-http", &[]),
     ("tare-stats", &[]),
     ("tare-model", &["stats"]),
+    ("tare-formats", &["model"]),
     ("tare-explain", &["model", "stats"]),
     ("tare-machine", &["sys", "stats", "model"]),
     ("tare-server", &["sys", "http"]),
     ("tare-load", &["sys", "http", "stats", "model"]),
     ("tare-observe", &["sys", "machine", "model"]),
-    ("tare-run", &["sys", "http", "stats", "model", "explain", "machine", "server", "load", "observe"]),
+    (
+        "tare-run",
+        &["sys", "http", "stats", "model", "formats", "explain", "machine", "server", "load", "observe"],
+    ),
     ("tare-report", &["model", "stats"]),
     (
         "tare",

@@ -1,0 +1,38 @@
+//! Numbers as tools print them, with units.
+
+/// A printed number in base units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scaled {
+    pub(crate) value: f64,
+    /// Largest error that its rounding to two decimals can have made.
+    pub(crate) rounding: f64,
+}
+
+impl Scaled {
+    /// A number and one of `units` without a space between them.
+    pub(crate) fn parse(text: &str, units: &[(&str, f64)]) -> Option<Scaled> {
+        let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+        let scale = units.iter().find(|(name, _)| *name == unit)?.1;
+        let value = positive(number)? * scale;
+        Some(Scaled { value, rounding: 0.005_001 * scale })
+    }
+
+    pub(crate) fn rounded(&self) -> Option<u64> {
+        whole(self.value)
+    }
+}
+
+/// A number that is neither negative nor endless.
+pub(crate) fn positive(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+}
+
+/// The nearest whole number.
+pub(crate) fn whole(value: f64) -> Option<u64> {
+    (0.0..u64::MAX as f64).contains(&value).then(|| value.round() as u64)
+}
+
+/// The share of a percentage, shifted in decimal, so that 99.9 becomes 0.999 and not its neighbour.
+pub(crate) fn share(percent: &str) -> Option<f64> {
+    positive(percent).filter(|percent| *percent <= 100.0).map(|percent| (percent * 1e6).round() / 1e8)
+}

@@ -1,0 +1,216 @@
+//! Sweeps over all formats, and what the readers make of real outputs.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// An output of a real run, unless its name says otherwise.
+struct Captured {
+    format: &'static Format,
+    name: String,
+    text: String,
+}
+
+/// Those in the folder with the format's name.
+fn captured(format: &'static Format) -> Vec<Captured> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format.name);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+    let mut all: Vec<Captured> = files
+        .map(|file| {
+            let path = file.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            Captured { format, name, text: std::fs::read_to_string(&path).unwrap() }
+        })
+        .collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(!all.is_empty(), "{} has no output", format.name);
+    all
+}
+
+fn all_captured() -> impl Iterator<Item = Captured> {
+    FORMATS.iter().flat_map(|format| captured(format))
+}
+
+/// A snapshot for each format, so that a new one changes no other's.
+fn snapshots(what: &str, of: impl Fn(&Captured) -> String) {
+    for format in FORMATS {
+        let texts: Vec<String> =
+            captured(format).iter().map(|one| format!("{}:\n{}", one.name, of(one))).collect();
+        insta::assert_snapshot!(format!("{}_{what}", format.name), texts.join("\n"));
+    }
+}
+
+#[test]
+fn formats_and_generators_have_names_of_their_own() {
+    let names: BTreeSet<&str> = FORMATS.iter().map(|format| format.name).collect();
+    assert_eq!(names.len(), FORMATS.len());
+    assert!(FORMATS.iter().all(|format| !format.name.is_empty() && !format.gets_wrong.is_empty()));
+    let programs: BTreeSet<&str> = GENERATORS.iter().map(|known| known.program).collect();
+    assert_eq!(programs.len(), GENERATORS.len());
+    for known in GENERATORS {
+        assert_eq!(generator(&format!("/opt/bin/{}", known.program)).program, known.program);
+        assert!(known.set_up.steady_for < known.set_up.at_most, "{}", known.program);
+    }
+    assert_eq!((generator("").program, generator("/bin/wrk-not").program), ("", ""));
+}
+
+#[test]
+fn every_format_alone_detects_its_outputs() {
+    for one in all_captured() {
+        let detecting: Vec<&str> =
+            FORMATS.iter().filter(|format| format.detects(&one.text)).map(|format| format.name).collect();
+        assert_eq!(detecting, [one.format.name], "{}", one.name);
+    }
+}
+
+#[test]
+fn what_is_of_no_tool_is_detected_by_none() {
+    for text in [
+        "",
+        "Summary:\n  Success rate: 100.00%",
+        "  12 requests in",
+        "GET /: 3 requests per second",
+        "\"a\",\"b\"\n\"1\",\"2\"",
+        "====== notes ======",
+    ] {
+        assert!(detect(text).is_none(), "{text:?}");
+    }
+}
+
+/// One line for each figure.
+fn describe(output: &ToolOutput) -> String {
+    let figure = |reading: Result<String, String>| reading.unwrap_or_else(|why| format!("missing: {why}"));
+    let mut text = output.complaint.iter().map(|says| format!("  says: {says}\n")).collect::<String>();
+    for ToolResult {
+        name,
+        operations,
+        window_ns,
+        rate_hz,
+        errors,
+        latency,
+        bytes_in,
+        connections,
+        settings,
+    } in output.results.clone()
+    {
+        fn of<T: std::fmt::Debug>(reading: tare_model::Reading<T>) -> Result<String, String> {
+            reading.ok().map(|value| format!("{value:?}")).map_err(|missing| missing.why)
+        }
+        text += &format!("  {}\n", name.as_deref().unwrap_or("(the whole run)"));
+        for (what, reading) in [
+            ("operations", of(operations)),
+            ("window ns", of(window_ns)),
+            ("rate Hz", of(rate_hz)),
+            ("errors", of(errors)),
+            ("bytes in", of(bytes_in)),
+            ("connections", of(connections)),
+        ] {
+            text += &format!("    {what}: {}\n", figure(reading));
+        }
+        text += &match latency.ok() {
+            Ok(latency) => {
+                let mean = figure(of(latency.mean_ns));
+                format!("    latency ns: mean {mean}, {:?}\n", latency.quantiles_ns)
+            }
+            Err(missing) => format!("    latency ns: missing: {}\n", missing.why),
+        };
+        text += &format!("    settings: {settings:?}\n");
+    }
+    text
+}
+
+#[test]
+fn outputs_of_real_runs() {
+    snapshots("outputs", |one| describe(&one.format.read(&one.text)));
+}
+
+#[test]
+fn the_printed_duration_is_used_where_the_rate_contradicts_it() {
+    let elapsed_ns = |text| http_sample(text, 77).elapsed_ns;
+    assert_eq!(elapsed_ns("  100 requests in 2.00s, 1.00KB read\nRequests/sec:  500.00"), 2_000_000_000);
+    assert_eq!(
+        elapsed_ns("  1000000 requests in 1.50m, 1.00GB read\nRequests/sec:  11111.23"),
+        89_999_037_010
+    );
+}
+
+#[test]
+fn samples_of_real_runs() {
+    snapshots("samples", |one| {
+        let sample = http_sample(&one.text, 77);
+        let rate_hz = sample.requests.value().map(|&count| count as f64 * 1e9 / sample.elapsed_ns as f64);
+        format!(
+            "requests {:?} in {} ns = {rate_hz:.2?}/s, errors {:?}\nbytes {:?}, connections {:?}, quantiles {:?}\n",
+            sample.requests,
+            sample.elapsed_ns,
+            sample.errors,
+            sample.bytes_in,
+            sample.connections,
+            sample.printed_quantiles_ns,
+        )
+    });
+}
+
+#[test]
+fn what_cannot_be_read_is_missing() {
+    for text in ["", "Summary:\n  Success rate: 100.00%", "  12 requests in"] {
+        let sample = http_sample(text, 77);
+        assert!(sample.requests.value().is_none() && sample.bytes_in.value().is_none(), "{text:?}");
+        assert_eq!(sample.elapsed_ns, 77);
+    }
+}
+
+/// Everything that a reader keeps is within its bounds.
+fn check(text: &str) {
+    for format in FORMATS {
+        format.detects(text);
+        let ToolOutput { results, complaint } = format.read(text);
+        assert!(results.len() <= result::RESULTS_MAX);
+        for kept in results.iter().filter_map(|result| result.name.as_ref()).chain(&complaint) {
+            assert!(kept.chars().count() <= result::TEXT_CHARS_MAX);
+        }
+        for result in &results {
+            assert!(result.settings.len() <= result::SETTINGS_MAX);
+            if let Some(latency) = result.latency.value() {
+                let quantiles = &latency.quantiles_ns;
+                assert!(quantiles.len() <= result::QUANTILES_MAX);
+                assert!(quantiles.windows(2).all(|pair| pair[0].0 < pair[1].0), "{quantiles:?}");
+            }
+        }
+    }
+    http_sample(text, 77);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        check(&String::from_utf8_lossy(&bytes));
+    }
+
+    /// Lines that begin as the tools' do and go on as they like.
+    #[test]
+    fn arbitrary_lines_never_panic(lines in prop::collection::vec((
+        "(Latency|Requests/sec:|Socket errors: connect|[0-9]{1,25} requests in|[0-9]{1,3}%|====== |Summary:|\"test\",\"rps\",|\"|throughput summary:|\
+          latency summary \\(msec\\):|Latency by percentile distribution:|[0-9]{1,25} requests completed in|SET: )",
+        "[-0-9.,:\"=<%a-zA-Z\r ]{0,40}( ======| seconds| requests per second|\")?",
+    ), 0..12)) {
+        check(&lines.iter().map(|(start, rest)| format!("{start} {rest}\n")).collect::<String>());
+    }
+
+    /// Real outputs that were cut off, or have others' lines in them.
+    #[test]
+    fn damaged_outputs_never_panic(
+        which: prop::sample::Index, from: prop::sample::Index, to: prop::sample::Index, with in "\\PC{0,20}",
+    ) {
+        let all: Vec<Captured> = all_captured().collect();
+        let text = which.get(&all).text.as_str();
+        let place = |index: prop::sample::Index| {
+            let at = index.index(text.len() + 1);
+            (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
+        let (from, to) = (place(from), place(to));
+        check(&text[from.min(to)..from.max(to)]);
+        check(&format!("{}{with}{}", &text[..from], &text[to..]));
+    }
+}

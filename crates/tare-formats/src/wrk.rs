@@ -1,0 +1,184 @@
+//! [wrk](https://github.com/wg/wrk): a closed loop over HTTP/1.1.
+
+use crate::format::Format;
+use crate::generator::{Generator, Senders, SetUp};
+use crate::numbers::{Scaled, positive, share};
+use crate::result::{LatencySummary, ToolOutput, ToolResult, short};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tare_model::Reading;
+use tare_model::trial::ErrorKind;
+
+/// wrk's summary.
+pub(crate) const FORMAT: Format = Format {
+    name: "wrk",
+    gets_wrong: &[
+        "its percentiles hold requests that were never sent: for each latency above the mean interval of a connection, wrk adds \
+         made-up ones to make up for requests that it omitted",
+        "its rate counts answers with an error status as requests",
+        "its window includes the time in which connections are opened",
+    ],
+    detect: |printed| is_summary(printed) && !is_of_wrk2(printed),
+    read: |printed| read("wrk", printed),
+};
+
+/// Each thread opens all its connections before it sends; the first thread only waits.
+pub(crate) const GENERATOR: Generator = Generator {
+    program: "wrk",
+    senders: Senders::Workers,
+    set_up: SetUp { steady_for: Duration::from_millis(100), at_most: Duration::from_millis(400) },
+    format: Some(&FORMAT),
+};
+
+/// Whether `printed` has a line of a summary that wrk and wrk2 have in common.
+pub(crate) fn is_summary(printed: &str) -> bool {
+    printed.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().take(8).collect();
+        matches!(
+            words.as_slice(),
+            ["Running", _, "test", "@", _]
+                | [_, "requests", "in", _, _, "read"]
+                | ["unable", "to", "connect", "to", ..]
+                | ["Requests/sec:", _]
+        )
+    })
+}
+
+/// Whether it is the summary of wrk2, as far as that can be known: short runs without `--latency` print the same as wrk.
+pub(crate) fn is_of_wrk2(printed: &str) -> bool {
+    printed.contains("Thread calibration: mean lat.:")
+        || printed.contains("Latency Distribution (HdrHistogram - ")
+}
+
+/// Reads the summary of `tool`, wrk or wrk2.
+pub(crate) fn read(tool: &str, printed: &str) -> ToolOutput {
+    let mut summary = Summary::default();
+    for line in printed.lines() {
+        summary.read(line.trim());
+    }
+    summary.into_output(tool)
+}
+
+#[derive(Debug, Default)]
+struct Summary {
+    url: Option<String>,
+    threads: Option<String>,
+    connections: Option<u32>,
+    requests: Option<u64>,
+    bytes_in: Option<u64>,
+    duration: Option<Scaled>,
+    rate_hz: Option<f64>,
+    errors: BTreeMap<ErrorKind, u64>,
+    quantiles: Vec<(f64, u64)>,
+    mean_ns: Option<u64>,
+    /// The third column of the latencies' line: the greatest, or in some builds of wrk2 the 99th percentile.
+    third_ns: Option<u64>,
+    third_is_p99: bool,
+    complaint: Option<String>,
+}
+
+impl Summary {
+    fn read(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().take(16).collect();
+        match words.as_slice() {
+            ["Running", _, "test", "@", url] => self.url = Some((*url).to_owned()),
+            [threads, "threads", "and", connections, "connections"] => {
+                self.threads = Some((*threads).to_owned());
+                self.connections = connections.parse().ok();
+            }
+            ["Thread", "Stats", "Avg", "Stdev", "99%", ..] => self.third_is_p99 = true,
+            ["Latency", mean, _stdev, third, _within] => {
+                (self.mean_ns, self.third_ns) = (time_ns(mean), time_ns(third));
+            }
+            [percent, time] if percent.ends_with('%') => {
+                if let (Some(quantile), Some(ns)) = (share(percent.trim_end_matches('%')), time_ns(time)) {
+                    self.quantiles.push((quantile, ns));
+                }
+            }
+            [count, "requests", "in", duration, bytes, "read"] => {
+                self.requests = count.parse().ok();
+                self.duration = Scaled::parse(duration.trim_end_matches(','), &TIME_NS);
+                self.bytes_in = Scaled::parse(bytes, &BYTES).and_then(|bytes| bytes.rounded());
+            }
+            ["Socket", "errors:", "connect", connect, "read", read, "write", write, "timeout", timeout] => {
+                self.count(ErrorKind::Connect, connect);
+                self.count(ErrorKind::Io, read);
+                self.count(ErrorKind::Io, write);
+                self.count(ErrorKind::Timeout, timeout);
+            }
+            ["Non-2xx", "or", "3xx", "responses:", count] => self.count(ErrorKind::Status, count),
+            ["Requests/sec:", rate] => self.rate_hz = positive(rate),
+            ["unable", "to", "connect", ..] => {
+                self.complaint.get_or_insert_with(|| short(line));
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, kind: ErrorKind, count: &str) {
+        if let Ok(count @ 1..) = count.trim_end_matches(',').parse::<u64>() {
+            let sum = self.errors.entry(kind).or_insert(0);
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// The rate has more digits than the duration, so the window is requests over rate where that agrees with the printed
+    /// duration as far as it was rounded.
+    fn window_ns(&self) -> Option<u64> {
+        let printed = self.duration?;
+        let by_rate_ns = || Some(self.requests? as f64 / self.rate_hz? * 1e9);
+        let agrees = |by_rate_ns: &f64| (by_rate_ns - printed.value).abs() <= printed.rounding;
+        by_rate_ns().filter(agrees).map(|ns| ns.round() as u64).or(printed.rounded())
+    }
+
+    fn into_output(mut self, tool: &str) -> ToolOutput {
+        if self.requests.is_none() && self.rate_hz.is_none() {
+            return ToolOutput { results: Vec::new(), complaint: self.complaint };
+        }
+        let mut result = ToolResult::unsaid(tool);
+        if let Some(ns) = self.third_ns {
+            self.quantiles.push((if self.third_is_p99 { 0.99 } else { 1.0 }, ns));
+        }
+        if self.requests == Some(0) {
+            // wrk prints zeros then.
+            result.latency = Reading::missing("no request was answered");
+        } else if let Some(latency) = LatencySummary::of(
+            measured(self.mean_ns, Reading::missing(format!("{tool} has not printed a mean latency"))),
+            &self.quantiles,
+        ) {
+            result.latency = Reading::Measured(latency);
+        }
+        if self.requests.is_some() {
+            // A kind of error that did not occur is not printed.
+            result.errors = Reading::Measured(std::mem::take(&mut self.errors));
+        }
+        result.window_ns = measured(self.window_ns(), result.window_ns);
+        result.operations = measured(self.requests, result.operations);
+        result.rate_hz = measured(self.rate_hz, result.rate_hz);
+        result.bytes_in = measured(self.bytes_in, result.bytes_in);
+        result.connections = measured(self.connections, result.connections);
+        for (setting, value) in [("url", self.url), ("threads", self.threads)] {
+            value.iter().for_each(|value| result.set(setting, value));
+        }
+        ToolOutput { results: vec![result], complaint: self.complaint }
+    }
+}
+
+fn measured<T>(value: Option<T>, otherwise: Reading<T>) -> Reading<T> {
+    value.map_or(otherwise, Reading::Measured)
+}
+
+/// wrk counts time in thousands below a minute and in sixties above.
+const TIME_NS: [(&str, f64); 5] = [("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
+const BYTES: [(&str, f64); 6] = [
+    ("B", 1.0),
+    ("KB", 1024.0),
+    ("MB", 1_048_576.0),
+    ("GB", 1_073_741_824.0),
+    ("TB", 1_099_511_627_776.0),
+    ("PB", 1_125_899_906_842_624.0),
+];
+
+fn time_ns(text: &str) -> Option<u64> {
+    Scaled::parse(text, &TIME_NS)?.rounded()
+}

@@ -1,0 +1,33 @@
+//! [wrk2](https://github.com/giltene/wrk2): wrk at a given rate, latencies from the intended send times.
+
+use crate::format::Format;
+use crate::generator::Generator;
+use crate::wrk;
+
+/// wrk2's summary, in the form of wrk's.
+pub(crate) const FORMAT: Format = Format {
+    name: "wrk2",
+    gets_wrong: &[
+        "its latencies leave out the first 10 s of each thread, in which it calibrates; its rate does not",
+        "a rate that it cannot reach is printed without a warning",
+    ],
+    detect: |printed| wrk::is_summary(printed) && wrk::is_of_wrk2(printed),
+    read: |printed| wrk::read("wrk2", printed),
+};
+
+/// It sends at its rate while it calibrates: that is load and no set-up.
+pub(crate) const GENERATOR: Generator =
+    Generator { program: "wrk2", format: Some(&FORMAT), ..wrk::GENERATOR };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_builds_of_wrk2_print_another_column() {
+        let text = "  Thread Stats   Avg      Stdev     99%   +/- Stdev\n    Latency     2.42ms    1.72ms   8.05ms   72.54%\n  \
+                100 requests in 2.00s, 1.00KB read\n";
+        let [result] = &FORMAT.read(text).results[..] else { panic!() };
+        assert_eq!(result.latency.value().unwrap().quantiles_ns, [(0.99, 8_050_000)]);
+    }
+}
