@@ -7,6 +7,7 @@
 mod format;
 mod generator;
 mod numbers;
+mod redis_benchmark;
 mod registry;
 pub mod result;
 mod sample;
