@@ -1,8 +1,8 @@
 //! Why load could not be made.
 
-use crate::endpoint::Endpoint;
 use crate::spec::SpecError;
 use crate::target::TargetError;
+use std::fmt::Display;
 use std::io;
 use tare_http::response::Malformed;
 use tare_sys::uring::RingError;
@@ -102,7 +102,7 @@ pub enum LoadError {
 
 impl LoadError {
     /// No connection to `endpoint` could be opened.
-    pub(crate) fn refused(endpoint: &Endpoint, why: io::Error) -> LoadError {
+    pub(crate) fn refused(endpoint: &impl Display, why: io::Error) -> LoadError {
         match why.kind() {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
                 LoadError::PortsExhausted { address: endpoint.to_string() }

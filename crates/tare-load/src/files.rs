@@ -4,7 +4,6 @@
 use crate::engine::{self, Choice};
 use crate::error::LoadError;
 use crate::spec::{LoadSpec, THREADS_MAX};
-use crate::worker::connections_of;
 use std::io;
 use std::os::fd::AsFd;
 use tare_sys::descriptors::OwnTable;
@@ -40,7 +39,7 @@ impl Table {
             return Ok(Table::Shared);
         }
         let room = limit.saturating_sub(per_thread + BESIDES);
-        if u64::from(connections_of(0, spec)) <= room {
+        if u64::from(spec.connections_of(0)) <= room {
             return Ok(Table::Own);
         }
         let threads = u64::from(spec.connections).checked_div(room).map(|threads| threads + 1);

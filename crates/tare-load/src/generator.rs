@@ -4,6 +4,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::{self, Engine};
 use crate::error::LoadError;
 use crate::files::Table;
+use crate::live::Live;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
 use crate::request::Requests;
@@ -11,7 +12,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing, SpecError};
 use crate::tally::Tally;
-use crate::worker::{Settled, Worker, connections_of};
+use crate::worker::{Settled, Worker};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -45,29 +46,6 @@ struct Thread {
     handle: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// How far a generator has come since it began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Live {
-    /// Whole answers, errors of status included.
-    pub answers: u64,
-    /// Errors of all kinds.
-    pub errors: u64,
-    /// Latencies of the answers, together, but for those of the last few; wraps.
-    pub waited_ns: u64,
-}
-
-impl std::ops::Add for Live {
-    type Output = Live;
-
-    fn add(self, more: Live) -> Live {
-        Live {
-            answers: self.answers + more.answers,
-            errors: self.errors + more.errors,
-            waited_ns: self.waited_ns.wrapping_add(more.waited_ns),
-        }
-    }
-}
-
 impl Generator {
     /// Opens the connections, then begins to send, on all threads from the same instant.
     ///
@@ -88,7 +66,7 @@ impl Generator {
             let (endpoint, settled) = (Arc::clone(&endpoint), settled.clone());
             let worker = move |shared| {
                 let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
-                let places = connections_of(thread, &spec) * spec.lanes();
+                let places = spec.connections_of(thread) * spec.lanes();
                 let session = Session::new(
                     &spec,
                     places,

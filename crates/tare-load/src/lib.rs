@@ -5,6 +5,7 @@
 //! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
 mod capacity;
+mod check;
 mod endpoint;
 mod engine;
 mod error;
@@ -14,11 +15,13 @@ mod generator;
 mod http2;
 mod inspect;
 mod lines;
+mod live;
 mod merge;
 mod message;
 mod pacing;
 mod preflight;
 mod quota;
+mod random;
 mod request;
 mod session;
 mod shared;
@@ -34,7 +37,8 @@ mod worker;
 
 pub use capacity::{CapacitySearch, Missed, Objective};
 pub use error::LoadError;
-pub use generator::{Generator, Live};
+pub use generator::Generator;
+pub use live::Live;
 pub use message::{
     BODY_KEPT_BYTES_MAX, CAPTURES_MAX, Capture, CaptureFrom, Expect, MessageError, URLS_MAX, WEIGHT_MAX,
     WeightedUrl,

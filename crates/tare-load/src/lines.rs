@@ -1,7 +1,6 @@
 //! A file of requests, one a line, read while it is needed: memory for one line, whatever the file's length.
 
-use crate::message::MessageError;
-use crate::request::{LINE_BYTES_MAX, Message};
+use crate::message::{LINE_BYTES_MAX, Message, MessageError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;

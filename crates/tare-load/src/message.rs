@@ -12,10 +12,15 @@ pub const CAPTURES_MAX: usize = 16;
 /// Most of a body that is looked at, for checks and captures, in bytes.
 pub const BODY_KEPT_BYTES_MAX: usize = 64 * 1024;
 
+/// Longest request in bytes, without its templates' values.
+const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+/// Longest line of a request file.
+pub(crate) const LINE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+
 /// A URL among several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightedUrl {
-    /// On the same scheme, host and port as [`LoadSpec::target`].
+    /// On the same scheme, host and port as [`crate::LoadSpec::target`].
     pub target: Target,
     /// Its share of the requests is this over the sum of all weights, 1 to [`WEIGHT_MAX`].
     pub weight: u32,
@@ -165,4 +170,70 @@ pub(crate) fn validate(
         return Err(MessageError::Captures { given: captures.len() });
     }
     Ok(())
+}
+
+/// One request as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Message {
+    /// Whether it can be sent: nothing in it may break the request or contradict its framing.
+    pub(crate) fn check(&self) -> Result<(), MessageError> {
+        let capitals = !self.method.is_empty() && self.method.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !capitals || self.method.len() > 32 || self.method == "CONNECT" {
+            return Err(MessageError::Method { given: self.method.clone() });
+        }
+        // Templates may have spaces within their braces.
+        let path: String = self.path.replace("{{ ", "{{").replace(" }}", "}}");
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(MessageError::Path { given: self.path.chars().take(100).collect() });
+        }
+        for (name, value) in &self.headers {
+            if let Some(why) = header_fault(name, value) {
+                return Err(MessageError::Header { given: name.clone(), why });
+            }
+        }
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let bytes = self.path.len() + headers + self.body.len();
+        if bytes > REQUEST_BYTES_MAX { Err(MessageError::TooLong { bytes }) } else { Ok(()) }
+    }
+}
+
+impl Message {
+    /// Whether HTTP/2 can ask the host that it names.
+    #[cfg(feature = "http2")]
+    pub(crate) fn check_http2(&self) -> Result<(), MessageError> {
+        let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        match host.filter(|(_, host)| !crate::http2::is_authority(host.trim())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let why = "HTTP/2 needs a host, perhaps with a port, and no template in it";
+                Err(MessageError::Header { given: name.clone(), why })
+            }
+        }
+    }
+
+    #[cfg(not(feature = "http2"))]
+    pub(crate) fn check_http2(&self) -> Result<(), MessageError> {
+        Ok(())
+    }
+}
+
+fn header_fault(name: &str, value: &str) -> Option<&'static str> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Some("its name has characters that names may not have");
+    }
+    if !value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
+        return Some("its value has control characters");
+    }
+    if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
+        return Some("where the request ends is decided by the generator");
+    }
+    None
 }

@@ -3,11 +3,11 @@
 //! An open loop's arrivals are never queued: the sequence is made again by whoever needs it, from its seed.
 //! One cursor stands at the oldest arrival not yet sent, another counts what was due by some time.
 
+use crate::random::Random;
 use crate::spec::{Gaps, LoadSpec, Pacing, Stage};
 use crate::turns::TurnClock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tare_stats::SplitMix64;
 
 /// When one thread sends.
 #[derive(Debug)]
@@ -289,28 +289,6 @@ impl Course {
             false if slope > 0.0 => begin_ns,
             false => f64::INFINITY,
         }
-    }
-}
-
-/// The numbers of a thread: gaps, paths, what templates leave open.
-#[derive(Debug, Clone)]
-pub(crate) struct Random(SplitMix64);
-
-impl Random {
-    pub(crate) fn new(seed: u64, thread: u32) -> Self {
-        let mut mixed = SplitMix64::new(seed ^ (u64::from(thread) << 32));
-        Random(SplitMix64::new(mixed.next_u64()))
-    }
-
-    #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// Uniform in (0, 1], so that its logarithm is finite.
-    #[inline]
-    fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 }
 

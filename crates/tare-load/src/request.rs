@@ -1,30 +1,18 @@
 //! What is sent: compiled before the run, and for requests that never change, bytes built once.
 
 use crate::lines::Lines;
-use crate::message::{self, MessageError};
-use crate::pacing::Random;
+use crate::message::{self, Message, MessageError};
+use crate::random::Random;
 use crate::spec::LoadSpec;
 use crate::table::Table;
 use crate::template::{self, Names, Piece, Place, Values, push_bytes, write_number};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Longest request in bytes (without its templates' values), and longest run of pipelined constant ones.
-pub(crate) const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+/// Longest run of pipelined constant requests in bytes.
 pub(crate) const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Longest line of a request file.
-pub(crate) const LINE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
 /// Recipes whose answers' heads are remembered apart from each other.
 const HEADS_MAX: usize = 64;
-
-/// One request as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
-}
 
 /// A request whose constant parts are bytes already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,63 +129,6 @@ impl Program {
         push_bytes(&mut head, &message.body);
         Ok(Recipe { head, body: None, to_head })
     }
-}
-
-impl Message {
-    /// Whether it can be sent: nothing in it may break the request or contradict its framing.
-    fn check(&self) -> Result<(), MessageError> {
-        let capitals = !self.method.is_empty() && self.method.bytes().all(|byte| byte.is_ascii_uppercase());
-        if !capitals || self.method.len() > 32 || self.method == "CONNECT" {
-            return Err(MessageError::Method { given: self.method.clone() });
-        }
-        // Templates may have spaces within their braces.
-        let path: String = self.path.replace("{{ ", "{{").replace(" }}", "}}");
-        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(MessageError::Path { given: self.path.chars().take(100).collect() });
-        }
-        for (name, value) in &self.headers {
-            if let Some(why) = header_fault(name, value) {
-                return Err(MessageError::Header { given: name.clone(), why });
-            }
-        }
-        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-        let bytes = self.path.len() + headers + self.body.len();
-        if bytes > REQUEST_BYTES_MAX { Err(MessageError::TooLong { bytes }) } else { Ok(()) }
-    }
-}
-
-impl Message {
-    /// Whether HTTP/2 can ask the host that it names.
-    #[cfg(feature = "http2")]
-    fn check_http2(&self) -> Result<(), MessageError> {
-        let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        match host.filter(|(_, host)| !crate::http2::is_authority(host.trim())) {
-            None => Ok(()),
-            Some((name, _)) => {
-                let why = "HTTP/2 needs a host, perhaps with a port, and no template in it";
-                Err(MessageError::Header { given: name.clone(), why })
-            }
-        }
-    }
-
-    #[cfg(not(feature = "http2"))]
-    fn check_http2(&self) -> Result<(), MessageError> {
-        Ok(())
-    }
-}
-
-fn header_fault(name: &str, value: &str) -> Option<&'static str> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
-        return Some("its name has characters that names may not have");
-    }
-    if !value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
-        return Some("its value has control characters");
-    }
-    if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
-        return Some("where the request ends is decided by the generator");
-    }
-    None
 }
 
 /// A request that was written.

@@ -1,6 +1,6 @@
 //! What a generator thread shares with whoever drives it.
 
-use crate::generator::Live;
+use crate::live::Live;
 use crate::tally::Tally;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

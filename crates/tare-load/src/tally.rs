@@ -1,6 +1,6 @@
 //! What one thread counts in one window, all of its memory allocated beforehand.
 
-use crate::generator::Live;
+use crate::live::Live;
 use crate::slices::Slices;
 use tare_model::latency::Latencies;
 use tare_model::trial::ErrorKind;

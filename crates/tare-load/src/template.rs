@@ -1,7 +1,7 @@
 //! Texts with places that differ from request to request, compiled before the run.
 
 use crate::message::MessageError;
-use crate::pacing::Random;
+use crate::random::Random;
 use crate::table::Table;
 use std::io::Write;
 use std::sync::Arc;

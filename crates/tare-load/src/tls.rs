@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tare_sys::net;
 
 /// HTTP/2 as ALPN calls it.
-pub(crate) const HTTP2: &str = "h2";
+const HTTP2: &str = "h2";
 /// Sessions that one thread remembers for resumption.
 const SESSIONS: usize = 256;
 
@@ -23,8 +23,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// For the server of this name or address; `protocols` are offered to it (ALPN).
-    pub(crate) fn new(host: &str, resume: bool, protocols: &[&str]) -> io::Result<Context> {
+    /// For the server of this name or address; with `http2` nothing else is offered to it (ALPN).
+    pub(crate) fn new(host: &str, resume: bool, http2: bool) -> io::Result<Context> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let any = Arc::new(AnyCertificate(Arc::clone(&provider)));
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -32,7 +32,7 @@ impl Context {
         let mut config = builder.with_custom_certificate_verifier(any).with_no_client_auth();
         config.resumption =
             if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        config.alpn_protocols = if http2 { vec![HTTP2.as_bytes().to_vec()] } else { Vec::new() };
         let host = host.trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
         Ok(Context { config: Arc::new(config), name })

@@ -3,7 +3,7 @@
 //! is told.
 
 use crate::endpoint::Endpoint;
-use crate::generator::Live;
+use crate::live::Live;
 use crate::pacing::Schedule;
 use crate::session::{Session, Verdict};
 use crate::shared::Shared;
@@ -93,7 +93,7 @@ impl Worker {
         mut session: Session,
         settled: Sender<Settled>,
     ) -> Self {
-        let connections = connections_of(thread, &spec);
+        let connections = spec.connections_of(thread);
         session.tally.begin_clocks(clocks_ns());
         Worker {
             session,
@@ -192,7 +192,7 @@ impl Worker {
     /// What TLS handshakes begin with, where the target wants them.
     pub(crate) fn tls(&self) -> io::Result<Option<Context>> {
         let target = &self.spec.target;
-        let context = || Context::new(&target.host(), self.spec.tls_resume, self.spec.alpn());
+        let context = || Context::new(&target.host(), self.spec.tls_resume, self.spec.is_multiplexed());
         target.is_tls().then(context).transpose()
     }
 
@@ -400,9 +400,4 @@ impl Worker {
 /// Monotonic, raw, and the calling thread's CPU time, read together.
 fn clocks_ns() -> (u64, u64, u64) {
     (monotonic_ns(), monotonic_raw_ns(), thread_cpu_ns())
-}
-
-/// Connections of one thread: even shares, the first threads take what is left over.
-pub(crate) fn connections_of(thread: u32, spec: &LoadSpec) -> u32 {
-    spec.connections / spec.threads + u32::from(thread < spec.connections % spec.threads)
 }

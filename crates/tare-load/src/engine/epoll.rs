@@ -6,8 +6,8 @@
 //! after the receive call that brought the last byte, and includes the time that the answer waited in the
 //! socket while this thread served others.
 
-use super::Turns;
 use super::channel::Channel;
+use super::turns::Turns;
 use crate::session::{BUFFER_BYTES_MIN, Verdict};
 use crate::tls::Context;
 use crate::worker::{Stage, Worker};

@@ -3,8 +3,8 @@
 //! Each stream is a place of the session with one request in flight. An answer's latency ends when the piece that
 //! brought its last frame came; all that came together is taken in before the first of it is looked at.
 
-use super::Turns;
 use super::channel::Channel;
+use super::turns::Turns;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
 use crate::session::Verdict;
 use crate::tls::Context as TlsContext;

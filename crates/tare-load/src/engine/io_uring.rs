@@ -9,7 +9,7 @@
 //! The kernel tells how a send went before it tells of what came afterwards, so an answer never overtakes its
 //! request. What one connection has to send goes in one send after the other.
 
-use super::Turns;
+use super::turns::Turns;
 use crate::session::{BUFFER_BYTES_MIN, Verdict};
 use crate::spec::CONNECTIONS_MAX;
 use crate::worker::{Stage, Worker};

@@ -2,59 +2,19 @@
 //! [`Worker`](crate::worker::Worker), which decides everything else.
 
 mod channel;
+mod choice;
 mod epoll;
 #[cfg(feature = "http2")]
 mod http2;
 mod io_uring;
+mod turns;
+
+pub(crate) use choice::{Choice, choose};
 
 use crate::error::LoadError;
-use crate::spec::{EngineChoice, LoadSpec, Pacing};
 use crate::worker::Worker;
 use std::io;
-use tare_sys::time::monotonic_ns;
 use tare_sys::uring::Ring;
-
-/// What every engine does when a turn's events have been dealt with.
-trait Turns {
-    fn worker(&mut self) -> &mut Worker;
-
-    /// Sends the request that `place` was just given.
-    fn send_from(&mut self, place: u32) -> io::Result<()>;
-
-    /// Hands requests that are due to free places, each with a stamp of its own.
-    #[inline]
-    fn send_due(&mut self) -> io::Result<()> {
-        self.worker().now_ns = monotonic_ns();
-        loop {
-            let worker = self.worker();
-            let Some(place) = worker.session.assign(worker.now_ns) else { return Ok(()) };
-            self.send_from(place)?;
-            self.worker().now_ns = monotonic_ns();
-        }
-    }
-
-    /// Looks after what no event tells of.
-    fn keep_house(&mut self);
-
-    /// Ends a turn in which somebody did or did not wake this thread; true: that was to stop it.
-    #[inline]
-    fn end_turn(&mut self, woken: bool) -> io::Result<bool> {
-        if self.worker().keeps_time() {
-            self.send_due()?;
-        }
-        if self.worker().is_housekeeping_due() {
-            self.keep_house();
-        }
-        self.worker().end_turn();
-        if woken {
-            if self.worker().answer_the_door() {
-                return Ok(true);
-            }
-            self.send_due()?;
-        }
-        Ok(false)
-    }
-}
 
 /// What drives a [`Worker`].
 pub(crate) enum Engine {
@@ -62,34 +22,6 @@ pub(crate) enum Engine {
     IoUring(Box<io_uring::IoUringEngine>),
     #[cfg(feature = "http2")]
     Http2(Box<http2::Http2Engine>),
-}
-
-/// Which engine a generator has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Epoll,
-    IoUring,
-    /// Io_uring, or epoll where there is none.
-    Either,
-    #[cfg(feature = "http2")]
-    Http2,
-}
-
-/// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
-pub(crate) fn choose(spec: &LoadSpec) -> Choice {
-    let batches = match spec.pacing {
-        Pacing::Closed => spec.keep_alive && !spec.busy_poll,
-        Pacing::Interleaved(_) => spec.keep_alive,
-        Pacing::Thinking { .. } | Pacing::Open { .. } | Pacing::Stages { .. } => false,
-    };
-    match spec.engine {
-        #[cfg(feature = "http2")]
-        _ if spec.is_multiplexed() => Choice::Http2,
-        EngineChoice::Epoll => Choice::Epoll,
-        EngineChoice::IoUring => Choice::IoUring,
-        EngineChoice::Auto if batches && !spec.target.is_tls() => Choice::Either,
-        EngineChoice::Auto => Choice::Epoll,
-    }
 }
 
 impl Engine {
@@ -128,31 +60,5 @@ impl Engine {
             #[cfg(feature = "http2")]
             Engine::Http2(mut engine) => engine.run(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::target::Target;
-    use crate::turns::{TURN_NS_MIN, Turns};
-
-    #[test]
-    fn closed_loops_that_keep_plain_connections_take_either() {
-        let plain = LoadSpec::new(Target::parse("http://h/").unwrap());
-        let tls = LoadSpec::new(Target::parse("https://h/").unwrap());
-        let open = Pacing::Open { rate_hz: 1.0, gaps: crate::spec::Gaps::Fixed };
-        let with = |engine, pacing: Pacing, keep_alive, busy_poll| {
-            choose(&LoadSpec { engine, pacing, keep_alive, busy_poll, ..plain.clone() })
-        };
-        assert_eq!((choose(&plain), choose(&tls)), (Choice::Either, Choice::Epoll));
-        assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
-        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
-        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
-        let turns =
-            Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, rest_ns: 0, arms: 2, place: 0, seed: 0, slices: None };
-        assert_eq!(with(EngineChoice::Auto, Pacing::Interleaved(turns), true, true), Choice::Either);
-        assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
-        assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);
     }
 }

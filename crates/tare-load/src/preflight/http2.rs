@@ -1,6 +1,6 @@
 //! The same by HTTP/2: on a socket that blocks, it waits where nothing else can be done.
 
-use super::{Connection, left};
+use super::connection::{Connection, left};
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire};

@@ -5,12 +5,21 @@
 //! connection are answered in order, so the first in flight is the current one: when a connection fails, that
 //! request failed, and those behind it are sent again on the next connection with the stamps they had.
 
+mod alike;
+mod places;
+#[cfg(feature = "http2")]
+mod streams;
+#[cfg(test)]
+mod tests;
+
 use crate::inspect::Inspect;
 use crate::pacing::Schedule;
 use crate::quota::Quota;
-use crate::request::{Requests, Written};
+use crate::request::Requests;
 use crate::spec::LoadSpec;
 use crate::tally::Tally;
+use alike::Alike;
+use places::{Places, Sent};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Step};
@@ -25,51 +34,12 @@ pub(crate) enum Verdict {
     Reopen,
 }
 
-/// When a request was (to be) sent.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sent {
-    /// Latency counts from here: the intended time in an open loop.
-    origin_ns: u64,
-    /// The timeout counts from here.
-    sent_ns: u64,
-    written: Written,
-}
-
-#[derive(Debug, Default)]
-struct Connection {
-    reader: AnswerReader,
-    /// The unfinished head that the last piece ended with: seldom anything.
-    carry: Vec<u8>,
-    /// Where the current request stands in the connection's ring, and how many are in flight.
-    first: u32,
-    in_flight: u32,
-    /// Bytes of requests in flight, and of those the ones that the socket has not taken.
-    outstanding: usize,
-    unsent: usize,
-    /// The requests in flight, where they are not constant.
-    out: Vec<u8>,
-    open: bool,
-    /// When the first part of an answer came whose end has not; 0: no such answer.
-    first_ns: u64,
-    /// In the queue of free connections (perhaps from before it was closed).
-    queued: bool,
-    /// Users of it that pause, and whether any ever did.
-    thinking: u32,
-    thought: bool,
-    /// Failures in a row without an answer between them.
-    failures: u32,
-}
-
 /// One thread's connections and what they wait for.
 pub(crate) struct Session {
-    connections: Vec<Connection>,
-    /// A ring of `depth` stamps for each connection.
-    rings: Vec<Sent>,
-    depth: u32,
+    places: Places,
     requests: Requests,
-    /// Length of each request, where all are the same one and nobody looks into answers: these are counted many at a
-    /// time. 0: not so.
-    alike_bytes: u32,
+    /// Where all requests are the same one and nobody looks into answers.
+    alike: Option<Alike>,
     /// Answers to each kind of request have heads of their own, that repeat.
     heads: Vec<Heads>,
     inspect: Option<Box<Inspect>>,
@@ -95,10 +65,8 @@ impl Session {
         let inspect = Inspect::new(spec, connections);
         let plain = inspect.is_none() && spec.expect.statuses.is_empty() && spec.keep_alive;
         Session {
-            connections: (0..connections).map(|_| Connection::default()).collect(),
-            rings: vec![Sent::default(); connections as usize * spec.depth() as usize],
-            depth: spec.depth(),
-            alike_bytes: requests.constant_bytes().filter(|_| plain).unwrap_or(0),
+            places: Places::new(connections, spec.depth()),
+            alike: requests.constant_bytes().filter(|_| plain).map(Alike::new),
             requests,
             heads: to_head.iter().map(|to_head| Heads::new(*to_head)).collect(),
             inspect,
@@ -117,7 +85,7 @@ impl Session {
         self.schedule = schedule;
         if matches!(self.schedule, Schedule::Thinking(_)) {
             while let Some(c) = self.free.pop_front() {
-                self.connections[c as usize].queued = false;
+                self.places.at_mut(c).queued = false;
                 self.leave(c, now_ns);
             }
         }
@@ -125,19 +93,14 @@ impl Session {
 
     /// Connection `c` is there: what was in flight on the one before it goes first.
     pub(crate) fn opened(&mut self, c: u32, now_ns: u64) {
-        let connection = &mut self.connections[c as usize];
-        connection.open = true;
-        connection.unsent = connection.outstanding;
-        for k in 0..connection.in_flight {
-            self.rings[(c * self.depth + (connection.first + k) % self.depth) as usize].sent_ns = now_ns;
-        }
+        self.places.resend(c, now_ns);
         self.fill(c, now_ns);
     }
 
     /// Puts the start of an unfinished head back in front of what will be read; its length.
     #[inline]
     pub(crate) fn restore(&mut self, c: u32, buffer: &mut [u8]) -> usize {
-        let carry = &mut self.connections[c as usize].carry;
+        let carry = &mut self.places.at_mut(c).carry;
         let len = carry.len();
         if len > 0 {
             buffer[..len].copy_from_slice(carry);
@@ -167,13 +130,18 @@ impl Session {
 
     #[inline]
     fn read(&mut self, c: u32, bytes: &[u8], now_ns: u64) -> Verdict {
-        let mut at = self.read_alike(c, bytes, now_ns);
+        let mut at = match self.alike {
+            Some(alike) => {
+                alike.read(&mut self.places, c, &mut self.heads[0], &mut self.tally, (bytes, now_ns))
+            }
+            None => 0,
+        };
         while at < bytes.len() {
-            let Some(current) = self.awaited(c) else {
+            let Some(current) = self.places.awaited(c) else {
                 // Nobody asked: the answer before this was longer than it claimed.
                 return self.fail(c, ErrorKind::Malformed);
             };
-            let connection = &mut self.connections[c as usize];
+            let connection = self.places.at_mut(c);
             let heads = &mut self.heads[current.written.heads as usize];
             let step = match &mut self.inspect {
                 None => connection.reader.read(heads, &bytes[at..]),
@@ -201,12 +169,12 @@ impl Session {
 
     #[inline]
     fn answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
-        let sent = self.pop(c);
+        let sent = self.places.pop(c);
         self.tally.answered(sent.origin_ns, now_ns, answer.status);
         if answer.status >= 400 || !self.statuses.is_empty() || self.inspect.is_some() {
             self.judge(c, &answer);
         }
-        let connection = &mut self.connections[c as usize];
+        let connection = self.places.at_mut(c);
         connection.failures = 0;
         if connection.first_ns != 0 {
             self.tally.came_apart(sent.origin_ns, connection.first_ns, now_ns);
@@ -217,18 +185,6 @@ impl Session {
         }
         self.close(c);
         Verdict::Reopen
-    }
-
-    /// The current request of connection `c`, if it left whole and so may be answered.
-    #[inline]
-    fn awaited(&self, c: u32) -> Option<Sent> {
-        let connection = &self.connections[c as usize];
-        if connection.in_flight == 0 {
-            return None;
-        }
-        let current = self.rings[(c * self.depth + connection.first) as usize];
-        let left = connection.outstanding - connection.unsent;
-        (left >= current.written.len as usize).then_some(current)
     }
 
     /// Counts an answer that is not as it must be.
@@ -244,12 +200,12 @@ impl Session {
 
     /// Nothing came after what was restored.
     pub(crate) fn keep(&mut self, c: u32, restored: &[u8]) {
-        self.connections[c as usize].carry.extend_from_slice(restored);
+        self.places.at_mut(c).carry.extend_from_slice(restored);
     }
 
     /// The server closed connection `c`, perhaps in the middle of a head.
     pub(crate) fn ended(&mut self, c: u32, in_head: bool, now_ns: u64) -> Verdict {
-        let connection = &mut self.connections[c as usize];
+        let connection = self.places.at_mut(c);
         match connection.reader.end(in_head) {
             End::Answer(answer) if connection.in_flight > 0 => {
                 let before = self.tally.answers;
@@ -264,41 +220,36 @@ impl Session {
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, but no reason to hurry either.
     pub(crate) fn broke(&mut self, c: u32, kind: ErrorKind) -> Verdict {
-        if self.awaited(c).is_some() {
+        if self.places.awaited(c).is_some() {
             return self.fail(c, kind);
         }
         self.close(c);
-        self.count_failure(c);
+        self.places.count_failure(c);
         Verdict::Reopen
     }
 
     /// A connection with these places could not be opened. A request that was to have it for itself has failed.
     pub(crate) fn refused(&mut self, places: Range<u32>, kind: ErrorKind) {
-        if !self.keep_alive && self.connections[places.start as usize].in_flight > 0 {
-            self.pop(places.start);
+        if !self.keep_alive && self.places.at(places.start).in_flight > 0 {
+            self.places.pop(places.start);
         }
         self.tally.failed(kind);
-        places.for_each(|c| self.count_failure(c));
-    }
-
-    fn count_failure(&mut self, c: u32) {
-        let failures = &mut self.connections[c as usize].failures;
-        *failures = failures.saturating_add(1);
+        places.for_each(|c| self.places.count_failure(c));
     }
 
     /// The current request of `c` failed, and the connection with it.
     fn fail(&mut self, c: u32, kind: ErrorKind) -> Verdict {
-        if self.connections[c as usize].in_flight > 0 {
-            self.pop(c);
+        if self.places.at(c).in_flight > 0 {
+            self.places.pop(c);
         }
         self.tally.failed(kind);
-        self.count_failure(c);
+        self.places.count_failure(c);
         self.close(c);
         Verdict::Reopen
     }
 
     fn close(&mut self, c: u32) {
-        let connection = &mut self.connections[c as usize];
+        let connection = self.places.at_mut(c);
         connection.open = false;
         connection.unsent = 0;
         connection.first_ns = 0;
@@ -311,35 +262,39 @@ impl Session {
 
     /// Fails what has waited too long on connection `c`.
     pub(crate) fn expire(&mut self, c: u32, now_ns: u64) -> Verdict {
-        let connection = &self.connections[c as usize];
+        let connection = self.places.at(c);
         if !connection.open || connection.in_flight == 0 || !self.current_is_late(c, now_ns) {
             return Verdict::Keep;
         }
         let verdict = self.fail(c, ErrorKind::Timeout);
-        while self.connections[c as usize].in_flight > 0 && self.current_is_late(c, now_ns) {
-            self.pop(c);
+        while self.places.at(c).in_flight > 0 && self.current_is_late(c, now_ns) {
+            self.places.pop(c);
             self.tally.failed(ErrorKind::Timeout);
         }
         verdict
     }
 
     fn current_is_late(&self, c: u32, now_ns: u64) -> bool {
-        let current = self.rings[(c * self.depth + self.connections[c as usize].first) as usize];
-        now_ns.saturating_sub(current.sent_ns) > self.timeout_ns
+        now_ns.saturating_sub(self.places.current(c).sent_ns) > self.timeout_ns
     }
 
     /// Failures of `c` in a row, without an answer between them.
     pub(crate) fn failures(&self, c: u32) -> u32 {
-        self.connections[c as usize].failures
+        self.places.at(c).failures
     }
 
     /// Fills connection `c` with what is due by `now_ns`, and remembers it as free if there is room left.
     #[inline]
     pub(crate) fn fill(&mut self, c: u32, now_ns: u64) {
-        if self.alike_bytes > 0 && self.schedule.is_closed() {
-            return self.fill_alike(c, now_ns);
+        if let Some(alike) = self.alike
+            && self.schedule.is_closed()
+        {
+            if !alike.fill(&mut self.places, c, &mut self.quota, now_ns) {
+                self.leave(c, now_ns);
+            }
+            return;
         }
-        while self.connections[c as usize].in_flight < self.depth {
+        while !self.places.is_full(c) {
             let Some(origin_ns) = self.take(now_ns) else { return self.leave(c, now_ns) };
             self.push(c, origin_ns, now_ns);
         }
@@ -348,13 +303,14 @@ impl Session {
     /// Connection `c` has room, and nothing is due.
     #[inline]
     fn leave(&mut self, c: u32, now_ns: u64) {
-        let connection = &mut self.connections[c as usize];
+        let depth = self.places.depth;
+        let connection = self.places.at_mut(c);
         if let Schedule::Thinking(thoughts) = &mut self.schedule {
-            while connection.in_flight + connection.thinking < self.depth {
-                thoughts.pause(c, now_ns, !connection.thought);
-                connection.thinking += 1;
+            while connection.in_flight + connection.users.thinking < depth {
+                thoughts.pause(c, now_ns, !connection.users.thought);
+                connection.users.thinking += 1;
             }
-            connection.thought = true;
+            connection.users.thought = true;
         } else if !connection.queued {
             connection.queued = true;
             self.free.push_back(c);
@@ -364,7 +320,7 @@ impl Session {
     /// Whether connection `c`, which carries one request and is closed, is to be opened: it has one, or one is due.
     pub(crate) fn has_request(&mut self, c: u32, now_ns: u64) -> bool {
         self.fill(c, now_ns);
-        self.connections[c as usize].in_flight > 0
+        self.places.at(c).in_flight > 0
     }
 
     /// One request that may be sent by `now_ns`, out of those that may be sent at all: where its latency counts from.
@@ -387,7 +343,7 @@ impl Session {
     pub(crate) fn assign(&mut self, now_ns: u64) -> Option<u32> {
         if let Schedule::Thinking(thoughts) = &mut self.schedule {
             let c = thoughts.take(now_ns)?;
-            self.connections[c as usize].thinking -= 1;
+            self.places.at_mut(c).users.thinking -= 1;
             if !self.quota.spend() {
                 self.schedule.end();
                 return None;
@@ -395,22 +351,23 @@ impl Session {
             self.push(c, now_ns, now_ns);
             return Some(c);
         }
+        let depth = self.places.depth;
         loop {
             let c = *self.free.front()?;
-            let connection = &mut self.connections[c as usize];
-            if (!connection.open && self.keep_alive) || connection.in_flight == self.depth {
+            let connection = self.places.at_mut(c);
+            if (!connection.open && self.keep_alive) || connection.in_flight == depth {
                 connection.queued = false;
                 self.free.pop_front();
                 continue;
             }
             let origin_ns = self.take(now_ns)?;
-            self.connections[c as usize].queued = false;
+            self.places.at_mut(c).queued = false;
             self.free.pop_front();
             self.push(c, origin_ns, now_ns);
             if self.schedule.is_closed() {
                 self.fill(c, now_ns);
-            } else if self.connections[c as usize].in_flight < self.depth {
-                self.connections[c as usize].queued = true;
+            } else if !self.places.is_full(c) {
+                self.places.at_mut(c).queued = true;
                 self.free.push_back(c);
             }
             return Some(c);
@@ -419,63 +376,38 @@ impl Session {
 
     #[inline]
     fn push(&mut self, c: u32, origin_ns: u64, now_ns: u64) {
-        let connection = &mut self.connections[c as usize];
-        let mut slot = connection.first + connection.in_flight;
-        if slot >= self.depth {
-            slot -= self.depth;
-        }
         let captured = self.inspect.as_ref().map_or(&[][..], |inspect| inspect.captured(c));
-        let written = self.requests.write(&mut connection.out, captured);
-        self.rings[(c * self.depth + slot) as usize] = Sent { origin_ns, sent_ns: now_ns, written };
-        connection.in_flight += 1;
-        connection.outstanding += written.len as usize;
-        connection.unsent += written.len as usize;
+        let written = self.requests.write(&mut self.places.at_mut(c).out, captured);
+        self.places.push(c, Sent { origin_ns, sent_ns: now_ns, written });
         if self.schedule.is_open() {
             self.tally.lateness.record(now_ns.saturating_sub(origin_ns));
         }
     }
 
-    #[inline]
-    fn pop(&mut self, c: u32) -> Sent {
-        let connection = &mut self.connections[c as usize];
-        let sent = self.rings[(c * self.depth + connection.first) as usize];
-        connection.first = if connection.first + 1 == self.depth { 0 } else { connection.first + 1 };
-        connection.in_flight -= 1;
-        connection.outstanding -= sent.written.len as usize;
-        connection.unsent = connection.unsent.min(connection.outstanding);
-        if connection.outstanding == 0 {
-            connection.out.clear();
-        } else if !connection.out.is_empty() {
-            connection.out.drain(..sent.written.len as usize);
-        }
-        sent
-    }
-
     /// What connection `c` has to send now.
     #[inline]
     pub(crate) fn unsent(&self, c: u32) -> &[u8] {
-        let connection = &self.connections[c as usize];
+        let connection = self.places.at(c);
         self.requests.tail(&connection.out, connection.unsent)
     }
 
     /// The socket of `c` took `bytes` of [`Session::unsent`].
     #[inline]
     pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
-        let unsent = &mut self.connections[c as usize].unsent;
+        let unsent = &mut self.places.at_mut(c).unsent;
         *unsent = unsent.saturating_sub(bytes);
         self.tally.bytes_out += bytes as u64;
     }
 
     /// Requests sent, or due, and unanswered by `now_ns`.
     pub(crate) fn in_flight(&mut self, now_ns: u64) -> u64 {
-        let sent: u64 = self.connections.iter().map(|connection| u64::from(connection.in_flight)).sum();
-        sent + self.schedule.due(now_ns).map_or(0, |due| due.unsent)
+        self.places.in_flight() + self.schedule.due(now_ns).map_or(0, |due| due.unsent)
     }
 
     /// Whether all requests that may be sent have been, and none is unanswered.
     #[inline]
     pub(crate) fn finished(&self) -> bool {
-        self.quota.is_spent() && self.connections.iter().all(|connection| connection.in_flight == 0)
+        self.quota.is_spent() && self.places.all.iter().all(|connection| connection.in_flight == 0)
     }
 
     /// When the next request will be due; `None`: not by any clock.
@@ -500,7 +432,7 @@ impl Session {
     pub(crate) fn sleeps_until_ns(&mut self, now_ns: u64) -> Option<(u64, u32)> {
         let Schedule::Interleaved(clock) = &mut self.schedule else { return None };
         let until_ns = clock.sleeps_until_ns(now_ns)?;
-        Some((until_ns, self.connections.iter().map(|connection| connection.in_flight).sum()))
+        Some((until_ns, self.places.in_flight() as u32))
     }
 
     /// Whether sending has not begun.
@@ -516,12 +448,3 @@ impl Session {
 
 /// Least size of a buffer for [`Session::restore`] and what is read behind it.
 pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
-
-#[path = "session_alike.rs"]
-mod alike;
-#[cfg(feature = "http2")]
-#[path = "session_streams.rs"]
-mod streams;
-#[cfg(test)]
-#[path = "session_tests.rs"]
-mod tests;

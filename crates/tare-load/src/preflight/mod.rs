@@ -1,5 +1,6 @@
 //! One request on one connection before any load: does the server answer, and where does it live?
 
+mod connection;
 #[cfg(feature = "http2")]
 mod http2;
 
@@ -7,11 +8,9 @@ use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::request::request_bytes;
 use crate::spec::{LoadSpec, Protocol, SpecError};
-use crate::tls::Context;
-use rustls::{ClientConnection, StreamOwned};
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
+use connection::{Connection, connect, left};
+use std::io;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tare_http::response::{Answer, AnswerReader, End, Heads, Step};
 
@@ -28,65 +27,6 @@ pub struct Preflight {
     /// The status of the answer.
     pub status: u16,
     _connection: Connection,
-}
-
-#[derive(Debug)]
-enum Connection {
-    Tcp(TcpStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
-    Unix(UnixStream),
-}
-
-impl Connection {
-    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
-        let timeout = Some(timeout);
-        match self {
-            Connection::Tls(tls) => {
-                tls.sock.set_read_timeout(timeout).and_then(|()| tls.sock.set_write_timeout(timeout))
-            }
-            Connection::Tcp(tcp) => {
-                tcp.set_read_timeout(timeout).and_then(|()| tcp.set_write_timeout(timeout))
-            }
-            Connection::Unix(unix) => {
-                unix.set_read_timeout(timeout).and_then(|()| unix.set_write_timeout(timeout))
-            }
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Connection::Tcp(tcp) => tcp.read(buffer),
-            Connection::Tls(tls) => tls.read(buffer),
-            Connection::Unix(unix) => unix.read(buffer),
-        }
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Connection::Tcp(tcp) => tcp.write_all(bytes),
-            Connection::Tls(tls) => tls.write_all(bytes),
-            Connection::Unix(unix) => unix.write_all(bytes),
-        }
-    }
-}
-
-fn connect(spec: &LoadSpec, endpoint: &Endpoint, deadline: Instant) -> Result<Connection, LoadError> {
-    let connection = match endpoint {
-        Endpoint::Tcp { remote, .. } => {
-            TcpStream::connect_timeout(remote, left(deadline)).map(Connection::Tcp)
-        }
-        Endpoint::Unix(path) => UnixStream::connect(path).map(Connection::Unix),
-    };
-    let connection = connection.map_err(|why| LoadError::refused(endpoint, why))?;
-    match connection {
-        Connection::Tcp(tcp) if spec.target.is_tls() => {
-            let context = Context::new(&spec.target.host(), false, spec.alpn());
-            let client = context.and_then(|context| context.client());
-            let client = client.map_err(|why| LoadError::refused(endpoint, why))?;
-            Ok(Connection::Tls(Box::new(StreamOwned::new(client, tcp))))
-        }
-        other => Ok(other),
-    }
 }
 
 /// Asks once, with `spec`'s own request, within `timeout`.
@@ -175,9 +115,4 @@ fn ask(
             Err(why) => return Err(LoadError::Malformed { address: endpoint.to_string(), why }),
         }
     }
-}
-
-/// What is left until the deadline; never zero, which sockets take for ever.
-fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }

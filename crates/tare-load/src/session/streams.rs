@@ -7,7 +7,7 @@ use tare_model::trial::ErrorKind;
 impl Session {
     /// The request of place `c` was given away whole.
     pub(crate) fn gave_away(&mut self, c: u32) {
-        self.connections[c as usize].unsent = 0;
+        self.places.at_mut(c).unsent = 0;
     }
 
     /// Who looks into the answer at place `c`.
@@ -17,7 +17,7 @@ impl Session {
 
     /// The head of the answer at place `c` came at `now_ns`, and its end did not.
     pub(crate) fn began(&mut self, c: u32, now_ns: u64) {
-        let connection = &mut self.connections[c as usize];
+        let connection = self.places.at_mut(c);
         if connection.first_ns == 0 {
             connection.first_ns = now_ns;
         }
@@ -33,7 +33,7 @@ impl Session {
 
     /// The request at place `c` failed, and its stream is gone.
     pub(crate) fn lost(&mut self, c: u32, kind: ErrorKind) {
-        if self.connections[c as usize].in_flight > 0 {
+        if self.places.at(c).in_flight > 0 {
             self.fail(c, kind);
         }
     }
@@ -48,9 +48,9 @@ impl Session {
     pub(crate) fn disconnected(&mut self, c: u32, answered: bool) {
         self.close(c);
         if answered {
-            self.connections[c as usize].failures = 0;
+            self.places.at_mut(c).failures = 0;
         }
-        self.count_failure(c);
+        self.places.count_failure(c);
     }
 
     /// Counts what passed a connection.

@@ -45,7 +45,7 @@ fn deliver(session: &mut Session, c: u32, bytes: &[u8], now_ns: u64) -> Verdict 
 fn a_closed_loop_keeps_its_depth_and_its_stamps() {
     let mut session = session(Pacing::Closed, 3, 1);
     session.opened(0, 10);
-    let one = session.rings[0].written.len as usize;
+    let one = session.places.rings[0].written.len as usize;
     assert_eq!(send_all(&mut session, 0), 3 * one);
     assert_eq!(deliver(&mut session, 0, &ANSWER.repeat(2), 1010), Verdict::Keep);
     assert_eq!(session.unsent(0).len(), 2 * one, "as many requests as there were answers");
@@ -173,7 +173,7 @@ proptest! {
     ) {
         const MALFORMED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi";
         let mut sessions = [(); 2].map(|()| session(Pacing::Closed, pipeline, 1));
-        sessions[1].alike_bytes = 0;
+        sessions[1].alike = None;
         sessions.iter_mut().for_each(|session| session.opened(0, 0));
         for (at, (answers, cut)) in pieces.iter().enumerate() {
             let kinds = [ANSWER, ANSWER, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", MALFORMED];
@@ -212,7 +212,7 @@ proptest! {
         let mut session = session(Pacing::Open { rate_hz: 2000.0, gaps }, pipeline, 3);
         let mut now_ns = 0;
         for (c, happening) in happenings {
-            let connection = &session.connections[c as usize];
+            let connection = session.places.at(c);
             let (open, in_flight) = (connection.open, connection.in_flight as usize);
             match happening {
                 Happening::Answer { count, last, cut } if open => {
@@ -237,7 +237,7 @@ proptest! {
             }
             while session.assign(now_ns).is_some() {}
             for c in 0..3 {
-                let connection = &session.connections[c as usize];
+                let connection = session.places.at(c);
                 prop_assert!(connection.in_flight <= pipeline);
                 prop_assert!(connection.unsent <= connection.outstanding);
                 send_all(&mut session, c);

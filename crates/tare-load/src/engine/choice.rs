@@ -1,0 +1,57 @@
+//! Which engine drives a load.
+
+use crate::spec::{EngineChoice, LoadSpec, Pacing};
+
+/// Which engine a generator has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Epoll,
+    IoUring,
+    /// Io_uring, or epoll where there is none.
+    Either,
+    #[cfg(feature = "http2")]
+    Http2,
+}
+
+/// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
+pub(crate) fn choose(spec: &LoadSpec) -> Choice {
+    let batches = match spec.pacing {
+        Pacing::Closed => spec.keep_alive && !spec.busy_poll,
+        Pacing::Interleaved(_) => spec.keep_alive,
+        Pacing::Thinking { .. } | Pacing::Open { .. } | Pacing::Stages { .. } => false,
+    };
+    match spec.engine {
+        #[cfg(feature = "http2")]
+        _ if spec.is_multiplexed() => Choice::Http2,
+        EngineChoice::Epoll => Choice::Epoll,
+        EngineChoice::IoUring => Choice::IoUring,
+        EngineChoice::Auto if batches && !spec.target.is_tls() => Choice::Either,
+        EngineChoice::Auto => Choice::Epoll,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+    use crate::turns::{TURN_NS_MIN, Turns};
+
+    #[test]
+    fn closed_loops_that_keep_plain_connections_take_either() {
+        let plain = LoadSpec::new(Target::parse("http://h/").unwrap());
+        let tls = LoadSpec::new(Target::parse("https://h/").unwrap());
+        let open = Pacing::Open { rate_hz: 1.0, gaps: crate::spec::Gaps::Fixed };
+        let with = |engine, pacing: Pacing, keep_alive, busy_poll| {
+            choose(&LoadSpec { engine, pacing, keep_alive, busy_poll, ..plain.clone() })
+        };
+        assert_eq!((choose(&plain), choose(&tls)), (Choice::Either, Choice::Epoll));
+        assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
+        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
+        assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
+        let turns =
+            Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, rest_ns: 0, arms: 2, place: 0, seed: 0, slices: None };
+        assert_eq!(with(EngineChoice::Auto, Pacing::Interleaved(turns), true, true), Choice::Either);
+        assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
+        assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);
+    }
+}

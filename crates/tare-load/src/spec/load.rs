@@ -1,0 +1,170 @@
+//! What load to make: plain data, checked (`check`) before anything is started.
+
+use super::pacing::Pacing;
+use crate::message::{Capture, Expect, WeightedUrl};
+use crate::target::Target;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Connections of a load that nobody said otherwise of: several requests are always due.
+pub const CONNECTIONS_DEFAULT: u32 = 64;
+/// Most connections of one generator: more than one address has ports for.
+pub const CONNECTIONS_MAX: u32 = 1 << 20;
+/// Most threads of one generator.
+pub const THREADS_MAX: u32 = 1024;
+/// Most requests in flight on one connection.
+pub const PIPELINE_MAX: u32 = 1024;
+/// Most requests in flight on all connections: each has a stamp in memory.
+pub(crate) const IN_FLIGHT_MAX: u64 = 1 << 24;
+
+/// What moves the bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// Io_uring for closed loops of plain connections that are kept, where the kernel has it: it takes less CPU time for
+    /// a request the more of them a turn brings (`bench/load` has the figures). Else epoll, which sends each request of an
+    /// open loop as it falls due, and opens and closes connections for less.
+    #[default]
+    Auto,
+    /// Readiness by epoll: every kernel; in an open loop each request leaves as it falls due.
+    Epoll,
+    /// Batched submission by io_uring: Linux 6.1, plain connections. Requests leave at the end of a turn, and latency
+    /// counts from before all sends of the turn.
+    IoUring,
+}
+
+/// What is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: on `https` by ALPN, on `http` at once (prior knowledge). Needs the feature `http2`.
+    Http2,
+}
+
+/// What load to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadSpec {
+    /// Where to.
+    pub target: Target,
+    /// Instead of the target's own path: several, dealt evenly by weight; at most [`crate::URLS_MAX`].
+    pub urls: Vec<WeightedUrl>,
+    /// A file of requests, one a line, read as it is needed and begun again at its end; replaces method, path, headers
+    /// and body. A line is a JSON object (`{"method":"POST","path":"/x","headers":{"A":"b"},"body":"…"}`, all but `path` may be
+    /// left out) or `METHOD PATH`, after which `\\r\\n` (as two escapes) may begin headers and, after an empty line, a body.
+    pub request_file: Option<PathBuf>,
+    /// Method, in capitals; `GET` unless set.
+    pub method: String,
+    /// Further headers; a `Host` here replaces the URL's.
+    pub headers: Vec<(String, String)>,
+    /// Sent with each request, with its length.
+    pub body: Vec<u8>,
+    /// Whether `{{…}}` in path, headers, body and request file is replaced anew in each request: `{{counter}}`,
+    /// `{{counter:FROM}}`, `{{random:FROM-TO}}`, `{{hex:DIGITS}}`, `{{csv:COLUMN}}`, `{{capture:NAME}}`.
+    pub templates: bool,
+    /// The values of `{{csv:COLUMN}}`: its first line names the columns; request n takes row n, from the top again after the last.
+    pub csv_file: Option<PathBuf>,
+    /// What templates may use of earlier answers; at most [`crate::CAPTURES_MAX`].
+    pub captures: Vec<Capture>,
+    /// What every answer must be.
+    pub expect: Expect,
+    /// Open connections over all threads, 1 to [`CONNECTIONS_MAX`].
+    pub connections: u32,
+    /// Threads, 1 to [`THREADS_MAX`], at most one per connection.
+    pub threads: u32,
+    /// Thread `i` runs on `cpus[i % len]` alone; empty: where the scheduler puts it.
+    pub cpus: Vec<u32>,
+    /// When requests are sent.
+    pub pacing: Pacing,
+    /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
+    /// that is opened, and `Connection: close` is sent with it.
+    pub keep_alive: bool,
+    /// Stop sending after this many requests over all threads ([`crate::Generator::finished`] tells when all are answered);
+    /// `None`: until stopped.
+    pub requests_max: Option<u64>,
+    /// Local addresses to connect from, in turn: each has ports for about 28,000 connections to one server.
+    /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
+    pub local_addresses: Vec<IpAddr>,
+    /// Connect to this Unix socket instead of the URL's host and port.
+    pub unix_socket: Option<PathBuf>,
+    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
+    /// generator is pointed at servers under test.
+    pub tls_resume: bool,
+    /// What moves the bytes.
+    pub engine: EngineChoice,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`]: pipelined, or with HTTP/2 that many streams, fewer
+    /// where the server allows fewer.
+    pub pipeline: u32,
+    /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
+    /// twentieth (and never finer than a millisecond).
+    pub timeout_ns: u64,
+    /// Threads never sleep: an answer is seen, and an open loop's request sent, without a wake-up before it
+    /// (20 to 100 µs here). Each thread then takes a whole CPU; of loops interleaved, in its turns.
+    pub busy_poll: bool,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl LoadSpec {
+    /// One thread, one connection, `GET`, closed loop, nothing pipelined, two seconds of patience, sleeping
+    /// between events.
+    pub fn new(target: Target) -> Self {
+        LoadSpec {
+            target,
+            urls: Vec::new(),
+            request_file: None,
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            templates: false,
+            csv_file: None,
+            captures: Vec::new(),
+            expect: Expect::default(),
+            connections: 1,
+            threads: 1,
+            cpus: Vec::new(),
+            pacing: Pacing::Closed,
+            keep_alive: true,
+            requests_max: None,
+            local_addresses: Vec::new(),
+            unix_socket: None,
+            tls_resume: true,
+            engine: EngineChoice::Auto,
+            protocol: Protocol::Http1,
+            pipeline: 1,
+            timeout_ns: 2_000_000_000,
+            busy_poll: false,
+            seed: 0,
+        }
+    }
+
+    /// The same load on another place: its URLs keep their paths.
+    #[must_use]
+    pub fn aimed_at(&self, target: Target) -> LoadSpec {
+        let moved = |url: &WeightedUrl| WeightedUrl { target: url.target.moved_to(&target), ..*url };
+        let urls = self.urls.iter().map(moved).collect();
+        LoadSpec { urls, target, ..self.clone() }
+    }
+
+    /// Whether requests on one connection are answered in any order.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.protocol == Protocol::Http2
+    }
+
+    /// How many requests, each with a place of its own, a connection carries at once; pipelined ones share one.
+    pub(crate) fn lanes(&self) -> u32 {
+        if self.is_multiplexed() { self.pipeline } else { 1 }
+    }
+
+    /// How many requests follow each other in one such place.
+    pub(crate) fn depth(&self) -> u32 {
+        if self.is_multiplexed() { 1 } else { self.pipeline }
+    }
+
+    /// Connections of one thread: even shares, the first threads take what is left over.
+    pub(crate) fn connections_of(&self, thread: u32) -> u32 {
+        self.connections / self.threads + u32::from(thread < self.connections % self.threads)
+    }
+}
