@@ -1,6 +1,6 @@
 //! The load generators: how each is asked for a load, and where its summary says how many requests were answered.
 
-use crate::turn::{Load, Serves};
+use crate::load::{Load, Serves};
 
 /// Seconds of load in a turn: wrk and ab take whole ones only.
 pub const SECONDS: u32 = 1;

@@ -3,16 +3,20 @@
 //! `bench-load [--rounds 31] [--out ../results/load.json] [--table ../results/load.md]`, see README.md beside this.
 
 mod generators;
+mod load;
 mod report;
 #[path = "../../server/src/statistics.rs"]
 mod statistics;
+mod table;
 mod turn;
 
 use clap::Parser;
 use generators::GENERATORS;
+use load::{Load, Serves};
 use std::path::PathBuf;
 use std::time::Instant;
-use turn::{Load, Serves, Turn, Workshop};
+use table::{Row, Table};
+use turn::Workshop;
 
 /// What is measured and where the result goes.
 #[derive(Debug, Parser)]
@@ -78,18 +82,6 @@ const LOADS: &[Load] = &[
         by: &["tare", "tare io_uring", "wrk", "ab"],
     },
 ];
-
-/// Every turn of one generator under one load, one a round; `None` where it failed.
-pub struct Row {
-    pub generator: &'static str,
-    pub turns: Vec<Option<Turn>>,
-}
-
-/// One load and the generators that could make it.
-pub struct Table {
-    pub load: &'static Load,
-    pub rows: Vec<Row>,
-}
 
 fn main() -> Result<(), String> {
     let args = Args::parse();

@@ -2,8 +2,8 @@
 
 use crate::generators::Generator;
 use crate::statistics::{Interval, median_interval};
+use crate::table::{Row, Table};
 use crate::turn::Turn;
-use crate::{Row, Table};
 use serde_json::{Value, json};
 use tare_machine::{Root, facts};
 

@@ -1,6 +1,7 @@
 //! One turn: a fresh server on CPU 0, one generator on CPU 1, and what each used.
 
 use crate::generators::{GENERATORS, Generator, WRK_PIPELINE};
+use crate::load::{Load, Serves};
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -14,26 +15,6 @@ const GENERATOR_CPU: u32 = 1;
 const PORTS: std::ops::Range<u16> = 22_100..22_900;
 /// A generator that takes longer for a second of load is ended.
 const TURN_MAX: Duration = Duration::from_secs(10);
-
-/// What answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Serves {
-    /// The floor: a constant, whatever was asked.
-    Constant,
-    /// nginx, through TLS.
-    Tls,
-    /// nginx, which closes each connection after one answer.
-    OneEach,
-}
-
-/// What is asked of a generator.
-pub struct Load {
-    pub name: &'static str,
-    pub connections: u32,
-    pub depth: u32,
-    pub server: Serves,
-    pub by: &'static [&'static str],
-}
 
 /// What a turn showed. CPU time is of the whole process, start and end included, by `wait4`.
 pub struct Turn {
