@@ -1,6 +1,20 @@
-//! Where every thread's and every CPU's time went: the counters of one trial, stage by stage, until they close.
+//! Where every thread's and every CPU's time went, stage by stage: `Raw` → `Reconciled` → `Attributed` → [`Closed`].
+//!
+//! Each stage is a type that only the one before can become, so that no correction can be applied twice or too early. Others read
+//! [`Closed`] alone, and what it is made of.
 
-pub(crate) mod attribute;
-pub(crate) mod close;
-pub(crate) mod raw;
-pub(crate) mod reconcile;
+mod attribute;
+mod close;
+mod raw;
+mod reconcile;
+
+pub(crate) use attribute::cpus::Cpu;
+pub(crate) use attribute::entitlement::{Entitlement, Loss, tare_name};
+pub(crate) use attribute::thread::Thread;
+pub(crate) use close::closed::Closed;
+pub(crate) use raw::around::Connections;
+pub(crate) use raw::asleep::Asleep;
+pub(crate) use raw::bounds::{CHECKED_S_MIN, NO_VERDICT, OPEN};
+pub(crate) use raw::ratio::ratio;
+pub(crate) use raw::readings::Readings;
+pub(crate) use reconcile::events::{COUNTED_SHARE_MIN, Core, Events};

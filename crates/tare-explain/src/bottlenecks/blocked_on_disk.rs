@@ -1,7 +1,7 @@
 //! `blocked-on-disk`: serving threads slept in file I/O. The program's own: it stays in net.
 
 use super::{Draft, Input, Rule, Scope};
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use tare_model::outcome::Cause;

@@ -2,7 +2,7 @@
 //! program's own: it stays in net.
 
 use super::{Draft, Input, Rule, Scope, number};
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use tare_model::outcome::Cause;

@@ -28,12 +28,12 @@ fn describe(accounting: &Accounting) -> Draft {
     let mut evidence = Vec::new();
     evidence.extend(number_if("effective clock", clock_hz, "Hz"));
     evidence.extend(number_if("reference clock", reference_hz, "Hz"));
-    evidence.extend(number_if("samples", Some(pool.clocks_hz.len() as f64), "count"));
+    evidence.extend(number_if("samples", Some(pool.hardware.clocks_hz.len() as f64), "count"));
     let threshold = reference_hz.map_or(0.0, |hz| hz * (-NOTICE_LN).exp());
     Draft {
         summary: format!("The CPUs ran at {} where the reference is {}.", ghz(clock_hz), ghz(reference_hz)),
         effect_ln: accounting.effect(TareCause::Clock),
-        confidence: 1.0 - accounting.support(crate::accounting::close::window::Window::clock_hz, threshold),
+        confidence: 1.0 - accounting.support(crate::accounting::Closed::clock_hz, threshold),
         evidence,
         remedy:
             "hold the clock (governor, power profile, cooling); under a hypervisor that is the host's to do"

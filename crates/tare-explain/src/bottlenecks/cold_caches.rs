@@ -2,8 +2,8 @@
 //! them. Needs a PMU: without one a request is only dearer.
 
 use super::{Draft, Input, Rule, Scope, number};
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::execution::Core;
+use crate::accounting::Closed;
+use crate::accounting::Core;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 
@@ -32,9 +32,9 @@ struct Slowed {
     ipc: [f64; 2],
 }
 
-fn slowed(accounting: &Accounting, asked: &Window) -> Option<Slowed> {
-    let figures = |window: &Window| {
-        let Core { instructions, cycles, counted_s } = window.sut_events.as_ref()?.core()?;
+fn slowed(accounting: &Accounting, asked: &Closed) -> Option<Slowed> {
+    let figures = |window: &Closed| {
+        let Core { instructions, cycles, counted_s } = window.hardware.sut.as_ref()?.core()?;
         // Of the run that was not counted as of the rest.
         let run_s = window.sut.as_ref()?.run_s;
         let each = window.per_request(instructions * run_s / counted_s)?;

@@ -23,11 +23,11 @@ fn describe(accounting: &Accounting) -> Draft {
     let share = accounting.lost(TareCause::Throttled);
     let threads = pool.threads_of(Role::Sut).filter(|thread| thread.wait.throttled_s > 0.0).count();
     let mut evidence = vec![number("held back by a quota, share of the CPU entitlement", share, "share")];
-    if let Some(held_s) = pool.throttled_s.filter(|_| pool.wall_s > 0.0) {
-        evidence.push(number("run queues held back", held_s / pool.wall_s, "s per s"));
+    if let Some(held_s) = pool.throttling.throttled_s.filter(|_| pool.span.wall_s > 0.0) {
+        evidence.push(number("run queues held back", held_s / pool.span.wall_s, "s per s"));
     }
     let mut named = String::new();
-    if let Some(quota) = &pool.quota {
+    if let Some(quota) = &pool.throttling.quota {
         named = format!(
             " ({} allows {:.2} CPUs in each {:.0} ms)",
             quota.group,

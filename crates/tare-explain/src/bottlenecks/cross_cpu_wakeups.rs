@@ -1,7 +1,7 @@
 //! `cross-cpu-wakeups`: the server pays for waking a generator that sleeps between answers.
 
 use super::{Draft, Input, Rule, Scope, number, number_if};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, TareCause};
@@ -19,8 +19,8 @@ pub(super) static RULE: Rule = Rule {
     describe,
 };
 
-fn sleeps(window: &Window, role: Role) -> Option<f64> {
-    window.per_request(window.sum_of(role, |thread| thread.voluntary)?)
+fn sleeps(window: &Closed, role: Role) -> Option<f64> {
+    window.per_request(window.sum_of(role, |thread| thread.switched.voluntary)?)
 }
 
 fn applies(accounting: &Accounting) -> bool {

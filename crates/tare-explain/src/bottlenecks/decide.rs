@@ -9,9 +9,9 @@
 //!    requests up between them, else too few requests at once, if more of them are known or likely to bring more.
 //!    Otherwise it is unknown.
 
-use crate::accounting::attribute::entitlement::{Loss, ratio};
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
+use crate::accounting::Closed;
+use crate::accounting::{Loss, ratio};
 use crate::bottlenecks::{
     delayed_ack, gc_pauses, memory_pressure, network_ceiling, ports_exhausted, softirq_saturated,
 };
@@ -29,7 +29,7 @@ pub const LOSS_SHARE_MIN: f64 = 0.12;
 const BUSY_MIN: f64 = 0.85;
 /// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
 /// themselves may be open they are equally full, and the server is what is measured.
-const EQUALLY_FULL: f64 = crate::accounting::close::residual::OPEN;
+const EQUALLY_FULL: f64 = crate::accounting::OPEN;
 /// The share of its schedule that an open loop must reach.
 const SCHEDULE_SHARE_MIN: f64 = 0.99;
 /// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
@@ -65,7 +65,7 @@ fn http(accounting: &Accounting) -> Cause {
     if fails(accounting) {
         return behind_errors(accounting);
     }
-    if pool.trials == 0 || pool.requests == Some(0.0) {
+    if pool.span.trials == 0 || pool.answered.requests == Some(0.0) {
         return Cause::Unknown;
     }
     if reached_schedule(pool) {
@@ -112,7 +112,7 @@ fn http(accounting: &Accounting) -> Cause {
 
 /// Whether so much failed that the figure is not a figure of the workload.
 pub(crate) fn fails(accounting: &Accounting) -> bool {
-    accounting.http.is_some() && accounting.asked.pool.error_share() > ERROR_SHARE_MAX
+    accounting.http.is_some() && accounting.asked.pool.answered.error_share() > ERROR_SHARE_MAX
 }
 
 /// What failed, where it is told by more than the failures.
@@ -127,15 +127,17 @@ fn behind_errors(accounting: &Accounting) -> Cause {
 }
 
 /// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge.
-pub(crate) fn reached_schedule(pool: &Window) -> bool {
-    let (Some(scheduled), Some(requests)) = (pool.scheduled, pool.requests) else { return false };
-    scheduled > 0.0 && requests + f64::from(pool.trials) >= SCHEDULE_SHARE_MIN * scheduled
+pub(crate) fn reached_schedule(pool: &Closed) -> bool {
+    let (Some(scheduled), Some(requests)) = (pool.answered.scheduled, pool.answered.requests) else {
+        return false;
+    };
+    scheduled > 0.0 && requests + f64::from(pool.span.trials) >= SCHEDULE_SHARE_MIN * scheduled
 }
 
 /// Whether an open loop got fewer answers than it was to send: its latencies then are those of a load that nobody asked
 /// for, and the requests that were not sent are in none of them.
-pub(crate) fn missed_schedule(pool: &Window) -> bool {
-    pool.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached_schedule(pool)
+pub(crate) fn missed_schedule(pool: &Closed) -> bool {
+    pool.answered.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached_schedule(pool)
 }
 
 fn from_the_generator_alone(accounting: &Accounting) -> Cause {
@@ -224,18 +226,18 @@ pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
 
 /// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock. `None` for a single
 /// one, which waits for somebody who does not serve.
-fn holders(pool: &Window) -> Option<f64> {
+fn holders(pool: &Closed) -> Option<f64> {
     let idle = [Asleep::Lock, Asleep::Event];
-    let about_s = |thread: &crate::accounting::reconcile::threads::Thread| {
+    let about_s = |thread: &crate::accounting::Thread| {
         thread.wall_s - idle.into_iter().map(|why| thread.asleep(why)).sum::<f64>()
     };
     let about: Vec<f64> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).map(about_s).collect();
-    (about.len() > 1).then(|| ratio(about.iter().sum(), pool.wall_s))
+    (about.len() > 1).then(|| ratio(about.iter().sum(), pool.span.wall_s))
 }
 
 /// Whether one of several serving threads is full while the others together have more than half of their time
 /// left.
-pub(crate) fn one_thread_is_full(pool: &Window) -> bool {
+pub(crate) fn one_thread_is_full(pool: &Closed) -> bool {
     let mut shares: Vec<f64> = pool
         .threads_of(Role::Sut)
         .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
@@ -260,7 +262,7 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
 
 fn starved_with_a_generator_that_could(accounting: &Accounting, server: f64, generator: f64) -> Cause {
     if accounting.asked.pool.around.listen_overflows.unwrap_or(0.0) >= 1.0
-        && accounting.asked.pool.errors.contains_key(&tare_model::trial::ErrorKind::Connect)
+        && accounting.asked.pool.answered.errors.contains_key(&tare_model::trial::ErrorKind::Connect)
     {
         return Cause::ListenOverflow;
     }

@@ -84,7 +84,7 @@ fn describe(accounting: &Accounting) -> Draft {
             percent(time_share)
         ),
         // At a rate that is fixed it costs latency alone.
-        effect_ln: match accounting.asked.pool.scheduled {
+        effect_ln: match accounting.asked.pool.answered.scheduled {
             None => accounting.effect(TareCause::NoWork).max(0.0) * time_share,
             Some(_) => 0.0,
         },

@@ -1,7 +1,7 @@
 //! `errors`: what was measured is not the workload but its failure.
 
 use super::{Draft, Rule, Scope, number, percent};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::bottlenecks::decide::ERROR_SHARE_MAX;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule =
     Rule { cause: Cause::Errors, scope: Scope::Any, needs: &[], applies, describe };
 
 fn applies(accounting: &Accounting) -> bool {
-    accounting.asked.pool.errors() > 0.0 || accounting.failed_runs().0 > 0
+    accounting.asked.pool.answered.failed() > 0.0 || accounting.failed_runs().0 > 0
 }
 
 fn describe(accounting: &Accounting) -> Draft {
@@ -20,11 +20,11 @@ fn describe(accounting: &Accounting) -> Draft {
 
 fn failed_requests(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
-    let share = pool.error_share();
+    let share = pool.answered.error_share();
     let kinds: Vec<String> =
-        pool.errors.iter().map(|(kind, count)| format!("{count:.0} {}", kind.name())).collect();
+        pool.answered.errors.iter().map(|(kind, count)| format!("{count:.0} {}", kind.name())).collect();
     let mut evidence = vec![number("errors, share of all attempts", share, "share")];
-    evidence.extend(pool.errors.iter().map(|(kind, count)| number(kind.name(), *count, "count")));
+    evidence.extend(pool.answered.errors.iter().map(|(kind, count)| number(kind.name(), *count, "count")));
     let failure = Failure::of(pool);
     Draft {
         summary: format!(
@@ -33,7 +33,7 @@ fn failed_requests(accounting: &Accounting) -> Draft {
             kinds.join(", "),
             failure.meaning
         ),
-        confidence: accounting.support(|window| Some(window.error_share()), ERROR_SHARE_MAX),
+        confidence: accounting.support(|window| Some(window.answered.error_share()), ERROR_SHARE_MAX),
         evidence,
         remedy: failure.remedy.to_owned(),
         confirm: failure.confirm.to_owned(),
@@ -61,22 +61,22 @@ const ENDED: [ErrorKind; 6] = [
 ];
 
 impl Failure {
-    fn of(pool: &Window) -> Failure {
-        if pool.fails_mostly_by(&[ErrorKind::Timeout]) {
+    fn of(pool: &Closed) -> Failure {
+        if pool.answered.fails_mostly_by(&[ErrorKind::Timeout]) {
             return Failure {
                 meaning: "what was not answered in time is in no latency, and so much of the load was not served",
                 remedy: "see what the server did while they waited (tare why, its log); allow more time (--timeout), or ask for less (--rate, -c)",
                 confirm: "the same run at half the load, or with more time, reports no timeouts",
             };
         }
-        if pool.fails_mostly_by(&ENDED) {
+        if pool.answered.fails_mostly_by(&ENDED) {
             return Failure {
                 meaning: "connections were refused or broke, and so much of the load was not served",
                 remedy: "see that the server stays up and takes so many connections (its log, its limits of connections and open files)",
                 confirm: "the same run with fewer connections (-c) reports no errors",
             };
         }
-        if pool.fails_mostly_by(&ANSWERED) {
+        if pool.answered.fails_mostly_by(&ANSWERED) {
             return Failure {
                 meaning: "this measures an error path, not the workload",
                 remedy: "ask for the URL by hand and see what it answers; correct the path, or raise what the server accepts",

@@ -5,7 +5,7 @@
 //! at once is told by nobody outside; what of the CPU time went there, and how uneven answers are, is. The program's own: net has it.
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::entitlement::ratio;
+use crate::accounting::ratio;
 use crate::bottlenecks::decide::parks_threads;
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
@@ -87,7 +87,8 @@ fn share(accounting: &Accounting) -> Option<(f64, &'static str)> {
 fn by_threads(accounting: &Accounting) -> Option<f64> {
     let pool = &accounting.asked.pool;
     let collects = |name: &str| COLLECTORS.iter().any(|begin| name.starts_with(begin));
-    let run_s = pool.threads_of(Role::Sut).filter(|thread| collects(&thread.name)).map(|thread| thread.run_s);
+    let run_s =
+        pool.threads_of(Role::Sut).filter(|thread| collects(&thread.id.name)).map(|thread| thread.run_s);
     let run_s = run_s.reduce(|a, b| a + b)?;
     Some(ratio(run_s, pool.sut.as_ref()?.run_s))
 }

@@ -1,8 +1,8 @@
 //! Three explanations for a server that is slower than its CPUs though it shares nothing: the lock of a socket, soft
 //! interrupts on CPUs that are busy already, and wake-ups across CPUs. Each stands or falls with one figure.
 
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::ratio;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, Standing};
 use tare_model::{Missing, Reading};
@@ -19,7 +19,7 @@ const WAKEUPS_REFUTED: f64 = 0.05;
 const USED_SHARE: f64 = 0.01;
 
 /// How each stands.
-pub(crate) fn of(window: &Window) -> Vec<Judged> {
+pub(crate) fn of(window: &Closed) -> Vec<Judged> {
     [socket_lock(window), softirq(window), wakeups(window)].into()
 }
 
@@ -49,7 +49,7 @@ fn judged(
     Judged { hypothesis, standing, of: of.into(), unit: unit.into(), figure, supported_from, refuted_below }
 }
 
-fn socket_lock(window: &Window) -> Judged {
+fn socket_lock(window: &Closed) -> Judged {
     judged(
         Hypothesis::SocketLock,
         "contention for sockets' locks, of the serving threads' time",
@@ -59,7 +59,7 @@ fn socket_lock(window: &Window) -> Judged {
     )
 }
 
-fn at_sockets(window: &Window) -> Result<f64, Missing> {
+fn at_sockets(window: &Closed) -> Result<f64, Missing> {
     window.switches.sees_locks()?;
     let serving_s = window.sut.as_ref().map_or(0.0, |sut| sut.serving_s);
     let share = ratio(window.switches.contended_s(|at, _, _| is_socket(at)), serving_s);
@@ -78,10 +78,11 @@ pub(crate) fn is_socket(function: &str) -> bool {
 }
 
 /// Their share of the busy time of the CPUs that the program ran on.
-fn softirq(window: &Window) -> Judged {
-    let used = || window.cpus.values().filter(|cpu| cpu.ran_s.sut > USED_SHARE * cpu.wall_s);
-    let busy_s: f64 = used().map(|cpu| cpu.user_s + cpu.system_s + cpu.softirq_s).sum();
-    let share = || used().map(|cpu| cpu.softirq_s).sum::<f64>() / busy_s;
+fn softirq(window: &Closed) -> Judged {
+    let used = || window.cpus.values().filter(|cpu| cpu.ran_s.sut > USED_SHARE * cpu.times.wall_s);
+    let busy_s: f64 =
+        used().map(|cpu| cpu.times.modes.user_s + cpu.times.modes.system_s + cpu.times.modes.softirq_s).sum();
+    let share = || used().map(|cpu| cpu.times.modes.softirq_s).sum::<f64>() / busy_s;
     let figure =
         if busy_s > 0.0 { Ok(share()) } else { Err(Missing::new("the modes of its CPUs were not read")) };
     judged(
@@ -93,7 +94,7 @@ fn softirq(window: &Window) -> Judged {
     )
 }
 
-fn wakeups(window: &Window) -> Judged {
+fn wakeups(window: &Closed) -> Judged {
     judged(
         Hypothesis::CrossCpuWakeups,
         "wake-ups across CPUs, of it and of the generator, a request (or ms)",
@@ -105,16 +106,17 @@ fn wakeups(window: &Window) -> Judged {
 
 /// Of the program's threads, as traced; of the generator's, each sleep of it on a CPU that the program does not use, which
 /// the program ends.
-fn crossings(window: &Window) -> Result<f64, Missing> {
+fn crossings(window: &Closed) -> Result<f64, Missing> {
     let own = window.switches.cross_cpu().ok_or_else(|| window.switches.why_not_traced())?;
-    let is_used = |cpu: &u32| window.cpus.get(cpu).is_some_and(|cpu| cpu.ran_s.sut > USED_SHARE * cpu.wall_s);
+    let is_used =
+        |cpu: &u32| window.cpus.get(cpu).is_some_and(|cpu| cpu.ran_s.sut > USED_SHARE * cpu.times.wall_s);
     let peers = window.sum_of(Role::Load, |thread| {
         let apart: f64 =
             thread.cpu_run_s.keys().filter(|cpu| !is_used(cpu)).map(|cpu| thread.share_on(*cpu)).sum();
-        Some(thread.voluntary? * apart)
+        Some(thread.switched.voluntary? * apart)
     });
     let all = own + peers.unwrap_or(0.0);
-    let a_ms = || (window.wall_s > 0.0).then(|| all / window.wall_s / 1e3);
+    let a_ms = || (window.span.wall_s > 0.0).then(|| all / window.span.wall_s / 1e3);
     window.per_request(all).or_else(a_ms).ok_or_else(|| Missing::new("the window has no length"))
 }
 

@@ -1,7 +1,7 @@
 //! What a rule cannot judge without, and why it is not there.
 
 use super::gc_pauses;
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::metric::Descriptor;
@@ -60,7 +60,7 @@ impl Input {
                 Missing::new("the load generator's threads cannot be seen from here"),
             ),
             Input::Requests => unless(
-                pool.requests.is_some(),
+                pool.answered.requests.is_some(),
                 Missing::with_remedy(
                     "the requests could not be counted",
                     "use tare's own generator, or one whose summary can be read (wrk)",
@@ -78,14 +78,17 @@ impl Input {
                 let known = unsplit_s <= UNSPLIT_SHARE_MAX * wall_s;
                 unless(known, absent(accounting, &tasks::SAMPLES))
             }
-            Input::Groups => unless(pool.throttled_s.is_some(), absent(accounting, &groups::THROTTLED_NS)),
+            Input::Groups => {
+                unless(pool.throttling.throttled_s.is_some(), absent(accounting, &groups::THROTTLED_NS))
+            }
             Input::Cpus => {
-                let complete =
-                    |accounting: &crate::accounting::reconcile::cpus::Cpu| accounting.imbalance_s().is_some();
+                let complete = |accounting: &crate::accounting::Cpu| accounting.times.imbalance_s().is_some();
                 let known = pool.cpus.values().any(complete);
                 unless(known, absent(accounting, &cpus::TASK_RUN_NS))
             }
-            Input::Clock => unless(!pool.clocks_hz.is_empty(), absent(accounting, &clock::EFFECTIVE_HZ)),
+            Input::Clock => {
+                unless(!pool.hardware.clocks_hz.is_empty(), absent(accounting, &clock::EFFECTIVE_HZ))
+            }
             Input::Network => {
                 unless(pool.around.listen_overflows.is_some(), absent(accounting, &network::LISTEN_OVERFLOWS))
             }
@@ -121,11 +124,11 @@ impl Input {
 fn no_events(accounting: &Accounting) -> Option<Missing> {
     let unknown = || Missing::new("no hardware event was counted");
     let pool = &accounting.asked.pool;
-    if pool.sut_events.is_none() {
-        return Some(pool.no_events.clone().unwrap_or_else(unknown));
+    if pool.hardware.sut.is_none() {
+        return Some(pool.hardware.no_events.clone().unwrap_or_else(unknown));
     }
     match &accounting.saturating {
-        Some(level) if level.pool.sut_events.is_some() => None,
+        Some(level) if level.pool.hardware.sut.is_some() => None,
         Some(_) => Some(unknown()),
         None => Some(Missing::with_remedy(
             "there is no second level of load to set the asked one against",

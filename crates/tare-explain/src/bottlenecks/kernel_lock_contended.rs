@@ -2,8 +2,8 @@
 //! time and looks like work. How the three explanations that compete for it stand is said with it (`hypotheses`).
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::ratio;
 use crate::bottlenecks::hypotheses;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, Evidence, Hypothesis, Judged};
@@ -14,12 +14,12 @@ pub(super) static RULE: Rule =
 /// Less of the serving threads' time than this is no finding.
 const NOTICE_SHARE: f64 = 0.03;
 
-fn contended(window: &Window) -> Option<f64> {
+fn contended(window: &Closed) -> Option<f64> {
     let serving_s = window.sut.as_ref()?.serving_s;
     window.switches.is_traced().then(|| ratio(window.switches.contended_s(|_, _, _| true), serving_s))
 }
 
-fn at_sockets(window: &Window) -> Option<f64> {
+fn at_sockets(window: &Closed) -> Option<f64> {
     let all_s = window.switches.contended_s(|_, _, _| true);
     (all_s > 0.0).then(|| window.switches.contended_s(|at, _, _| hypotheses::is_socket(at)) / all_s)
 }

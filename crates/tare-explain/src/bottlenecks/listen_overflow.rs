@@ -14,7 +14,7 @@ fn applies(accounting: &Accounting) -> bool {
 
 fn describe(accounting: &Accounting) -> Draft {
     let overflows = accounting.asked.pool.around.listen_overflows.unwrap_or(0.0);
-    let refused = accounting.asked.pool.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
+    let refused = accounting.asked.pool.answered.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
     Draft {
         summary: format!(
             "{overflows:.0} connection attempts found the accept queue full ({refused:.0} failed for the generator)."

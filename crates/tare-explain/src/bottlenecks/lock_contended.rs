@@ -1,7 +1,7 @@
 //! `lock-contended`: serving threads slept in a futex. The program's own: it stays in net.
 
 use super::{Draft, Input, Rule, Scope};
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
 use crate::bottlenecks::decide;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;

@@ -5,9 +5,9 @@
 //! for are its own pages, so that net has it.
 
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::accounting::Closed;
+use crate::accounting::ratio;
+use crate::accounting::{Asleep, Thread};
 use crate::bottlenecks::decide::LOSS_SHARE_MIN;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -31,17 +31,17 @@ pub(crate) fn holds(accounting: &Accounting) -> bool {
 }
 
 /// Of the SUT's CPU entitlement; `None` where it is not known, 0 where nothing says that it was the SUT's memory.
-fn share(window: &Window) -> Option<f64> {
+fn share(window: &Closed) -> Option<f64> {
     let (memory, sut) = (&window.around.memory, window.sut.as_ref()?);
     let stalled_s = memory.stalled_s?;
     let refaulted_bytes = memory.refaulted_bytes.unwrap_or(0.0);
     let was_short = memory.limit_hits.is_some_and(|hits| hits >= 1.0)
-        || ratio(refaulted_bytes, window.wall_s) >= REFAULTED_BYTES_HZ_MIN;
+        || ratio(refaulted_bytes, window.span.wall_s) >= REFAULTED_BYTES_HZ_MIN;
     let of_threads = |seconds: fn(&Thread) -> f64| window.threads_of(Role::Sut).map(seconds).sum::<f64>();
     let asleep_s = of_threads(|thread| thread.asleep(Asleep::Fault) + thread.asleep(Asleep::Disk));
     // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
     let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
-    let own_s = stalled_s.min(asleep_s + of_threads(|thread| thread.system_s)).max(asleep_s * again);
+    let own_s = stalled_s.min(asleep_s + of_threads(|thread| thread.modes.system_s)).max(asleep_s * again);
     Some(if was_short { ratio(own_s, sut.entitled_s).min(1.0) } else { 0.0 })
 }
 
@@ -49,7 +49,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let memory = &pool.around.memory;
     let share_now = share(pool).unwrap_or(0.0);
-    let per_s = |count: Option<f64>| count.map(|count| ratio(count, pool.wall_s));
+    let per_s = |count: Option<f64>| count.map(|count| ratio(count, pool.span.wall_s));
     let stalled = per_s(memory.stalled_s);
     let mut evidence = vec![number("waited for memory, share of the CPU entitlement", share_now, "share")];
     evidence.extend(number_if("time in which somebody waited for memory (PSI)", stalled, "s per s"));

@@ -35,8 +35,8 @@ mod too_little_concurrency;
 pub(crate) mod too_noisy;
 mod unknown;
 
-use crate::accounting::attribute::entitlement::Loss;
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
+use crate::accounting::Loss;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
 use input::Input;

@@ -6,9 +6,9 @@
 //! missed only after 200 ms (Linux' least retransmission timeout; a tail loss probe may be earlier).
 
 use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
-use crate::accounting::raw::around::Connections;
+use crate::accounting::Closed;
+use crate::accounting::Connections;
+use crate::accounting::ratio;
 use crate::bottlenecks::decide::{few_in_flight, more_connections_bring_more};
 use crate::capacity::levels::{Accounting, Level as Sums};
 use tare_model::outcome::{Cause, TareCause};
@@ -47,7 +47,7 @@ pub(crate) fn holds(accounting: &Accounting) -> bool {
 /// Whether it is what requests fail of: most that do have no answer in time, and the time went to what was lost on the way.
 pub(crate) fn fails(accounting: &Accounting) -> bool {
     let pool = &accounting.asked.pool;
-    pool.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(accounting)
+    pool.answered.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(accounting)
 }
 
 /// Whether what was lost on the way took most of the requests' time.
@@ -57,7 +57,7 @@ fn loses(accounting: &Accounting) -> bool {
 
 /// Whether neither side is nearly full, were it also the one that had what is missing in the accounting: one that is leaves bytes
 /// lying about.
-fn has_time_to_spare(pool: &Window) -> bool {
+fn has_time_to_spare(pool: &Closed) -> bool {
     let server = pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0);
     let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::NoWork));
     let missing = pool.residuals().0.unwrap_or(0.0);
@@ -106,7 +106,7 @@ fn stalled(accounting: &Accounting) -> Option<f64> {
     if resent(accounting)? < RESENT_SHARE_MIN {
         return Some(0.0);
     }
-    let requests_s = accounting.mean_latency_s()? * accounting.asked.pool.requests?;
+    let requests_s = accounting.mean_latency_s()? * accounting.asked.pool.answered.requests?;
     let seen = connections(accounting)?;
     // What is lost again and again waits twice as long each time: the kernel counts that from the first timeout on.
     let stalled_s = (seen.retransmits * RESENT_AFTER_S).max(seen.timed_out_s.unwrap_or(0.0));
@@ -116,7 +116,7 @@ fn stalled(accounting: &Accounting) -> Option<f64> {
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let seen = connections(accounting).cloned().unwrap_or_default();
-    let per_s = |count: f64| ratio(count, pool.wall_s);
+    let per_s = |count: f64| ratio(count, pool.span.wall_s);
     let (resent, stalled) = (resent(accounting), stalled(accounting).unwrap_or(0.0));
     let on_the_way = on_the_way(accounting);
     let bytes = seen.server.as_ref().map(|server| per_s(server.bytes));
@@ -148,7 +148,7 @@ fn describe(accounting: &Accounting) -> Draft {
     };
     Draft {
         summary,
-        effect_ln: match pool.scheduled {
+        effect_ln: match pool.answered.scheduled {
             None => accounting.effect(TareCause::NoWork).max(0.0) * stalled.max(on_the_way.unwrap_or(0.0)),
             Some(_) => 0.0,
         },

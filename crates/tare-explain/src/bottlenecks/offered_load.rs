@@ -14,7 +14,8 @@ fn applies(accounting: &Accounting) -> bool {
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
-    let achieved = pool.requests.zip(pool.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
+    let achieved =
+        pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
     let achieved = achieved.map_or(0.0, |(requests, scheduled)| requests / scheduled);
     let rate_hz = pool.rate_hz().unwrap_or(0.0);
     let busy = accounting.sut().map(|sut| sut.busy() / sut.cpus());
@@ -34,7 +35,8 @@ fn describe(accounting: &Accounting) -> Draft {
             100.0 * achieved
         ),
         effect_ln: accounting.effect(TareCause::NoWork),
-        confidence: accounting.support(|window| Some(window.requests? / window.scheduled?), 0.99),
+        confidence: accounting
+            .support(|window| Some(window.answered.requests? / window.answered.scheduled?), 0.99),
         evidence,
         remedy: "nothing is wrong; to see what the server can do, raise the rate or drive a closed loop"
             .to_owned(),

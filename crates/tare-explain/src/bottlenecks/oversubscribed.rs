@@ -1,8 +1,8 @@
 //! `oversubscribed`: more threads of one side than CPUs for them, so that they wait for each other's turn.
 
 use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::accounting::attribute::entitlement::{Entitlement, ratio};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::{Entitlement, ratio};
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
 use tare_model::observation::Role;
@@ -22,18 +22,19 @@ struct Oversubscription {
     voluntary_hz: Option<f64>,
 }
 
-fn oversubscription(window: &Window, role: Role, entitlement: &Entitlement) -> Option<Oversubscription> {
+fn oversubscription(window: &Closed, role: Role, entitlement: &Entitlement) -> Option<Oversubscription> {
     let threads = || window.threads_of(role).filter(|thread| thread.serves());
     let wall_s: f64 = threads().map(|thread| thread.wall_s).sum();
     let waited_s: f64 = threads().map(|thread| thread.wait.behind_s.of(role)).sum();
-    let rate = |sum: Option<f64>| sum.filter(|_| window.wall_s > 0.0).map(|count| count / window.wall_s);
+    let rate =
+        |sum: Option<f64>| sum.filter(|_| window.span.wall_s > 0.0).map(|count| count / window.span.wall_s);
     (!entitlement.usable.is_empty() && wall_s > 0.0).then(|| Oversubscription {
         role,
         threads: entitlement.serving(),
         cpus: entitlement.usable.len() as f64,
         waiting: ratio(waited_s, wall_s),
-        involuntary_hz: rate(window.sum_of(role, |thread| thread.involuntary)),
-        voluntary_hz: rate(window.sum_of(role, |thread| thread.voluntary)),
+        involuntary_hz: rate(window.sum_of(role, |thread| thread.switched.involuntary)),
+        voluntary_hz: rate(window.sum_of(role, |thread| thread.switched.voluntary)),
     })
 }
 
@@ -107,7 +108,7 @@ fn describe(accounting: &Accounting) -> Draft {
     );
     evidence.extend(turn.map(|turn_s| number("wait for a turn by slice arithmetic", turn_s, "s")));
     let role = oversubscription.role;
-    let waiting = move |window: &Window| {
+    let waiting = move |window: &Closed| {
         let entitlement = if role == Role::Load { window.load.as_ref() } else { window.sut.as_ref() };
         oversubscription_share(window, role, entitlement?)
     };
@@ -129,6 +130,6 @@ fn describe(accounting: &Accounting) -> Draft {
     }
 }
 
-fn oversubscription_share(window: &Window, role: Role, entitlement: &Entitlement) -> Option<f64> {
+fn oversubscription_share(window: &Closed, role: Role, entitlement: &Entitlement) -> Option<f64> {
     oversubscription(window, role, entitlement).map(|oversubscription| oversubscription.waiting)
 }

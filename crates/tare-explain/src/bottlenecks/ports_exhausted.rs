@@ -1,7 +1,7 @@
 //! `ports-exhausted`: the generator had no local port left to open a connection from.
 
 use super::{Draft, Rule, Scope, number, number_if};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::Cause;
 use tare_model::trial::ErrorKind;
@@ -15,12 +15,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Whether most of the errors are this one.
-pub(crate) fn holds(pool: &Window) -> bool {
-    pool.fails_mostly_by(&[ErrorKind::PortsExhausted])
+pub(crate) fn holds(pool: &Closed) -> bool {
+    pool.answered.fails_mostly_by(&[ErrorKind::PortsExhausted])
 }
 
-fn failed(pool: &Window) -> f64 {
-    pool.errors.get(&ErrorKind::PortsExhausted).copied().unwrap_or(0.0)
+fn failed(pool: &Closed) -> f64 {
+    pool.answered.errors.get(&ErrorKind::PortsExhausted).copied().unwrap_or(0.0)
 }
 
 fn describe(accounting: &Accounting) -> Draft {
@@ -32,7 +32,7 @@ fn describe(accounting: &Accounting) -> Draft {
     });
     let mut evidence = vec![
         number("connections that found no local port", failed, "count"),
-        number("of the attempts", pool.error_share(), "share"),
+        number("of the attempts", pool.answered.error_share(), "share"),
     ];
     evidence.extend(number_if("ports to open connections from", around.ports, "count"));
     evidence.extend(number_if("connections in TIME_WAIT, most at once", around.time_wait, "count"));

@@ -6,8 +6,8 @@
 //! sampled at ticks, all packets taken to be equally dear.
 
 use super::{Draft, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::ratio;
 use crate::bottlenecks::Input;
 use crate::bottlenecks::decide::LOSS_SHARE_MIN;
 use crate::capacity::levels::Accounting;
@@ -47,14 +47,16 @@ struct Oversubscription {
 }
 
 /// `None` where packets were not counted.
-fn oversubscription(window: &Window) -> Option<Oversubscription> {
+fn oversubscription(window: &Closed) -> Option<Oversubscription> {
     let own = window.around.own_packets?;
     let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
-    for (cpu, accounting) in
-        window.cpus.iter().filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.wall_s)
+    for (cpu, accounting) in window
+        .cpus
+        .iter()
+        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
     {
-        wall_s += accounting.wall_s;
-        softirq_s += accounting.softirq_s;
+        wall_s += accounting.times.wall_s;
+        softirq_s += accounting.times.modes.softirq_s;
         packets += window.around.packets.get(cpu)?;
     }
     // As if all of its own had been handled there.
@@ -73,7 +75,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let none = Oversubscription { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
     let Oversubscription { share, softirq, packets, others } = oversubscription(pool).unwrap_or(none);
-    let per_s = |count: f64| ratio(count, pool.wall_s);
+    let per_s = |count: f64| ratio(count, pool.span.wall_s);
     Draft {
         summary: format!(
             "The server's CPUs spent {} of their time on packets that are not its own: {:.0} of {:.0} a second.",

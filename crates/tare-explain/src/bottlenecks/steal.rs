@@ -14,10 +14,15 @@ fn applies(accounting: &Accounting) -> bool {
 
 fn describe(accounting: &Accounting) -> Draft {
     let share = accounting.lost(TareCause::Steal);
-    let cpus = accounting.asked.pool.cpus.iter().filter(|(_, cpu)| cpu.steal_s > 0.0 && cpu.wall_s > 0.0);
+    let cpus = accounting
+        .asked
+        .pool
+        .cpus
+        .iter()
+        .filter(|(_, cpu)| cpu.times.steal_s > 0.0 && cpu.times.wall_s > 0.0);
     let mut evidence = vec![number("stolen, share of the CPU entitlement", share, "share")];
     evidence.extend(cpus.map(|(cpu, accounting)| {
-        number(format!("steal on CPU {cpu}"), accounting.steal_s / accounting.wall_s, "share")
+        number(format!("steal on CPU {cpu}"), accounting.times.steal_s / accounting.times.wall_s, "share")
     }));
     Draft {
         summary: format!(

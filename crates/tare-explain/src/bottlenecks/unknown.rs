@@ -1,7 +1,7 @@
 //! `unknown`: the accounting name no cause that explains the figure.
 
 use super::{Draft, NOTICE_SHARE, Rule, Scope, number, number_if};
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
 use crate::bottlenecks::decide::{self, LOSS_SHARE_MIN};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
@@ -28,17 +28,13 @@ fn describe(accounting: &Accounting) -> Draft {
     }
     evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
     evidence.extend(number_if("largest residual of the accounting", pool.residuals().0, "share"));
-    let why = if pool.trials == 0 {
+    let why = if pool.span.trials == 0 {
         "No trial was finished"
-    } else if pool.requests == Some(0.0) {
+    } else if pool.answered.requests == Some(0.0) {
         "No request was answered"
     } else if accounting.sut().is_none() {
         "The program cannot be seen from here"
-    } else if pool
-        .residuals()
-        .0
-        .is_some_and(|residual| residual > crate::accounting::close::residual::NO_VERDICT)
-    {
+    } else if pool.residuals().0.is_some_and(|residual| residual > crate::accounting::NO_VERDICT) {
         "The accounting do not close"
     } else if decide::parks_threads(accounting) && own_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \

@@ -1,8 +1,8 @@
 //! Programs that run and end: gross is the wall time of a run, net is what would be left of it with nothing in
 //! the way at the reference clock, and the tare parts sum to ln(gross / net).
 
-use crate::accounting::attribute::entitlement::{Loss, ratio};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::{Loss, ratio};
 use crate::capacity::levels::{Level, command_of};
 use crate::capacity::net::NetEstimate;
 use crate::capacity::summary::{self, estimate};
@@ -20,7 +20,7 @@ pub(crate) const CPU_BOUND: f64 = 0.5;
 const SEEN_SHARE_MIN: f64 = 0.8;
 
 /// The runs of one command.
-pub(crate) fn level(record: &Record, windows: &[Window], command: u32) -> Level {
+pub(crate) fn level(record: &Record, windows: &[Closed], command: u32) -> Level {
     let runs = record.trials.iter().zip(windows);
     let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
     Level::new(mine.map(|(_, window)| window.clone()).collect())
@@ -35,8 +35,9 @@ pub(crate) fn runs_of(record: &Record, command: u32) -> impl Iterator<Item = &Co
 }
 
 /// Mean seconds of a run.
-pub(crate) fn mean_s(window: &Window) -> Option<f64> {
-    (window.trials > 0 && window.elapsed_s > 0.0).then(|| window.elapsed_s / f64::from(window.trials))
+pub(crate) fn mean_s(window: &Closed) -> Option<f64> {
+    (window.span.trials > 0 && window.answered.elapsed_s > 0.0)
+        .then(|| window.answered.elapsed_s / f64::from(window.span.trials))
 }
 
 /// A run's time without what others took, part by part.
@@ -49,23 +50,22 @@ struct Chain {
 ///
 /// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
 /// divided by how many are running or ready on average.
-fn chain(window: &Window, reference_hz: Option<f64>) -> Option<Chain> {
+fn chain(window: &Closed, reference_hz: Option<f64>) -> Option<Chain> {
     let gross_s = mean_s(window)?;
     let sut = window.sut.as_ref()?;
     let threads = || window.threads_of(tare_model::observation::Role::Sut);
     let queue_s: f64 = threads().map(|thread| thread.queue_s.unwrap_or(0.0)).sum();
     let at_work = ratio(sut.run_s + queue_s, sut.wall_s).max(1.0);
-    let runs = f64::from(window.trials);
+    let runs = f64::from(window.span.trials);
     let delay = |seconds: f64| seconds / at_work / runs;
-    let sum =
-        |of: fn(&crate::accounting::reconcile::threads::Thread) -> f64| delay(threads().map(of).sum::<f64>());
+    let sum = |of: fn(&crate::accounting::Thread) -> f64| delay(threads().map(of).sum::<f64>());
     let delays = [
         (TareCause::Throttled, sum(|thread| thread.wait.throttled_s)),
         (TareCause::Preempted, sum(|thread| thread.wait.behind_s.other)),
         (TareCause::Placement, sum(|thread| thread.wait.behind_s.load + thread.wait.behind_s.tare)),
         (TareCause::Scheduler, sum(|thread| thread.wait.scheduler_s)),
-        (TareCause::Steal, sum(|thread| thread.steal_s)),
-        (TareCause::Irq, sum(|thread| thread.irq_s)),
+        (TareCause::Steal, sum(|thread| thread.taken.steal_s)),
+        (TareCause::Irq, sum(|thread| thread.taken.irq_s)),
     ];
     let taken_s: f64 = delays.iter().map(|(_, delay)| delay).sum();
     // The window may be a hair longer than the run: never take all of it.
@@ -93,16 +93,17 @@ pub(crate) fn estimate_net(
     record: &Record,
     command: u32,
     level: &Level,
-    windows: &[Window],
+    windows: &[Closed],
 ) -> Result<NetEstimate, Missing> {
     if level.trials.is_empty() {
         return Err(Missing::new("the command was not run"));
     }
-    let clocks: Vec<f64> = windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
+    let clocks: Vec<f64> =
+        windows.iter().flat_map(|window| window.hardware.clocks_hz.iter().copied()).collect();
     let given = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
     let reference_hz = given.or_else(|| tare_stats::quantile(&clocks, 0.95));
     let run_s = level.pool.sut.as_ref().map_or(0.0, |sut| sut.run_s);
-    let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.elapsed_s;
+    let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.answered.elapsed_s;
     let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
     let waits =
         level.pool.threads_of(tare_model::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
@@ -157,13 +158,13 @@ pub(crate) fn net(net_estimate: &Result<NetEstimate, Missing>) -> NetOrMissing {
 pub(crate) fn summaries(
     record: &Record,
     commands: &CommandWorkload,
-    windows: &[Window],
+    windows: &[Closed],
 ) -> Vec<CommandSummary> {
     let indexed = (0u32..).zip(&commands.commands);
     indexed.filter_map(|(index, text)| summed_up(record, windows, index, text)).collect()
 }
 
-fn summed_up(record: &Record, windows: &[Window], index: u32, text: &str) -> Option<CommandSummary> {
+fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Option<CommandSummary> {
     let level = level(record, windows, index);
     let samples: Vec<&CommandSample> = runs_of(record, index).collect();
     let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
@@ -200,7 +201,7 @@ pub(crate) fn rusage_cpus<'r>(runs: impl Iterator<Item = &'r CommandSample>) -> 
 }
 
 /// CPUs that the runs' threads were ready to use and others had; `None` when no thread was seen.
-pub(crate) fn taken_cpus(window: &Window) -> Option<f64> {
+pub(crate) fn taken_cpus(window: &Closed) -> Option<f64> {
     let sut = window.sut.as_ref()?;
     let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::NoWork);
     let taken: f64 = sut.lost_s.iter().filter(|(loss, _)| is_taken(loss)).map(|(_, lost)| lost).sum();

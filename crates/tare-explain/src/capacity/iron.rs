@@ -3,8 +3,8 @@
 //! Net = min(f_ref · A / C_sat, what the program's own serial stages let through): what the program would do on its
 //! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the CPU entitlement, the clock and the cost.
 
-use crate::accounting::attribute::entitlement::{Loss, ratio};
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
+use crate::accounting::{Loss, ratio};
 use crate::capacity::fit::Look;
 use crate::capacity::serial::Serial;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ const PEERS_MAX: f64 = 0.15;
 const BUSY_INTERLEAVED_MAX: f64 = 1.15;
 
 impl Point {
-    pub fn of(window: &Window) -> Result<Point, Missing> {
+    pub fn of(window: &Closed) -> Result<Point, Missing> {
         let sut = window
             .sut
             .as_ref()
@@ -69,7 +69,7 @@ impl Point {
             sut.lost_s.iter().map(|(loss, lost_s)| (*loss, ratio(*lost_s, sut.wall_s))).collect();
         let program: f64 =
             lost.iter().filter(|(loss, _)| matches!(loss, Loss::Program(_))).map(|(_, lost)| lost).sum();
-        let switches = window.sum_of(Role::Sut, |thread| thread.voluntary);
+        let switches = window.sum_of(Role::Sut, |thread| thread.switched.voluntary);
         Ok(Point {
             rate_hz,
             busy,
@@ -148,13 +148,14 @@ impl Point {
 
 /// Who wakes a sleeping peer ends an idle period of its CPU, if that was idle: there are no more such wake-ups than idle
 /// periods.
-fn peers(window: &Window) -> Option<[f64; 2]> {
-    let sleeps = window.sum_of(Role::Load, |thread| thread.voluntary)?;
-    let on_idle = match (window.load_idle_exits, crate::capacity::generator::cpu_share(window)) {
-        (Some(exits), _) => exits.min(sleeps),
-        (None, Some(busy)) => sleeps * (1.0 - busy),
-        (None, None) => sleeps,
-    };
+fn peers(window: &Closed) -> Option<[f64; 2]> {
+    let sleeps = window.sum_of(Role::Load, |thread| thread.switched.voluntary)?;
+    let on_idle =
+        match (window.switches.wake_ups.load_idle_exits, crate::capacity::generator::cpu_share(window)) {
+            (Some(exits), _) => exits.min(sleeps),
+            (None, Some(busy)) => sleeps * (1.0 - busy),
+            (None, None) => sleeps,
+        };
     Some([window.per_request(on_idle)?, window.per_request(sleeps - on_idle)?])
 }
 

@@ -1,8 +1,8 @@
 //! Everything that limit, rules and warnings judge by: the pooled books of the levels, and gross, tare and net
 //! with their intervals.
 
-use crate::accounting::attribute::entitlement::{Entitlement, Loss};
-use crate::accounting::close::window::{Context, Window};
+use crate::accounting::Closed;
+use crate::accounting::{Entitlement, Loss};
 use crate::capacity::iron::{Point, entitlement_parts};
 use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
 use crate::capacity::reference::{Interference, middle_ns};
@@ -17,15 +17,15 @@ use tare_stats::{Interval, Jackknife, jackknife};
 /// Several trials of one kind, each alone and together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
-    pub trials: Vec<Window>,
-    pub pool: Window,
+    pub trials: Vec<Closed>,
+    pub pool: Closed,
     /// Trials that there should be; as many as there are, or more.
     pub planned: usize,
 }
 
 impl Level {
-    pub fn new(trials: Vec<Window>) -> Self {
-        let pool = Window::pool(&trials);
+    pub fn new(trials: Vec<Closed>) -> Self {
+        let pool = Closed::pool(&trials);
         Level { planned: trials.len(), trials, pool }
     }
 
@@ -35,8 +35,8 @@ impl Level {
     }
 
     /// The books with one trial left out.
-    pub fn without(&self, skip: Option<usize>) -> Window {
-        Window::pool(
+    pub fn without(&self, skip: Option<usize>) -> Closed {
+        Closed::pool(
             self.trials
                 .iter()
                 .enumerate()
@@ -46,7 +46,7 @@ impl Level {
     }
 
     /// Jackknife over the trials of anything computed from pooled books.
-    pub fn spread(&self, statistic: impl Fn(&Window) -> Option<Vec<f64>>) -> Option<Vec<Jackknife>> {
+    pub fn spread(&self, statistic: impl Fn(&Closed) -> Option<Vec<f64>>) -> Option<Vec<Jackknife>> {
         jackknife(self.trials.len(), |skip| match skip {
             None => statistic(&self.pool),
             skip => statistic(&self.without(skip)),
@@ -54,7 +54,7 @@ impl Level {
     }
 
     /// 95 % interval of one figure.
-    pub fn interval(&self, statistic: impl Fn(&Window) -> Option<f64>) -> Option<Interval> {
+    pub fn interval(&self, statistic: impl Fn(&Closed) -> Option<f64>) -> Option<Interval> {
         self.spread(|window| Some(vec![statistic(window)?]))?.first()?.ci95()
     }
 }
@@ -70,7 +70,7 @@ pub(crate) struct Accounting<'a> {
     pub saturating: Option<Level>,
     pub saturating_level: Option<&'a PlannedLevel>,
     /// Every trial in order.
-    pub windows: Vec<Window>,
+    pub windows: Vec<Closed>,
     /// How well gross is known, where that or a budget ended the trials.
     pub stopping: Option<Stopped>,
     pub point: Result<Point, Missing>,
@@ -80,20 +80,16 @@ pub(crate) struct Accounting<'a> {
 impl<'a> Accounting<'a> {
     /// Keeps the books of a record.
     pub fn keep(record: &'a Record) -> Accounting<'a> {
-        let context = Context::new(record);
-        let windows: Vec<Window> = record.trials.iter().map(|trial| context.window(trial)).collect();
+        let windows = Closed::all(record);
         match &record.plan.workload {
             Workload::Http(http) => Accounting::http(record, http, windows),
             Workload::Command(command) => Accounting::command(record, command, windows),
         }
     }
 
-    fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Window>) -> Accounting<'a> {
+    fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let mut windows = windows;
         let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
-        for (trial, window) in record.trials.iter().zip(&mut windows) {
-            window.interleaved = http.levels.get(trial.level as usize).map_or(1, |level| level.arms);
-        }
         let told_by = |level: u32| {
             let level = http.levels.get(level as usize);
             level.is_some_and(|level| level.purpose == Purpose::Reference && level.arms > 1)
@@ -101,7 +97,7 @@ impl<'a> Accounting<'a> {
         if let Some(interference) = Interference::of(record, &windows, told_by) {
             for (trial, window) in record.trials.iter().zip(&mut windows) {
                 let factor = interference.factor(middle_ns(trial));
-                window.corrected_run_s = window.sut.as_ref().map(|sut| sut.run_s / factor);
+                window.take_interference_out(factor);
             }
         }
         let level_of = |index: Option<usize>| {
@@ -120,7 +116,7 @@ impl<'a> Accounting<'a> {
         let point = Point::of(&asked.pool);
         let reference_hz = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0).or_else(|| {
             let clocks: Vec<f64> =
-                windows.iter().flat_map(|window| window.clocks_hz.iter().copied()).collect();
+                windows.iter().flat_map(|window| window.hardware.clocks_hz.iter().copied()).collect();
             tare_stats::quantile(&clocks, 0.95)
         });
         let net_estimate = match &point {
@@ -149,7 +145,7 @@ impl<'a> Accounting<'a> {
         }
     }
 
-    fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Window>) -> Accounting<'a> {
+    fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let asked = crate::capacity::command::level(record, &windows, 0);
         let net_estimate = crate::capacity::command::estimate_net(record, 0, &asked, &windows);
         Accounting {
@@ -193,7 +189,7 @@ impl<'a> Accounting<'a> {
 
     /// Share of a figure's 95 % interval above a threshold. With one trial there is no interval: a half, since
     /// one look can be either.
-    pub fn support(&self, figure: impl Fn(&Window) -> Option<f64>, threshold: f64) -> f64 {
+    pub fn support(&self, figure: impl Fn(&Closed) -> Option<f64>, threshold: f64) -> f64 {
         match self.asked.interval(figure) {
             Some(interval) => interval.share_above(threshold),
             None => 0.5,
@@ -224,18 +220,13 @@ pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
     entitlement
         .lost_s
         .iter()
-        .map(|(loss, lost_s)| {
-            (
-                loss.name().to_owned(),
-                crate::accounting::attribute::entitlement::ratio(*lost_s, entitlement.wall_s),
-            )
-        })
+        .map(|(loss, lost_s)| (loss.name().to_owned(), crate::accounting::ratio(*lost_s, entitlement.wall_s)))
         .collect()
 }
 
 impl Accounting<'_> {
     /// The trials that gross is measured in, with their books, in order.
-    pub fn measured_trials(&self) -> impl Iterator<Item = (&Window, &Trial)> {
+    pub fn measured_trials(&self) -> impl Iterator<Item = (&Closed, &Trial)> {
         let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
         let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
         self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {

@@ -1,6 +1,6 @@
 //! Gross → tare → net with intervals: the iron law on pooled accounting, and a jackknife over the blocks.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::iron::{Chain, Point};
 use crate::capacity::levels::Level;
 use crate::capacity::reference;
@@ -64,7 +64,7 @@ impl Evidence<'_> {
     }
 
     /// The trials of a level, without those of a block.
-    fn trials<'t>(&'t self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Window> {
+    fn trials<'t>(&'t self, level: &'t Level, skip: Option<usize>) -> impl Iterator<Item = &'t Closed> {
         let kept = move |(trial, window)| {
             let is_left_out = skip.is_some() && self.block_of(level, trial) == skip;
             (!is_left_out).then_some(window)
@@ -72,8 +72,8 @@ impl Evidence<'_> {
         level.trials.iter().enumerate().filter_map(kept)
     }
 
-    fn pool(&self, level: &Level, skip: Option<usize>) -> Window {
-        Window::pool(self.trials(level, skip))
+    fn pool(&self, level: &Level, skip: Option<usize>) -> Closed {
+        Closed::pool(self.trials(level, skip))
     }
 
     /// Whether the reference tells the interference of the windows that the cost at saturation is from: it was loaded interleaved with the
@@ -207,7 +207,7 @@ fn lone_trial_se(choice: &Choice, evidence: &Evidence) -> f64 {
     if evidence.saturating.filter(lone).is_none() {
         return 0.0;
     }
-    let ln_cost = |window: &Window| {
+    let ln_cost = |window: &Closed| {
         let point = Point::of(window).ok()?;
         Some((point.cost_s * point.clock_hz.unwrap_or(1.0)).ln())
     };

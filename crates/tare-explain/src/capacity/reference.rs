@@ -1,7 +1,7 @@
 //! The machine's interference, by the reference server that is loaded interleaved with the SUT: half-minutes in which everything
 //! costs a third more show in it as they do in the SUT.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use std::collections::BTreeMap;
 use tare_model::Record;
 
@@ -16,7 +16,7 @@ pub(crate) struct Interference {
 
 impl Interference {
     /// `told_by` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
-    pub fn of(record: &Record, windows: &[Window], told_by: impl Fn(u32) -> bool) -> Option<Interference> {
+    pub fn of(record: &Record, windows: &[Closed], told_by: impl Fn(u32) -> bool) -> Option<Interference> {
         let costs: BTreeMap<u64, f64> = record
             .trials
             .iter()
@@ -52,7 +52,7 @@ pub(crate) fn middle_ns(trial: &tare_model::trial::Trial) -> u64 {
 }
 
 /// CPU seconds of a request; `None` unless above zero.
-pub(crate) fn cost_s(window: &Window) -> Option<f64> {
+pub(crate) fn cost_s(window: &Closed) -> Option<f64> {
     let run_s = window.sut.as_ref()?.run_s;
     window.per_request(run_s).filter(|cost_s| cost_s.is_finite() && *cost_s > 0.0)
 }

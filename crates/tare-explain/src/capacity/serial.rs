@@ -1,9 +1,9 @@
 //! The SUT's own serial stages: what of it can do only one thing at a time, however many CPUs there are. They are the
 //! program, so that net has to heed the tightest of them.
 
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::accounting::Closed;
+use crate::accounting::ratio;
+use crate::accounting::{Asleep, Thread};
 use tare_model::observation::Role;
 
 /// More threads than these at one lock: it is as good as never free.
@@ -27,13 +27,13 @@ pub(crate) struct Serial {
 }
 
 impl Serial {
-    pub fn of(window: &Window, rate_hz: f64) -> Serial {
+    pub fn of(window: &Closed, rate_hz: f64) -> Serial {
         let serving: Vec<&Thread> = window.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
         let asleep = |why| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
-        let requests = rate_hz * window.wall_s;
+        let requests = rate_hz * window.span.wall_s;
         // Where several servers take turns, all that threads do and wait for is in their own: as if it were a shorter window.
         let arms = f64::from(window.arms());
-        let turns_s = window.wall_s / arms;
+        let turns_s = window.span.wall_s / arms;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
         let alone = serving.len() == 1;
         let held: f64 =

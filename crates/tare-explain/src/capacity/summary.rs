@@ -1,8 +1,8 @@
 //! Short facts out of the pooled accounting, for findings, warnings and the outcome.
 
-use crate::accounting::attribute::entitlement::Loss;
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::threads::Asleep;
+use crate::accounting::Asleep;
+use crate::accounting::Closed;
+use crate::accounting::Loss;
 use crate::capacity::levels::{Accounting, Level};
 use std::collections::BTreeMap;
 use tare_model::latency::Latencies;
@@ -21,10 +21,10 @@ const USED_SHARE: f64 = 0.05;
 pub(crate) fn estimate(
     level: &Level,
     unit: &str,
-    figure: impl Fn(&Window) -> Option<f64>,
+    figure: impl Fn(&Closed) -> Option<f64>,
 ) -> Option<Estimate> {
     let value = figure(&level.pool).filter(|value| value.is_finite())?;
-    let ln = |window: &Window| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
+    let ln = |window: &Closed| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
     let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
     Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
 }
@@ -38,10 +38,10 @@ pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimat
 }
 
 /// Names of a role's busiest threads, each once.
-pub(crate) fn names_of(pool: &Window, role: Role) -> String {
+pub(crate) fn names_of(pool: &Closed, role: Role) -> String {
     let mut run_s: BTreeMap<&str, f64> = BTreeMap::new();
     for thread in pool.threads_of(role).filter(|thread| thread.serves()) {
-        *run_s.entry(thread.name.as_str()).or_default() += thread.run_s;
+        *run_s.entry(thread.id.name.as_str()).or_default() += thread.run_s;
     }
     let mut names: Vec<(&str, f64)> = run_s.into_iter().collect();
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -50,23 +50,23 @@ pub(crate) fn names_of(pool: &Window, role: Role) -> String {
 }
 
 /// Who else ran on the SUT's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
-pub(crate) fn neighbours(pool: &Window) -> Vec<(String, f64)> {
+pub(crate) fn neighbours(pool: &Closed) -> Vec<(String, f64)> {
     let sut_cpus: Vec<u32> = pool
         .cpus
         .iter()
-        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.wall_s)
+        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
         .map(|(cpu, _)| *cpu)
         .collect();
     let mut processes: BTreeMap<u32, (String, f64)> = BTreeMap::new();
     for thread in pool.threads_of(Role::Other) {
         let on = sut_cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
-        let entry = processes.entry(thread.pid).or_insert_with(|| (thread.name.clone(), 0.0));
+        let entry = processes.entry(thread.id.pid).or_insert_with(|| (thread.id.name.clone(), 0.0));
         entry.1 += on.sum::<f64>();
-        if thread.tid == thread.pid {
-            entry.0 = thread.name.clone();
+        if thread.id.tid == thread.id.pid {
+            entry.0 = thread.id.name.clone();
         }
     }
-    let share = |run_s: f64| if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 };
+    let share = |run_s: f64| if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 };
     let mut busiest: Vec<(String, f64)> = processes
         .into_iter()
         .map(|(pid, (name, run_s))| (format!("{name}/{pid}"), share(run_s)))
@@ -77,10 +77,14 @@ pub(crate) fn neighbours(pool: &Window) -> Vec<(String, f64)> {
 }
 
 /// CPUs that server and generator both used, with the share of each.
-pub(crate) fn shared_cpus(pool: &Window) -> Vec<(u32, f64, f64)> {
+pub(crate) fn shared_cpus(pool: &Closed) -> Vec<(u32, f64, f64)> {
     let shares =
-        pool.cpus.iter().filter(|(_, accounting)| accounting.wall_s > 0.0).map(|(cpu, accounting)| {
-            (*cpu, accounting.ran_s.sut / accounting.wall_s, accounting.ran_s.load / accounting.wall_s)
+        pool.cpus.iter().filter(|(_, accounting)| accounting.times.wall_s > 0.0).map(|(cpu, accounting)| {
+            (
+                *cpu,
+                accounting.ran_s.sut / accounting.times.wall_s,
+                accounting.ran_s.load / accounting.times.wall_s,
+            )
         });
     shares.filter(|(_, sut, load)| *sut > USED_SHARE && *load > USED_SHARE).collect()
 }
@@ -91,7 +95,7 @@ pub(crate) fn shared_cores(accounting: &Accounting) -> Vec<(u32, u32)> {
     let used = |cpu: &u32, role: Role| {
         pool.cpus
             .get(cpu)
-            .is_some_and(|accounting| accounting.ran_s.of(role) > USED_SHARE * accounting.wall_s)
+            .is_some_and(|accounting| accounting.ran_s.of(role) > USED_SHARE * accounting.times.wall_s)
     };
     let mut pairs = Vec::new();
     for facts in accounting.record.machine.cpus.iter().filter(|facts| used(&facts.cpu, Role::Sut)) {

@@ -18,7 +18,7 @@ impl Accounting<'_> {
 
     /// From the first sample of the asked load's trials to the last; without samples what the trials took.
     pub fn length_s(&self) -> f64 {
-        let elapsed_s: f64 = self.measured_trials().map(|(window, _)| window.elapsed_s).sum();
+        let elapsed_s: f64 = self.measured_trials().map(|(window, _)| window.answered.elapsed_s).sum();
         let columns = self.measured_trials().flat_map(|(_, trial)| &trial.observation.columns);
         let ends =
             columns.filter_map(|column| Some((column.samples.first()?.at_ns, column.samples.last()?.at_ns)));

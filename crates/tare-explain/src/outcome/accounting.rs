@@ -1,12 +1,12 @@
 //! The pooled accounting in the form of the outcome: shares of windows for reading, seconds for checking.
 
-use crate::accounting::attribute::entitlement::{Entitlement, ratio};
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::cpus::Cpu;
-use crate::accounting::reconcile::execution;
-use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::accounting::Closed;
+use crate::accounting::Cpu;
+use crate::accounting::{Asleep, Thread};
+use crate::accounting::{Entitlement, ratio};
 use crate::bottlenecks::hypotheses;
 use crate::capacity::levels::{Accounting, losses_cpus};
+use crate::outcome::execution;
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::{
@@ -30,21 +30,21 @@ pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
     }
 }
 
-fn switches(pool: &Window) -> Option<SwitchAccounting> {
+fn switches(pool: &Closed) -> Option<SwitchAccounting> {
     let sut = pool.sut.as_ref()?;
     Some(SwitchAccounting {
         hypotheses: hypotheses::of(pool),
-        ..pool.switches.accounting(pool.wall_s, sut.serving_s)
+        ..pool.switches.accounting(pool.span.wall_s, sut.serving_s)
     })
 }
 
-fn role(pool: &Window, role: Role, entitlement: Option<&Entitlement>) -> Option<RoleAccounting> {
+fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<RoleAccounting> {
     let threads: Vec<&Thread> = pool.threads_of(role).collect();
     if threads.is_empty() {
         return None;
     }
     let sum = |of: &dyn Fn(&Thread) -> f64| threads.iter().map(|thread| of(thread)).sum::<f64>();
-    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.wall_s)).collect();
+    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.span.wall_s)).collect();
     rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
     Some(RoleAccounting {
         wall_s: sum(&|thread| thread.wall_s),
@@ -57,8 +57,13 @@ fn role(pool: &Window, role: Role, entitlement: Option<&Entitlement>) -> Option<
         },
         blocked_s: blocked(&threads),
         serving: serving(&threads),
-        busy_cpus: ratio(sum(&|thread| thread.run_s), pool.wall_s),
-        sut_wakeups_hz: pool.sut_wakeups.filter(|_| role == Role::Sut).map(|count| ratio(count, pool.wall_s)),
+        busy_cpus: ratio(sum(&|thread| thread.run_s), pool.span.wall_s),
+        sut_wakeups_hz: pool
+            .switches
+            .wake_ups
+            .by_peers
+            .filter(|_| role == Role::Sut)
+            .map(|count| ratio(count, pool.span.wall_s)),
         entitled_cpus: entitlement.map_or(0.0, Entitlement::cpus),
         losses_cpus: entitlement.map(losses_cpus).unwrap_or_default(),
         execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
@@ -95,15 +100,15 @@ fn row(thread: &Thread, window_s: f64) -> ThreadRow {
     let of_s = if thread.is_one() { thread.wall_s } else { window_s };
     let share = |seconds: f64| ratio(seconds, of_s);
     ThreadRow {
-        pid: thread.pid,
-        tid: thread.tid,
-        name: thread.name.clone(),
-        user: share(thread.user_s),
-        system: share(thread.system_s),
+        pid: thread.id.pid,
+        tid: thread.id.tid,
+        name: thread.id.name.clone(),
+        user: share(thread.modes.user_s),
+        system: share(thread.modes.system_s),
         run: share(thread.run_s),
         wait: share(thread.queue_s.unwrap_or(0.0)),
-        voluntary_hz: share(thread.voluntary.unwrap_or(0.0)),
-        involuntary_hz: share(thread.involuntary.unwrap_or(0.0)),
+        voluntary_hz: share(thread.switched.voluntary.unwrap_or(0.0)),
+        involuntary_hz: share(thread.switched.involuntary.unwrap_or(0.0)),
         cpus: thread.cpu_run_s.keys().copied().collect(),
     }
 }
@@ -112,17 +117,17 @@ fn row(thread: &Thread, window_s: f64) -> ThreadRow {
 fn cpus(accounting: &Accounting) -> Vec<CpuAccounting> {
     let plan = &accounting.record.plan;
     let shown = |cpu: &u32, accounting: &Cpu| {
-        let used = accounting.ran_s.sut + accounting.ran_s.load > 0.001 * accounting.wall_s;
+        let used = accounting.ran_s.sut + accounting.ran_s.load > 0.001 * accounting.times.wall_s;
         used || plan.sut_cpus.contains(cpu) || plan.load_cpus.contains(cpu)
     };
-    let all = accounting.asked.pool.cpus.iter().filter(|(_, accounting)| accounting.wall_s > 0.0);
+    let all = accounting.asked.pool.cpus.iter().filter(|(_, accounting)| accounting.times.wall_s > 0.0);
     all.filter(|(cpu, accounting)| shown(cpu, accounting))
         .map(|(cpu, accounting)| cpu_accounting(*cpu, accounting))
         .collect()
 }
 
 fn cpu_accounting(cpu: u32, accounting: &Cpu) -> CpuAccounting {
-    let share = |seconds: f64| ratio(seconds, accounting.wall_s);
+    let share = |seconds: f64| ratio(seconds, accounting.times.wall_s);
     CpuAccounting {
         cpu,
         sut: share(accounting.ran_s.sut),
@@ -130,13 +135,13 @@ fn cpu_accounting(cpu: u32, accounting: &Cpu) -> CpuAccounting {
         tare: share(accounting.ran_s.tare),
         others: share(accounting.ran_s.other),
         throttled: share(accounting.throttled_s),
-        steal: share(accounting.steal_s),
-        irq: share(accounting.irq_s()),
+        steal: share(accounting.times.steal_s),
+        irq: share(accounting.times.irq_s()),
         idle: share(accounting.free_s().unwrap_or(0.0)),
         share: ModeShare {
-            user: share(accounting.user_s),
-            system: share(accounting.system_s),
-            softirq: share(accounting.softirq_s),
+            user: share(accounting.times.modes.user_s),
+            system: share(accounting.times.modes.system_s),
+            softirq: share(accounting.times.modes.softirq_s),
         },
     }
 }

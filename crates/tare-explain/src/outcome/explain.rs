@@ -1,7 +1,7 @@
 //! From a record to its outcome.
 
 use super::{accounting, confirmation, own_cost, requests, warnings};
-use crate::accounting::close::{residual, window};
+use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
 use crate::bottlenecks::decide::{self, Bottleneck};
 use crate::capacity::levels::Accounting;
@@ -19,7 +19,7 @@ use tare_model::{Missing, Reading, Record};
 /// `valid` is false.
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::keep(record);
-    let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > residual::NO_VERDICT);
+    let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
     let mut bottleneck = decide::decide(&accounting);
     // Errors show in the requests, whatever the time accounting say.
     let failed = decide::fails(&accounting);
@@ -68,8 +68,8 @@ pub fn explain(record: &Record) -> Outcome {
 }
 
 fn gross(accounting: &Accounting) -> Gross {
-    let (unit, figure): (&str, fn(&window::Window) -> Option<f64>) = match accounting.http {
-        Some(_) => ("req/s", window::Window::rate_hz),
+    let (unit, figure): (&str, fn(&Closed) -> Option<f64>) = match accounting.http {
+        Some(_) => ("req/s", Closed::rate_hz),
         None => ("s", command::mean_s),
     };
     let why = if accounting.asked.trials.is_empty() {

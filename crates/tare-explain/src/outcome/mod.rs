@@ -2,6 +2,7 @@
 
 pub(crate) mod accounting;
 pub(crate) mod confirmation;
+pub(crate) mod execution;
 pub(crate) mod explain;
 pub mod load;
 pub(crate) mod own_cost;

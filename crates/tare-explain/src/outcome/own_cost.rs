@@ -1,6 +1,6 @@
 //! What the measuring itself took.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
 use tare_model::observation::Role;
@@ -16,7 +16,7 @@ const SEEN_S_MIN: f64 = 1e-6;
 /// Of the trials that the accounting is about.
 pub(crate) fn own_cost(accounting: &Accounting) -> OwnCost {
     let pool = &accounting.asked.pool;
-    let per_second = |run_s: f64| if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 };
+    let per_second = |run_s: f64| if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 };
     let run_s = |role| total(pool.threads_of(role).map(|thread| thread.run_s));
     OwnCost {
         observers_cpus: per_second(run_s(Role::Tare)),
@@ -33,7 +33,7 @@ pub(crate) fn on_sut_cpus(accounting: &Accounting) -> f64 {
     let pool = &accounting.asked.pool;
     let cpus = accounting.record.plan.sut_cpus.iter().filter_map(|cpu| pool.cpus.get(cpu));
     let run_s = total(cpus.map(|cpu| cpu.ran_s.tare));
-    if pool.wall_s > 0.0 { run_s / pool.wall_s } else { 0.0 }
+    if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 }
 }
 
 /// A sum that is 0 where there is nothing to add: that of no floats is −0, which a reader of the JSON would stumble over.
@@ -41,7 +41,7 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
     parts.sum::<f64>() + 0.0
 }
 
-fn ran_on(pool: &Window, role: Role) -> Vec<u32> {
+fn ran_on(pool: &Closed, role: Role) -> Vec<u32> {
     let runs = pool.threads_of(role).flat_map(|thread| &thread.cpu_run_s);
     let cpus: BTreeSet<u32> = runs.filter(|(_, run_s)| **run_s > SEEN_S_MIN).map(|(cpu, _)| *cpu).collect();
     cpus.into_iter().collect()

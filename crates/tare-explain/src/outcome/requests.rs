@@ -1,6 +1,6 @@
 //! Requests, latency and trials in the form of the outcome.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::{Accounting, command_of};
 use std::collections::BTreeMap;
 use tare_model::Missing;
@@ -14,22 +14,26 @@ use tare_model::trial::{ErrorKind, Measure, Trial};
 /// The requests of the asked level.
 pub(crate) fn requests(accounting: &Accounting) -> Requests {
     let pool = &accounting.asked.pool;
-    let count = |kind: ErrorKind| pool.errors.get(&kind).copied().unwrap_or(0.0) as u64;
+    let count = |kind: ErrorKind| pool.answered.errors.get(&kind).copied().unwrap_or(0.0) as u64;
     let cpu_ns =
         |run_s: Option<f64>| run_s.and_then(|run_s| pool.per_request(run_s)).map(|cost_s| cost_s * 1e9);
-    let switches = |of: fn(&crate::accounting::reconcile::threads::Thread) -> Option<f64>| {
+    let switches = |of: fn(&crate::accounting::Thread) -> Option<f64>| {
         pool.sum_of(Role::Sut, of).and_then(|switches| pool.per_request(switches))
     };
     Requests {
-        count: pool.requests.filter(|_| !accounting.asked.trials.is_empty()).map(|count| count as u64),
+        count: pool
+            .answered
+            .requests
+            .filter(|_| !accounting.asked.trials.is_empty())
+            .map(|count| count as u64),
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
         cpu_ns_per_request: PerRole {
             sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
             load: cpu_ns(pool.load.as_ref().map(|load| load.run_s)),
         },
         switches_per_request: SwitchesPerRequest {
-            voluntary: switches(|thread| thread.voluntary),
-            involuntary: switches(|thread| thread.involuntary),
+            voluntary: switches(|thread| thread.switched.voluntary),
+            involuntary: switches(|thread| thread.switched.involuntary),
         },
         sut_wakeups_per_request: sut_wakeups(accounting).into(),
     }
@@ -37,7 +41,7 @@ pub(crate) fn requests(accounting: &Accounting) -> Requests {
 
 fn sut_wakeups(accounting: &Accounting) -> Result<SutWakeups, Missing> {
     let pool = &accounting.asked.pool;
-    let Some(count) = pool.sut_wakeups else { return Err(why_uncounted(accounting)) };
+    let Some(count) = pool.switches.wake_ups.by_peers else { return Err(why_uncounted(accounting)) };
     let sut = pool.per_request(count).ok_or_else(|| Missing::new("the requests could not be counted"))?;
     Ok(SutWakeups { sut })
 }
@@ -103,12 +107,12 @@ pub(crate) fn trials(accounting: &Accounting) -> Vec<TrialSummary> {
         .collect()
 }
 
-fn summary(accounting: &Accounting, trial: &Trial, window: &Window) -> TrialSummary {
+fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSummary {
     let level = accounting.http.and_then(|http| http.levels.get(trial.level as usize));
     let (name, value, sut_cpu_ns) = match &trial.sample {
         Measure::Command(run) => {
             let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
-            ("run", Some(window.elapsed_s), Some(cpu_ns))
+            ("run", Some(window.answered.elapsed_s), Some(cpu_ns))
         }
         Measure::Http(_) => {
             let name = match level.map(|level| level.purpose) {
@@ -124,7 +128,7 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Window) -> TrialSumm
         seq: trial.seq,
         level: name.to_owned(),
         connections: level.filter(|_| command_of(&trial.sample).is_none()).map(|level| level.connections),
-        elapsed_s: window.elapsed_s,
+        elapsed_s: window.answered.elapsed_s,
         value,
         sut_cpu_ns,
         clock_hz: window.clock_hz(),

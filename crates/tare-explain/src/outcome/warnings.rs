@@ -1,6 +1,6 @@
 //! Everything a reader must know before quoting a number: typed, each with the next thing to try.
 
-use crate::accounting::close::residual::{CHECKED_S_MIN, NO_VERDICT, OPEN};
+use crate::accounting::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::bottlenecks::decide::Bottleneck;
 use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
@@ -241,14 +241,14 @@ pub(crate) fn warnings(
 
 fn http<'a>(accounting: &'a Accounting, bottleneck: Bottleneck, warnings: &mut Vec<LoadWarning<'a>>) {
     let pool = &accounting.asked.pool;
-    match pool.requests {
+    match pool.answered.requests {
         None => warnings.push(LoadWarning::RequestsUnknown),
         Some(0.0) => warnings.push(LoadWarning::NoRequests),
         Some(count) if count < REQUESTS_MIN => warnings.push(LoadWarning::FewRequests { count }),
         Some(_) => {}
     }
     if crate::bottlenecks::decide::fails(accounting) {
-        warnings.push(LoadWarning::Errors { share: pool.error_share() });
+        warnings.push(LoadWarning::Errors { share: pool.answered.error_share() });
     }
     if accounting.sut().is_none() {
         warnings.push(LoadWarning::SutUnseen(crate::bottlenecks::sut_unseen(accounting)));
@@ -256,14 +256,15 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Bottleneck, warnings: &mut V
     if bottleneck.cause == Cause::LoadGeneratorBound && bottleneck.gross_is == GrossIs::LowerBound {
         warnings.push(LoadWarning::GeneratorSaturated);
     }
-    let scheduled = pool.requests.zip(pool.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
+    let scheduled =
+        pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
     if let Some((requests, scheduled)) =
         scheduled.filter(|_| crate::bottlenecks::decide::missed_schedule(pool))
     {
         warnings.push(LoadWarning::ScheduleMissed { share: requests / scheduled });
     }
-    if pool.shortest_s < WINDOW_S_MIN {
-        warnings.push(LoadWarning::ShortWindow { seconds: pool.shortest_s });
+    if pool.span.shortest_s < WINDOW_S_MIN {
+        warnings.push(LoadWarning::ShortWindow { seconds: pool.span.shortest_s });
     }
     match &accounting.net_estimate {
         Ok(net_estimate) => match net_estimate.choice.as_ref().map(|choice| choice.basis) {

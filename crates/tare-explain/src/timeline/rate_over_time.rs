@@ -1,6 +1,6 @@
 //! How the rate came to its level, and kept it: the warm-up by its change points, the trials by the quantiles of their slices.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{LatencyFall, Stage, Timeline, WarmUpTimeline};
 use tare_model::trial::{Measure, Trial, WarmUp};
@@ -41,7 +41,7 @@ pub(crate) fn timeline(accounting: &Accounting) -> Option<Timeline> {
     })
 }
 
-fn of(trial: &Trial, window: &Window) -> Vec<Slice> {
+fn of(trial: &Trial, window: &Closed) -> Vec<Slice> {
     let Measure::Http(sample) = &trial.sample else { return Vec::new() };
     let interference =
         window.corrected_run_s.zip(window.sut.as_ref()).map(|(corrected_s, sut)| sut.run_s / corrected_s);

@@ -1,6 +1,6 @@
 //! How the figure behaves from trial to trial.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use tare_stats::Interval;
 
@@ -33,13 +33,13 @@ impl Drift {
 }
 
 /// The figure of one window: answers per second, or seconds per run.
-pub(crate) fn figure(window: &Window) -> Option<f64> {
+pub(crate) fn figure(window: &Closed) -> Option<f64> {
     window
         .rate_hz()
-        .or_else(|| crate::capacity::command::mean_s(window).filter(|_| window.requests.is_none()))
+        .or_else(|| crate::capacity::command::mean_s(window).filter(|_| window.answered.requests.is_none()))
 }
 
-fn ln_figure(window: &Window) -> Option<f64> {
+fn ln_figure(window: &Closed) -> Option<f64> {
     figure(window).map(f64::ln).filter(|ln| ln.is_finite())
 }
 

@@ -3,8 +3,11 @@
 //! With no more serving threads than CPUs, each thread has a CPU to itself and the thread accounting tells what it
 //! lost. With more, threads share CPUs, a wait of one may be the run of another, and the CPU accounting tells.
 
-use crate::accounting::reconcile::cpus::Cpu;
-use crate::accounting::reconcile::threads::{Asleep, Thread};
+use crate::accounting::attribute::cpus::Cpu;
+use crate::accounting::attribute::thread::Thread;
+use crate::accounting::attribute::wait::Wait;
+use crate::accounting::raw::asleep::Asleep;
+use crate::accounting::raw::ratio::ratio;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::observation::Role;
 use tare_model::outcome::TareCause;
@@ -71,7 +74,7 @@ impl Entitlement {
         planned: &[u32],
         wall_s: f64,
     ) -> Option<Entitlement> {
-        let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.role == role).collect();
+        let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.id.role == role).collect();
         if mine.is_empty() || wall_s <= 0.0 {
             return None;
         }
@@ -146,37 +149,37 @@ impl Entitlement {
         let mut asleep_s = 0.0;
         let mut add = |cause, lost: f64| *lost_s.entry(Loss::Tare(cause)).or_default() += lost.max(0.0);
         for cpu in &self.usable {
-            let accounting = cpus.get(cpu)?;
-            let free_s = accounting.free_s()?;
-            accounting.task_run_s?;
-            let mut waited = crate::accounting::attribute::wait::Wait::default();
+            let here = cpus.get(cpu)?;
+            let free_s = here.free_s()?;
+            here.times.task_run_s?;
+            let mut waited = Wait::default();
             for thread in serving {
                 let share = thread.share_on(*cpu);
                 waited.absorb(&thread.wait.scaled(share));
             }
-            let counterpart_s = accounting.ran_s.sum() - accounting.ran_s.of(role) - accounting.ran_s.other;
+            let counterpart_s = here.ran_s.sum() - here.ran_s.of(role) - here.ran_s.other;
             let waited_counterpart_s =
                 waited.behind_s.sum() - waited.behind_s.of(role) - waited.behind_s.other;
             let placement_s = counterpart_s.min(waited_counterpart_s);
-            let preempted_s = accounting.ran_s.other.min(waited.behind_s.other);
-            let otherwise_s = counterpart_s + accounting.ran_s.other - placement_s - preempted_s;
+            let preempted_s = here.ran_s.other.min(waited.behind_s.other);
+            let otherwise_s = counterpart_s + here.ran_s.other - placement_s - preempted_s;
             // A quota may hold the SUT back while somebody else runs: that second is the quota's.
             let held_s = if role == Role::Sut { throttled.get(cpu).copied().unwrap_or(0.0) } else { 0.0 };
-            let held_behind_s = (held_s - accounting.throttled_s).clamp(0.0, otherwise_s.max(0.0));
+            let held_behind_s = (held_s - here.throttled_s).clamp(0.0, otherwise_s.max(0.0));
             let delayed_s = free_s.min(waited.scheduler_s);
             add(TareCause::Placement, placement_s);
             add(TareCause::Preempted, preempted_s);
-            add(TareCause::Throttled, accounting.throttled_s + held_behind_s);
+            add(TareCause::Throttled, here.throttled_s + held_behind_s);
             add(TareCause::Scheduler, delayed_s);
-            add(TareCause::Steal, if accounting.steal_in_run { 0.0 } else { accounting.steal_s });
-            add(TareCause::Irq, accounting.irq_s());
+            add(TareCause::Steal, here.times.steal_apart_s());
+            add(TareCause::Irq, here.times.irq_s());
             asleep_s += (free_s - delayed_s).max(0.0) + (otherwise_s - held_behind_s).max(0.0);
         }
         spread_sleep(&mut lost_s, serving, asleep_s);
         Some(lost_s)
     }
 
-    /// The thread losses shrunk to what the CPU entitlement lacks: the best there is without CPU accounting.
+    /// The thread losses shrunk to what the CPU entitlement lacks: the best there is without accounting of the CPUs.
     fn scaled(&self, by_thread: BTreeMap<Loss, f64>) -> BTreeMap<Loss, f64> {
         let mut lost_s = by_thread;
         lost_s.remove(&Loss::Tare(TareCause::Own));
@@ -202,7 +205,7 @@ fn serving<'t>(mine: &[&'t Thread]) -> Vec<&'t Thread> {
 /// The CPUs a thread may use. The affinity of one that has ended cannot be read any more: then where it was put,
 /// or where it was seen.
 fn usable_by(thread: &Thread, planned: &[u32]) -> Vec<u32> {
-    match (thread.allowed.as_slice(), planned) {
+    match (thread.id.allowed.as_slice(), planned) {
         ([], []) => thread.cpu_run_s.keys().copied().collect(),
         ([], planned) => planned.to_vec(),
         (allowed, _) => allowed.to_vec(),
@@ -225,8 +228,8 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
             (Loss::Tare(TareCause::Placement), wait.behind_s.sum() - wait.behind_s.other - own_s + shared_s),
             (Loss::Tare(TareCause::Own), own_s),
             (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
-            (Loss::Tare(TareCause::Steal), thread.steal_s),
-            (Loss::Tare(TareCause::Irq), thread.irq_s),
+            (Loss::Tare(TareCause::Steal), thread.taken.steal_s),
+            (Loss::Tare(TareCause::Irq), thread.taken.irq_s),
             (Loss::Tare(TareCause::NoWork), idle_s - shared_s),
         ];
         let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
@@ -241,11 +244,10 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
 /// generator could have run beside it, so this is the layout's doing and not a lack of load.
 fn no_work_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
     let on = |cpu: &u32| {
-        let accounting = cpus.get(cpu)?;
+        let here = cpus.get(cpu)?;
         let waited_s = thread.wait.behind_s.load * thread.share_on(*cpu);
-        let shared_s = accounting.ran_s.load * thread.share_on(*cpu) - waited_s;
-        (accounting.is_full()? && accounting.ran_s.load > 0.05 * accounting.wall_s)
-            .then_some(shared_s.max(0.0))
+        let shared_s = here.ran_s.load * thread.share_on(*cpu) - waited_s;
+        (here.is_full()? && here.ran_s.load > 0.05 * here.times.wall_s).then_some(shared_s.max(0.0))
     };
     thread.cpu_run_s.keys().filter_map(on).sum()
 }
@@ -261,9 +263,4 @@ fn spread_sleep(lost_s: &mut BTreeMap<Loss, f64>, serving: &[&Thread], asleep_s:
         left -= asleep_s * share(why);
     }
     *lost_s.entry(Loss::Tare(TareCause::NoWork)).or_default() += left.max(0.0);
-}
-
-/// a / b, and 0 where there is nothing to divide by.
-pub(crate) fn ratio(a: f64, b: f64) -> f64 {
-    if b > 0.0 { a / b } else { 0.0 }
 }

@@ -1,6 +1,11 @@
 //! Each second gets its owner: who preempted, who was throttled, what a sleep was for.
 
-pub(crate) mod entitlement;
-pub(crate) mod switches;
-pub(crate) mod taken;
-pub(crate) mod wait;
+pub(super) mod cpus;
+pub(super) mod entitlement;
+pub(super) mod stage;
+pub(super) mod switches;
+pub(super) mod taken;
+pub(super) mod thread;
+pub(super) mod wait;
+pub(super) mod wait_owners;
+pub(super) mod waited;

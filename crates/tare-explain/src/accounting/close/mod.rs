@@ -1,4 +1,5 @@
-//! Sums, and what stays unclaimed.
+//! Sums, and what stays unclaimed: the only stage that others read.
 
-pub(crate) mod residual;
-pub(crate) mod window;
+pub(super) mod answered;
+pub(super) mod closed;
+pub(super) mod residual;

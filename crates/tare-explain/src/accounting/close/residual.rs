@@ -1,26 +1,18 @@
-//! How far the accounting are from closing. Every check sets two independent measurements against each other; none
+//! How far accounting is from closing. Every check sets two independent measurements against each other; none
 //! is a rest of its own parts.
 
+use crate::accounting::attribute::cpus::Cpu;
+use crate::accounting::attribute::thread::Thread;
+use crate::accounting::raw::bounds::CHECKED_S_MIN;
 use crate::accounting::raw::readings::Readings;
-use crate::accounting::reconcile::cpus::Cpu;
-use crate::accounting::reconcile::threads::Thread;
 use std::collections::BTreeMap;
 use tare_model::metric::Subject;
 use tare_model::metrics::groups;
 use tare_model::observation::Role;
 use tare_model::trial::Measure;
 
-/// Above this share the residual is printed.
-pub(crate) const OPEN: f64 = 0.01;
-/// Above this share there is no verdict.
-pub(crate) const NO_VERDICT: f64 = 0.05;
-
 /// A difference below this share of a CPU is no gap: 1 % of nearly nothing is the stamps' own error.
 const FLOOR_CPUS: f64 = 0.1;
-
-/// The edges of a window are read within about a millisecond, so that the accounting of a shorter one than this
-/// cannot close to [`OPEN`] however right they are: they are not checked.
-pub(crate) const CHECKED_S_MIN: f64 = 0.1;
 
 /// The check of the SUT's group, by name.
 pub(crate) const GROUP: &str = "cgroup";
@@ -58,7 +50,7 @@ impl Balance {
 }
 
 /// Every check that the window allows, by name: `cpu 0`, `nginx/4711`, `cgroup`.
-pub(crate) fn balances(
+pub(super) fn balances(
     readings: &Readings,
     threads: &[Thread],
     cpus: &BTreeMap<u32, Cpu>,
@@ -68,17 +60,17 @@ pub(crate) fn balances(
     // Each run of a program has other thread numbers; its first thread is the first of every run.
     let is_run = matches!(workload, Measure::Command(_));
     let name_of = |place: usize, thread: &Thread| match is_run {
-        true => format!("{}/#{place}", thread.name),
+        true => format!("{}/#{place}", thread.id.name),
         false => thread.label(),
     };
-    for (cpu, accounting) in cpus.iter().filter(|(_, accounting)| accounting.wall_s >= CHECKED_S_MIN) {
-        let ours_s = accounting.ran_s.sut + accounting.ran_s.load;
-        if let Some(difference_s) = accounting.imbalance_s().filter(|_| ours_s > 0.0) {
-            let balance = Balance { difference_s, base_s: accounting.wall_s, surplus_only: false };
-            balances.insert(cpu_name(*cpu), balance);
+    for (number, cpu) in cpus.iter().filter(|(_, cpu)| cpu.times.wall_s >= CHECKED_S_MIN) {
+        let ours_s = cpu.ran_s.sut + cpu.ran_s.load;
+        if let Some(difference_s) = cpu.times.imbalance_s().filter(|_| ours_s > 0.0) {
+            let balance = Balance { difference_s, base_s: cpu.times.wall_s, surplus_only: false };
+            balances.insert(cpu_name(*number), balance);
         }
     }
-    let ours = threads.iter().filter(|thread| matches!(thread.role, Role::Sut | Role::Load));
+    let ours = threads.iter().filter(|thread| matches!(thread.id.role, Role::Sut | Role::Load));
     for (place, thread) in ours.enumerate() {
         let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) else { continue };
         let balance = match thread.blocked_s.filter(|_| thread.wall_s >= CHECKED_S_MIN) {
@@ -104,7 +96,7 @@ fn group_balance(readings: &Readings, threads: &[Thread]) -> Option<Balance> {
     let own = observation.sut_groups.first().filter(|_| observation.sut_group_is_own)?;
     let usage_s = readings.growth_s(&groups::USAGE_NS, &Subject::Group(own.clone()))?;
     let run_s: f64 =
-        threads.iter().filter(|thread| thread.role == Role::Sut).map(|thread| thread.run_s).sum();
+        threads.iter().filter(|thread| thread.id.role == Role::Sut).map(|thread| thread.run_s).sum();
     let base_s = usage_s.max(FLOOR_CPUS * readings.wall_s());
     Some(Balance { difference_s: run_s - usage_s, base_s, surplus_only: false })
 }

@@ -1,6 +1,13 @@
 //! Counters of one trial as differences, with their units; nothing is corrected.
 
-pub(crate) mod around;
-pub(crate) mod idle_periods;
-pub(crate) mod quota;
-pub(crate) mod readings;
+pub(super) mod around;
+pub(super) mod asleep;
+pub(super) mod bounds;
+pub(super) mod by_role;
+pub(super) mod cpus;
+pub(super) mod idle_periods;
+pub(super) mod quota;
+pub(super) mod ratio;
+pub(super) mod readings;
+pub(super) mod stage;
+pub(super) mod threads;

@@ -1,17 +1,68 @@
 //! Where threads ran: run is known by thread, and by CPU, but not by both at once; the samples of the last CPU
 //! join them.
 
+use crate::accounting::raw::cpus::CpuTimes;
 use crate::accounting::raw::readings::Readings;
-use crate::accounting::reconcile::cpus::Cpu;
-use crate::accounting::reconcile::threads::Thread;
+use crate::accounting::raw::threads::CountedThread;
 use std::collections::BTreeMap;
 use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::Sample;
 
+/// A thread with the CPUs it ran on.
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedThread {
+    pub counted: CountedThread,
+    /// Run by CPU; sums to its run. A CPU on which it was only seen has an entry of 0.
+    pub cpu_run_s: BTreeMap<u32, f64>,
+}
+
+impl PlacedThread {
+    /// See [`share_on`].
+    pub fn share_on(&self, cpu: u32) -> f64 {
+        share_on(&self.cpu_run_s, self.counted.run_s, cpu)
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.counted.id.allowed.len() == 1
+    }
+}
+
+/// The share of a thread's run on a CPU; where it did not run, evenly over the CPUs it was seen on.
+pub(crate) fn share_on(cpu_run_s: &BTreeMap<u32, f64>, run_s: f64, cpu: u32) -> f64 {
+    match cpu_run_s.get(&cpu) {
+        None => 0.0,
+        Some(on_it_s) if run_s > 0.0 => on_it_s / run_s,
+        Some(_) => 1.0 / cpu_run_s.len() as f64,
+    }
+}
+
+/// Places every thread.
+pub(super) fn place(
+    threads: Vec<CountedThread>,
+    cpus: &BTreeMap<u32, CpuTimes>,
+    readings: &Readings,
+) -> Vec<PlacedThread> {
+    let placed = |counted: CountedThread| {
+        let (allowed, run_s) = (&counted.id.allowed, counted.run_s);
+        let cpu_run_s = match counted.task {
+            Some(index) => run_by_cpu(readings, index, allowed, run_s),
+            // Evenly for now: moved to where all tasks together ran more than was seen.
+            None => {
+                let even = run_s / allowed.len().max(1) as f64;
+                allowed.iter().map(|cpu| (*cpu, even)).collect()
+            }
+        };
+        PlacedThread { counted, cpu_run_s }
+    };
+    let mut threads: Vec<PlacedThread> = threads.into_iter().map(placed).collect();
+    move_off_overfull(&mut threads, cpus);
+    threads
+}
+
 /// Divides a thread's run over CPUs: a pinned thread wholly to its CPU, another by the CPU that each sample of
-/// its last CPU found it on, measured by how much it ran between the samples. Empty where nothing tells.
-pub(crate) fn run_by_cpu(readings: &Readings, index: u32, allowed: &[u32], run_s: f64) -> BTreeMap<u32, f64> {
+/// its last CPU found it on, weighted by how much it ran between the samples. Empty where nothing is known.
+fn run_by_cpu(readings: &Readings, index: u32, allowed: &[u32], run_s: f64) -> BTreeMap<u32, f64> {
     if let [only] = allowed {
         return BTreeMap::from([(*only, run_s)]);
     }
@@ -53,19 +104,19 @@ fn cpu_at(seen: &[Sample], at_ns: u64) -> Option<u32> {
 
 /// Moves sampled (not pinned) run off CPUs that are given more than all tasks together ran there, to the CPUs
 /// with room: samples of the last CPU are few, the run of all tasks of a CPU is exact.
-pub(crate) fn reconcile(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>) {
+fn move_off_overfull(threads: &mut [PlacedThread], cpus: &BTreeMap<u32, CpuTimes>) {
     let mut room_s: BTreeMap<u32, f64> =
-        cpus.iter().filter_map(|(cpu, accounting)| Some((*cpu, accounting.task_run_s?))).collect();
+        cpus.iter().filter_map(|(cpu, times)| Some((*cpu, times.task_run_s?))).collect();
     let mut movable_s: BTreeMap<u32, f64> = BTreeMap::new();
     for thread in threads.iter() {
         for (cpu, run_s) in &thread.cpu_run_s {
             room_s.entry(*cpu).and_modify(|room| *room -= run_s);
-            if thread.allowed.len() != 1 {
+            if !thread.is_pinned() {
                 *movable_s.entry(*cpu).or_default() += run_s;
             }
         }
     }
-    for thread in threads.iter_mut().filter(|thread| thread.allowed.len() != 1) {
+    for thread in threads.iter_mut().filter(|thread| !thread.is_pinned()) {
         let mut homeless_s = 0.0;
         for (cpu, run_s) in &mut thread.cpu_run_s {
             let (over, movable) = (-room_s.get(cpu).copied().unwrap_or(0.0), movable_s.get(cpu).copied());
@@ -75,9 +126,8 @@ pub(crate) fn reconcile(threads: &mut [Thread], cpus: &BTreeMap<u32, Cpu>) {
                 homeless_s += moved;
             }
         }
-        let welcome = |cpu: &u32, room: &f64| {
-            *room > 0.0 && (thread.allowed.is_empty() || thread.allowed.contains(cpu))
-        };
+        let allowed = &thread.counted.id.allowed;
+        let welcome = |cpu: &u32, room: &f64| *room > 0.0 && (allowed.is_empty() || allowed.contains(cpu));
         let space: f64 = room_s.iter().filter(|(cpu, room)| welcome(cpu, room)).map(|(_, room)| room).sum();
         if homeless_s > 0.0 && space > 0.0 {
             for (cpu, room) in room_s.iter().filter(|(cpu, room)| welcome(cpu, room)) {

@@ -1,6 +1,6 @@
 //! What a gate looks at of a record: every figure with its interval from the trials, and what makes two runs comparable.
 
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use crate::capacity::reference;
 use crate::capacity::summary;
@@ -52,7 +52,7 @@ fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Resu
             NetOrMissing::Missing(missing) => Err(missing.clone()),
         },
         Figure::CpuPerRequest => {
-            let cost_s = |window: &Window| window.per_request(window.sut.as_ref()?.run_s);
+            let cost_s = |window: &Closed| window.per_request(window.sut.as_ref()?.run_s);
             let cost = summary::estimate(&accounting.asked, "s", cost_s)
                 .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
             measured(cost.value, cost.ci95, accounting)
@@ -90,7 +90,7 @@ fn measured(value: f64, ci95: Option<[f64; 2]>, accounting: &Accounting) -> Resu
         return Err(Missing::new("it is not above 0"));
     }
     let half_ln = ci95.map(|[low, high]| 0.5 * (high / low).ln()).filter(|half| half.is_finite());
-    Ok(FigureValue { value, half_ln, trials: accounting.asked.pool.trials })
+    Ok(FigureValue { value, half_ln, trials: accounting.asked.pool.span.trials })
 }
 
 /// A percentile of each trial's latencies; where one is missing the others would be of the faster trials alone.

@@ -1,7 +1,7 @@
 //! Where the load generator stood when the server waited for work: out of the generator's own accounting.
 
 use super::terms::Split;
-use crate::accounting::attribute::entitlement::{Loss, tare_name};
+use crate::accounting::{Loss, tare_name};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use tare_model::metric::Subject;
@@ -52,7 +52,7 @@ fn reason(accounting: &Accounting) -> Option<String> {
     if full >= generator::SATURATED {
         return Some(format!("the generator had nothing left: it ran on {busy:.2} of its {cpus:.2} CPUs"));
     }
-    if accounting.asked.pool.scheduled.is_some() {
+    if accounting.asked.pool.answered.scheduled.is_some() {
         return Some("no more requests were offered: the rate was fixed".to_owned());
     }
     Some(format!(

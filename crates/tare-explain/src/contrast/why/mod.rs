@@ -60,7 +60,7 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
     Run {
         name: name.to_owned(),
         started_unix_s: accounting.record.plan.started_unix_s,
-        trials: accounting.asked.pool.trials,
+        trials: accounting.asked.pool.span.trials,
         gross: outcome.gross,
         net: outcome.net,
         bottleneck: outcome.bottleneck,
@@ -117,7 +117,7 @@ fn by_size(split: &Split) -> Vec<Part> {
 }
 
 fn method(a: &Accounting, b: &Accounting, split: Option<&Split>) -> String {
-    let (trials_a, trials_b) = (a.asked.pool.trials, b.asked.pool.trials);
+    let (trials_a, trials_b) = (a.asked.pool.span.trials, b.asked.pool.span.trials);
     match split {
         None => "there is nothing to split".to_owned(),
         Some(split) if split.ci95.is_none() => {
@@ -181,7 +181,8 @@ fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Readi
         if interleaved.is_some() {
             return Some(half);
         }
-        let wider = Jackknife::of_half(ln, half, accounting.asked.pool.trials)?.between_runs(apart).ci95()?;
+        let wider =
+            Jackknife::of_half(ln, half, accounting.asked.pool.span.trials)?.between_runs(apart).ci95()?;
         Some(0.5 * (wider.hi - wider.lo))
     };
     let half = half(from.1, before.1).zip(half(to.1, after.1)).map(|(one, other)| one.hypot(other));

@@ -9,9 +9,9 @@
 //! widens the interval of every part that is taken from them. Nor do the trials of a run tell all that two runs differ by: their errors
 //! are widened to what a machine's interference leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
 
-use crate::accounting::attribute::entitlement::ratio;
-use crate::accounting::close::window::Window;
-use crate::accounting::reconcile::execution::{Core, Events};
+use crate::accounting::Closed;
+use crate::accounting::ratio;
+use crate::accounting::{Core, Events};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::Missing;
 use tare_model::trial::{CommandSample, Measure};
@@ -40,43 +40,45 @@ impl Sums {
     ///
     /// # Errors
     /// What the law needs and the trial does not have.
-    pub fn of(window: &Window, sample: &Measure) -> Result<Sums, Missing> {
+    pub fn of(window: &Closed, sample: &Measure) -> Result<Sums, Missing> {
         match sample {
             Measure::Http(_) => {
-                let work =
-                    window.requests.ok_or_else(|| Missing::new("the requests could not be counted"))?;
+                let work = window
+                    .answered
+                    .requests
+                    .ok_or_else(|| Missing::new("the requests could not be counted"))?;
                 Self::seen(window, work).ok_or_else(|| Missing::new("the server's threads could not be seen"))
             }
             Measure::Command(command) => Ok(Self::of_run(window, command)),
         }
     }
 
-    fn seen(window: &Window, work: f64) -> Option<Sums> {
+    fn seen(window: &Closed, work: f64) -> Option<Sums> {
         let sut = window.sut.as_ref()?;
         let lost_s = sut.lost_s.iter().map(|(loss, lost_s)| (loss.name(), *lost_s)).collect();
         Some(Sums {
             work,
-            elapsed_s: window.elapsed_s,
+            elapsed_s: window.answered.elapsed_s,
             wall_s: sut.wall_s,
             run_s: sut.run_s,
             accounting: Some((sut.entitled_s, lost_s)),
-            clocks_hz: window.clocks_hz.clone(),
-            core: window.sut_events.as_ref().and_then(Events::core),
+            clocks_hz: window.hardware.clocks_hz.clone(),
+            core: window.hardware.sut.as_ref().and_then(Events::core),
         })
     }
 
     /// One run of a program; where most of its work was done by threads too short-lived to be seen, the kernel's own
     /// account of its CPU time stands alone.
-    fn of_run(window: &Window, command: &CommandSample) -> Sums {
+    fn of_run(window: &Closed, command: &CommandSample) -> Sums {
         let cpu_s = (command.user_ns as f64 + command.system_ns as f64) / 1e9;
         let seen = Self::seen(window, 1.0);
         seen.filter(|sums| sums.run_s > 0.0 && sums.run_s >= SEEN_SHARE_MIN * cpu_s).unwrap_or(Sums {
             work: 1.0,
-            elapsed_s: window.elapsed_s,
-            wall_s: window.elapsed_s,
+            elapsed_s: window.answered.elapsed_s,
+            wall_s: window.answered.elapsed_s,
             run_s: cpu_s,
             accounting: None,
-            clocks_hz: window.clocks_hz.clone(),
+            clocks_hz: window.hardware.clocks_hz.clone(),
             core: None,
         })
     }

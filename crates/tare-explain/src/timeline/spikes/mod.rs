@@ -8,7 +8,7 @@
 mod matching;
 mod windows;
 
-use crate::accounting::raw::readings::Readings;
+use crate::accounting::Readings;
 use crate::capacity::levels::Accounting;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Kind, Unit};

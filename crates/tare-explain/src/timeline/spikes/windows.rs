@@ -1,6 +1,6 @@
 //! Latencies by slices, and what every series did in each slice.
 
-use crate::accounting::raw::readings::Readings;
+use crate::accounting::Readings;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Kind, Subject, Unit};
 use tare_model::metrics::{self, clock, cpus, groups, tasks};

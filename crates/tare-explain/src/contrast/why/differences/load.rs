@@ -1,7 +1,7 @@
 //! The load, the quotas, and where threads ran.
 
 use super::List;
-use crate::accounting::close::window::Window;
+use crate::accounting::Closed;
 use crate::capacity::core_latency::{ELSEWHERE, transfer_ns};
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ fn command(a: &CommandWorkload, b: &CommandWorkload, list: &mut List) {
 
 fn quota(a: &Accounting, b: &Accounting, list: &mut List) {
     let reported = |accounting: &Accounting| {
-        let quota = accounting.asked.pool.quota.as_ref()?;
+        let quota = accounting.asked.pool.throttling.quota.as_ref()?;
         Some(format!("{:.2} CPUs, each {:.0} ms", quota.cpus, 1e3 * quota.period_s))
     };
     let matters = "it is held back when it is used up: shows as throttled";
@@ -158,9 +158,9 @@ fn distance(a: &Accounting, b: &Accounting, list: &mut List) {
 }
 
 /// The CPUs that the threads at work may use.
-fn allowed(pool: &Window, role: Role) -> Option<BTreeSet<u32>> {
+fn allowed(pool: &Closed, role: Role) -> Option<BTreeSet<u32>> {
     let at_work = pool.threads_of(role).filter(|thread| thread.serves());
-    let cpus: BTreeSet<u32> = at_work.flat_map(|thread| thread.allowed.iter().copied()).collect();
+    let cpus: BTreeSet<u32> = at_work.flat_map(|thread| thread.id.allowed.iter().copied()).collect();
     (!cpus.is_empty()).then_some(cpus)
 }
 

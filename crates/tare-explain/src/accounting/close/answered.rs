@@ -1,0 +1,66 @@
+//! What the generator counted of the requests, or of a run.
+
+use crate::accounting::raw::ratio::sum;
+use std::collections::BTreeMap;
+use tare_model::trial::{ErrorKind, Measure};
+
+/// Answers of one window, or of several.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answered {
+    /// As the generator measured it (http), or start to exit (commands).
+    pub elapsed_s: f64,
+    /// Answers; `None` where a foreign generator's count could not be read, and for commands.
+    pub requests: Option<f64>,
+    pub errors: BTreeMap<ErrorKind, f64>,
+    /// Requests that an open loop should have sent; `None` for a closed loop.
+    pub scheduled: Option<f64>,
+}
+
+impl Answered {
+    pub(super) fn of(sample: &Measure) -> Answered {
+        match sample {
+            Measure::Http(http) => Answered {
+                elapsed_s: http.elapsed_ns as f64 / 1e9,
+                requests: http.requests.value().map(|count| *count as f64),
+                errors: http.errors.iter().map(|(kind, count)| (*kind, *count as f64)).collect(),
+                scheduled: http.scheduled.map(|count| count as f64),
+            },
+            Measure::Command(command) => {
+                Answered { elapsed_s: command.wall_ns as f64 / 1e9, ..Answered::default() }
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, other: &Answered) {
+        self.elapsed_s += other.elapsed_s;
+        self.requests = sum(self.requests, other.requests);
+        self.scheduled = sum(self.scheduled, other.scheduled);
+        for (kind, count) in &other.errors {
+            *self.errors.entry(*kind).or_default() += count;
+        }
+    }
+
+    /// Answers per second; `None` where they could not be counted.
+    pub fn rate_hz(&self) -> Option<f64> {
+        self.requests.filter(|_| self.elapsed_s > 0.0).map(|count| count / self.elapsed_s)
+    }
+
+    /// Failed attempts of any kind.
+    pub fn failed(&self) -> f64 {
+        self.errors.values().sum()
+    }
+
+    /// Whether at least half of the errors are of these kinds, which makes what stands behind those the cause of them.
+    pub fn fails_mostly_by(&self, kinds: &[ErrorKind]) -> bool {
+        let of = |kind: &ErrorKind| self.errors.get(kind).copied().unwrap_or(0.0);
+        kinds.iter().map(of).sum::<f64>() >= 0.5 * self.failed().max(1.0)
+    }
+
+    /// Errors as a share of all attempts. A status error is an answer too; the others have none.
+    pub fn error_share(&self) -> f64 {
+        let answerless: f64 =
+            self.errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, count)| count).sum();
+        let attempts = (self.requests.unwrap_or(0.0) + answerless).max(self.failed());
+        if attempts > 0.0 { self.failed() / attempts } else { 0.0 }
+    }
+}
