@@ -10,15 +10,14 @@
 //! that is not one.
 
 mod accounting;
-mod bottlenecks;
+pub mod bottlenecks;
 mod capacity;
 pub mod checks;
 mod contrast;
 mod outcome;
 mod timeline;
 
-pub use bottlenecks::decide::LOSS_SHARE_MIN;
-pub use bottlenecks::{NOTICE_SHARE, causes};
+pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
 pub use contrast::{frames, gate, why};
 pub use outcome::explain::explain;
 pub use outcome::load;

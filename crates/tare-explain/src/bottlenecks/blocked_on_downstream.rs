@@ -1,18 +1,30 @@
 //! `blocked-on-downstream`: serving threads slept on a socket that they had connected: another server's answers. The
 //! program's own: it stays in net.
 
-use super::{Draft, Input, Rule, Scope, number};
 use crate::accounting::Asleep;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, own_wait_draft};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::BlockedOnDownstream,
+    title: "Another server is the bottleneck: the program waits for its answers",
     scope: Scope::Any,
     needs: &[Input::Sut, Input::Sleeps],
+    gross_is: GrossIs::Capacity,
+    holds: |accounting| waits_itself(accounting, Asleep::Downstream),
     applies,
     describe,
+    confirm: Confirm::Cannot {
+        why: "the other server is not tare's",
+        instead: "run again against a quicker one",
+    },
+    injections: &["downstream"],
+    page: &PAGE,
 };
 
 /// Servers that are named.
@@ -29,7 +41,7 @@ fn describe(accounting: &Accounting) -> Draft {
         [] => "slept on another server".to_owned(),
         named => format!("slept on {}", named.join(", ")),
     };
-    let mut draft = super::own_wait_draft(
+    let mut draft = own_wait_draft(
         accounting,
         Asleep::Downstream,
         &verb,
@@ -42,3 +54,39 @@ fn describe(accounting: &Accounting) -> Draft {
     draft.evidence.extend(peers.iter().take(PEERS_NAMED).map(share));
     draft
 }
+
+static PAGE: Page = Page {
+    brief: "Serving threads slept on a connection that they had opened themselves: to a backend or a database.",
+    means: &[
+        "Threads that handle requests waited for the answer of another server (downstream). The program is \
+         not full, and its CPU time per request says little about its rate.",
+        "Downstream calls are a part of the program, so the wait stays in net.",
+    ],
+    evidence: &[
+        "Share of the entitlement in which serving threads slept on sockets that they had connected.",
+        "The other servers by address or name, each with its share of that sleep.",
+    ],
+    looks_the_same: &[
+        "`too-little-concurrency`: threads wait for requests on accepted connections. That is idle time, \
+         and not this.",
+        "`lock-contended`: a pool of downstream connections that is too small shows as a wait for the \
+         pool's lock.",
+        "An event loop that waits for many sockets at once is idle for tare. Then the result is \
+         `too-little-concurrency` or `unknown`.",
+    ],
+    to_do: &[
+        "Ask less often (cache, batch), or several at once instead of one after the other.",
+        "Measure the other server itself: `tare run --sut-pid PID URL`. Its own bottleneck is the answer.",
+        "Allow more at once: more threads, a larger connection pool, until the other server is full.",
+    ],
+    to_confirm: &[
+        "There is no intervention: the other server is not tare's. Run again against a stub that answers at \
+         once. The wait is gone.",
+        "By hand: `ss -tnp` (the program's connections), and `tare run --stacks-off-cpu URL` with `tare \
+         flame --off-cpu`.",
+    ],
+    source: &[
+        "Which socket a thread sleeps on (`/proc/PID/task/TID/syscall` and `fd`), samples of its wait. E. \
+         Lazowska and others, Quantitative System Performance, 1984, chapter 5: bounds of a closed system.",
+    ],
+};

@@ -1,18 +1,29 @@
 //! `clock-dropped`: the CPUs ran below the clock they are known to reach in this record.
 
-use super::{Draft, Input, Rule, Scope, number_if};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number_if};
+use crate::bottlenecks::input::Input;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Below this the median's distance from the 95th percentile is the probe's own spread.
 const NOTICE_LN: f64 = 0.05;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::ClockDropped,
+    title: "The clock is the bottleneck",
     scope: Scope::Any,
     needs: &[Input::Clock, Input::Net],
+    gross_is: GrossIs::Capacity,
+    holds: |_| None,
     applies,
     describe,
+    confirm: Confirm::Cannot {
+        why: "the clock is not turned under a run",
+        instead: "hold it with 'tare tune --apply', and run again",
+    },
+    injections: &[],
+    page: &PAGE,
 };
 
 fn applies(accounting: &Accounting) -> bool {
@@ -41,3 +52,40 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with the clock held the part is gone and the cost in cycles stays".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The CPUs ran below the clock that they are known to reach.",
+    means: &[
+        "The median effective clock of the program's CPUs was 5 % or more below the reference: \
+         `--ref-clock`, else the 95th percentile of this record. The same request takes the same cycles, \
+         and more time.",
+        "Heat, power limits, other cores that are awake, AVX code and a slow governor lower the clock. Net \
+         is stated at the reference clock.",
+    ],
+    evidence: &[
+        "Effective clock and reference clock in Hz, and how many samples there are.",
+        "Without hardware counters the clock is measured by a chain of dependent multiplications, at most \
+         twice a second on a CPU that the program uses.",
+    ],
+    looks_the_same: &[
+        "`steal`: the probe runs for less of the time. Short samples and their median tell the two apart.",
+        "`cold-caches`: the clock stays, and an instruction takes more cycles.",
+        "A sibling hardware thread at work makes the probe look slower, too. See `placement-conflict`.",
+    ],
+    to_do: &[
+        "Hold the clock: `tare tune --apply --governor performance --boost off`, or a fixed one: `tare tune \
+         --apply --min-frequency 2.4GHz --max-frequency 2.4GHz`.",
+        "Look for heat and power limits: `turbostat`, `cpupower frequency-info`, `dmesg | grep -i throttl`.",
+        "In a virtual machine the host holds the clock. Compare interleaved there: `tare compare`.",
+    ],
+    to_confirm: &[
+        "There is no intervention: the clock is not changed under a run. Hold it with `tare tune --apply`, \
+         and run again. The part is gone, and the cycles per request stay.",
+        "By hand: `perf stat -e cycles,task-clock -p PID -- sleep 5` prints the effective GHz where the CPU \
+         has counters.",
+    ],
+    source: &[
+        "The clock probe, or cycles divided by run time from the PMU; checked against APERF and MPERF. \
+         Intel Software Developer's Manual, volume 3, Power and Thermal Management.",
+    ],
+};

@@ -1,26 +1,37 @@
 //! `cold-caches`: the same instructions took more cycles than where the server is full: its caches are colder, or somebody shares
 //! them. Needs a PMU: without one a request is only dearer.
 
-use super::{Draft, Input, Rule, Scope, number};
 use crate::accounting::Closed;
 use crate::accounting::Core;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number};
+use crate::bottlenecks::input::Input;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
 /// Cycles of an instruction above this are more than trials differ by, on the log.
 const NOTICE_LN: f64 = 0.05;
 /// Where a request takes another number of instructions, other code ran: then it is not the caches.
 const SAME_CODE_LN: f64 = 0.05;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::ColdCaches,
+    title: "Cold caches are the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Requests, Input::Events],
+    gross_is: GrossIs::Capacity,
+    holds: |_| None,
     applies: |accounting| {
         slowed(accounting, &accounting.asked.pool)
             .is_some_and(|slowed| slowed.ln >= NOTICE_LN && slowed.code_ln.abs() <= SAME_CODE_LN)
     },
     describe,
+    confirm: Confirm::Cannot {
+        why: "caches cannot be given or taken a little",
+        instead: "move the neighbour to another cache, or pin to another core",
+    },
+    injections: &["memory-neighbour"],
+    page: &PAGE,
 };
 
 /// The asked level against the one that fills the server.
@@ -66,3 +77,39 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with the neighbour on another cache, or more connections, instructions per cycle rise".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The same instructions took more cycles than where the server is full: its caches are colder.",
+    means: &[
+        "At the asked load an instruction took 5 % more cycles or more than at the load that fills the \
+         server, and a request took the same number of instructions. So the code is the same, and the core \
+         waited more: for caches, the TLB or memory that others use.",
+        "A server that sleeps between requests finds its caches used by others when it wakes up.",
+    ],
+    evidence: &[
+        "Instructions per cycle at the asked load and at the saturating one.",
+        "Instructions per request, as a ratio of the two. It must be near 1.",
+    ],
+    looks_the_same: &[
+        "`clock-dropped`: the cycles are the same, each takes longer.",
+        "`cross-cpu-wakeups`: a request takes more instructions, because it wakes somebody.",
+        "`placement-conflict` with SMT siblings: the core is shared, and instructions per cycle fall as \
+         well.",
+    ],
+    to_do: &[
+        "Keep others off the core and its last-level cache: `tare run --sut-cpus 0-3 --load-cpus 8-11 URL` \
+         with CPUs of another cache (`tare doctor --topology`), or divide the cache (resctrl, `pqos`).",
+        "Sleep less between requests: more connections for each thread, fewer threads.",
+        "Use less memory for a request: smaller structures, huge pages for a large heap (`tare tune --apply \
+         --thp always`).",
+    ],
+    to_confirm: &[
+        "There is no intervention: a cache cannot be given a little at a time. Move the neighbour to \
+         another cache, or use more connections. Instructions per cycle rise.",
+        "By hand: `perf stat -e instructions,cycles,cache-misses,dTLB-load-misses -p PID -- sleep 5`.",
+    ],
+    source: &[
+        "Hardware counters of the server's threads (instructions, cycles). Needs a PMU. U. Drepper, What \
+         Every Programmer Should Know About Memory, 2007.",
+    ],
+};

@@ -1,21 +1,37 @@
 //! `cpu-contended`: somebody else ran on the program's CPU while it was ready to.
 
-use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::Claim;
+use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
+use crate::bottlenecks::signs::packets;
+use crate::bottlenecks::signs::sides::taken_by_others;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::neighbours;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Of what was lost, neighbours that are named must have run for so much.
 const SEEN_SHARE_MIN: f64 = 0.5;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::CpuContended,
+    title: "Other programs on its CPUs are the bottleneck",
     scope: Scope::Any,
     needs: &[Input::Sut, Input::Waits],
+    gross_is: GrossIs::Capacity,
+    holds,
     applies,
     describe,
+    confirm: Confirm::By("weight"),
+    injections: &["neighbour", "program-neighbour"],
+    page: &PAGE,
 };
+
+/// Where the one in front is the kernel's own thread for packets, it is `softirq-oversubscribed`.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    taken_by_others(accounting, TareCause::Preempted).filter(|_| !packets::preempt(accounting))
+}
 
 fn applies(accounting: &Accounting) -> bool {
     accounting.lost(TareCause::Preempted) >= NOTICE_SHARE
@@ -47,3 +63,43 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with the neighbour stopped the wait is gone and throughput rises".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "Other programs ran on the program's CPUs while it was ready to run.",
+    means: &[
+        "Threads of the program were ready and waited, because threads of another program had the CPU. The \
+         program's own work costs what it costs; the time was taken from outside, so it is in the tare and \
+         not in net.",
+    ],
+    evidence: &[
+        "Ready while others ran: share of the entitlement.",
+        "Who ran there: other processes on the same CPUs, with the CPU time that each used. A name is given \
+         only if the named processes ran for at least half of what was lost.",
+        "Without such a name the time was taken by tasks that lived too briefly to be seen, or by the \
+         kernel's own threads.",
+    ],
+    looks_the_same: &[
+        "`oversubscribed`: the program's own threads are in front of each other. No other program is needed \
+         for it.",
+        "`placement-conflict`: the one who ran there is the load generator.",
+        "`steal`: the hypervisor ran another guest. Nothing in this machine's process list shows it.",
+        "`softirq-saturated`: the one who ran there is ksoftirqd, with other programs' packets.",
+        "`cpu-quota-throttled`: threads are ready and nobody runs.",
+    ],
+    to_do: &[
+        "Stop the neighbour, or move it: `taskset -acp 4-7 PID`.",
+        "Give the program CPUs of its own: `tare run --sut-cpus 0-3 URL`, a cpuset, or `isolcpus=` for a \
+         machine that only measures.",
+        "If the neighbour must stay, give the program a larger `cpu.weight`.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` puts the server now and then into a group with 50 times the weight, so \
+         that it has its CPUs nearly to itself. The rate must follow with an elasticity of 0.5 or more.",
+        "By hand: `pidstat -u 1` or `top` (press 1) shows the neighbour; `perf sched record -- sleep 5` and \
+         `perf sched timehist` show who ran while it waited.",
+    ],
+    source: &[
+        "Wait time in schedstat, and the run time of all tasks on each CPU in the same interval. Linux: \
+         Documentation/scheduler/sched-stats.rst.",
+    ],
+};

@@ -1,22 +1,33 @@
 //! `cross-cpu-wakeups`: the server pays for waking a generator that sleeps between answers.
 
-use super::{Draft, Input, Rule, Scope, number, number_if};
 use crate::accounting::Closed;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if};
+use crate::bottlenecks::input::Input;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Fewer sleeps of the generator for each request do not show in the server's cost.
 const PEER_SLEEPS_MIN: f64 = 0.3;
 /// A cost part below this is noise between trials.
 const NOTICE_LN: f64 = 0.05;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::CrossCpuWakeups,
+    title: "Waking threads on other CPUs is the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Load, Input::Requests, Input::Net],
+    gross_is: GrossIs::Capacity,
+    holds: |_| None,
     applies,
     describe,
+    confirm: Confirm::Cannot {
+        why: "where a program wakes its threads is its own",
+        instead: "hold it on CPUs of one core or cache (--sut-cpus)",
+    },
+    injections: &[],
+    page: &PAGE,
 };
 
 fn sleeps(window: &Closed, role: Role) -> Option<f64> {
@@ -52,3 +63,39 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with half as many generator threads the server's CPU time of a request falls".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The server pays for waking a generator that sleeps between answers.",
+    means: &[
+        "Who sends to a sleeping thread must wake it: a run-queue lock, an interrupt to another CPU, a CPU \
+         that comes out of idle. That is CPU time of the sender, so that a request costs the server more \
+         than at saturation, where nobody sleeps.",
+        "The generator slept 0.3 times per request or more, and the server much less often.",
+    ],
+    evidence: &[
+        "Sleeps of the generator and of the server, per request.",
+        "CPU time per request above that at saturation.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: the server's own threads wake each other (work that is handed over). Then the \
+         server sleeps as often as the generator.",
+        "`cold-caches`: a request takes more cycles, but no more instructions.",
+        "Real clients sleep as well. If this load is what your clients do, this cost is a real one.",
+    ],
+    to_do: &[
+        "Use fewer generator threads with more connections each: `tare run -t 1 -c 64 URL`. A busy thread \
+         sleeps less.",
+        "Have the generator not sleep at all: `--busy-poll`. It takes a whole CPU for each thread.",
+        "Put the two where wake-ups cost less: CPUs of one last-level cache (`tare doctor --topology`).",
+    ],
+    to_confirm: &[
+        "There is no intervention: where threads are woken is the scheduler's decision. With half as many \
+         generator threads CPU time per request falls.",
+        "By hand: `perf stat -e sched:sched_wakeup,sched:sched_switch -p PID -- sleep 5`, and `perf trace \
+         -s -p PID`.",
+    ],
+    source: &[
+        "Voluntary switches of both sides in `/proc/PID/task/TID/status`; CPU time per request at two \
+         loads. Linux: kernel/sched/core.c (try_to_wake_up).",
+    ],
+};

@@ -3,10 +3,13 @@
 //! that for something of its own to send (RFC 1122, 4.2.3.2; Linux: 40 ms). So the answer begins at once and ends 40 ms
 //! later.
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
 use crate::capacity::levels::Accounting;
 use tare_model::latency::Latencies;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// What 40 ms come out as: Linux' timer, a tick of 4 ms, and the answer itself.
 const HELD_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
@@ -18,17 +21,27 @@ const BEGUN_LATE_MAX: f64 = 0.5;
 /// Acknowledgements that are seen to be held back, for each answer that ends so late, at least.
 const SEEN_MIN: f64 = 0.5;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::DelayedAck,
+    title: "Delayed acknowledgements are the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Answers],
+    gross_is: GrossIs::Capacity,
+    holds,
     applies: |accounting| held(accounting).is_some_and(|held| held.time_share >= NOTICE_SHARE),
     describe,
+    confirm: Confirm::Cannot {
+        why: "socket options are the program's",
+        instead: "set TCP_NODELAY there, and run again",
+    },
+    injections: &["delayed-ack"],
+    page: &PAGE,
 };
 
-/// Whether it is what holds the rate where neither side is full.
-pub(crate) fn holds(accounting: &Accounting) -> bool {
-    held(accounting).is_some_and(|held| held.time_share >= BOTTLENECK_SHARE)
+/// Where neither side is full.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let most = held(accounting).is_some_and(|held| held.time_share >= BOTTLENECK_SHARE);
+    most.then(|| Claim::at(Rank::AcksHeldBack))
 }
 
 /// Answers that ended 40 ms after they began.
@@ -97,3 +110,41 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with TCP_NODELAY the answers of 40 ms are gone".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "Answers began at once and ended 40 ms later: their last part waited for an acknowledgement that was \
+     held back.",
+    means: &[
+        "A server that writes an answer in two small pieces sends the second only when the first is \
+         acknowledged (Nagle's algorithm). The client holds that acknowledgement back for up to 40 ms, in \
+         the hope of sending it with data.",
+        "Each such answer takes 40 ms more, and no side is busy meanwhile.",
+    ],
+    evidence: &[
+        "Share of the answers that ended 38 to 46 ms after their request and began before, and their share \
+         of all requests' time.",
+        "Acknowledgements that the kernel held back until their time was up. With this count confidence is \
+         1, without it a half.",
+    ],
+    looks_the_same: &[
+        "`network-ceiling`: segments are lost and sent again. That takes 200 ms or more.",
+        "A program that sleeps for 40 ms before the end of an answer. The kernel's count stands still then.",
+        "`cpu-quota-throttled`: steps of latency up to the length of a period, at the beginning of answers \
+         as well.",
+    ],
+    to_do: &[
+        "Set TCP_NODELAY on the server's connections.",
+        "Or write head and body of an answer at once: writev, a buffer that is flushed once, MSG_MORE or \
+         TCP_CORK.",
+    ],
+    to_confirm: &[
+        "There is no intervention: socket options are the program's. Set TCP_NODELAY, and run again. \
+         Answers of 40 ms are gone.",
+        "By hand: `strace -f -e trace=write,writev,sendto,setsockopt -p PID` shows two writes for each \
+         answer; `nstat -az TcpExtDelayedACKs` grows.",
+    ],
+    source: &[
+        "First-byte and last-byte times of the generator, TcpExtDelayedACKs. RFC 896 (Nagle), RFC 1122 \
+         section 4.2.3.2 (delayed acknowledgement).",
+    ],
+};

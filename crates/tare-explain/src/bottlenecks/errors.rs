@@ -1,14 +1,36 @@
 //! `errors`: what was measured is not the workload but its failure.
 
-use super::{Draft, Rule, Scope, number, percent};
 use crate::accounting::Closed;
-use crate::bottlenecks::decide::ERROR_SHARE_MAX;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
+use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 use tare_model::trial::ErrorKind;
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::Errors, scope: Scope::Any, needs: &[], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::Errors,
+    title: "Errors are being measured, not the server",
+    scope: Scope::Any,
+    needs: &[],
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "errors are not the workload",
+        instead: "run again on a path that answers 200",
+    },
+    injections: &["error-page"],
+    page: &PAGE,
+};
+
+/// Failed runs of a program do not decide: they are in a record only where they were asked for.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    fails(accounting).then(|| Claim::at(Rank::Failure).beside_time())
+}
 
 fn applies(accounting: &Accounting) -> bool {
     accounting.asked.pool.answered.failed() > 0.0 || accounting.failed_runs().0 > 0
@@ -106,3 +128,39 @@ fn failed_runs(accounting: &Accounting) -> Draft {
         ..Draft::default()
     }
 }
+
+static PAGE: Page = Page {
+    brief: "So many requests or runs failed that the figure is not a figure of the workload.",
+    means: &[
+        "More than 0.1 % of the attempts failed. An error page can cost less or more than the answer, and \
+         what was not answered in time is in no latency. The result is not valid.",
+        "Fewer errors are a finding, and the figure stands.",
+    ],
+    evidence: &[
+        "Errors as a share of all attempts, and by kind: status, timeout, connect, read and write, \
+         malformed, unexpected.",
+        "For a program: failed runs and all runs.",
+    ],
+    looks_the_same: &[
+        "`ports-exhausted`: the client had no port left.",
+        "`network-ceiling`: most failures are timeouts, and the time went to lost segments.",
+        "`listen-overflow`: few connects fail, and the accept queue was full.",
+    ],
+    to_do: &[
+        "Ask once by hand and read the answer: `curl -i URL`; for a program, run it and read its error \
+         output.",
+        "Timeouts: allow more time (`--timeout 10s`), or load less (`--rate`, `-c`). `tare why` shows what \
+         the server did while requests waited.",
+        "Connections that are refused or reset: look at the server's log and at its limits (`ulimit -n`, \
+         most connections).",
+        "An answer other than 2xx that is meant: say so with `--expect-status`.",
+    ],
+    to_confirm: &[
+        "There is no intervention: errors are not the workload. The same run on a path that answers 200, or \
+         at half the load, reports no errors.",
+    ],
+    source: &[
+        "The generator's own count by kind; exit codes of a program's runs. RFC 9110 section 15 (status \
+         codes).",
+    ],
+};

@@ -4,123 +4,44 @@
 //! threads that serve, and node and Python on theirs: there only sampled call stacks tell. How long all threads were stopped
 //! at once is told by nobody outside; what of the CPU time went there, and how uneven answers are, is. The program's own: net has it.
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::accounting::ratio;
-use crate::bottlenecks::decide::parks_threads;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::garbage;
+use crate::bottlenecks::signs::sides::server_is_full;
 use crate::capacity::levels::Accounting;
-use tare_model::Missing;
-use tare_model::observation::Role;
-use tare_model::outcome::Cause;
-use tare_model::stacks::Stacks;
+use tare_model::outcome::{Cause, GrossIs};
 
 /// Of the SUT's CPU time, what is worth a finding, and what makes it the reason that the server is full.
 const NOTICE_SHARE: f64 = 0.05;
 const BOTTLENECK_SHARE: f64 = 0.25;
 
-/// How the names of threads begin that do nothing else.
-static COLLECTORS: &[&str] = &[
-    "G1 ",
-    "GC Thread",
-    "GC task",
-    "ParGC",
-    "Gang worker",
-    "Concurrent Mark",
-    "VM Thread",
-    "ZGC",
-    "ZWorker",
-    "ZDriver",
-    "XWorker",
-    "Shenandoah",
-    "GenShen",
-    ".NET Server GC",
-    ".NET BGC",
-];
-/// How the functions begin under which nothing else is done.
-static COLLECTING: &[&str] = &[
-    "runtime.gcBgMarkWorker",
-    "runtime.gcAssistAlloc",
-    "runtime.gcStart",
-    "runtime.gcMark",
-    "runtime.bgsweep",
-    "runtime.bgscavenge",
-    "runtime.(*mheap).reclaim",
-    "v8::internal::Heap::CollectGarbage",
-    "v8::internal::Scavenger",
-    "v8::internal::MarkCompact",
-    "v8::internal::ConcurrentMarking",
-    "gc_collect_main",
-    "_PyGC_Collect",
-    "PyGC_Collect",
-];
-
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::GcPauses,
+    title: "Collecting garbage is the bottleneck",
     scope: Scope::Any,
     needs: &[Input::Sut, Input::Collector],
-    applies: |accounting| share(accounting).is_some_and(|(share, _)| share >= NOTICE_SHARE),
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies: |accounting| garbage::share(accounting).is_some_and(|(share, _)| share >= NOTICE_SHARE),
     describe,
+    confirm: Confirm::Cannot {
+        why: "a runtime takes its heap when it starts",
+        instead: "run again with twice the heap (GOGC=200, twice -Xmx)",
+    },
+    injections: &["garbage"],
+    page: &PAGE,
 };
 
 /// Whether collecting is a large part of what a full server does.
-pub(crate) fn holds(accounting: &Accounting) -> bool {
-    share(accounting).is_some_and(|(share, _)| share >= BOTTLENECK_SHARE)
-}
-
-/// Why it cannot be judged: a program of Go collects on any of its threads, and no stacks were sampled.
-pub(crate) fn unseen(accounting: &Accounting) -> Option<Missing> {
-    (parks_threads(accounting) && share(accounting).is_none()).then(|| {
-        Missing::with_remedy(
-            "the program's runtime (Go) collects garbage on the threads that serve",
-            "sample call stacks (--stacks), or set GODEBUG=gctrace=1",
-        )
-    })
-}
-
-/// Share of the SUT's CPU time, and how it is known; `None` where neither names nor stacks tell.
-fn share(accounting: &Accounting) -> Option<(f64, &'static str)> {
-    let named = by_threads(accounting).map(|share| (share, "by the names of its threads"));
-    let sampled = by_stacks(accounting).map(|share| (share, "by sampled call stacks"));
-    named.into_iter().chain(sampled).max_by(|a, b| a.0.total_cmp(&b.0))
-}
-
-/// `None` where no thread has such a name.
-fn by_threads(accounting: &Accounting) -> Option<f64> {
-    let pool = &accounting.asked.pool;
-    let collects = |name: &str| COLLECTORS.iter().any(|begin| name.starts_with(begin));
-    let run_s =
-        pool.threads_of(Role::Sut).filter(|thread| collects(&thread.id.name)).map(|thread| thread.run_s);
-    let run_s = run_s.reduce(|a, b| a + b)?;
-    Some(ratio(run_s, pool.sut.as_ref()?.run_s))
-}
-
-fn by_stacks(accounting: &Accounting) -> Option<f64> {
-    let sampled = accounting
-        .asked_trials()
-        .filter_map(|trial| trial.observation.stacks.as_deref())
-        .filter_map(collecting);
-    let (part, whole) = sampled.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
-    (whole > 0.0).then(|| part / whole)
-}
-
-/// Samples of the SUT under a function that collects, and all of them.
-fn collecting(stacks: &Stacks) -> Option<(f64, f64)> {
-    let profile = stacks.on_cpu.value()?;
-    let collects = |index: &u32| {
-        let frame = stacks.frame(*index);
-        frame.is_some_and(|frame| COLLECTING.iter().any(|begin| frame.symbol.starts_with(begin)))
-    };
-    let (mut part, mut whole) = (0.0, 0.0);
-    for stack in profile.stacks.iter().filter(|stack| stack.role == Role::Sut) {
-        whole += stack.value as f64;
-        if stack.frames.iter().any(collects) {
-            part += stack.value as f64;
-        }
-    }
-    Some((part, whole))
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let collects = garbage::share(accounting).is_some_and(|(share, _)| share >= BOTTLENECK_SHARE);
+    (collects && server_is_full(accounting)).then(|| Claim::at(Rank::FullOfOneWork))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    let (share, known) = share(accounting).unwrap_or((0.0, "not known"));
+    let (share, known) = garbage::share(accounting).unwrap_or((0.0, "not known"));
     let latencies = accounting.latencies();
     let at = |quantile: f64| latencies.as_ref()?.quantile_ns(quantile).map(|ns| ns as f64);
     let mut evidence =
@@ -139,3 +60,40 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with twice the heap (GOGC=200, twice -Xmx) it collects half as often, and throughput rises".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The program's runtime spent CPU time on collecting garbage.",
+    means: &[
+        "The runtime collected garbage on its own threads (JVM, .NET) or on those that serve (Go, Node.js, \
+         Python). From 5 % of the program's CPU time on it is a finding; from 25 % on it is named as what \
+         makes a full server full.",
+        "It is the program's own work, so it stays in net. How long all threads stood still at once cannot \
+         be seen from outside.",
+    ],
+    evidence: &[
+        "Share of the CPU time, and how it is known: by the names of threads, or by sampled call stacks.",
+        "Median and 99.9th percentile of latency. Pauses make the distance between them large.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: the server is full of other work. Without stacks a Go program's collector \
+         looks the same: sample them (`--stacks`).",
+        "`memory-pressure`: the kernel takes pages back, not the runtime.",
+        "Spikes of latency without garbage: `tare why` says what moved in them.",
+    ],
+    to_do: &[
+        "Allocate less for each request. An allocation profile says where: `go tool pprof -alloc_space`, \
+         async-profiler `-e alloc`, `tare run --stacks URL` and `tare flame`.",
+        "Give the collector more room: GOGC=200 or GOMEMLIMIT, twice -Xmx, `--max-semi-space-size` \
+         (Node.js).",
+        "Choose another collector when pauses matter more than throughput (ZGC, Shenandoah).",
+    ],
+    to_confirm: &[
+        "There is no intervention: a runtime takes its heap when it starts. Run again with twice the heap. \
+         It collects half as often, and the rate rises.",
+        "By hand: `GODEBUG=gctrace=1`, `-Xlog:gc`, `node --trace-gc`, `jstat -gcutil PID 1000`.",
+    ],
+    source: &[
+        "schedstat of threads with a collector's name; call stacks sampled by perf events. R. Jones, A. \
+         Hosking, E. Moss, The Garbage Collection Handbook, 2nd edition, 2023.",
+    ],
+};

@@ -1,7 +1,7 @@
 //! What a rule cannot judge without, and why it is not there.
 
-use super::gc_pauses;
 use crate::accounting::Asleep;
+use crate::bottlenecks::signs::garbage;
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::metric::Descriptor;
@@ -103,7 +103,7 @@ impl Input {
                 absent(accounting, &network::SOFTNET_PACKETS),
             ),
             Input::Events => no_events(accounting),
-            Input::Collector => gc_pauses::unseen(accounting),
+            Input::Collector => garbage::unseen(accounting),
             Input::Answers => unless(
                 accounting
                     .samples()

@@ -1,15 +1,31 @@
 //! `kernel-lock-contended`: threads of the program contended for locks of the kernel. Where that is spinning it is run
 //! time and looks like work. How the three explanations that compete for it stand is said with it (`hypotheses`).
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::accounting::Closed;
 use crate::accounting::ratio;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::hypotheses;
+use crate::bottlenecks::input::Input;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, Evidence, Hypothesis, Judged};
+use tare_model::outcome::{Cause, Evidence, GrossIs, Hypothesis, Judged};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::KernelLockContended, scope: Scope::Any, needs: &[Input::Sut], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::KernelLockContended,
+    title: "Locks of the kernel are the bottleneck",
+    scope: Scope::Any,
+    needs: &[Input::Sut],
+    gross_is: GrossIs::Capacity,
+    holds: |_| None,
+    applies,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "a lock of the kernel cannot be given or taken",
+        instead: "run again with one thread",
+    },
+    injections: &[],
+    page: &PAGE,
+};
 
 /// Less of the serving threads' time than this is no finding.
 const NOTICE_SHARE: f64 = 0.03;
@@ -77,3 +93,41 @@ fn standings(judged: &[Judged]) -> String {
     };
     judged.iter().map(one).collect::<Vec<_>>().join("; ")
 }
+
+static PAGE: Page = Page {
+    brief: "Threads of the program contended for locks of the kernel, spinning or asleep.",
+    means: &[
+        "Threads met each other inside of system calls: at the lock of one socket, one epoll, one file, one \
+         address space. Spinning counts as run time, so a server can look full and do little.",
+        "It is the way in which the program uses the kernel, so it stays in net.",
+    ],
+    evidence: &[
+        "Contention for the kernel's locks as a share of the serving threads' time, and how much of it was \
+         spinning. Seen with `--trace` only.",
+        "The function where most of it was, and how many different locks that were.",
+        "Three explanations that can look alike, each supported or refuted by one figure: locks of sockets, \
+         soft interrupts on busy CPUs, wake-ups across CPUs.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: without a trace spinning is run time. Look at kernel time: `perf top -p PID` \
+         with native_queued_spin_lock_slowpath on top is this cause.",
+        "`lock-contended`: the lock is the program's own (futex).",
+        "`softirq-saturated`: soft interrupts take the time, nobody waits for a lock.",
+    ],
+    to_do: &[
+        "Give each thread what it uses: its own listening socket (SO_REUSEPORT), its own epoll, its own \
+         file descriptors.",
+        "Avoid what takes the lock of the whole address space in each request: mmap, munmap, large \
+         allocations, madvise.",
+        "Keep interrupts off the program's CPUs: `tare tune --apply --irqs-off 0-3`.",
+    ],
+    to_confirm: &[
+        "There is no intervention: a lock of the kernel cannot be given or taken. Run again with one \
+         thread. The contention is gone.",
+        "By hand, as root: `perf lock contention -a -b -- sleep 5` names locks and callers.",
+    ],
+    source: &[
+        "Tracepoints lock:contention_begin and contention_end. Linux: Documentation/locking, perf-lock(1). \
+         S. Boyd-Wickizer and others, An Analysis of Linux Scalability to Many Cores, OSDI 2010.",
+    ],
+};

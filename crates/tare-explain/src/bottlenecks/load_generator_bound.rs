@@ -1,20 +1,39 @@
 //! `load-generator-bound`: the generator gave out first, so the figure is a lower bound of the server's.
 
-use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
+use crate::bottlenecks::signs::sides::{Side, fuller_side, generator_is_full};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::LoadGeneratorBound,
+    title: "The load generator is the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Load],
+    gross_is: GrossIs::LowerBound,
+    holds,
     // Only worth saying when it is the bottleneck: a full generator costs nothing while something else is in the way.
     applies: |_| false,
     describe,
+    confirm: Confirm::By("generator-cpu"),
+    injections: &["none", "costly-requests", "generator-neighbour"],
+    page: &PAGE,
 };
+
+/// Where it has nothing left; or has little, and more of nothing else would help.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    if generator_is_full(accounting) {
+        return Some(Claim::at(Rank::GeneratorFull));
+    }
+    (fuller_side(accounting) == Some(Side::Generator)).then(|| Claim::at(Rank::FullerSide))
+}
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
@@ -63,3 +82,44 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The load generator had no CPU time left: the rate is a lower bound of what the server can do.",
+    means: &[
+        "The generator's threads ran, or were ready to run, for 90 % of the time or more, or its CPUs were \
+         full, while the server had time to spare. The rate is what the generator can send, not what the \
+         server can answer.",
+        "Gross is a lower bound here. A faster server does not show in it at all.",
+    ],
+    evidence: &[
+        "Generator running or ready: of its serving threads' time, the share in which they ran, waited for \
+         a CPU, or lost it to the hypervisor or to interrupts.",
+        "Server: the CPUs that it kept busy, of those it may use, and the share of them that was idle for \
+         want of requests.",
+        "Generator ready while others ran: shown from 3 % on. Then somebody else holds the generator back.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: both sides are full. The server is named unless it has clearly more time left \
+         than the generator.",
+        "`too-little-concurrency`: both sides have time left, and more connections bring more.",
+        "`placement-conflict`: the two use one CPU or one core, and each takes the other's time.",
+    ],
+    to_do: &[
+        "Give the generator more CPUs and a thread for each: `tare run -t 4 --load-cpus 4-7 URL`, or have \
+         layouts tried first: `tare run --find-layout URL`.",
+        "Take a generator that needs less CPU per request (`tare run --load 'wrk -t4 -c256 -d10s URL'`), or \
+         load from another host.",
+        "If the same figure is to be compared later, keep the generator as it is and compare CPU time per \
+         request instead of the rate.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` takes a third of the generator's CPU time in pairs of short trials. The \
+         rate must follow with an elasticity of 0.5 or more.",
+        "By hand: `top -H -p PID` shows the generator's threads near 100 %. One more thread on a CPU of its \
+         own raises the rate.",
+    ],
+    source: &[
+        "`/proc/PID/task/TID/schedstat` of the generator's threads (run and wait), run and idle time of its \
+         CPUs. B. Gregg, Systems Performance, 2nd edition, chapter 12: the client may be what is measured.",
+    ],
+};

@@ -1,26 +1,43 @@
 //! `lock-contended`: serving threads slept in a futex. The program's own: it stays in net.
 
-use super::{Draft, Input, Rule, Scope};
 use crate::accounting::Asleep;
-use crate::bottlenecks::decide;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, own_wait_draft};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::Claim;
+use crate::bottlenecks::signs::locks::may_be_a_lock;
+use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::LockContended,
+    title: "A lock is the bottleneck",
     scope: Scope::Any,
     needs: &[Input::Sut, Input::Sleeps],
+    gross_is: GrossIs::Capacity,
+    holds,
     applies,
     describe,
+    confirm: Confirm::Cannot {
+        why: "a lock of the program cannot be given or taken",
+        instead: "run again with half the threads",
+    },
+    injections: &["lock"],
+    page: &PAGE,
 };
 
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    waits_itself(accounting, Asleep::Lock).filter(|_| may_be_a_lock(accounting))
+}
+
 fn applies(accounting: &Accounting) -> bool {
-    own_wait(accounting, Asleep::Lock) >= 0.1 && decide::may_be_a_lock(accounting)
+    own_wait(accounting, Asleep::Lock) >= 0.1 && may_be_a_lock(accounting)
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    super::own_wait_draft(
+    own_wait_draft(
         accounting,
         Asleep::Lock,
         "slept in a lock",
@@ -28,3 +45,43 @@ fn describe(accounting: &Accounting) -> Draft {
         "with half the threads the wait for the lock falls more than the work does",
     )
 }
+
+static PAGE: Page = Page {
+    brief: "Serving threads slept for a lock (futex).",
+    means: &[
+        "Threads that handle requests were asleep in futexes, and most of the time another serving thread \
+         was awake that can have held the lock. Requests pass one by one through what the lock protects: a \
+         serial bottleneck.",
+        "More CPUs do not help. It is the program's own structure, so net is bounded by it.",
+    ],
+    evidence: &[
+        "Share of the entitlement in which serving threads slept in futexes, and the same for each thread.",
+        "Not judged for runtimes that put idle threads to sleep in futexes (Go): what such a thread waits \
+         for cannot be seen from outside.",
+    ],
+    looks_the_same: &[
+        "An idle pool: threads that wait for work sleep in futexes (condition variables) as well. tare \
+         excludes the case in which nobody is awake who can hold a lock.",
+        "`blocked-on-disk`, `blocked-on-downstream`: the holder of the lock sleeps there, and everybody \
+         else waits for it. Look at the holder.",
+        "`kernel-lock-contended`: the lock is the kernel's. Threads spin or sleep inside of system calls.",
+        "`one-thread-bound`: one thread does it all, and the others have nothing to do.",
+    ],
+    to_do: &[
+        "Find the lock: `tare run --stacks-off-cpu URL` and `tare flame --off-cpu`, `perf trace -s -e futex \
+         -p PID`, or the runtime's own profile (Go: mutex profile, JVM: `jcmd PID Thread.print`).",
+        "Hold it for less, split it (one per shard), or replace it (a counter for each thread, \
+         read-copy-update).",
+        "Less at once can be faster: fewer threads mean fewer hand-overs.",
+    ],
+    to_confirm: &[
+        "There is no intervention: a lock of the program cannot be given or taken. Run again with half the \
+         threads: the wait falls by more than the rate does.",
+        "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue for most serving threads.",
+    ],
+    source: &[
+        "Samples of wchan and state, or traced switches. Net at a lock follows the machine repairman's \
+         model: M. Reiser, S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, JACM \
+         1980.",
+    ],
+};

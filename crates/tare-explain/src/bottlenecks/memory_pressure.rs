@@ -4,30 +4,45 @@
 //! in that time: asleep on a page or a disk, or at work in the kernel; never more than that is put down to it. What it waited
 //! for are its own pages, so that net has it.
 
-use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, number_if, percent};
 use crate::accounting::Closed;
 use crate::accounting::ratio;
 use crate::accounting::{Asleep, Thread};
-use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
+use crate::bottlenecks::signs::sides::server;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Less that is read in again each second is no sign of anything.
 const REFAULTED_BYTES_HZ_MIN: f64 = 4e4;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::MemoryPressure,
+    title: "Too little memory is the bottleneck",
     scope: Scope::Any,
     needs: &[Input::Sut, Input::MemoryPressure],
+    gross_is: GrossIs::Capacity,
+    holds,
     applies: |accounting| share(&accounting.asked.pool).is_some_and(|share| share >= NOTICE_SHARE),
     describe,
+    confirm: Confirm::Cannot {
+        why: "memory that was taken back is read again for seconds",
+        instead: "raise the group's limit, and run again",
+    },
+    injections: &["little-memory"],
+    page: &PAGE,
 };
 
 /// Whether it takes more than noise, and more than the lack of load.
-pub(crate) fn holds(accounting: &Accounting) -> bool {
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    server(accounting)?;
     let share = share(&accounting.asked.pool).unwrap_or(0.0);
-    share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork)
+    let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
+    most.then(|| Claim::at(Rank::MemoryReclaimed))
 }
 
 /// Of the SUT's CPU entitlement; `None` where it is not known, 0 where nothing says that it was the SUT's memory.
@@ -77,3 +92,44 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with twice the bottleneck nobody waits for memory (memory.pressure stands still)".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The program waited for memory that had to be taken back first, or be read in again.",
+    means: &[
+        "Its control group, or the machine, had no free memory. The kernel took pages back while threads \
+         waited, and pages that had been taken were read in again from disk.",
+        "They are the program's own pages, so the wait stays in net: with this much memory the program can \
+         do no more.",
+    ],
+    evidence: &[
+        "Share of the entitlement that went to waiting for memory. It is never more than the time in which \
+         the program slept on a page or a disk, or worked in the kernel.",
+        "Memory pressure (PSI), in seconds per second; how often the group reached its bottleneck; bytes read in \
+         again per second.",
+        "The tightest limit and its group.",
+    ],
+    looks_the_same: &[
+        "`blocked-on-disk`: the program reads files that never were in memory. No limit is reached, and \
+         little is read in again.",
+        "`gc-pauses`: the runtime's own heap is too small. The kernel has free memory then.",
+        "A group that is full of page cache is normal. It costs nothing while nobody waits: PSI stands \
+         still.",
+    ],
+    to_do: &[
+        "Raise the limit of the group: `memory.max` and `memory.high` (v2), `memory.limit_in_bytes` (v1), \
+         the pod's or the container's memory limit.",
+        "Have the program keep less: smaller caches, GOMEMLIMIT or -Xmx below the group's limit (`tare run \
+         --fit-runtime --sut CMD URL` sets them).",
+        "Look for others in the same group: a log writer's page cache counts as well.",
+    ],
+    to_confirm: &[
+        "There is no intervention: memory that was taken back is read again for seconds. With twice the \
+         limit nobody waits for memory.",
+        "By hand, in the group's folder: `cat memory.pressure memory.events` twice (total, high, max), and \
+         `grep workingset_refault memory.stat`.",
+    ],
+    source: &[
+        "`memory.pressure`, `memory.events`, `memory.stat` of the groups, or `/proc/pressure/memory` and \
+         `/proc/vmstat`. Linux: Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst.",
+    ],
+};

@@ -5,13 +5,17 @@
 //! not, it is a ceiling. And segments that were sent again: what is lost at the end of an answer, or alone in a request, is
 //! missed only after 200 ms (Linux' least retransmission timeout; a tail loss probe may be earlier).
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
 use crate::accounting::Closed;
 use crate::accounting::Connections;
 use crate::accounting::ratio;
-use crate::bottlenecks::decide::{few_in_flight, more_connections_bring_more};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::concurrency::more_in_flight_would_help;
+use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::levels::{Accounting, Level as Sums};
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 use tare_model::plan::Level;
 use tare_model::trial::ErrorKind;
 
@@ -27,25 +31,39 @@ const RESENT_AFTER_S: f64 = 0.2;
 /// Fewer segments sent again than this are chance, whatever else takes the time.
 const RESENT_SHARE_MIN: f64 = 0.001;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::NetworkCeiling,
+    title: "The network is the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Connections, Input::Requests],
+    gross_is: GrossIs::Capacity,
+    holds,
     // That bytes are on their way for a while is no loss: only what was lost is worth saying beside another limit.
     applies: |accounting| stalled(accounting).is_some_and(|share| share >= NOTICE_SHARE),
     describe,
+    confirm: Confirm::Cannot {
+        why: "what is on the way is not tare's to change",
+        instead: "run again with answers of half the size",
+    },
+    injections: &["bandwidth", "packet-rate", "loss"],
+    page: &PAGE,
 };
 
-/// Whether it is what holds the rate where neither side is full.
-pub(crate) fn holds(accounting: &Accounting) -> bool {
+/// Where neither side is full; and where it is what requests fail of. It shows in the connections, beside two sides that have more
+/// time to spare than the time accounting misses.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    if fails(accounting) && times_out(accounting) {
+        return Some(Claim::at(Rank::FailureExplained).beside_time());
+    }
     let full = || {
         on_the_way(accounting).is_some_and(|share| share >= BOTTLENECK_SHARE) && !more_would_help(accounting)
     };
-    has_time_to_spare(&accounting.asked.pool) && (loses(accounting) || full())
+    let ceiling = has_time_to_spare(&accounting.asked.pool) && (loses(accounting) || full());
+    ceiling.then(|| Claim::at(Rank::OnTheWay).beside_time())
 }
 
 /// Whether it is what requests fail of: most that do have no answer in time, and the time went to what was lost on the way.
-pub(crate) fn fails(accounting: &Accounting) -> bool {
+fn times_out(accounting: &Accounting) -> bool {
     let pool = &accounting.asked.pool;
     pool.answered.fails_mostly_by(&[ErrorKind::Timeout]) && has_time_to_spare(pool) && loses(accounting)
 }
@@ -70,11 +88,10 @@ fn has_time_to_spare(pool: &Closed) -> bool {
 /// Whether more connections make good what each waits. They bring in proportion until a side is full; the little that they
 /// bring while both wait is a queue that is kept fuller.
 fn more_would_help(accounting: &Accounting) -> bool {
-    let bring_more = more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting));
     let both_wait = |saturating: &Sums| has_time_to_spare(&saturating.pool);
     let is_ceiling = elasticity(accounting).is_some_and(|elasticity| elasticity < ELASTIC)
         && accounting.saturating.as_ref().is_some_and(both_wait);
-    bring_more && !is_ceiling
+    more_in_flight_would_help(accounting) && !is_ceiling
 }
 
 /// ∂ln rate / ∂ln connections, from the asked level to a saturating one.
@@ -160,3 +177,40 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with answers of half the size, or the limit on the way doubled, the rate nearly doubles".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "What lies between server and generator lets no more through, or loses packets.",
+    means: &[
+        "Both sides have time to spare, and requests spend theirs on the way: bytes that are sent and not \
+         acknowledged, or segments that are lost and sent again. A lost last segment is missed only after \
+         about 200 ms.",
+        "Bytes on their way alone are a round trip. It is a ceiling if more connections bring no more.",
+    ],
+    evidence: &[
+        "Share of the connections' life in which the server's bytes were on their way.",
+        "Segments sent again, as a share of all, and the share of the requests' time that they took, about.",
+        "Segments and bytes per second that came through, and the rate with more connections.",
+    ],
+    looks_the_same: &[
+        "`too-little-concurrency`: a long round trip, and more connections make good what each waits.",
+        "`delayed-ack`: answers end 40 ms late, nothing is lost.",
+        "`server-cpu-bound`: a server that is nearly full leaves bytes in its queues. Nothing is said of \
+         the network then.",
+        "`softirq-saturated`: packets wait for a CPU on this host.",
+    ],
+    to_do: &[
+        "Look for what drops or holds packets back: `tc -s qdisc`, `nft list ruleset` (limit), `ethtool -S \
+         eth0`, the speed of the link, a cloud instance's packet limit.",
+        "Send less: compression, smaller headers, keep connections alive.",
+        "Measure on one host, or over a faster link, if the server is what is to be measured.",
+    ],
+    to_confirm: &[
+        "There is no intervention: the way is not tare's to change. With answers of half the size, or twice \
+         the bottleneck, the rate nearly doubles.",
+        "By hand: `ss -ti` (retrans, busy, unacked), `nstat -az TcpRetransSegs TcpExtTCPLostRetransmit`.",
+    ],
+    source: &[
+        "tcp_info of both ends of each connection (tcp(7)), the generator's latencies. RFC 6298 (timeout), \
+         RFC 8985 (loss detection).",
+    ],
+};

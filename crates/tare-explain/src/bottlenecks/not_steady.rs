@@ -1,12 +1,27 @@
 //! `not-steady`: the figure drifts from trial to trial, so its mean describes no state of the server.
 
-use super::{Draft, Rule, Scope, number};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number};
 use crate::capacity::levels::Accounting;
 use crate::timeline::trend;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::NotSteady, scope: Scope::Any, needs: &[], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::NotSteady,
+    title: "There is no steady state yet",
+    scope: Scope::Any,
+    needs: &[],
+    gross_is: GrossIs::Capacity,
+    holds: |_| None,
+    applies,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "there is no level to compare with",
+        instead: "warm up for longer (-w), and run again",
+    },
+    injections: &["cold-start", "drift"],
+    page: &PAGE,
+};
 
 fn applies(accounting: &Accounting) -> bool {
     trend::drift(accounting).is_some_and(|drift| drift.is_clear())
@@ -33,3 +48,33 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "in a longer run the later trials agree with each other".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The figure moves from the first trials to the last: its mean describes no state of the program.",
+    means: &[
+        "The second half of the trials differs from the first by more than chance allows. Caches fill, code \
+         is compiled, memory grows, the clock falls, or somebody else begins to work.",
+        "The effect is how far the figure moved. Compare runs only in the same state.",
+    ],
+    evidence: &["Second half of the trials against the first, as a logarithm, and the number of trials."],
+    looks_the_same: &[
+        "`too-noisy`: the trials differ without a direction.",
+        "`clock-dropped`, `steal`, `cpu-contended`: they name what moved, if it moved during the run.",
+        "A leak or a growing table never becomes steady. A longer warm-up does not end it.",
+    ],
+    to_do: &[
+        "Warm up for longer: `tare run -w 30s URL`. Without `-w` tare warms up until the rate keeps one \
+         level, for 20 s at most.",
+        "Look at the timeline of the rate in `tare report`, and at what changed between two records: `tare \
+         why a.tare b.tare`.",
+        "For a series of your own, `tare steady` finds where it becomes steady.",
+    ],
+    to_confirm: &[
+        "There is no intervention: there is no level to compare with. In a longer run the later trials \
+         agree with each other.",
+    ],
+    source: &[
+        "The gross figure of each trial, a test for a difference of halves. E. Barrett and others, Virtual \
+         Machine Warmup Blows Hot and Cold, OOPSLA 2017.",
+    ],
+};

@@ -1,12 +1,30 @@
 //! `offered-load`: a fixed rate below capacity; nothing is wrong.
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::bottlenecks::decide::reached_schedule;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::requests::reached_schedule;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::OfferedLoad, scope: Scope::Http, needs: &[Input::Requests], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::OfferedLoad,
+    title: "Nothing is short: the offered load is the bottleneck",
+    scope: Scope::Http,
+    needs: &[Input::Requests],
+    gross_is: GrossIs::Offered,
+    holds,
+    applies,
+    describe,
+    confirm: Confirm::By("rate"),
+    injections: &["fixed-rate"],
+    page: &PAGE,
+};
+
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    applies(accounting).then(|| Claim::at(Rank::RateReached))
+}
 
 fn applies(accounting: &Accounting) -> bool {
     reached_schedule(&accounting.asked.pool)
@@ -45,3 +63,34 @@ fn describe(accounting: &Accounting) -> Draft {
                 .to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The server answered all that a fixed rate asked of it: the rate is what holds throughput.",
+    means: &[
+        "The load was an open loop (`--rate`, `--steps`), and 99 % or more of the scheduled requests were \
+         answered. Throughput is the rate that was asked for. Nothing is wrong.",
+        "Gross says nothing about capacity here. Latency at this rate is the figure to read.",
+    ],
+    evidence: &[
+        "Answered requests as a share of the scheduled ones, and the rate.",
+        "Server: the share of its CPUs that was busy, and the share that was idle for want of requests. The \
+         idle share is the room that is left.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: the schedule was missed because the server is full. Less than 99 % was \
+         answered, and the result is not valid.",
+        "`load-generator-bound`: the generator could not send on time. The schedule was missed, and the \
+         generator has no time left.",
+    ],
+    to_do: &[
+        "To see what the server can do, raise the rate, leave out `--rate` (a closed loop), or have the \
+         highest rate found that keeps a latency: `tare load --find 'p99<5ms' URL`.",
+        "To compare latencies of two versions, keep the rate: this is the right load for it.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm --rate 10k URL` sends a fifth more in pairs of short trials. The rate of \
+         answers must follow with an elasticity of 0.5 or more.",
+    ],
+    source: &["The generator's own count of scheduled and answered requests. B. Schroeder, A. Wierman, M. \
+         Harchol-Balter, Open Versus Closed: A Cautionary Tale, NSDI 2006."],
+};

@@ -1,13 +1,31 @@
 //! `one-thread-bound`: one of several serving threads is full while the others have time left.
 
-use super::{Draft, Input, Rule, Scope, number, percent};
-use crate::bottlenecks::decide::one_thread_is_full;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::sides::{one_thread_is_full, server};
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::OneThreadBound, scope: Scope::Http, needs: &[Input::Sut], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::OneThreadBound,
+    title: "One thread of the server is the bottleneck",
+    scope: Scope::Http,
+    needs: &[Input::Sut],
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies,
+    describe,
+    confirm: Confirm::By("one-thread-cpu"),
+    injections: &["hot-thread", "one-loop"],
+    page: &PAGE,
+};
+
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    (server(accounting).is_some() && applies(accounting)).then(|| Claim::at(Rank::OneThreadFull))
+}
 
 fn applies(accounting: &Accounting) -> bool {
     one_thread_is_full(&accounting.asked.pool)
@@ -46,3 +64,39 @@ fn describe(accounting: &Accounting) -> Draft {
                 .to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "One of several serving threads is full while the others have time left: a serial bottleneck.",
+    means: &[
+        "One thread of the server was on a CPU for 90 % of the time or more, and its other serving threads \
+         averaged less than half. All requests pass through that thread: an acceptor, a single event loop, \
+         a writer, a logger.",
+        "More CPUs do not help. Net is bounded by what this thread can do, because it is the program's own \
+         structure.",
+    ],
+    evidence: &["Share of a CPU of each serving thread, fullest first."],
+    looks_the_same: &[
+        "`server-cpu-bound`: all serving threads are full.",
+        "`lock-contended`: threads take turns because of a lock. Then they sleep in futexes, and no single \
+         thread is full.",
+        "Uneven load: connections that live long may all have landed on one of several equal threads. With \
+         more connections, or a second run, another thread is the full one.",
+    ],
+    to_do: &[
+        "Find what the thread does: `perf top -t TID`, or `tare run --stacks URL` and `tare flame \
+         --by-thread`.",
+        "Divide its work: a listening socket for each thread (SO_REUSEPORT), several event loops, work \
+         handed out in larger pieces.",
+        "Move work off it (parsing, compression, logging, TLS handshakes) to the threads that have time.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` takes a third of that one thread's CPU time in pairs of short trials. The \
+         rate must follow with an elasticity of 0.5 or more.",
+        "By hand: `top -H -p PID` shows one thread near 100 % and the rest far below. A second process of \
+         the server on the same port doubles the rate.",
+    ],
+    source: &[
+        "schedstat of each thread. G. Amdahl, Validity of the single processor approach, AFIPS 1967: the \
+         serial part bounds the whole.",
+    ],
+};

@@ -1,15 +1,33 @@
 //! `oversubscribed`: more threads of one side than CPUs for them, so that they wait for each other's turn.
 
-use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
 use crate::accounting::Closed;
 use crate::accounting::{Entitlement, ratio};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
+use crate::bottlenecks::signs::sides::taken_by_others;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::Oversubscribed, scope: Scope::Any, needs: &[Input::Waits], applies, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::Oversubscribed,
+    title: "More threads than CPUs are the bottleneck",
+    scope: Scope::Any,
+    needs: &[Input::Waits],
+    gross_is: GrossIs::Capacity,
+    holds: |accounting| taken_by_others(accounting, TareCause::Own),
+    applies,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "how many threads a program has is its own",
+        instead: "run again with one thread for each CPU (generator: --threads)",
+    },
+    injections: &["server-crowd", "generator-crowd"],
+    page: &PAGE,
+};
 
 /// One side's crowding.
 struct Oversubscription {
@@ -133,3 +151,40 @@ fn describe(accounting: &Accounting) -> Draft {
 fn oversubscription_share(window: &Closed, role: Role, entitlement: &Entitlement) -> Option<f64> {
     oversubscription(window, role, entitlement).map(|oversubscription| oversubscription.waiting)
 }
+
+static PAGE: Page = Page {
+    brief: "A side has more threads at work than CPUs, and they wait behind each other (self-contention).",
+    means: &[
+        "Several threads of the same side (server, program or generator) are ready at once on one CPU. Each \
+         waits until the one in front has used its slice. With n runnable threads on a CPU that is about (n \
+         - 1) slices, each rounded up to whole scheduler ticks.",
+        "The CPU is full either way, so throughput may change little. Latency grows, and caches are used \
+         worse.",
+    ],
+    evidence: &[
+        "Threads at work and CPUs that they may use, for the side that is named.",
+        "Share of its threads' time in which they waited behind each other.",
+        "Involuntary and voluntary context switches per second, and the wait for a turn that follows from \
+         the slice and the tick.",
+    ],
+    looks_the_same: &[
+        "`cpu-contended`: the threads in front belong to another program.",
+        "`cpu-quota-throttled`: many threads use a quota up fast, then nobody runs.",
+        "`lock-contended`: threads sleep for a lock. Here they are ready.",
+    ],
+    to_do: &[
+        "Use as many threads as CPUs: the server's worker count, GOMAXPROCS, the generator's `--threads`.",
+        "Give the side more CPUs: `--sut-cpus`, `--load-cpus`.",
+        "For fewer switches only: a longer slice, `tare tune --apply --base-slice 10ms`. Waiting for a turn \
+         becomes longer.",
+    ],
+    to_confirm: &[
+        "There is no intervention: the number of threads is the program's own. Run it again with one thread \
+         for each CPU. Involuntary switches and the 99th percentile fall.",
+        "By hand: `pidstat -wt -p PID 1` shows `nvcswch/s` of each thread.",
+    ],
+    source: &[
+        "Wait time in schedstat, split by who ran on that CPU meanwhile; `/proc/PID/task/TID/status` for \
+         switches; `/sys/kernel/debug/sched/base_slice_ns`. Linux: Documentation/scheduler/sched-eevdf.rst.",
+    ],
+};

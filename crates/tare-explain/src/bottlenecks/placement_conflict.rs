@@ -1,17 +1,26 @@
 //! `placement-conflict`: server and generator stand in each other's way, on one CPU or one physical core.
 
-use super::{Draft, Input, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
+use crate::bottlenecks::signs::sides::taken_by_others;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::{shared_cores, shared_cpus};
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::PlacementConflict,
+    title: "Server and load generator are in each other's way",
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Load],
+    gross_is: GrossIs::Capacity,
+    holds: |accounting| taken_by_others(accounting, TareCause::Placement),
     applies,
     describe,
+    confirm: Confirm::By("generator-placement"),
+    injections: &["shared-cpu", "shared-core"],
+    page: &PAGE,
 };
 
 fn applies(accounting: &Accounting) -> bool {
@@ -61,3 +70,41 @@ fn describe(accounting: &Accounting) -> Draft {
                 .to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "Server and load generator share CPUs, or the two hardware threads of one core.",
+    means: &[
+        "The generator ran on the server's CPU while the server was ready, or the two run on SMT siblings \
+         of one core. In the first case the server waits. In the second case nobody waits: both run, and \
+         each runs slower.",
+        "A client on the same CPU is part of the measurement, not of the server. The time that it takes is \
+         in the tare.",
+    ],
+    evidence: &[
+        "Share of the entitlement in which the generator kept the server off its CPU.",
+        "For each shared CPU: the share of it that the server and the generator used.",
+        "Pairs of CPUs that are one physical core, one used by each side.",
+    ],
+    looks_the_same: &[
+        "`cpu-contended`: the one who ran there is another program.",
+        "`load-generator-bound`: the generator is full on CPUs of its own.",
+        "`server-cpu-bound`: a sibling that is used makes each request cost more CPU time. The CPU looks \
+         full of the server's work.",
+    ],
+    to_do: &[
+        "Put them on different physical cores: `tare run --sut-cpus 0-3 --load-cpus 4-7 URL`. `tare doctor \
+         --topology` draws which CPUs are siblings, and proposes who should have which.",
+        "With too few cores, use fewer generator threads, or load from another host.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` moves the generator to CPUs that are not the server's, in pairs of short \
+         trials. The rate must rise with an elasticity of 0.1 or more: waking each other across CPUs costs \
+         something, too.",
+        "By hand: `cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list`, and `ps -eLo psr,comm` \
+         for where threads run.",
+    ],
+    source: &[
+        "Run time of server and generator on each CPU, wait time in schedstat, `thread_siblings_list`. J. \
+         Funston and others, An SMT-Selection Metric, IPDPS 2012, for what siblings take from each other.",
+    ],
+};

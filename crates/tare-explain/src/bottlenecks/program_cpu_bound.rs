@@ -1,15 +1,36 @@
 //! `program-cpu-bound`: a command that was on a CPU, or ready for one, for most of its time.
 
-use super::{Draft, Rule, Scope};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, program_shares};
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::capacity::command::CPU_BOUND;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::ProgramCpuBound, scope: Scope::Command, needs: &[], applies: |_| false, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::ProgramCpuBound,
+    title: "The program itself is the bottleneck",
+    scope: Scope::Command,
+    needs: &[],
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies: |_| false,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "interleaved blocks need a server that goes on",
+        instead: "compare runs of the program with 'tare compare'",
+    },
+    injections: &["program-computes"],
+    page: &PAGE,
+};
+
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let ready = accounting.ready_cpus()?;
+    (ready >= CPU_BOUND).then(|| Claim::at(Rank::ProgramTime))
+}
 
 fn describe(accounting: &Accounting) -> Draft {
-    let (summary, confidence, evidence) =
-        super::program_shares(accounting, |cpus| cpus >= crate::capacity::command::CPU_BOUND);
+    let (summary, confidence, evidence) = program_shares(accounting, |cpus| cpus >= CPU_BOUND);
     Draft {
         summary: format!("The program itself is the bottleneck: {summary}."),
         confidence,
@@ -19,3 +40,37 @@ fn describe(accounting: &Accounting) -> Draft {
         ..Draft::default()
     }
 }
+
+static PAGE: Page = Page {
+    brief: "A program that ends was on a CPU, or ready for one, for most of its time: its own work sets the time.",
+    means: &[
+        "The runs kept their CPUs busy, and nobody else took much. The wall time is the program's work at \
+         this clock.",
+    ],
+    evidence: &[
+        "CPUs kept busy on average (user and kernel time over wall time, from the kernel's account of the \
+         runs).",
+        "CPUs that others kept it off.",
+    ],
+    looks_the_same: &[
+        "`cpu-contended`, `cpu-quota-throttled`, `steal`: the program was ready and did not run. They come \
+         first from 12 % on.",
+        "`program-idle`: it was on no CPU for most of the time.",
+        "One full thread of many: 1.0 CPU busy on a large machine is a serial program. More CPUs do not \
+         help.",
+    ],
+    to_do: &[
+        "Profile it: `perf record -g -- PROGRAM` and `perf report`, `perf stat -d -- PROGRAM`.",
+        "See whether it uses all CPUs: `tare run -- PROGRAM` shows CPUs busy; compare with the number there \
+         are.",
+        "Compare two versions interleaved: `tare compare --command ./old --command ./new`.",
+    ],
+    to_confirm: &[
+        "There is no intervention: pairs of trials need a server that goes on. With half the work the time \
+         halves; at a clock that is held lower it grows in proportion.",
+    ],
+    source: &[
+        "wait4(2) usage of each run (user and system time), schedstat of its threads. The iron law of \
+         performance: time = instructions × cycles per instruction / clock (J. Emer, D. Clark, ISCA 1984).",
+    ],
+};

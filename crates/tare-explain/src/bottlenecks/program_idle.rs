@@ -1,15 +1,36 @@
 //! `program-waits`: a command that mostly slept.
 
-use super::{Draft, Rule, Scope};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, program_shares};
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::capacity::command::CPU_BOUND;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::ProgramIdle, scope: Scope::Command, needs: &[], applies: |_| false, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::ProgramIdle,
+    title: "The program's own waits are the bottleneck",
+    scope: Scope::Command,
+    needs: &[],
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies: |_| false,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "interleaved blocks need a server that goes on",
+        instead: "compare runs of the program with 'tare compare'",
+    },
+    injections: &["program-sleeps"],
+    page: &PAGE,
+};
+
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let ready = accounting.ready_cpus()?;
+    (ready < CPU_BOUND).then(|| Claim::at(Rank::ProgramTime))
+}
 
 fn describe(accounting: &Accounting) -> Draft {
-    let (summary, confidence, evidence) =
-        super::program_shares(accounting, |cpus| cpus < crate::capacity::command::CPU_BOUND);
+    let (summary, confidence, evidence) = program_shares(accounting, |cpus| cpus < CPU_BOUND);
     Draft {
         summary: format!("The program mostly waits: {summary}."),
         confidence,
@@ -20,3 +41,36 @@ fn describe(accounting: &Accounting) -> Draft {
         ..Draft::default()
     }
 }
+
+static PAGE: Page = Page {
+    brief: "A program that ends was on no CPU for most of its time: it waited (timer, disk, network, another \
+     process).",
+    means: &[
+        "The runs used less CPU time than most of their wall time, and nobody else took it. The program \
+         slept for reasons of its own. A faster CPU does not help.",
+    ],
+    evidence: &[
+        "CPUs kept busy on average (user and kernel time over wall time).",
+        "CPUs that others kept it off.",
+    ],
+    looks_the_same: &[
+        "`program-cpu-bound`: it was on a CPU, or ready for one.",
+        "`cpu-quota-throttled`: it was ready, and a quota stopped it.",
+        "A program that hands its work to a daemon (a container runtime, a build server) uses no CPU \
+         itself. The daemon does.",
+    ],
+    to_do: &[
+        "Find what it waits for: `strace -f -c PROGRAM` (time in calls), `strace -f -r PROGRAM` (when), \
+         `perf trace -s -- PROGRAM`.",
+        "Files: put them on tmpfs for a try, or read them once before (`--prepare`).",
+        "Waits one after the other: start them together.",
+    ],
+    to_confirm: &[
+        "There is no intervention: pairs of trials need a server that goes on. With the wait taken away (a \
+         stub, tmpfs, no sleep) the time falls by as much.",
+    ],
+    source: &[
+        "wait4(2) usage of each run against its wall time. B. Gregg, Systems Performance, 2nd edition, \
+         section 5.4.2 (off-CPU analysis).",
+    ],
+};

@@ -1,18 +1,36 @@
 //! `server-cpu-bound`: the server used what CPU it had.
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::ServerCpuBound,
+    title: "The server's CPU is the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Sut],
+    gross_is: GrossIs::Capacity,
+    holds,
     // Only worth saying when it is the bottleneck: else something else is in its way.
     applies: |_| false,
     describe,
+    confirm: Confirm::By("server-cpu"),
+    injections: &["none", "costly-handler"],
+    page: &PAGE,
 };
+
+/// Where it has nothing left; or has little, and more of nothing else would help.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    if server_is_full(accounting) {
+        return Some(Claim::at(Rank::ServerFull));
+    }
+    (fuller_side(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide))
+}
 
 fn busy_share(accounting: &Accounting) -> f64 {
     accounting.sut().map_or(0.0, |sut| sut.busy() / sut.cpus())
@@ -45,3 +63,42 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with a third of the server's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with another generator thread it does not rise".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The server used the CPU time that it may use: service demand (CPU time per request) sets the rate.",
+    means: &[
+        "The server ran for 85 % or more of its CPU entitlement (the CPUs that its serving threads can use \
+         at once), and it was at least as full as the generator. Throughput is busy CPUs divided by CPU \
+         time per request.",
+        "This is the usual bottleneck of a good measurement: the figure is a property of the program.",
+    ],
+    evidence: &[
+        "Server busy, in CPUs, and its entitlement.",
+        "Share of its CPUs that was idle for want of requests. It is small.",
+        "CPU time per request, and how full the generator was.",
+    ],
+    looks_the_same: &[
+        "`cpu-quota-throttled`, `cpu-contended`, `steal`: the server is short of CPU because something else \
+         takes it. These come first where they take 12 % or more.",
+        "`one-thread-bound`: one thread is full, the other threads are not.",
+        "`gc-pauses`: the server is full, and a quarter or more of its CPU time collects garbage.",
+        "`kernel-lock-contended`: spinning on a lock of the kernel counts as run time. `tare run --trace \
+         URL` tells the two apart.",
+    ],
+    to_do: &[
+        "Find where the time goes: `tare run --stacks URL`, then `tare flame`; or `perf record -g -p PID -- \
+         sleep 10` and `perf report`.",
+        "Give the server more CPUs (`--sut-cpus`) if it has threads to use them.",
+        "Look at the tare beside the bottleneck: a clock that is too low or cold caches make each request \
+         cost more time.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` takes a third of the server's CPU time by a quota, in pairs of short \
+         trials. The rate must follow with an elasticity of 0.5 or more.",
+        "By hand: one more generator thread does not raise the rate, and one CPU more for the server does.",
+    ],
+    source: &[
+        "schedstat run time of the server's threads. The utilization law U = X · D and its bound X ≤ 1 / D: \
+         E. Lazowska and others, Quantitative System Performance, 1984, chapters 3 and 5.",
+    ],
+};

@@ -5,76 +5,48 @@
 //! connections those that came in: the rest are others'. How long they took is their share of soft interrupts, which are
 //! sampled at ticks, all packets taken to be equally dear.
 
-use super::{Draft, NOTICE_SHARE, Rule, Scope, number, percent};
-use crate::accounting::Closed;
 use crate::accounting::ratio;
-use crate::bottlenecks::Input;
-use crate::bottlenecks::decide::LOSS_SHARE_MIN;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
+use crate::bottlenecks::signs::packets::{self, OthersPackets};
+use crate::bottlenecks::signs::sides::taken_by_others;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-/// A CPU is the SUT's where it ran for this share of it.
-const USED_SHARE: f64 = 0.05;
-/// Packets may be counted twice on their way (bridges, steering), so that more than these must be others'.
-const OTHERS_MIN: f64 = 0.5;
-
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::SoftirqSaturated,
+    title: "Other programs' packets on its CPUs are the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Packets],
+    gross_is: GrossIs::Capacity,
+    holds,
     applies: |accounting| {
-        oversubscription(&accounting.asked.pool)
-            .is_some_and(|oversubscription| oversubscription.share >= NOTICE_SHARE)
+        packets::of_others(&accounting.asked.pool).is_some_and(|found| found.share >= NOTICE_SHARE)
     },
     describe,
+    confirm: Confirm::Cannot {
+        why: "other programs' packets are not tare's to stop",
+        instead: "steer them to other CPUs, and run again",
+    },
+    injections: &[],
+    page: &PAGE,
 };
 
-/// Whether it takes more than noise, and more than the lack of load.
-pub(crate) fn holds(accounting: &Accounting) -> bool {
-    let share =
-        oversubscription(&accounting.asked.pool).map_or(0.0, |oversubscription| oversubscription.share);
-    share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork)
-}
-
-struct Oversubscription {
-    /// Of the time of the SUT's CPUs, others' packets.
-    share: f64,
-    /// Of that time, soft interrupts in all.
-    softirq: f64,
-    /// Packets handled there, and those of them that are others', in the window.
-    packets: f64,
-    others: f64,
-}
-
-/// `None` where packets were not counted.
-fn oversubscription(window: &Closed) -> Option<Oversubscription> {
-    let own = window.around.own_packets?;
-    let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
-    for (cpu, accounting) in window
-        .cpus
-        .iter()
-        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
-    {
-        wall_s += accounting.times.wall_s;
-        softirq_s += accounting.times.modes.softirq_s;
-        packets += window.around.packets.get(cpu)?;
+/// Packets that are too many to be handled in passing are handled by a thread, which others then wait for.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    if packets::preempt(accounting) {
+        return taken_by_others(accounting, TareCause::Preempted);
     }
-    // As if all of its own had been handled there.
-    let others = (packets - own).max(0.0);
-    let share =
-        if others >= OTHERS_MIN * packets { ratio(softirq_s * ratio(others, packets), wall_s) } else { 0.0 };
-    (wall_s > 0.0).then(|| Oversubscription {
-        share: share.min(0.99),
-        softirq: ratio(softirq_s, wall_s),
-        packets,
-        others,
-    })
+    packets::take_most(accounting).then(|| Claim::at(Rank::OthersPackets))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
-    let none = Oversubscription { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
-    let Oversubscription { share, softirq, packets, others } = oversubscription(pool).unwrap_or(none);
+    let none = OthersPackets { share: 0.0, softirq: 0.0, packets: 0.0, others: 0.0 };
+    let OthersPackets { share, softirq, packets, others } = packets::of_others(pool).unwrap_or(none);
     let per_s = |count: f64| ratio(count, pool.span.wall_s);
     Draft {
         summary: format!(
@@ -84,7 +56,7 @@ fn describe(accounting: &Accounting) -> Draft {
             per_s(packets)
         ),
         effect_ln: -(1.0 - share).ln(),
-        confidence: accounting.support(|window| Some(oversubscription(window)?.share), NOTICE_SHARE),
+        confidence: accounting.support(|window| Some(packets::of_others(window)?.share), NOTICE_SHARE),
         evidence: vec![
             number("others' packets, share of the time of the server's CPUs", share, "share"),
             number("soft interrupts, share of the same", softirq, "share"),
@@ -97,3 +69,40 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "with the other traffic stopped, or steered away, throughput rises".to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The program's CPUs handled packets of others in soft interrupts.",
+    means: &[
+        "A CPU handles what its network queues receive, for whomever it is. The thread that runs there \
+         waits, or is charged with that time where the kernel does not account interrupts apart.",
+        "More than half of the packets that the server's CPUs handled belong to other programs, and their \
+         time is a part of the tare.",
+    ],
+    evidence: &[
+        "Others' packets: share of the time of the server's CPUs. It is the share of soft interrupts there, \
+         times the share of packets that are not the server's.",
+        "Packets per second handled there, and how many of them are not the server's.",
+        "Soft interrupts are sampled at ticks, and packets may be counted twice (bridges, steering). So the \
+         share is an estimate, and is 0 unless others have more than half.",
+    ],
+    looks_the_same: &[
+        "`server-cpu-bound`: the packets are the server's own. On loopback the sender does the receiver's \
+         work.",
+        "`cpu-contended`: ksoftirqd in front of the program is this cause; any other process is that one.",
+        "`network-ceiling`: packets are lost or held back on the way, and the CPUs have time.",
+    ],
+    to_do: &[
+        "Send the other traffic's interrupts elsewhere: `tare tune --apply --irqs-off 0-3`, and `rps_cpus` \
+         of its queues.",
+        "Give the server CPUs without network queues: `cat /proc/interrupts`.",
+        "Find the traffic: `ss -tinp`, `tcpdump -i eth0 -c 100`, `iftop`.",
+    ],
+    to_confirm: &[
+        "There is no intervention: other programs' packets are not tare's to stop. Stop the other traffic, \
+         or steer it to other CPUs, and run again. Throughput rises.",
+        "By hand: `mpstat -P ALL 1` (column %soft), and `cat /proc/net/softnet_stat` twice (first column: \
+         packets of each CPU).",
+    ],
+    source: &["`/proc/net/softnet_stat`, `/proc/stat`, tcp_info of the server's connections. Linux: \
+         Documentation/networking/scaling.rst."],
+};

@@ -1,18 +1,36 @@
 //! `too-little-concurrency`: too few requests in flight to keep either side at work.
 
-use super::{Draft, Input, Rule, Scope, number, number_if, percent};
-use crate::bottlenecks::decide::more_connections_bring_more;
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::concurrency::{more_connections_bring_more, more_in_flight_would_help};
+use crate::bottlenecks::signs::sides::server;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, TareCause};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::TooLittleConcurrency,
+    title: "Too few connections are the bottleneck",
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Load, Input::Requests],
-    applies: |_| false, // Room on both sides is only worth saying when it is the bottleneck.
+    gross_is: GrossIs::LowerBound,
+    holds,
+    // Room on both sides is only worth saying when it is the bottleneck.
+    applies: |_| false,
     describe,
+    confirm: Confirm::By("connections"),
+    injections: &["one-connection"],
+    page: &PAGE,
 };
+
+/// An open loop that falls behind with room on both sides lacks requests in flight too.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    (server(accounting).is_some() && more_in_flight_would_help(accounting))
+        .then(|| Claim::at(Rank::FewInFlight))
+}
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
@@ -53,7 +71,7 @@ fn describe(accounting: &Accounting) -> Draft {
         confidence: match more_connections_bring_more(accounting) {
             Some(true) => 1.0,
             Some(false) => 0.0,
-            None => accounting.support_loss(TareCause::NoWork, crate::bottlenecks::decide::LOSS_SHARE_MIN),
+            None => accounting.support_loss(TareCause::NoWork, LOSS_SHARE_MIN),
         },
         evidence,
         remedy: "open more connections (-c), unless this concurrency is what your clients have".to_owned(),
@@ -61,3 +79,40 @@ fn describe(accounting: &Accounting) -> Draft {
             .to_owned(),
     }
 }
+
+static PAGE: Page = Page {
+    brief: "Too few requests are in flight to keep either side at work.",
+    means: &[
+        "Server and generator both have time to spare: each waits for the other's answer. In a closed loop \
+         the rate is the number of requests in flight divided by the time of one (Little's law).",
+        "Gross is a lower bound. If this is how many connections your clients have, the figure is right for \
+         them, and the time of a request is what to improve.",
+    ],
+    evidence: &[
+        "Connections, rate, time of a request, and requests in flight by Little's law.",
+        "How busy server and generator were.",
+        "The rate at a level with more connections, where it was measured: 10 % more settles it. Where not, \
+         four requests in flight for each thread are taken to be few.",
+    ],
+    looks_the_same: &[
+        "`delayed-ack`, `network-ceiling`: both sides have time, and the time goes to the way between them.",
+        "`lock-contended`, `blocked-on-downstream`: the server's threads sleep for its own reasons.",
+        "`offered-load`: the rate is fixed, and it is reached.",
+        "`unknown`: neither side is full, and more connections bring no more.",
+    ],
+    to_do: &[
+        "Open more connections: `tare run -c 256 URL`, or have more in flight on each: `--pipeline 4`, \
+         `--http2 --streams 16`.",
+        "Where this concurrency is given, make a request shorter: fewer wake-ups, both sides on one \
+         last-level cache, `--busy-poll`.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` opens half as many connections more in pairs of short trials. The rate \
+         must follow with an elasticity of 0.3 or more.",
+        "By hand: twice the connections give nearly twice the rate, and the time of a request stays.",
+    ],
+    source: &[
+        "Busy and idle time of both sides, the generator's latencies. J. Little, A Proof for the Queuing \
+         Formula L = λW, Operations Research 1961.",
+    ],
+};

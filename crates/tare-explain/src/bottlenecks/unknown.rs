@@ -1,15 +1,48 @@
 //! `unknown`: the accounting name no cause that explains the figure.
 
-use super::{Draft, NOTICE_SHARE, Rule, Scope, number, number_if};
 use crate::accounting::Asleep;
-use crate::bottlenecks::decide::{self, LOSS_SHARE_MIN};
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if};
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
+use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
+use crate::bottlenecks::signs::locks::{parks, parks_threads};
+use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::own_wait;
-use tare_model::outcome::Cause;
+use tare_model::outcome::{Cause, GrossIs};
 
-pub(super) static RULE: Rule =
-    Rule { cause: Cause::Unknown, scope: Scope::Any, needs: &[], applies: |_| false, describe };
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::Unknown,
+    title: "The bottleneck could not be named",
+    scope: Scope::Any,
+    needs: &[],
+    gross_is: GrossIs::LowerBound,
+    holds,
+    applies: |_| false,
+    describe,
+    confirm: Confirm::Cannot {
+        why: "there is no cause to try",
+        instead: "change one thing at a time: connections, --threads, CPUs",
+    },
+    injections: &[],
+    page: &PAGE,
+};
+
+/// Where nothing was measured, where the largest of the program's own waits has no name, where its threads are put to sleep for reasons
+/// that it alone knows; and where nobody else claims to be it.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let pool = &accounting.asked.pool;
+    if accounting.http.is_some() && (pool.span.trials == 0 || pool.answered.requests == Some(0.0)) {
+        return Some(Claim::at(Rank::NothingMeasured));
+    }
+    let nameless = [Asleep::Fault, Asleep::Timer].map(|why| waits_itself(accounting, why));
+    let nameless = nameless.into_iter().flatten().max_by(Claim::by_share);
+    let parked = (parks(accounting) && more_connections_bring_more(accounting) != Some(true))
+        .then(|| Claim::at(Rank::Parked));
+    nameless.or(parked).or_else(|| Some(Claim::at(Rank::NothingNamed)))
+}
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
@@ -36,7 +69,7 @@ fn describe(accounting: &Accounting) -> Draft {
         "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::accounting::NO_VERDICT) {
         "The accounting do not close"
-    } else if decide::parks_threads(accounting) && own_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
+    } else if parks_threads(accounting) && own_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
          other servers: which of these it was cannot be seen from outside"
     } else if own_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
@@ -47,7 +80,7 @@ fn describe(accounting: &Accounting) -> Draft {
     Draft {
         summary: format!("{why}."),
         evidence,
-        remedy: if decide::parks_threads(accounting) {
+        remedy: if parks_threads(accounting) {
             "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu`"
         } else {
             "read the warnings for what could not be seen; try more connections, a longer trial or more privileges"
@@ -57,3 +90,40 @@ fn describe(accounting: &Accounting) -> Draft {
         ..Draft::default()
     }
 }
+
+static PAGE: Page = Page {
+    brief: "The data names no bottleneck: nobody is full, and no loss explains the figure.",
+    means: &[
+        "tare names a cause only on evidence that no healthy program shows as well. Here either something \
+         could not be seen (no right to read, a runtime that parks its threads, a server on another host), \
+         or the time accounting does not close to 5 %, or nobody was full.",
+        "Gross of a server is a lower bound then.",
+    ],
+    evidence: &[
+        "Busy share of the entitlement, and every loss of 3 % or more.",
+        "How full the generator was, and the largest residual of the accounting.",
+        "The warnings of the result: each says what was not seen, and what to do about it.",
+    ],
+    looks_the_same: &[
+        "`too-little-concurrency`: named when a level with more connections was faster. With `--no-levels` \
+         there is none to compare with.",
+        "A wait that the program makes itself (timers, rate limiters, goroutines that wait for each other) \
+         cannot be told from idle threads outside of it.",
+    ],
+    to_do: &[
+        "Do what the warnings say, mostly: run as root, or with CAP_SYS_PTRACE and CAP_PERFMON; use \
+         `--trace`.",
+        "Look into the program: its block and mutex profiles (Go: net/http/pprof), `tare run \
+         --stacks-off-cpu URL` and `tare flame --off-cpu`.",
+        "Change one thing at a time: connections (`-c`), generator threads (`-t`), the server's CPUs \
+         (`--sut-cpus`). What moves the figure is the bottleneck.",
+    ],
+    to_confirm: &[
+        "`tare run --confirm URL` tries the first finding instead, if there is one that can be tried.",
+        "By hand: `top -H` (who is full), `ss -ti` (what is on its way), `perf sched timehist` (who waits).",
+    ],
+    source: &[
+        "All observations of the record. B. Gregg, The USE Method: utilization, saturation and errors of \
+         every resource.",
+    ],
+};

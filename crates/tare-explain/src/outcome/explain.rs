@@ -3,13 +3,11 @@
 use super::{accounting, confirmation, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
-use crate::bottlenecks::decide::{self, Bottleneck};
+use crate::bottlenecks::signs::requests::{fails, missed_schedule};
 use crate::capacity::levels::Accounting;
 use crate::capacity::{command, net, summary};
 use crate::timeline::{rate_over_time, spikes};
-use tare_model::outcome::{
-    AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
-};
+use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};
 
@@ -20,14 +18,9 @@ use tare_model::{Missing, Reading, Record};
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::keep(record);
     let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
-    let mut bottleneck = decide::decide(&accounting);
+    let bottleneck = bottlenecks::decide(&accounting, open);
     // Errors show in the requests, whatever the time accounting say.
-    let failed = decide::fails(&accounting);
-    // And this in the connections, beside two sides that have more time to spare than the accounting miss.
-    let stands = failed || bottleneck.cause == Cause::NetworkCeiling;
-    if open && !stands {
-        bottleneck = Bottleneck { cause: Cause::Unknown, gross_is: bottleneck.gross_is };
-    }
+    let failed = fails(&accounting);
     let judgement = bottlenecks::judge(&accounting, bottleneck.cause);
     let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);
     let http = accounting.http.is_some();
@@ -38,7 +31,7 @@ pub fn explain(record: &Record) -> Outcome {
         valid: gross.value().is_some_and(|value| value > 0.0)
             && !open
             && !failed
-            && !decide::missed_schedule(&accounting.asked.pool),
+            && !missed_schedule(&accounting.asked.pool),
         warnings,
         bottleneck: bottleneck.cause,
         gross,

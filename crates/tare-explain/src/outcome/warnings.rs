@@ -1,7 +1,8 @@
 //! Everything a reader must know before quoting a number: typed, each with the next thing to try.
 
 use crate::accounting::{CHECKED_S_MIN, NO_VERDICT, OPEN};
-use crate::bottlenecks::decide::Bottleneck;
+use crate::bottlenecks::Verdict;
+use crate::bottlenecks::signs::requests::{fails, missed_schedule};
 use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
@@ -203,7 +204,7 @@ impl LoadWarning<'_> {
 /// All warnings, those that make the result invalid first.
 pub(crate) fn warnings(
     accounting: &Accounting,
-    bottleneck: Bottleneck,
+    bottleneck: Verdict,
     unjudged: &[(Missing, Vec<Cause>)],
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -239,7 +240,7 @@ pub(crate) fn warnings(
     warnings.into_iter().map(LoadWarning::warning).chain(accounting.record.notices.iter().cloned()).collect()
 }
 
-fn http<'a>(accounting: &'a Accounting, bottleneck: Bottleneck, warnings: &mut Vec<LoadWarning<'a>>) {
+fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<LoadWarning<'a>>) {
     let pool = &accounting.asked.pool;
     match pool.answered.requests {
         None => warnings.push(LoadWarning::RequestsUnknown),
@@ -247,7 +248,7 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Bottleneck, warnings: &mut V
         Some(count) if count < REQUESTS_MIN => warnings.push(LoadWarning::FewRequests { count }),
         Some(_) => {}
     }
-    if crate::bottlenecks::decide::fails(accounting) {
+    if fails(accounting) {
         warnings.push(LoadWarning::Errors { share: pool.answered.error_share() });
     }
     if accounting.sut().is_none() {
@@ -258,9 +259,7 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Bottleneck, warnings: &mut V
     }
     let scheduled =
         pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
-    if let Some((requests, scheduled)) =
-        scheduled.filter(|_| crate::bottlenecks::decide::missed_schedule(pool))
-    {
+    if let Some((requests, scheduled)) = scheduled.filter(|_| missed_schedule(pool)) {
         warnings.push(LoadWarning::ScheduleMissed { share: requests / scheduled });
     }
     if pool.span.shortest_s < WINDOW_S_MIN {

@@ -12,7 +12,7 @@ const INTERFERENCE_LN: f64 = tare_explain::LOSS_SHARE_MIN;
 
 /// Judges a verdict by what was injected.
 pub(super) fn judge(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> Found {
-    let expected = |cause: &Cause| injection.expected.contains(cause);
+    let expected = |cause: &Cause| injection.expects(*cause);
     let beside = outcome.findings.iter().filter(|finding| finding.cause != outcome.bottleneck);
     let first_finding = beside
         .filter(|finding| !is_note(finding) && !is_interference(finding))
@@ -55,8 +55,8 @@ fn listed(finding: &Finding) -> Listed {
 
 /// By what the verdict lists, and nothing passed over because it costs little.
 fn is_right_as_listed(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> bool {
-    let expected = |finding: &Finding| injection.expected.contains(&finding.cause);
-    let bottleneck = injection.expected.contains(&outcome.bottleneck);
+    let expected = |finding: &Finding| injection.expects(finding.cause);
+    let bottleneck = injection.expects(outcome.bottleneck);
     match undisturbed {
         true => bottleneck && outcome.findings.iter().all(expected),
         false => bottleneck || outcome.findings.first().is_some_and(expected),
@@ -75,7 +75,7 @@ fn is_interference(finding: &Finding) -> bool {
 
 /// Whether a finding tells of something that is not there: neither a limit that is, nor a note.
 fn is_alarm(injection: &Injection, finding: &Finding) -> bool {
-    !injection.expected.contains(&finding.cause) && !is_note(finding)
+    !injection.expects(finding.cause) && !is_note(finding)
 }
 
 /// Counts the runs.

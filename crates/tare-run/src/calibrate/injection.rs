@@ -9,6 +9,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
+use tare_explain::bottlenecks;
 use tare_load::{CONNECTIONS_DEFAULT, LoadSpec, Target};
 use tare_machine::Root;
 use tare_machine::journal::{GroupError, Journal, MadeGroup, place_for_groups};
@@ -19,18 +20,28 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 /// A CPU that is never idle.
 const BUSY_LOOP: &str = "while :; do :; done";
 
-/// A known weight: a cause, and how it is put up for real.
+/// A known weight: how a cause is put up for real. Which one it is, is said by the bottleneck that names it.
 pub(crate) struct Injection {
     /// Its name on the command line.
     pub name: &'static str,
     /// What is done, in a few words.
     pub about: &'static str,
-    /// What it is right to find: any of these.
-    pub expected: &'static [Cause],
     /// What it cannot be made without.
     pub needs: &'static [Need],
     /// Changes the scene, which is an undisturbed one.
     pub put_up: fn(&Ground<'_>, &mut Scene) -> Result<(), LabError>,
+}
+
+impl Injection {
+    /// What it is right to find: any of the causes that name it.
+    pub fn expected(&self) -> impl Iterator<Item = Cause> {
+        let named = bottlenecks::all().iter().filter(|one| one.injections.contains(&self.name));
+        named.map(|bottleneck| bottleneck.cause)
+    }
+
+    pub fn expects(&self, cause: Cause) -> bool {
+        bottlenecks::of(cause).injections.contains(&self.name)
+    }
 }
 
 /// What an injection cannot be made without.

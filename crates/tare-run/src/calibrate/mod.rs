@@ -365,7 +365,7 @@ fn reported(place: &Place) -> Vec<calibration::Injection> {
     let reported = |injection: &&Injection| calibration::Injection {
         name: injection.name.into(),
         about: injection.about.into(),
-        expected: injection.expected.to_vec(),
+        expected: injection.expected().collect(),
         undisturbed: injection.name == UNDISTURBED,
         leaves_net: leaves_net(injection.name),
         not_here: not_here(injection, place),

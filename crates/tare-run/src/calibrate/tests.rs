@@ -150,12 +150,21 @@ fn runs_are_counted() {
 fn every_injection_has_a_name_of_its_own_and_something_to_find() {
     let names: BTreeSet<&str> = INJECTIONS.iter().map(|injection| injection.name).collect();
     assert_eq!(names.len(), INJECTIONS.len());
-    assert!(INJECTIONS.iter().all(|injection| !injection.expected.is_empty()));
+    assert!(INJECTIONS.iter().all(|injection| injection.expected().next().is_some()));
     assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
     assert!(names.contains(UNDISTURBED));
-    let causes: BTreeSet<Cause> =
-        INJECTIONS.iter().flat_map(|injection| injection.expected).copied().collect();
+    let causes: BTreeSet<Cause> = INJECTIONS.iter().flat_map(|injection| injection.expected()).collect();
     assert!(causes.len() >= 14, "{causes:?}");
+}
+
+#[test]
+fn every_injection_that_a_bottleneck_names_is_there() {
+    for bottleneck in tare_explain::bottlenecks::all() {
+        for name in bottleneck.injections {
+            let there = INJECTIONS.iter().any(|injection| injection.name == *name);
+            assert!(there, "{}: there is no injection '{name}'", bottleneck.cause.id());
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,8 @@ use tare_model::topology::Topology;
 
 /// A change of one resource that tells whether it is the bottleneck.
 pub(crate) struct Intervention {
+    /// By which a bottleneck names it.
+    pub name: &'static str,
     /// The least elasticity that the cause implies. One that alone holds the rate is followed with an elasticity of 1; half of that
     /// allows for a change that goes beyond what was short, and for what else a request takes.
     pub floor: f64,

@@ -1,12 +1,11 @@
 //! An accept queue that is full at every burst of connections.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 use tare_load::{Gaps, Pacing};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "backlog",
     about: "an accept queue of one connection, bursts of 256",
-    expected: &[Cause::ListenOverflow],
     needs: &[Need::Cpus(2)],
     put_up,
 };

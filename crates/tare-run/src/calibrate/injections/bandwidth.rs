@@ -1,11 +1,10 @@
 //! A link that lets few bytes through.
 
-use super::{Cause, Ground, Injection, LINK, LabError, Need, Scene, reported};
+use super::{Ground, Injection, LINK, LabError, Need, Scene, reported};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "bandwidth",
     about: "a link of 50 Mbit/s between two hosts",
-    expected: &[Cause::NetworkCeiling],
     needs: &[Need::Cpus(2), Need::Hosts, Need::Program("tc")],
     put_up,
 };

@@ -1,12 +1,11 @@
 //! A server that gets faster and faster, as with caches that fill.
 
 use super::table;
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "cold-start",
     about: "a server that gets faster all along",
-    expected: &[Cause::NotSteady],
     needs: &[Need::Cpus(2)],
     put_up,
 };

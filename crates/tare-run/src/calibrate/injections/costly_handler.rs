@@ -1,11 +1,10 @@
 //! A handler that computes.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "costly-handler",
     about: "a handler that computes for 50 µs",
-    expected: &[Cause::ServerCpuBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

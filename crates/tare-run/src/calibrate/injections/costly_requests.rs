@@ -1,11 +1,10 @@
 //! A generator that has more to do for a request than the server.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "costly-requests",
     about: "requests that are dear to make",
-    expected: &[Cause::LoadGeneratorBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

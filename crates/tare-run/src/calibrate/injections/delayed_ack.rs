@@ -1,11 +1,10 @@
 //! A server whose small answers wait for the acknowledgement of a part that was sent before.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "delayed-ack",
     about: "head and body written apart, by a server without TCP_NODELAY",
-    expected: &[Cause::DelayedAck],
     needs: &[Need::Cpus(2), Need::Program("python3")],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A handler that waits for another server.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "downstream",
     about: "a handler that waits 5 ms for another server",
-    expected: &[Cause::BlockedOnDownstream],
     needs: &[Need::Cpus(2)],
     put_up,
 };

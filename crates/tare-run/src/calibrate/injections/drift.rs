@@ -1,11 +1,10 @@
 //! A server that gets slower and slower, as with a table that grows.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "drift",
     about: "a server that gets slower all along",
-    expected: &[Cause::NotSteady],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A generator whose host has too few ports.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene, reported};
+use super::{Ground, Injection, LabError, Need, Scene, reported};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "few-ports",
     about: "more connections at a time than the generator's host has ports",
-    expected: &[Cause::PortsExhausted],
     needs: &[Need::Cpus(2), Need::Hosts],
     put_up,
 };

@@ -1,12 +1,11 @@
 //! An open loop below what the server can do.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 use tare_load::{Gaps, Pacing};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "fixed-rate",
     about: "5,000 requests a second, whatever the server could do",
-    expected: &[Cause::OfferedLoad],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A handler that waits for the disk.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "fsync",
     about: "a handler that waits until the disk has a byte",
-    expected: &[Cause::BlockedOnDisk],
     needs: &[Need::Cpus(2)],
     put_up,
 };

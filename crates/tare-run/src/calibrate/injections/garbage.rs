@@ -1,12 +1,11 @@
 //! A program whose runtime collects garbage most of the time.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene, nameless};
+use super::{Ground, Injection, LabError, Need, Scene, nameless};
 use std::time::Duration;
 
 pub(super) static INJECTION: Injection = Injection {
     name: "garbage",
     about: "a JVM with a heap hardly larger than what it keeps",
-    expected: &[Cause::GcPauses],
     needs: &[Need::Cpus(2), Need::Program("java")],
     put_up,
 };

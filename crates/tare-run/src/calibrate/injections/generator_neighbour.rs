@@ -1,11 +1,10 @@
 //! Somebody else on the generator's CPU.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "generator-neighbour",
     about: "a busy loop on the generator's CPU",
-    expected: &[Cause::LoadGeneratorBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

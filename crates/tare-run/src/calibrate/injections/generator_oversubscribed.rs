@@ -1,11 +1,10 @@
 //! More threads of the generator than it has CPUs.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "generator-crowd",
     about: "eight threads of the generator on one CPU",
-    expected: &[Cause::Oversubscribed],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,12 +1,11 @@
 //! One of several loops has all the work.
 
 use super::table;
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "hot-thread",
     about: "two loops, one of which gets all requests that are dear",
-    expected: &[Cause::OneThreadBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

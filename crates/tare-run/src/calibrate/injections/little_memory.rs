@@ -1,11 +1,10 @@
 //! A server in a group with less memory than its files need.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene, refused};
+use super::{Ground, Injection, LabError, Need, Scene, refused};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "little-memory",
     about: "a group of 48 MiB around a server that reads 96 MiB of files",
-    expected: &[Cause::MemoryPressure],
     needs: &[Need::Cpus(2), Need::Controller("memory"), Need::Program("python3")],
     put_up,
 };

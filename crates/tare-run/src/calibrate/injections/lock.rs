@@ -1,11 +1,10 @@
 //! Threads that hold each other up by a mutex.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "lock",
     about: "four threads on two CPUs, each request 5 ms under one mutex",
-    expected: &[Cause::LockContended],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A link that loses packets.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "loss",
     about: "one packet in a hundred lost between two hosts",
-    expected: &[Cause::NetworkCeiling],
     needs: &[Need::Cpus(2), Need::Hosts, Need::Program("nft")],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! Somebody on another CPU who washes the caches that all share.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "memory-neighbour",
     about: "memory written all the time on every CPU that neither server nor generator uses",
-    expected: &[Cause::ColdCaches],
     needs: &[Need::Cpus(3), Need::Pmu],
     put_up,
 };

@@ -45,7 +45,6 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_machine::journal::MadeGroup;
-use tare_model::outcome::Cause;
 
 /// The injection that disturbs nothing.
 pub(super) const UNDISTURBED: &str = "none";

@@ -1,11 +1,10 @@
 //! Somebody else on the server's CPU.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "neighbour",
     about: "a busy loop on the server's CPU",
-    expected: &[Cause::CpuContended],
     needs: &[Need::Cpus(2)],
     put_up,
 };

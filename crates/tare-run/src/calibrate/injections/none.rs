@@ -1,12 +1,11 @@
 //! Nothing in the way: what is found then is always there.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 use std::time::Duration;
 
 pub(super) static INJECTION: Injection = Injection {
     name: "none",
     about: "nothing: the server and a fast generator",
-    expected: &[Cause::ServerCpuBound, Cause::LoadGeneratorBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

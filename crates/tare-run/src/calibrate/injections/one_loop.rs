@@ -1,11 +1,10 @@
 //! A single loop behind an acceptor that deals connections out.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "one-loop",
     about: "one loop behind an acceptor, two CPUs, a handler of 1 ms",
-    expected: &[Cause::OneThreadBound],
     needs: &[Need::Cpus(2)],
     put_up,
 };

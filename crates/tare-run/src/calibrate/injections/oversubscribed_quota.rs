@@ -1,11 +1,10 @@
 //! A CPU quota on a server of several threads, which use it up together.
 
-use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+use super::{Ground, Injection, LabError, Need, Quota, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "crowd-quota",
     about: "a quota of 30 % on a server of four threads",
-    expected: &[Cause::CpuQuotaThrottled],
     needs: &[Need::Cpus(2), Need::Controller("cpu")],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A link that lets few packets through.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "packet-rate",
     about: "5,000 packets a second between two hosts, the others dropped",
-    expected: &[Cause::NetworkCeiling],
     needs: &[Need::Cpus(2), Need::Hosts, Need::Program("nft")],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! A CPU quota that the server's own group does not show.
 
-use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+use super::{Ground, Injection, LabError, Need, Quota, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "parent-quota",
     about: "a quota of 30 % on the parent of the server's group",
-    expected: &[Cause::CpuQuotaThrottled],
     needs: &[Need::Cpus(2), Need::Controller("cpu")],
     put_up,
 };

@@ -1,14 +1,9 @@
 //! A program that computes.
 
-use super::{Cause, Ground, Injection, LabError, Scene};
+use super::{Ground, Injection, LabError, Scene};
 
-pub(super) static INJECTION: Injection = Injection {
-    name: "program-computes",
-    about: "a program that computes",
-    expected: &[Cause::ProgramCpuBound],
-    needs: &[],
-    put_up,
-};
+pub(super) static INJECTION: Injection =
+    Injection { name: "program-computes", about: "a program that computes", needs: &[], put_up };
 
 fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     scene.command = Some(super::shell(super::COMPUTES));

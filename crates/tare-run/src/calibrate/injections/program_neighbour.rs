@@ -1,11 +1,10 @@
 //! A program beside somebody else.
 
-use super::{Cause, Ground, Injection, LabError, Scene};
+use super::{Ground, Injection, LabError, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "program-neighbour",
     about: "a program that computes beside a busy loop",
-    expected: &[Cause::CpuContended],
     needs: &[],
     put_up,
 };

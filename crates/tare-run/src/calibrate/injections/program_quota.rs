@@ -1,11 +1,10 @@
 //! A program in a group with a quota.
 
-use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+use super::{Ground, Injection, LabError, Need, Quota, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "program-quota",
     about: "a program that computes under a quota of 30 %",
-    expected: &[Cause::CpuQuotaThrottled],
     needs: &[Need::Controller("cpu")],
     put_up,
 };

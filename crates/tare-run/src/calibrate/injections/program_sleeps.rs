@@ -1,14 +1,9 @@
 //! A program that waits.
 
-use super::{Cause, Ground, Injection, LabError, Scene};
+use super::{Ground, Injection, LabError, Scene};
 
-pub(super) static INJECTION: Injection = Injection {
-    name: "program-sleeps",
-    about: "a program that sleeps",
-    expected: &[Cause::ProgramIdle],
-    needs: &[],
-    put_up,
-};
+pub(super) static INJECTION: Injection =
+    Injection { name: "program-sleeps", about: "a program that sleeps", needs: &[], put_up };
 
 fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     scene.command = Some(vec!["sleep".into(), "0.2".into()]);

@@ -1,11 +1,10 @@
 //! A CPU quota on the server's own group.
 
-use super::{Cause, Ground, Injection, LabError, Need, Quota, Scene};
+use super::{Ground, Injection, LabError, Need, Quota, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "quota",
     about: "a quota of 30 % on the server's group",
-    expected: &[Cause::CpuQuotaThrottled],
     needs: &[Need::Cpus(2), Need::Controller("cpu")],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! More threads of the server than it has CPUs, all with work.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "server-crowd",
     about: "eight threads of the server on one CPU",
-    expected: &[Cause::Oversubscribed],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! Server and generator on the two threads of one core.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "shared-core",
     about: "the generator on the sibling of the server's CPU",
-    expected: &[Cause::PlacementConflict],
     needs: &[Need::Sibling],
     put_up,
 };

@@ -1,11 +1,10 @@
 //! Server and generator on one CPU.
 
-use super::{Cause, Ground, Injection, LabError, Need, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "shared-cpu",
     about: "the generator on the server's CPU",
-    expected: &[Cause::PlacementConflict],
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -6,7 +6,7 @@ use tare_model::Missing;
 
 /// The rate follows the connections as long as a request takes no longer for it (Little's law); it soon does on the way to
 /// saturation, so that less is asked of it than of a resource that is used up.
-pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.3, prepare };
+pub(super) static INTERVENTION: Intervention = Intervention { name: "connections", floor: 0.3, prepare };
 
 fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     let before = ground.spec.connections;

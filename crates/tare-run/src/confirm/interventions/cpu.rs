@@ -6,9 +6,11 @@ use tare_machine::Root;
 use tare_machine::journal::{MadeGroup, Members};
 use tare_model::Missing;
 
-pub(super) static SERVER: Intervention = Intervention { floor: 0.5, prepare: server };
-pub(super) static ONE_THREAD: Intervention = Intervention { floor: 0.5, prepare: one_thread };
-pub(super) static GENERATOR: Intervention = Intervention { floor: 0.5, prepare: generator };
+pub(super) static SERVER: Intervention = Intervention { name: "server-cpu", floor: 0.5, prepare: server };
+pub(super) static ONE_THREAD: Intervention =
+    Intervention { name: "one-thread-cpu", floor: 0.5, prepare: one_thread };
+pub(super) static GENERATOR: Intervention =
+    Intervention { name: "generator-cpu", floor: 0.5, prepare: generator };
 
 /// Less would not be felt by a server that is the bottleneck and yet is idle for some of its time.
 const LEFT: f64 = 2.0 / 3.0;

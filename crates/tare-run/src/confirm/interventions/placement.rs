@@ -6,7 +6,8 @@ use tare_load::LoadSpec;
 use tare_model::Missing;
 
 /// The two had one CPU where they now have two, and waking each other across them costs what it did not before.
-pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.1, prepare };
+pub(super) static INTERVENTION: Intervention =
+    Intervention { name: "generator-placement", floor: 0.1, prepare };
 
 fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     let placement = ground.placement;

@@ -8,7 +8,7 @@ use tare_machine::knobs::{self, Group, Lock, QuotaWanted, Turned, Wanted};
 use tare_machine::{Root, cgroup};
 use tare_model::Missing;
 
-pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.5, prepare };
+pub(super) static INTERVENTION: Intervention = Intervention { name: "quota", floor: 0.5, prepare };
 
 /// Enough to be seen: a trial has five periods, and varies by a tenth on a virtual machine.
 const MORE: f64 = 1.5;

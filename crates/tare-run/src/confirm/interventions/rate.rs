@@ -5,7 +5,7 @@ use tare_load::{LoadSpec, Pacing};
 use tare_model::Missing;
 
 /// Who answers all that is sent follows the rate.
-pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.5, prepare };
+pub(super) static INTERVENTION: Intervention = Intervention { name: "rate", floor: 0.5, prepare };
 
 const MORE: f64 = 1.2;
 

@@ -7,7 +7,7 @@ use tare_machine::Root;
 use tare_machine::journal::{Journal, MadeGroup, Members};
 use tare_model::Missing;
 
-pub(super) static INTERVENTION: Intervention = Intervention { floor: 0.5, prepare };
+pub(super) static INTERVENTION: Intervention = Intervention { name: "weight", floor: 0.5, prepare };
 
 /// Against one that takes half of a CPU all but a fiftieth are the server's then.
 const TIMES: u32 = 50;

@@ -1,0 +1,84 @@
+//! The order in which one bottleneck hides another.
+
+use std::cmp::Ordering;
+
+/// Where a claim stands: the first rank that is claimed names the bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Requests failed, and it is known what made them fail. First of all: an error page is not the workload.
+    FailureExplained,
+    /// Requests failed.
+    Failure,
+    /// There is no figure that could be explained.
+    NothingMeasured,
+    /// An open loop got the rate that it asked for: whatever else was lost did not hold the rate.
+    RateReached,
+    /// Others took CPU time from the program. Before the server itself: a server that is held back is not full, however busy
+    /// it is with the rest.
+    TakenByOthers,
+    /// The kernel took memory back. Before the server itself: it is at work, or charged, meanwhile.
+    MemoryReclaimed,
+    /// The kernel handled what others were sent. As above; after memory, which makes packets wait, too.
+    OthersPackets,
+    /// The server is full, and one kind of its own work is known to fill it.
+    FullOfOneWork,
+    /// The server is full.
+    ServerFull,
+    /// The program waits for reasons of its own. After the server: who is full does not wait.
+    OwnWaits,
+    /// The generator is full, and the server has time to spare.
+    GeneratorFull,
+    /// One of the server's threads is full. After the generator: a single busy thread is no sign while requests are missing.
+    OneThreadFull,
+    /// Neither side is full, and acknowledgements are held back. Before the way: such an answer is on its way for long, too.
+    AcksHeldBack,
+    /// Neither side is full, and requests spend their time on the way.
+    OnTheWay,
+    /// The runtime put threads to sleep. It alone knows why, so nothing below may be named.
+    Parked,
+    /// New connections find no room. Before their number: those that are refused are in no count of it.
+    QueueFull,
+    /// More requests in flight would bring more.
+    FewInFlight,
+    /// Neither side has quite nothing left, and more connections bring no more: the fuller one, if it is nearly full.
+    FullerSide,
+    /// What a program that ends did with its time.
+    ProgramTime,
+    /// Nothing else is known.
+    NothingNamed,
+}
+
+/// A bottleneck's claim to be the one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub rank: Rank,
+    /// Of several at one rank the largest counts.
+    pub share: f64,
+    /// Whether it is judged by the time accounting, and falls with it.
+    pub by_time: bool,
+}
+
+impl Claim {
+    pub fn at(rank: Rank) -> Claim {
+        Claim { rank, share: 0.0, by_time: true }
+    }
+
+    /// Against others of its rank.
+    pub fn of_share(self, share: f64) -> Claim {
+        Claim { share, ..self }
+    }
+
+    /// Stands though the time accounting does not close: other data show it.
+    pub fn beside_time(self) -> Claim {
+        Claim { by_time: false, ..self }
+    }
+
+    /// By rank and share: the least is what counts least.
+    pub fn weight(&self, other: &Claim) -> Ordering {
+        other.rank.cmp(&self.rank).then(self.by_share(other))
+    }
+
+    pub fn by_share(&self, other: &Claim) -> Ordering {
+        self.share.total_cmp(&other.share)
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether threads that sleep in futexes wait for a lock.
+
+use crate::accounting::Closed;
+use crate::accounting::ratio;
+use crate::accounting::{Asleep, Thread};
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::capacity::levels::Accounting;
+use crate::capacity::summary::own_wait;
+use tare_model::observation::Role;
+
+/// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
+const HOLDERS_MIN: f64 = 0.5;
+
+/// Whether threads asleep in a futex can be told to wait for a lock: not where a runtime puts them there that have no work, nor
+/// where most of the time nobody is about who could have the lock.
+pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
+    !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
+}
+
+/// Whether the program's runtime puts threads to sleep that it has no work for.
+pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
+    let programs = accounting.record.identity.iter().flat_map(|identity| &identity.programs);
+    programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
+}
+
+/// The share of the CPU entitlement asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
+pub(crate) fn parked(accounting: &Accounting) -> f64 {
+    if may_be_a_lock(accounting) { 0.0 } else { own_wait(accounting, Asleep::Lock) }
+}
+
+/// Whether the program's runtime did so for a share that limits.
+pub(crate) fn parks(accounting: &Accounting) -> bool {
+    parks_threads(accounting) && parked(accounting) >= LOSS_SHARE_MIN
+}
+
+/// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock. `None` for a single
+/// one, which waits for somebody who does not serve.
+fn holders(pool: &Closed) -> Option<f64> {
+    let idle = [Asleep::Lock, Asleep::Event];
+    let about_s =
+        |thread: &Thread| thread.wall_s - idle.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
+    let about: Vec<f64> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).map(about_s).collect();
+    (about.len() > 1).then(|| ratio(about.iter().sum(), pool.span.wall_s))
+}

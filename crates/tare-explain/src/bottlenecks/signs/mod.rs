@@ -1,0 +1,9 @@
+//! What several bottlenecks are judged by.
+
+pub(crate) mod bounds;
+pub(crate) mod concurrency;
+pub(crate) mod garbage;
+pub(crate) mod locks;
+pub(crate) mod packets;
+pub(crate) mod requests;
+pub(crate) mod sides;

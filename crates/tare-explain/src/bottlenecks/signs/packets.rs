@@ -1,0 +1,60 @@
+//! Packets of others that the SUT's CPUs handle.
+
+use crate::accounting::Closed;
+use crate::accounting::ratio;
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::sides::server;
+use crate::capacity::levels::Accounting;
+use crate::capacity::summary::neighbours;
+use tare_model::outcome::TareCause;
+
+/// A CPU is the SUT's where it ran for this share of it.
+const USED_SHARE: f64 = 0.05;
+/// Packets may be counted twice on their way (bridges, steering), so that more than these must be others'.
+const OTHERS_MIN: f64 = 0.5;
+
+/// What they took of the SUT's CPUs.
+pub(crate) struct OthersPackets {
+    /// Of the time of the SUT's CPUs, others' packets.
+    pub share: f64,
+    /// Of that time, soft interrupts in all.
+    pub softirq: f64,
+    /// Packets handled there, and those of them that are others', in the window.
+    pub packets: f64,
+    pub others: f64,
+}
+
+/// `None` where packets were not counted.
+pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
+    let own = window.around.own_packets?;
+    let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
+    for (number, cpu) in window.cpus.iter().filter(|(_, cpu)| cpu.ran_s.sut > USED_SHARE * cpu.times.wall_s) {
+        wall_s += cpu.times.wall_s;
+        softirq_s += cpu.times.modes.softirq_s;
+        packets += window.around.packets.get(number)?;
+    }
+    // As if all of its own had been handled there.
+    let others = (packets - own).max(0.0);
+    let share =
+        if others >= OTHERS_MIN * packets { ratio(softirq_s * ratio(others, packets), wall_s) } else { 0.0 };
+    (wall_s > 0.0).then(|| OthersPackets {
+        share: share.min(0.99),
+        softirq: ratio(softirq_s, wall_s),
+        packets,
+        others,
+    })
+}
+
+/// Whether they take more than noise, and more than the lack of load.
+pub(crate) fn take_most(accounting: &Accounting) -> bool {
+    let share = of_others(&accounting.asked.pool).map_or(0.0, |found| found.share);
+    server(accounting).is_some() && share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork)
+}
+
+/// Whether they take most, and the one in front of the program is the kernel's own thread that handles packets where they are too
+/// many to be handled in passing.
+pub(crate) fn preempt(accounting: &Accounting) -> bool {
+    let neighbours = neighbours(&accounting.asked.pool);
+    let first = neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"));
+    first && take_most(accounting)
+}

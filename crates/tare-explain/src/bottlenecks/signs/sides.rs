@@ -1,0 +1,93 @@
+//! How full server and generator are, and what the server loses.
+
+use crate::accounting::Asleep;
+use crate::accounting::Closed;
+use crate::accounting::Entitlement;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::locks::parked;
+use crate::capacity::generator;
+use crate::capacity::levels::Accounting;
+use crate::capacity::summary::own_wait;
+use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
+
+/// Busier than this share of its CPU entitlement, a server may be the bottleneck.
+const BUSY_MIN: f64 = 0.85;
+/// A side that is fuller than this is nearly full.
+const NEARLY_FULL: f64 = 0.8;
+/// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
+/// themselves may be open they are equally full, and the server is what is measured.
+const EQUALLY_FULL: f64 = crate::accounting::OPEN;
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Server,
+    Generator,
+}
+
+/// The server's CPU entitlement; `None` for a program that ends, and where it cannot be seen.
+pub(crate) fn server<'b>(accounting: &'b Accounting) -> Option<&'b Entitlement> {
+    accounting.http.and_then(|_| accounting.sut())
+}
+
+/// The claim of what took CPU time from the program: more than noise, and of a server more than the lack of load.
+pub(crate) fn taken_by_others(accounting: &Accounting, loss: TareCause) -> Option<Claim> {
+    let share = accounting.lost(loss);
+    let most = accounting.http.is_none() || share >= accounting.lost(TareCause::NoWork);
+    (share >= LOSS_SHARE_MIN && most).then(|| Claim::at(Rank::TakenByOthers).of_share(share))
+}
+
+/// The claim of a wait of the server's own: more than noise, and more than the lack of load.
+pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim> {
+    server(accounting)?;
+    let share = own_wait(accounting, why);
+    let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
+    most.then(|| Claim::at(Rank::OwnWaits).of_share(share))
+}
+
+/// Whether the server has nothing left, and the generator no less.
+pub(crate) fn server_is_full(accounting: &Accounting) -> bool {
+    let Some(sut) = server(accounting) else { return false };
+    let waits_less = at_work(sut) >= generator_share(accounting) - EQUALLY_FULL;
+    sut.busy() / sut.cpus() >= BUSY_MIN && waits_less
+}
+
+/// Whether the generator has nothing left.
+pub(crate) fn generator_is_full(accounting: &Accounting) -> bool {
+    generator_share(accounting) >= generator::SATURATED
+}
+
+/// The fuller one, where it is nearly full.
+pub(crate) fn fuller_side(accounting: &Accounting) -> Option<Side> {
+    let server = at_work(server(accounting)?) - parked(accounting);
+    let generator = generator_share(accounting);
+    match server.max(generator) {
+        fuller if fuller < NEARLY_FULL => None,
+        _ if generator > server => Some(Side::Generator),
+        _ => Some(Side::Server),
+    }
+}
+
+fn at_work(sut: &Entitlement) -> f64 {
+    1.0 - sut.tare_share(TareCause::NoWork)
+}
+
+fn generator_share(accounting: &Accounting) -> f64 {
+    generator::fullness(&accounting.asked.pool).unwrap_or(0.0)
+}
+
+/// Whether one of several serving threads is full while the others together have more than half of their time
+/// left.
+pub(crate) fn one_thread_is_full(pool: &Closed) -> bool {
+    let mut shares: Vec<f64> = pool
+        .threads_of(Role::Sut)
+        .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
+        .map(|thread| thread.run_s / thread.wall_s)
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let Some((fullest, others)) = shares.split_last() else { return false };
+    let mean = tare_stats::mean(others);
+    *fullest >= 0.9 && mean.is_some_and(|mean| mean < 0.5)
+}
