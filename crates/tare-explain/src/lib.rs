@@ -18,7 +18,7 @@ mod outcome;
 mod timeline;
 
 pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
+pub use capacity::stopping;
 pub use contrast::{frames, gate, why};
 pub use outcome::explain::explain;
 pub use outcome::load;
-pub use timeline::stopping;

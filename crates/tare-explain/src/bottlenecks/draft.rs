@@ -2,8 +2,8 @@
 
 use crate::accounting::Asleep;
 use crate::accounting::Loss;
-use crate::capacity::command::{rusage_cpus, taken_cpus};
 use crate::capacity::levels::Accounting;
+use crate::capacity::runs::{rusage_cpus, taken_cpus};
 use crate::capacity::summary::own_wait;
 use tare_model::observation::Role;
 use tare_model::outcome::Evidence;

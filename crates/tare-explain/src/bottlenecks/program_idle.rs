@@ -3,8 +3,8 @@
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, program_shares};
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::capacity::command::CPU_BOUND;
 use crate::capacity::levels::Accounting;
+use crate::capacity::runs::CPU_BOUND;
 use tare_model::outcome::{Cause, GrossIs};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {

@@ -38,7 +38,7 @@ fn describe(accounting: &Accounting) -> Draft {
     Draft {
         summary: format!(
             "The trials differ: the gross figure is known to ±{:.0} % only.",
-            100.0 * trend::half_width_ratio(half.unwrap_or(0.0))
+            100.0 * crate::capacity::stopping::half_width_ratio(half.unwrap_or(0.0))
         ),
         effect_ln: 0.0,
         confidence: if half.is_some_and(|half| half > NOISE_LN) { 1.0 } else { 0.0 },

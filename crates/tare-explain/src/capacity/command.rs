@@ -2,19 +2,18 @@
 //! the way at the reference clock, and the tare parts sum to ln(gross / net).
 
 use crate::accounting::Closed;
-use crate::accounting::{Loss, ratio};
-use crate::capacity::levels::{Level, command_of};
+use crate::accounting::ratio;
+use crate::capacity::estimate::{self, estimate};
+use crate::capacity::level::Level;
 use crate::capacity::net::NetEstimate;
-use crate::capacity::summary::{self, estimate};
+use crate::capacity::runs::{command_of, mean_s, runs_of, rusage_cpus};
+use crate::capacity::stopping;
 use std::collections::BTreeMap;
 use tare_model::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
 use tare_model::plan::CommandWorkload;
-use tare_model::trial::{CommandSample, Measure};
+use tare_model::trial::CommandSample;
 use tare_model::{Missing, Record};
 use tare_stats::{Interval, log_mean};
-
-/// A program that keeps at least so many CPUs busy is held by them more than by its own waits.
-pub(crate) const CPU_BOUND: f64 = 0.5;
 
 /// Waits of threads that were seen stand for a run if those threads did this share of its work.
 const SEEN_SHARE_MIN: f64 = 0.8;
@@ -24,20 +23,6 @@ pub(crate) fn level(record: &Record, windows: &[Closed], command: u32) -> Level 
     let runs = record.trials.iter().zip(windows);
     let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
     Level::new(mine.map(|(_, window)| window.clone()).collect())
-}
-
-/// The samples of one command.
-pub(crate) fn runs_of(record: &Record, command: u32) -> impl Iterator<Item = &CommandSample> {
-    record.trials.iter().filter_map(move |trial| match &trial.sample {
-        Measure::Command(sample) if sample.command == command => Some(sample),
-        _ => None,
-    })
-}
-
-/// Mean seconds of a run.
-pub(crate) fn mean_s(window: &Closed) -> Option<f64> {
-    (window.span.trials > 0 && window.answered.elapsed_s > 0.0)
-        .then(|| window.answered.elapsed_s / f64::from(window.span.trials))
 }
 
 /// A run's time without what others took, part by part.
@@ -172,10 +157,10 @@ fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Opt
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
         tare_stats::mean(&seconds)
     };
-    let stopping = crate::capacity::levels::stopped(record, index);
+    let stopping = stopping::stopped(record, index);
     Some(CommandSummary {
         command: text.to_owned(),
-        gross: summary::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
+        gross: estimate::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
         stopping,
         net: net(&estimate_net(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),
@@ -188,22 +173,4 @@ fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Opt
         exit_codes: samples.iter().map(|sample| sample.exit_code).collect(),
         times_s,
     })
-}
-
-/// CPUs that runs kept busy on average, from the kernel's account of them; `None` without a run.
-pub(crate) fn rusage_cpus<'r>(runs: impl Iterator<Item = &'r CommandSample>) -> Option<f64> {
-    let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
-    for run in runs {
-        wall_ns += run.wall_ns as f64;
-        cpu_ns += run.user_ns as f64 + run.system_ns as f64;
-    }
-    (wall_ns > 0.0).then(|| cpu_ns / wall_ns)
-}
-
-/// CPUs that the runs' threads were ready to use and others had; `None` when no thread was seen.
-pub(crate) fn taken_cpus(window: &Closed) -> Option<f64> {
-    let sut = window.sut.as_ref()?;
-    let is_taken = |loss: &Loss| matches!(loss, Loss::Tare(cause) if *cause != TareCause::NoWork);
-    let taken: f64 = sut.lost_s.iter().filter(|(loss, _)| is_taken(loss)).map(|(_, lost)| lost).sum();
-    Some(ratio(taken, sut.wall_s))
 }

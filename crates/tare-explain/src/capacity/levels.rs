@@ -4,60 +4,15 @@
 use crate::accounting::Closed;
 use crate::accounting::{Entitlement, Loss};
 use crate::capacity::iron::{Point, entitlement_parts};
+use crate::capacity::level::Level;
 use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
 use crate::capacity::reference::{Interference, middle_ns};
-use crate::timeline::stopping::Looks;
+use crate::capacity::stopping::stopped;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Stopped, TareCause};
 use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
 use tare_model::trial::{CommandSample, Measure, Trial};
 use tare_model::{Missing, Record};
-use tare_stats::{Interval, Jackknife, jackknife};
-
-/// Several trials of one kind, each alone and together.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Level {
-    pub trials: Vec<Closed>,
-    pub pool: Closed,
-    /// Trials that there should be; as many as there are, or more.
-    pub planned: usize,
-}
-
-impl Level {
-    pub fn new(trials: Vec<Closed>) -> Self {
-        let pool = Closed::pool(&trials);
-        Level { planned: trials.len(), trials, pool }
-    }
-
-    fn of_planned(mut self, trials: usize) -> Self {
-        self.planned = self.planned.max(trials);
-        self
-    }
-
-    /// The books with one trial left out.
-    pub fn without(&self, skip: Option<usize>) -> Closed {
-        Closed::pool(
-            self.trials
-                .iter()
-                .enumerate()
-                .filter(|(place, _)| Some(*place) != skip)
-                .map(|(_, window)| window),
-        )
-    }
-
-    /// Jackknife over the trials of anything computed from pooled books.
-    pub fn spread(&self, statistic: impl Fn(&Closed) -> Option<Vec<f64>>) -> Option<Vec<Jackknife>> {
-        jackknife(self.trials.len(), |skip| match skip {
-            None => statistic(&self.pool),
-            skip => statistic(&self.without(skip)),
-        })
-    }
-
-    /// 95 % interval of one figure.
-    pub fn interval(&self, statistic: impl Fn(&Closed) -> Option<f64>) -> Option<Interval> {
-        self.spread(|window| Some(vec![statistic(window)?]))?.first()?.ci95()
-    }
-}
 
 /// The books of a record.
 pub(crate) struct Accounting<'a> {
@@ -202,19 +157,6 @@ impl<'a> Accounting<'a> {
     }
 }
 
-/// How well the figure of a command, or of the asked level, is known.
-pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
-    Looks::of(&record.plan, command).map(|mut looks| looks.look(&record.trials))
-}
-
-/// The command's index by trial, for the rooms that group by it.
-pub(crate) fn command_of(sample: &Measure) -> Option<u32> {
-    match sample {
-        Measure::Command(command) => Some(command.command),
-        Measure::Http(_) => None,
-    }
-}
-
 /// Losses of an allotment by name, in CPUs.
 pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
     entitlement
@@ -243,7 +185,7 @@ impl Accounting<'_> {
 impl Accounting<'_> {
     /// The first command's runs.
     pub fn runs(&self) -> impl Iterator<Item = &CommandSample> {
-        crate::capacity::command::runs_of(self.record, 0)
+        crate::capacity::runs::runs_of(self.record, 0)
     }
 
     /// Runs that ended with an exit code other than 0 or by a signal, and all runs.
@@ -254,7 +196,7 @@ impl Accounting<'_> {
     /// CPUs that the runs kept busy or were kept off by others, on average. The kernel's own account of the runs
     /// counts every thread of them, however short its life.
     pub fn ready_cpus(&self) -> Option<f64> {
-        let taken = crate::capacity::command::taken_cpus(&self.asked.pool).unwrap_or(0.0);
-        crate::capacity::command::rusage_cpus(self.runs()).map(|cpus| cpus + taken)
+        let taken = crate::capacity::runs::taken_cpus(&self.asked.pool).unwrap_or(0.0);
+        crate::capacity::runs::rusage_cpus(self.runs()).map(|cpus| cpus + taken)
     }
 }

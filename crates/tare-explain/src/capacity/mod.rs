@@ -2,12 +2,16 @@
 
 pub(crate) mod command;
 pub(crate) mod core_latency;
+pub(crate) mod estimate;
 pub(crate) mod fit;
 pub(crate) mod generator;
 pub(crate) mod iron;
+pub(crate) mod level;
 pub(crate) mod levels;
 pub(crate) mod net;
 pub(crate) mod reference;
+pub(crate) mod runs;
 pub(crate) mod serial;
 pub(crate) mod service_demand;
+pub mod stopping;
 pub(crate) mod summary;

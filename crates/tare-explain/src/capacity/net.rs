@@ -2,7 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::iron::{Chain, Point};
-use crate::capacity::levels::Level;
+use crate::capacity::level::Level;
 use crate::capacity::reference;
 use crate::capacity::service_demand::{Basis, Choice, Seen};
 use tare_model::Missing;

@@ -5,11 +5,11 @@
 //! [`Sequence::of_series`] has the interval. How many are planned is told by the time that the first took, which depends on none of their
 //! figures.
 
-use crate::timeline::trend::half_width_ratio;
+use tare_model::Record;
 use tare_model::comparison::Ended;
 use tare_model::outcome::Stopped;
 use tare_model::plan::{Plan, Purpose, Stopping, Workload};
-use tare_model::trial::{Measure, Trial};
+use tare_model::trial::{Measure, Trial, WarmUp};
 use tare_stats::{Foresight, PLANNED_MAX, SERIES_MIN, Sequence};
 
 /// Coverage of the interval.
@@ -124,6 +124,22 @@ impl Looks {
     }
 }
 
+/// How well the figure of a command, or of the asked level, is known.
+pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
+    Looks::of(&record.plan, command).map(|mut looks| looks.look(&record.trials))
+}
+
+/// Half of an interval that reaches so far on the log, relative to its middle: the figure that stands behind gross.
+pub(crate) fn half_width_ratio(half_ln: f64) -> f64 {
+    half_ln.sinh()
+}
+
+/// The load before a trial.
+pub(crate) fn warm_up(trial: &Trial) -> Option<&WarmUp> {
+    let Measure::Http(sample) = &trial.sample else { return None };
+    sample.detail.as_ref()?.warm_up.as_ref()
+}
+
 /// From the beginning of the first to the end of the last.
 fn span_s(trials: &[&Trial]) -> f64 {
     let ends = trials.first().zip(trials.last());
@@ -133,8 +149,8 @@ fn span_s(trials: &[&Trial]) -> f64 {
 }
 
 fn load_before_s(trial: &Trial) -> f64 {
-    let slices = |warm_up: &tare_model::trial::WarmUp| warm_up.slice_ns as f64 * warm_up.answers.len() as f64;
-    crate::timeline::rate_over_time::warm_up(trial).map_or(0.0, |warm_up| slices(warm_up) / 1e9)
+    let slices = |warm_up: &WarmUp| warm_up.slice_ns as f64 * warm_up.answers.len() as f64;
+    warm_up(trial).map_or(0.0, |warm_up| slices(warm_up) / 1e9)
 }
 
 /// Rates or times over their mean: half of an interval of these is, to first order, half of that of the mean's logarithm. Not their

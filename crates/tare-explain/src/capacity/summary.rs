@@ -3,39 +3,14 @@
 use crate::accounting::Asleep;
 use crate::accounting::Closed;
 use crate::accounting::Loss;
-use crate::capacity::levels::{Accounting, Level};
+use crate::capacity::levels::Accounting;
 use std::collections::BTreeMap;
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
-use tare_model::outcome::{Estimate, Stopped};
 use tare_model::trial::{HttpSample, Measure, Trial};
-use tare_stats::Interval;
 
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
-
-/// A figure of the pooled trials with its interval, which is made on the log: rates and times are never negative
-/// and their disturbances are factors.
-///
-/// `None` where the figure could not be had.
-pub(crate) fn estimate(
-    level: &Level,
-    unit: &str,
-    figure: impl Fn(&Closed) -> Option<f64>,
-) -> Option<Estimate> {
-    let value = figure(&level.pool).filter(|value| value.is_finite())?;
-    let ln = |window: &Closed| figure(window).map(f64::ln).filter(|ln| ln.is_finite());
-    let ci95 = level.interval(ln).and_then(|interval| interval.map(f64::exp));
-    Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
-}
-
-/// The estimate of trials that were looked at after each: with the interval that holds for all looks, or none.
-pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
-    let Some(stopping) = stopping else { return estimate };
-    let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);
-    let ci95 = stopping.reached.map(|reached| reached.asinh().exp()).and_then(around);
-    Estimate { ci95: ci95.map(|interval| [interval.lo, interval.hi]), ..estimate }
-}
 
 /// Names of a role's busiest threads, each once.
 pub(crate) fn names_of(pool: &Closed, role: Role) -> String {

@@ -5,7 +5,7 @@ use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
 use crate::bottlenecks::signs::requests::{fails, missed_schedule};
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, net, summary};
+use crate::capacity::{command, estimate, net, runs};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
 use tare_model::plan::Transport;
@@ -63,15 +63,15 @@ pub fn explain(record: &Record) -> Outcome {
 fn gross(accounting: &Accounting) -> Gross {
     let (unit, figure): (&str, fn(&Closed) -> Option<f64>) = match accounting.http {
         Some(_) => ("req/s", Closed::rate_hz),
-        None => ("s", command::mean_s),
+        None => ("s", runs::mean_s),
     };
     let why = if accounting.asked.trials.is_empty() {
         "no trial was finished"
     } else {
         "the requests could not be counted"
     };
-    summary::estimate(&accounting.asked, unit, figure)
-        .map(|estimate| summary::stopped(estimate, accounting.stopping.as_ref()))
+    estimate::estimate(&accounting.asked, unit, figure)
+        .map(|estimate| estimate::stopped(estimate, accounting.stopping.as_ref()))
         .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 

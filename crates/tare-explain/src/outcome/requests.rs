@@ -1,7 +1,8 @@
 //! Requests, latency and trials in the form of the outcome.
 
 use crate::accounting::Closed;
-use crate::capacity::levels::{Accounting, command_of};
+use crate::capacity::levels::Accounting;
+use crate::capacity::runs::command_of;
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::latency::Latencies;

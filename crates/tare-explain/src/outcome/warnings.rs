@@ -127,7 +127,7 @@ impl LoadWarning<'_> {
                 format!("the rate came to no level in {seconds:.0} s of load before the first trial")
             }
             LoadWarning::TooNoisy { half_ln } => {
-                format!("gross is known to ±{:.0} % only", 100.0 * trend::half_width_ratio(*half_ln))
+                format!("gross is known to ±{:.0} % only", 100.0 * crate::capacity::stopping::half_width_ratio(*half_ln))
             }
             LoadWarning::CpusMoved(Moved { near_ns, far_ns, far, of }) => format!(
                 "the hypervisor moved the CPUs: a cache line took {near_ns:.0} ns from the server to the generator, and {far_ns:.0} ns elsewhere \
@@ -223,7 +223,7 @@ pub(crate) fn warnings(
             warnings.push(LoadWarning::RunsFailed { failed, runs });
         }
         if let Some(seconds) =
-            crate::capacity::command::mean_s(&accounting.asked.pool).filter(|run_s| *run_s < CHECKED_S_MIN)
+            crate::capacity::runs::mean_s(&accounting.asked.pool).filter(|run_s| *run_s < CHECKED_S_MIN)
         {
             warnings.push(LoadWarning::RunsUnchecked { seconds });
         }
@@ -287,7 +287,7 @@ fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<LoadWarning<'a>>) {
     {
         warnings.push(LoadWarning::ClockMissing(missing));
     }
-    let load_before = accounting.asked_trials().next().and_then(crate::timeline::rate_over_time::warm_up);
+    let load_before = accounting.asked_trials().next().and_then(crate::capacity::stopping::warm_up);
     if let Some(warm_up) = load_before.filter(|warm_up| !warm_up.is_over()) {
         let seconds = warm_up.slice_ns as f64 / 1e9 * warm_up.answers.len() as f64;
         if seconds >= WARM_UP_S_MIN {

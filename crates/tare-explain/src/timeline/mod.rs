@@ -2,5 +2,4 @@
 
 pub(crate) mod rate_over_time;
 pub(crate) mod spikes;
-pub mod stopping;
 pub(crate) mod trend;

@@ -2,6 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
+use crate::capacity::stopping::warm_up;
 use tare_model::outcome::{LatencyFall, Stage, Timeline, WarmUpTimeline};
 use tare_model::trial::{Measure, Trial, WarmUp};
 
@@ -78,12 +79,6 @@ fn stage(sorted: &[Slice], quantile: f64) -> Option<Stage> {
         clock_hz: mean(|slice| slice.clock_hz),
         interference: mean(|slice| slice.interference),
     })
-}
-
-/// The load before a trial.
-pub(crate) fn warm_up(trial: &Trial) -> Option<&WarmUp> {
-    let Measure::Http(sample) = &trial.sample else { return None };
-    sample.detail.as_ref()?.warm_up.as_ref()
 }
 
 fn warmed_up(warm_up: &WarmUp) -> WarmUpTimeline {

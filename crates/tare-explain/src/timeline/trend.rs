@@ -36,7 +36,7 @@ impl Drift {
 pub(crate) fn figure(window: &Closed) -> Option<f64> {
     window
         .rate_hz()
-        .or_else(|| crate::capacity::command::mean_s(window).filter(|_| window.answered.requests.is_none()))
+        .or_else(|| crate::capacity::runs::mean_s(window).filter(|_| window.answered.requests.is_none()))
 }
 
 fn ln_figure(window: &Closed) -> Option<f64> {
@@ -57,9 +57,4 @@ pub(crate) fn half_width_ln(accounting: &Accounting) -> Option<f64> {
     }
     let interval = accounting.asked.interval(ln_figure)?;
     Some(0.5 * (interval.hi - interval.lo))
-}
-
-/// Half of an interval that reaches so far on the log, relative to its middle: the figure that stands behind gross.
-pub(crate) fn half_width_ratio(half_ln: f64) -> f64 {
-    half_ln.sinh()
 }

@@ -1,9 +1,9 @@
 //! What a gate looks at of a record: every figure with its interval from the trials, and what makes two runs comparable.
 
 use crate::accounting::Closed;
+use crate::capacity::estimate;
 use crate::capacity::levels::Accounting;
 use crate::capacity::reference;
-use crate::capacity::summary;
 use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
 use tare_model::gate::{FigureValue, Run, SCHEMA};
@@ -53,7 +53,7 @@ fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Resu
         },
         Figure::CpuPerRequest => {
             let cost_s = |window: &Closed| window.per_request(window.sut.as_ref()?.run_s);
-            let cost = summary::estimate(&accounting.asked, "s", cost_s)
+            let cost = estimate::estimate(&accounting.asked, "s", cost_s)
                 .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
             measured(cost.value, cost.ci95, accounting)
         }

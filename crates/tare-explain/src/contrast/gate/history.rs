@@ -1,7 +1,6 @@
 //! The level of a branch, and what one more run of it may differ from that.
 
-use super::{Row, absolute, error};
-use crate::contrast::gate::of_run;
+use super::row::{Row, absolute, error, of_run};
 use tare_model::Missing;
 use tare_model::comparison::Figure;
 use tare_model::gate::{Against, ChangePoint, FigureValue, RUNS_MIN, Run};

@@ -1,7 +1,9 @@
 //! Made-up runs and histories, judged.
 
-use super::*;
-use tare_model::gate::RUNS_MIN;
+use super::judge::*;
+use tare_model::Reading;
+use tare_model::comparison::{Figure, Verdict};
+use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, RUNS_MIN, Run, SCHEMA, State};
 use tare_stats::SplitMix64;
 
 const PLAN: &str = "http://127.0.0.1/, 64 connections";

@@ -1,6 +1,6 @@
 //! What to know before quoting the figures of a load, each with the next thing to try.
 
-use super::Facts;
+use super::facts::Facts;
 use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
 use tare_model::outcome::Warning;
 use tare_model::trial::ErrorKind;

@@ -1,12 +1,14 @@
 //! Load without accounting: from what the generator counted to a result with its warnings. Pure, as the rest.
 
+mod facts;
 mod load_warnings;
 
 use crate::outcome::requests::summary_of;
+use facts::Facts;
 use std::collections::BTreeMap;
 use tare_model::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
 use tare_model::outcome::{GrossIs, PerRole, Requests, SCHEMA, SwitchesPerRequest};
-use tare_model::trial::{ErrorKind, HttpDetail, HttpSample};
+use tare_model::trial::{ErrorKind, HttpDetail};
 use tare_model::{Missing, Reading};
 
 /// Names of the classes of status, in the order of [`HttpDetail::status_classes`].
@@ -53,73 +55,6 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
             clock_drift: facts.clock_drift,
         },
         series: detail.map(|detail| series(run, detail)).unwrap_or_default(),
-    }
-}
-
-/// What the judgements are made from.
-struct Facts<'a> {
-    run: &'a LoadRun,
-    sample: &'a HttpSample,
-    detail: Option<&'a HttpDetail>,
-    elapsed_s: f64,
-    answers: Option<u64>,
-    errors: u64,
-    rate_hz: Option<f64>,
-    /// Of each thread, its share of time on a CPU.
-    busy: Vec<f64>,
-    littles_ratio: Option<f64>,
-    schedule_kept: Option<f64>,
-    clock_drift: Option<f64>,
-}
-
-/// A thread that runs for more than this has nothing left to give.
-const SATURATED: f64 = 0.95;
-
-impl<'a> Facts<'a> {
-    fn of(run: &'a LoadRun) -> Self {
-        let sample = &run.sample;
-        let detail = sample.detail.as_deref();
-        let elapsed_s = sample.elapsed_ns as f64 / 1e9;
-        let answers = sample.requests.value().copied();
-        let rate_hz = answers.filter(|_| elapsed_s > 0.0).map(|count| count as f64 / elapsed_s);
-        let threads = detail.map(|detail| detail.threads.as_slice()).unwrap_or_default();
-        let in_flight = sample.in_flight.value().copied().unwrap_or(0);
-        let errors = sample.errors.values().sum();
-        let mean_s = sample.latency.value().and_then(|latency| latency.mean_ns()).map(|ns| ns / 1e9);
-        let held = detail.and_then(|detail| detail.held_in_flight).filter(|held| *held > 0);
-        // A window that holds few rounds says nothing: requests are cut off at both ends.
-        let rounds = |held: u64| answers.is_some_and(|answers| answers >= 100 * held);
-        let kept = |scheduled: u64| {
-            let accounted: u64 = answers? + in_flight + errors;
-            (scheduled > 0).then(|| accounted.min(scheduled) as f64 / scheduled as f64)
-        };
-        Facts {
-            run,
-            sample,
-            detail,
-            elapsed_s,
-            answers,
-            errors,
-            rate_hz,
-            busy: threads.iter().map(|thread| thread.cpu_ns as f64 / thread.wall_ns.max(1) as f64).collect(),
-            littles_ratio: held
-                .filter(|held| rounds(*held))
-                .and_then(|held| Some(rate_hz? * mean_s? / held as f64)),
-            schedule_kept: sample.scheduled.and_then(kept),
-            clock_drift: detail
-                .map(|detail| detail.clock)
-                .filter(|clock| clock.raw_ns > 0)
-                .map(|clock| (clock.monotonic_ns as f64 - clock.raw_ns as f64).abs() / clock.raw_ns as f64),
-        }
-    }
-
-    /// Whether the generator gave out first. Threads that spin are always busy: for those only a missed schedule tells.
-    fn saturated(&self) -> bool {
-        !self.run.asked.busy_poll && self.busy.iter().any(|busy| *busy > SATURATED)
-    }
-
-    fn busiest(&self) -> f64 {
-        self.busy.iter().copied().fold(0.0, f64::max)
     }
 }
 

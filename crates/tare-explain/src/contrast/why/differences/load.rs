@@ -1,6 +1,6 @@
 //! The load, the quotas, and where threads ran.
 
-use super::List;
+use super::list::List;
 use crate::accounting::Closed;
 use crate::capacity::core_latency::{ELSEWHERE, transfer_ns};
 use crate::capacity::levels::Accounting;

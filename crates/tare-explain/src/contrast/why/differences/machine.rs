@@ -1,6 +1,6 @@
 //! The machine and how it was set.
 
-use super::List;
+use super::list::List;
 use tare_model::machine::MachineFacts;
 use tare_model::survey::{Discipline, Frequency, Memory, Mitigation, Policy, Scheduler, Survey};
 use tare_model::why::Kind;

@@ -1,6 +1,6 @@
 //! The programs: content, call, environment, and tare itself.
 
-use super::List;
+use super::list::List;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::identity::{Program, Setting};
 use tare_model::observation::Role;
@@ -34,7 +34,7 @@ pub(super) fn compare(a: &Record, b: &Record, list: &mut List) {
     let (Some(one), Some(other)) = (&a.identity, &b.identity) else {
         for (name, record) in [("A", a), ("B", b)] {
             if record.identity.is_none() {
-                list.uncompared.push(Missing::with_remedy(
+                list.not_compared(Missing::with_remedy(
                     format!("{name} is older than the record of programs, settings and microcode"),
                     "measure it again",
                 ));

@@ -1,0 +1,203 @@
+//! A run held against another one, or against a history.
+
+use super::history;
+use super::row::{Row, absolute, error, of_run};
+use tare_model::comparison::{Change, Figure, Verdict};
+use tare_model::condition::Condition;
+use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
+use tare_model::outcome::Warning;
+use tare_model::{Missing, Reading};
+use tare_stats::{Jackknife, simultaneous_intervals};
+
+/// Worse by more than this fails where nothing else was asked for.
+const DEFAULT_BOUND: f64 = -0.05;
+
+/// What is asked of a gate.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Differences up to this share do not matter.
+    pub margin: f64,
+    /// What it is to fail on. `None`: net lower by 5 %, or throughput where net cannot be compared.
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// Holds a run against another one.
+pub fn against_baseline(new: Run, baseline: Run, asked: &Asked) -> Gate {
+    let rows = Figure::GATED.map(|figure| pair(figure, &baseline, &new)).into();
+    let mut warnings = Vec::new();
+    for run in [&baseline, &new] {
+        not_valid(run, &mut warnings);
+    }
+    let mut differ = |id: &str, what: &str, [from, to]: [&String; 2], hint: &str| {
+        if from != to {
+            let text = format!("{what}: {from} in {}, {to} in {}", baseline.label, new.label);
+            warnings.push(Warning { id: id.into(), text, hint: hint.into() });
+        }
+    };
+    let both = |of: fn(&Run) -> &String| [of(&baseline), of(&new)];
+    differ(
+        "other-plan",
+        "the two were not asked for the same",
+        both(|run| &run.plan),
+        "make both with the same command: what differs may be the question",
+    );
+    differ(
+        "other-machine",
+        "the two ran on different machines",
+        both(|run| &run.machine),
+        "only what was measured against the reference server is compared",
+    );
+    differ(
+        "other-kernel",
+        "the two ran under different kernels",
+        both(|run| &run.kernel),
+        "what differs may be the kernel; make the baseline again",
+    );
+    let valid = baseline.valid && new.valid;
+    let method = "95 % intervals that hold together for all figures, from the trials of both runs; those that are not of the \
+                  reference are wide enough for a machine whose interference moves between runs as it does within them (1/f noise). What \
+                  only a new launch changes is not in them: a --history knows it, and 'tare compare' of both builds takes it out";
+    finished(new, Against::Baseline(baseline), asked, valid, rows, (Vec::new(), method.to_owned(), warnings))
+}
+
+/// Holds a run against those of a history, the oldest first.
+pub fn against_history(new: Run, runs: &[Run], asked: &Asked) -> Gate {
+    let mut warnings = Vec::new();
+    not_valid(&new, &mut warnings);
+    let past = history::Past::of(&new, runs, &mut warnings);
+    let levels = Figure::GATED.map(|figure| past.level(figure, &new));
+    let (rows, change_points): (Vec<Row>, Vec<Vec<ChangePoint>>) = levels.into_iter().unzip();
+    let method = "95 % intervals that hold together for all figures, in which one more run of the same program would lie by what \
+                  the runs since the last shift differ by";
+    let change_points = change_points.into_iter().flatten().collect();
+    let valid = new.valid;
+    finished(new, past.against(), asked, valid, rows, (change_points, method.to_owned(), warnings))
+}
+
+/// Whether the record of a run is one of the history's: it must not be judged by itself, nor kept twice.
+pub fn is_kept(new: &Run, runs: &[Run]) -> bool {
+    runs.iter().any(|run| history::is_same(new, run))
+}
+
+/// A figure of two runs, in units of the reference where both have it so.
+fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
+    let sides = [baseline, new].map(|run| run.against_reference.get(&figure));
+    let (of_reference, sides) = match sides {
+        [Some(from), Some(to)] => (true, [Ok(*from), Ok(*to)]),
+        _ => (false, [baseline, new].map(|run| absolute(run, figure))),
+    };
+    let [baseline_value, value] = [0, 1].map(|side| sides[side].as_ref().ok().map(|of| of.value));
+    let foreign = !of_reference && baseline.machine != new.machine;
+    let spread = match sides {
+        [Ok(_), Ok(_)] if foreign => Err(Missing::with_remedy(
+            "the two ran on different machines, and it was not measured against the reference server in both",
+            "run both on machines of one kind, or without --no-levels and --no-reference",
+        )),
+        [Ok(from), Ok(to)] => between(from, to).map(|sides| match of_reference {
+            true => sides,
+            false => sides.map(|side| side.between_runs(apart(baseline, new))),
+        }),
+        [Err(missing), _] => Err(of_run(baseline, missing)),
+        [_, Err(missing)] => Err(of_run(new, missing)),
+    };
+    Row { figure, of_reference, baseline: baseline_value, value, runs: 1, runs_missing: 0, spread }
+}
+
+/// How many lengths of a run the one began before the other; where a length is not told, a second: it is hardly less.
+fn apart(one: &Run, other: &Run) -> f64 {
+    let place = |run: &Run| (run.time_unix_s, run.length_s.unwrap_or(1.0));
+    crate::contrast::apart::lengths(place(one), place(other))
+}
+
+fn between(from: FigureValue, to: FigureValue) -> Result<[Jackknife; 2], Missing> {
+    let value = (to.value / from.value).ln();
+    let side = |measured| {
+        error(value, measured).ok_or_else(|| {
+            Missing::with_remedy(
+                "one trial does not tell how far trials lie apart",
+                "run both with --trials 5 or more",
+            )
+        })
+    };
+    Ok([side(from)?, side(to)?])
+}
+
+fn finished(
+    new: Run,
+    against: Against,
+    asked: &Asked,
+    valid: bool,
+    rows: Vec<Row>,
+    (change_points, method, warnings): (Vec<ChangePoint>, String, Vec<Warning>),
+) -> Gate {
+    let effects = effects(rows, asked.margin);
+    let conditions = asked.conditions.clone().unwrap_or_else(|| vec![usual(&effects)]);
+    let conditions = conditions.into_iter().map(|condition| judged(condition, &effects)).collect();
+    Gate {
+        schema: SCHEMA,
+        new,
+        against,
+        margin: asked.margin,
+        valid,
+        effects,
+        change_points,
+        conditions,
+        method,
+        warnings,
+    }
+}
+
+/// Intervals of all figures that have any, together.
+fn effects(rows: Vec<Row>, margin: f64) -> Vec<Effect> {
+    let spreads: Vec<[Jackknife; 2]> = rows.iter().filter_map(|row| row.spread.clone().ok()).collect();
+    let side = |at: usize| spreads.iter().map(|both| both[at]).collect::<Vec<_>>();
+    let mut intervals = simultaneous_intervals(&side(0), &side(1)).unwrap_or_default().into_iter();
+    let mut effect = |row: Row| {
+        let (mut verdict, mut change) = (Verdict::CannotTell, Reading::missing("its interval has no end"));
+        match row.spread {
+            Ok([one, _]) => {
+                let interval = intervals.next();
+                let shares = interval.and_then(|interval| interval.map(f64::exp_m1));
+                if let Some((interval, shares)) = interval.zip(shares) {
+                    verdict = row.figure.verdict(interval, margin);
+                    let interval = [shares.lo, shares.hi];
+                    change = Reading::Measured(Change { value: one.value.exp_m1(), interval });
+                }
+            }
+            Err(missing) => change = Reading::Missing(missing),
+        }
+        let Row { figure, of_reference, baseline, value, runs, runs_missing, .. } = row;
+        Effect { figure, of_reference, baseline, value, runs, runs_missing, change, verdict }
+    };
+    rows.into_iter().map(&mut effect).collect()
+}
+
+/// Net is the program's own, so it is gone by where it can be: `throughput` moves with everything that the machine does.
+fn usual(effects: &[Effect]) -> Condition {
+    let can = |figure: Figure| {
+        let mine = effects.iter().find(|effect| effect.figure == figure);
+        mine.is_some_and(|effect| effect.change.value().is_some() || effect.runs_missing > 0)
+    };
+    let figure = if can(Figure::Net) || !can(Figure::Throughput) { Figure::Net } else { Figure::Throughput };
+    Condition { figure, above: false, bound: DEFAULT_BOUND }
+}
+
+fn judged(condition: Condition, effects: &[Effect]) -> Judged {
+    let effect = effects.iter().find(|effect| effect.figure == condition.figure);
+    let change = effect.and_then(|effect| effect.change.value());
+    let state = match change {
+        Some(change) if condition.is_proven_by(*change) => State::Proven,
+        Some(_) => State::NotProven,
+        None if effect.is_some_and(|effect| effect.runs_missing > 0) => State::TooFewRuns,
+        None => State::CannotTell,
+    };
+    Judged { condition: condition.to_string(), figure: condition.figure, state }
+}
+
+fn not_valid(run: &Run, warnings: &mut Vec<Warning>) {
+    if !run.valid {
+        let text = format!("{} is not a valid result: its figures mean something else", run.label);
+        let hint = "look at it alone first (tare show), and measure it again";
+        warnings.push(Warning { id: "not-valid".into(), text, hint: hint.into() });
+    }
+}
