@@ -2,6 +2,17 @@
 //! never gets in. A rule that cannot be checked here stands in ARCHITECTURE.md only.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test that cannot go on says so
 
+#[path = "house/arrows.rs"]
+mod arrows;
+#[path = "house/circles.rs"]
+mod circles;
+#[path = "house/made_up.rs"]
+mod made_up;
+#[path = "house/tokens.rs"]
+mod tokens;
+#[path = "house/tree.rs"]
+mod tree;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +41,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// Crates whose files are held to be free of circles.
+const WITHOUT_CIRCLES: &[&str] = &["tare-stats"];
+
+/// Folders of a crate, and which of its other folders each may use.
+const ARROWS: &[(&str, arrows::Folders)] = &[];
 
 /// Longest file of code, in lines; the reason for an exception stands beside it.
 const LINES_MAX: usize = 600;
@@ -66,6 +83,11 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
+/// These checks name what they forbid.
+fn is_a_check(path: &Path) -> bool {
+    path.starts_with("crates/tare/tests/house") || path.ends_with("tests/house.rs")
+}
+
 fn room(path: &Path) -> String {
     path.components().nth(1).unwrap().as_os_str().to_string_lossy().into_owned()
 }
@@ -92,6 +114,39 @@ fn rooms_use_only_what_they_may() {
     assert_eq!(there, seen, "a room is missing in the table or in the workspace");
 }
 
+/// The uses between the files below a crate's `src`.
+fn uses_of(name: &str) -> circles::Uses {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).ok();
+    let mut all = circles::Uses::new();
+    for file in ["lib.rs", "main.rs"] {
+        let file = format!("crates/{name}/src/{file}");
+        if read(&file).is_some() {
+            all.extend(circles::uses(&tree::read(&file, &read)));
+        }
+    }
+    all
+}
+
+#[test]
+fn no_files_use_each_other() {
+    let mut found = String::new();
+    for name in WITHOUT_CIRCLES {
+        let uses = uses_of(name);
+        for circle in circles::circles(&uses) {
+            found.push_str(&circles::describe(&uses, &circle));
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+}
+
+#[test]
+fn folders_use_only_what_they_may() {
+    for (name, folders) in ARROWS {
+        let wrong = arrows::wrong(&uses_of(name), &format!("crates/{name}/src"), folders);
+        assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
+    }
+}
+
 #[test]
 fn unsafe_only_in_sys_and_with_a_reason() {
     for (path, text) in sources() {
@@ -104,10 +159,7 @@ fn unsafe_only_in_sys_and_with_a_reason() {
             let counting_allocator = path.components().any(|part| part.as_os_str() == "tests")
                 && text.contains("impl GlobalAlloc for");
             assert!(
-                !has_unsafe
-                    || room(&path) == "tare-sys"
-                    || counting_allocator
-                    || path.ends_with("tests/house.rs"),
+                !has_unsafe || room(&path) == "tare-sys" || counting_allocator || is_a_check(&path),
                 "{}:{line}: unsafe outside tare-sys",
                 path.display()
             );
@@ -141,7 +193,7 @@ fn only_the_command_line_prints_or_exits() {
 #[test]
 fn nothing_unfinished_and_no_giants() {
     for (path, text) in sources() {
-        if path.ends_with("tests/house.rs") {
+        if is_a_check(&path) {
             continue;
         }
         for (line, code) in code(&text) {
