@@ -3,8 +3,27 @@
 use httparse::Header;
 
 use crate::refusal::Refusal;
-use crate::request::{Framing, Version};
 use crate::target::is_host;
+
+/// The version that a request speaks. A higher minor version counts as 1.1 (RFC 9110, 2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// HTTP/1.0.
+    Http10,
+    /// HTTP/1.1.
+    Http11,
+}
+
+/// How the end of a body is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// There is no body.
+    None,
+    /// So many bytes, at least one.
+    Length(u64),
+    /// Chunks up to the empty one ([`crate::chunked`]).
+    Chunked,
+}
 
 /// What the fields of one request said about its framing, gathered in one pass over them.
 #[derive(Default)]

@@ -7,9 +7,10 @@
 
 pub mod chunked;
 pub mod date;
-mod framing;
+pub mod framing;
 pub mod limits;
 pub mod memo;
+pub mod method;
 pub mod refusal;
 pub mod request;
 pub mod response;

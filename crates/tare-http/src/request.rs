@@ -4,81 +4,12 @@ use std::mem::MaybeUninit;
 
 use httparse::Header;
 
+pub use crate::framing::{Framing, Version};
 use crate::framing::{Seen, list, trim};
 use crate::limits::{FIELDS_MAX, Limits};
+pub use crate::method::Method;
 use crate::refusal::Refusal;
 use crate::target::Target;
-
-/// A method that this server knows (RFC 9110, 9.3; PATCH: RFC 5789). CONNECT is not one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Transfer the target's current content.
-    Get,
-    /// The same without the content.
-    Head,
-    /// Process the content.
-    Post,
-    /// Replace the target.
-    Put,
-    /// Remove the target.
-    Delete,
-    /// Describe how to talk to the target.
-    Options,
-    /// Change the target in part.
-    Patch,
-    /// Loop the request back.
-    Trace,
-}
-
-impl Method {
-    fn from_token(token: &str) -> Option<Method> {
-        Some(match token {
-            "GET" => Method::Get,
-            "HEAD" => Method::Head,
-            "POST" => Method::Post,
-            "PUT" => Method::Put,
-            "DELETE" => Method::Delete,
-            "OPTIONS" => Method::Options,
-            "PATCH" => Method::Patch,
-            "TRACE" => Method::Trace,
-            _ => return None,
-        })
-    }
-
-    /// The method's name as it is sent.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Delete => "DELETE",
-            Method::Options => "OPTIONS",
-            Method::Patch => "PATCH",
-            Method::Trace => "TRACE",
-        }
-    }
-}
-
-/// The version that a request speaks. A higher minor version counts as 1.1 (RFC 9110, 2.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// HTTP/1.0.
-    Http10,
-    /// HTTP/1.1.
-    Http11,
-}
-
-/// How the end of a body is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
-    /// There is no body.
-    None,
-    /// So many bytes, at least one.
-    Length(u64),
-    /// Chunks up to the empty one ([`crate::chunked`]).
-    Chunked,
-}
 
 /// The head of a request, borrowed from the bytes it was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

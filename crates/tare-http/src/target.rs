@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use crate::method::Method;
 use crate::refusal::Refusal;
-use crate::request::Method;
 
 /// What a request is aimed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
