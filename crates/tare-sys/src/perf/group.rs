@@ -1,7 +1,7 @@
 //! Counts of hardware events that belong together: on the PMU at the same time or not at all, so that their ratios
 //! (instructions per cycle) hold even where the PMU is shared out by turns.
 
-use super::{Attr, COUNT_SW_TASK_CLOCK, DISABLED, IOC_DISABLE, IOC_ENABLE, TYPE_SOFTWARE, open_at};
+use super::event::{Attr, COUNT_SW_TASK_CLOCK, DISABLED, IOC_DISABLE, IOC_ENABLE, TYPE_SOFTWARE, open_at};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;

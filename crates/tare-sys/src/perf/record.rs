@@ -1,6 +1,6 @@
 //! Records of a sampling ring, from bytes to values. Nothing here trusts a length that a record claims.
 
-use super::ring::Detail;
+use super::detail::Detail;
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;

@@ -3,8 +3,10 @@
 //! A ring belongs to one CPU. Several events (a clock, tracepoints) may write into it; all of their samples hold
 //! the same [`Detail`], and a tracepoint's tell by `common_type`, the first field of their raw bytes, whose they are.
 
+use super::Tracepoint;
+use super::detail::Detail;
+use super::event::{Attr, DISABLED, TYPE_SOFTWARE, TYPE_TRACEPOINT, enable, open, set_filter};
 use super::record::{self, Record};
-use super::{Attr, DISABLED, TYPE_SOFTWARE, TYPE_TRACEPOINT, Tracepoint, enable, open, set_filter};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -32,30 +34,6 @@ const DATA_TAIL: usize = 1032;
 const HEADER_BYTES: u64 = 8;
 /// No ring is larger.
 const RING_BYTES_MAX: usize = 64 << 20;
-
-/// What each sample holds beside thread, time and instruction pointer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Detail {
-    /// Frames of the call chain, at most (`kernel.perf_event_max_stack`, 127, is the kernel's own bound); 0: none.
-    pub chain_max: u16,
-    /// A tracepoint's own bytes.
-    pub raw: bool,
-    /// Bytes of the user stack that are copied, with the user registers: a multiple of 8 below 64 KiB; 0: none.
-    pub stack_bytes: u32,
-    /// User registers that are wanted without the stack: a set of bits as in [`super::USER_REGISTERS`].
-    pub registers: u64,
-    /// Only the program's side: no samples while in the kernel, none of its addresses in chains.
-    pub user_only: bool,
-    /// Only the kernel's addresses in chains.
-    pub kernel_chain: bool,
-}
-
-impl Detail {
-    /// The user registers that a sample holds.
-    pub(super) fn registers(&self) -> u64 {
-        if self.stack_bytes > 0 { super::USER_REGISTERS } else { self.registers & super::USER_REGISTERS }
-    }
-}
 
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy)]
@@ -290,9 +268,9 @@ impl Drop for Pages {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{permitted, sleep_on};
     use super::super::{Format, Frame};
     use super::*;
+    use crate::perf::permitted::{permitted, sleep_on};
     use crate::{affinity, time};
 
     fn first_cpu() -> u32 {

@@ -1,0 +1,28 @@
+//! What the tests of counters and rings share.
+
+use crate::affinity;
+use std::io;
+
+/// `None` where this machine does not let us count: then there is nothing to test.
+pub(super) fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
+    match outcome {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let known = [libc::EACCES, libc::EPERM, libc::ENOENT, libc::ENOSYS, libc::EOPNOTSUPP];
+            assert!(error.raw_os_error().is_some_and(|code| known.contains(&code)), "{error}");
+            None
+        }
+    }
+}
+
+/// Sleeps of the calling thread on `cpu`, each of which is at least one switch there.
+pub(super) fn sleep_on(cpu: u32, times: u32) {
+    std::thread::spawn(move || {
+        affinity::set(0, &[cpu]).unwrap();
+        for _ in 0..times {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+    })
+    .join()
+    .unwrap();
+}
