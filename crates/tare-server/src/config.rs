@@ -1,8 +1,7 @@
-//! What a server is told, and what can go wrong with it.
+//! How a server is set up.
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_http::limits::Limits;
@@ -10,6 +9,8 @@ use tare_sys::{affinity, process};
 
 use crate::access_log::AccessLog;
 use crate::architecture::{self, Architecture};
+use crate::error::ServerError;
+use crate::listening::{Listening, Steering};
 use crate::tables;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -17,18 +18,12 @@ use crate::tls::Tls;
 /// How a server is set up. [`Config::new`] has a default for everything but the address.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one ([`crate::Server::local_addr`] tells which).
-    pub listen: SocketAddr,
+    /// Where it listens, and how connections come to its threads.
+    pub listening: Listening,
     /// How connections are spread over threads; see [`architecture::ARCHITECTURES`].
     pub architecture: &'static dyn Architecture,
     /// What moves the bytes of connections.
     pub backend: BackendChoice,
-    /// Event loops, 1 to 1024.
-    pub threads: usize,
-    /// Loop `i` is pinned to CPU `cpus[i % cpus.len()]`; empty: not pinned.
-    pub cpus: Vec<u32>,
-    /// Length of each listener's accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
-    pub backlog: u32,
     /// Open connections over all threads; one more is answered with 503.
     pub connections_max: usize,
     /// Each loop takes a table of descriptors of its own, so that the limit on open files bounds each of them and not
@@ -39,11 +34,6 @@ pub struct Config {
     pub own_tables: bool,
     /// Where `/metrics` is served as Prometheus text, by a thread of its own; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
-    /// How the kernel deals connections to the listeners of `shared-nothing`.
-    pub steering: Steering,
-    /// Connections are handed over when their first bytes are there, or after this (whole seconds): good where
-    /// clients speak first and connections are short. Zero: at once.
-    pub defer_accept: Duration,
     /// A loop that was just busy looks for more events for this long before it sleeps: takes the wake-up (20 µs
     /// and more on a virtual machine) off the latency of few connections, and costs CPU time instead. Zero: it
     /// sleeps at once.
@@ -63,17 +53,12 @@ impl Config {
     /// One unpinned thread, each with its own listener on `listen`.
     pub fn new(listen: SocketAddr) -> Config {
         Config {
-            listen,
+            listening: Listening::on(listen),
             architecture: architecture::DEFAULT,
             backend: BackendChoice::Auto,
-            threads: 1,
-            cpus: Vec::new(),
-            backlog: 4096,
             connections_max: 65_536,
             own_tables: false,
             metrics: None,
-            steering: Steering::Hash,
-            defer_accept: Duration::ZERO,
             busy_poll: Duration::ZERO,
             access_log: None,
             #[cfg(feature = "tls")]
@@ -84,8 +69,9 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ServerError> {
-        if !(1..=1024).contains(&self.threads) {
-            return Err(ServerError::Threads { threads: self.threads });
+        let Listening { threads, steering, ref cpus, .. } = self.listening;
+        if !(1..=1024).contains(&threads) {
+            return Err(ServerError::Threads { threads });
         }
         if self.connections_max == 0 {
             return Err(ServerError::NoConnections);
@@ -93,14 +79,12 @@ impl Config {
         if self.own_tables {
             self.check_tables()?;
         }
-        if self.steering != Steering::Hash
-            && (self.cpus.is_empty() || self.architecture.name() != "shared-nothing")
-        {
+        if steering != Steering::Hash && (cpus.is_empty() || self.architecture.name() != "shared-nothing") {
             return Err(ServerError::Steering);
         }
         // What cannot be asked here is found out when the threads start.
-        let allowed = affinity::get(0).unwrap_or_else(|_| self.cpus.clone());
-        match self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed = affinity::get(0).unwrap_or_else(|_| cpus.clone());
+        match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             Some(cpu) => Err(ServerError::Cpu { cpu: *cpu, source: io::ErrorKind::InvalidInput.into() }),
             None => Ok(()),
         }
@@ -111,7 +95,7 @@ impl Config {
             return Err(ServerError::OneTable { name: self.architecture.name() });
         }
         let limit = process::open_files_limit().map_err(|source| ServerError::Table { source })?;
-        let (connections, threads) = (self.connections_max, self.threads);
+        let (connections, threads) = (self.connections_max, self.listening.threads);
         match tables::room(limit, threads) >= connections.div_ceil(threads) {
             true => Ok(()),
             false => Err(ServerError::NoRoom {
@@ -121,11 +105,6 @@ impl Config {
                 enough: tables::threads_for(connections, limit),
             }),
         }
-    }
-
-    /// The CPU of loop `i`, if loops are pinned.
-    pub(crate) fn cpu_of(&self, thread: usize) -> Option<u32> {
-        self.cpus.get(thread.checked_rem(self.cpus.len())?).copied()
     }
 }
 
@@ -162,19 +141,6 @@ impl BackendChoice {
     }
 }
 
-/// How the kernel deals new connections to several listeners on one port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steering {
-    /// By the hash of their addresses: even in the mean.
-    Hash,
-    /// To the listener of the CPU that handles their packets, where there is one (`SO_INCOMING_CPU`): no packet
-    /// crosses CPUs, where the network card spreads connections evenly.
-    IncomingCpu,
-    /// The same by a program for the whole group (`SO_ATTACH_REUSEPORT_CBPF`): on every kernel since 4.5, also
-    /// for CPUs without a listener.
-    CpuProgram,
-}
-
 /// How long a peer may take. Kept to about half a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
@@ -203,116 +169,4 @@ impl Default for Timeouts {
             drain: Duration::from_secs(10),
         }
     }
-}
-
-/// Why a server cannot start or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source} (hint: is another server there? port 0 takes a free one)")]
-    Listen {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A thread could not be started or bound to its CPU.
-    #[error("cannot start thread {thread}: {source}")]
-    Thread {
-        /// Which loop.
-        thread: usize,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A CPU that this process may not use.
-    #[error("cannot pin a thread to CPU {cpu}: {source} (hint: see Cpus_allowed_list in /proc/self/status)")]
-    Cpu {
-        /// The CPU asked for.
-        cpu: u32,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// An event loop failed.
-    #[error("an event loop ended: {source}")]
-    Loop {
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A folder whose files cannot be served.
-    #[error("cannot serve {}: {source} (hint: it must be a folder that this user may read)", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A certificate or key that cannot be used.
-    #[cfg(feature = "tls")]
-    #[error("cannot use {} for TLS: {why} (hint: PEM files, the server's own certificate first, and its key)", file.display())]
-    Tls {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A number of threads out of range.
-    #[error("{threads} threads (hint: 1 to 1024; one for each CPU of the server is best)")]
-    Threads {
-        /// The number asked for.
-        threads: usize,
-    },
-    /// More threads than the architecture has.
-    #[error("architecture {name} has one loop, not {threads} (hint: shared-nothing has as many as you like)")]
-    OneLoop {
-        /// The architecture.
-        name: &'static str,
-        /// The number asked for.
-        threads: usize,
-    },
-    /// Tables of their own for threads that hand connections to each other.
-    #[error(
-        "{name} hands connections from thread to thread, so that one table of descriptors holds them all (hint: shared-nothing does not; or raise ulimit -n)"
-    )]
-    OneTable {
-        /// The architecture.
-        name: &'static str,
-    },
-    /// More connections than the loops' tables of descriptors have room for.
-    #[error("{connections} connections have no room in {} of {limit} descriptors (hint: {}raise ulimit -n)",
-            count_of(*threads, "table"), enough.map_or_else(String::new, |n| format!("shared-nothing with {n} threads has; or ")))]
-    NoRoom {
-        /// The number asked for.
-        connections: usize,
-        /// The number of loops, each with a table.
-        threads: usize,
-        /// The limit on open files.
-        limit: u64,
-        /// Threads that would be enough; `None`: no number is.
-        enough: Option<usize>,
-    },
-    /// A thread cannot have a table of descriptors of its own.
-    #[error("a thread cannot have a table of descriptors of its own: {source} (hint: Linux 5.9 has it)")]
-    Table {
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Steering by CPU without pinned listeners.
-    #[error("steering by CPU needs shared-nothing with pinned threads (hint: give CPUs)")]
-    Steering,
-    /// An option of a listener that this kernel does not take.
-    #[error("cannot set {option}: {source}")]
-    Option {
-        /// Which one.
-        option: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A server that may hold no connection.
-    #[error("a server needs room for at least one connection")]
-    NoConnections,
-}
-
-/// `1 table`, `2 tables`.
-fn count_of(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }

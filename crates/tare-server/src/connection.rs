@@ -17,9 +17,10 @@ use crate::access_log::{Asked, Line, LogWriter};
 use crate::buffers::Pool;
 use crate::config::Config;
 use crate::counters::Counts;
-use crate::handler::{Answer, Manner, Request, Responder, Tail};
+use crate::handler::{Answer, Manner, Request, Responder};
 use crate::rest::Rest;
 use crate::routes::Routes;
+use crate::tail::Tail;
 
 /// No further request is answered while this much of earlier answers has not been taken away, in bytes.
 const OUT_BYTES_MAX: usize = 128 * 1024;

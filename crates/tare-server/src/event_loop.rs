@@ -14,11 +14,11 @@ use crate::architecture::Intake;
 use crate::backend::{Backend, Happening};
 use crate::config::Config;
 use crate::connection::{Engine, Waiting};
-use crate::handler::Tail;
 use crate::patience::{Patience, TICK_NS};
-use crate::peers::{Peer, Peers, Place};
+use crate::peers::{Outbox, Peer, Peers, Place};
 use crate::routes::Routes;
-use crate::server::{Signal, StopHandle};
+use crate::stop::{Signal, StopHandle};
+use crate::tail::Tail;
 
 /// Connections accepted in a row before the open ones get their turn again.
 const ACCEPTS_MAX: usize = 64;
@@ -39,9 +39,7 @@ static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 pub(crate) struct EventLoop<B> {
     backend: B,
     config: Arc<Config>,
-    intake: Option<Intake>,
-    accept_paused_until_ns: Option<u64>,
-    connections_max: usize,
+    accepting: Accepting,
     signal: Arc<Signal>,
     stop: StopHandle,
     engine: Engine,
@@ -50,6 +48,20 @@ pub(crate) struct EventLoop<B> {
     again: Vec<Place>,
     batch: Vec<Place>,
     output: Vec<u8>,
+    clocks: Clocks,
+}
+
+/// Where connections come from, and whether they are let in.
+struct Accepting {
+    /// `None` once the end has closed it.
+    intake: Option<Intake>,
+    paused_until_ns: Option<u64>,
+    connections_max: usize,
+}
+
+/// The time, and when what is due; CLOCK_MONOTONIC.
+#[derive(Default)]
+struct Clocks {
     now_ns: u64,
     /// Until then the loop looks for events instead of sleeping.
     busy_until_ns: u64,
@@ -68,26 +80,19 @@ impl<B: Backend> EventLoop<B> {
         stop: StopHandle,
     ) -> io::Result<EventLoop<B>> {
         let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
-        let connections_max = config.connections_max.div_ceil(config.threads);
+        let connections_max = config.connections_max.div_ceil(config.listening.threads);
         Ok(EventLoop {
             backend: B::new()?,
             engine: Engine::of_server(routes, &config),
             config,
-            intake: Some(intake),
-            accept_paused_until_ns: None,
-            connections_max,
+            accepting: Accepting { intake: Some(intake), paused_until_ns: None, connections_max },
             signal,
             stop,
             peers: Peers::default(),
             again: Vec::new(),
             batch: Vec::new(),
             output: Vec::with_capacity(OUTPUT_BYTES),
-            now_ns: 0,
-            busy_until_ns: 0,
-            busy_poll_ns,
-            stamp_until_ns: 0,
-            next_tick_ns: 0,
-            drain_until_ns: u64::MAX,
+            clocks: Clocks { busy_poll_ns, drain_until_ns: u64::MAX, ..Clocks::default() },
         })
     }
 
@@ -99,7 +104,7 @@ impl<B: Backend> EventLoop<B> {
             let mut quiet = true;
             while let Some(happening) = self.backend.next(&mut self.peers, &mut self.engine) {
                 quiet = false;
-                self.busy_until_ns = self.now_ns.saturating_add(self.busy_poll_ns);
+                self.clocks.busy_until_ns = self.clocks.now_ns.saturating_add(self.clocks.busy_poll_ns);
                 match happening {
                     Happening::Ready(place) => self.drive(place),
                     Happening::Accepted(Ok(fd)) => {
@@ -121,7 +126,7 @@ impl<B: Backend> EventLoop<B> {
             self.go_on();
             // At the end nobody is late before all is read that has arrived: a slow handler may have kept it waiting
             // for longer than those at rest are given.
-            if self.now_ns >= self.next_tick_ns && (quiet || !self.engine.draining) {
+            if self.clocks.now_ns >= self.clocks.next_tick_ns && (quiet || !self.engine.draining) {
                 self.tick();
             }
             if self.stop.is_stopping() && self.drain() {
@@ -133,23 +138,25 @@ impl<B: Backend> EventLoop<B> {
 
     /// How long to wait for events: not at all with work left over, to the next look at deadlines, or for ever.
     fn patience(&self) -> Option<Duration> {
-        if !self.again.is_empty() || self.now_ns < self.busy_until_ns {
+        if !self.again.is_empty() || self.clocks.now_ns < self.clocks.busy_until_ns {
             Some(Duration::ZERO)
-        } else if self.peers.len() == 0 && self.accept_paused_until_ns.is_none() && !self.engine.draining {
+        } else if self.peers.len() == 0 && self.accepting.paused_until_ns.is_none() && !self.engine.draining {
             None
         } else {
-            Some(Duration::from_nanos(self.next_tick_ns.saturating_sub(self.now_ns).clamp(1, TICK_NS)))
+            Some(Duration::from_nanos(
+                self.clocks.next_tick_ns.saturating_sub(self.clocks.now_ns).clamp(1, TICK_NS),
+            ))
         }
     }
 
     /// Once a turn: the monotonic clock; and the wall clock when its second is over.
     #[inline]
     fn read_clocks(&mut self) {
-        self.now_ns = monotonic_ns();
-        if self.now_ns >= self.stamp_until_ns {
+        self.clocks.now_ns = monotonic_ns();
+        if self.clocks.now_ns >= self.clocks.stamp_until_ns {
             let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             self.engine.stamp = Stamp::new(wall.as_secs());
-            self.stamp_until_ns = self.now_ns + 1_000_000_000 - u64::from(wall.subsec_nanos());
+            self.clocks.stamp_until_ns = self.clocks.now_ns + 1_000_000_000 - u64::from(wall.subsec_nanos());
         }
     }
 
@@ -160,14 +167,14 @@ impl<B: Backend> EventLoop<B> {
 
     #[inline]
     fn watch(&mut self) -> io::Result<()> {
-        let Some(intake) = &self.intake else { return Ok(()) };
-        let open = self.accept_paused_until_ns.is_none() && !self.engine.draining;
+        let Some(intake) = &self.accepting.intake else { return Ok(()) };
+        let open = self.accepting.paused_until_ns.is_none() && !self.engine.draining;
         self.backend.watch(intake, open, &self.signal.waker)
     }
 
     /// Whether as many are open as can be served or told that they cannot be.
     fn is_crowded(&self) -> bool {
-        self.peers.len() >= self.connections_max + TURNED_AWAY_MAX
+        self.peers.len() >= self.accepting.connections_max + TURNED_AWAY_MAX
     }
 
     /// Takes in what waits in the intake; whether nothing is left there.
@@ -177,7 +184,7 @@ impl<B: Backend> EventLoop<B> {
                 self.pause_accepting();
                 return false;
             }
-            let accepted = match &self.intake {
+            let accepted = match &self.accepting.intake {
                 None => return true,
                 Some(Intake::Listener(listener)) => net::accept(listener),
                 Some(Intake::Queue(queue)) => {
@@ -199,7 +206,7 @@ impl<B: Backend> EventLoop<B> {
             }
         }
         // Level-triggered listeners tell again; a queue's eventfd was drained.
-        if let Some(Intake::Queue(queue)) = &self.intake {
+        if let Some(Intake::Queue(queue)) = &self.accepting.intake {
             let _ = queue.waker.wake();
         }
         false
@@ -207,14 +214,14 @@ impl<B: Backend> EventLoop<B> {
 
     fn pause_accepting(&mut self) {
         self.engine.counts.accept_pauses += 1;
-        self.accept_paused_until_ns = Some(self.now_ns + TICK_NS);
+        self.accepting.paused_until_ns = Some(self.clocks.now_ns + TICK_NS);
     }
 
     fn admit(&mut self, fd: OwnedFd) {
         self.engine.counts.accepted += 1;
-        let full = self.peers.len() >= self.connections_max;
+        let full = self.peers.len() >= self.accepting.connections_max;
         let deadline_ns =
-            Patience::Idle.deadline_ns(self.now_ns, &self.config.timeouts, self.engine.draining);
+            Patience::Idle.deadline_ns(self.clocks.now_ns, &self.config.timeouts, self.engine.draining);
         let place = self.peers.insert(Peer::new(fd, &self.engine), deadline_ns);
         let Some(peer) = self.peers.get(place) else { return };
         if self.backend.admit(place, peer).is_err() {
@@ -323,8 +330,7 @@ impl<B: Backend> EventLoop<B> {
         };
         self.engine.counts.sent_bytes += sent as u64;
         if sent < self.output.len() {
-            peer.outbox = self.engine.pool.copy_of(&self.output[sent..]);
-            peer.outbox_sent = 0;
+            peer.outbox = Outbox::new(self.engine.pool.copy_of(&self.output[sent..]));
         }
         self.output.clear();
         true
@@ -334,8 +340,8 @@ impl<B: Backend> EventLoop<B> {
     fn flush(&mut self, place: Place) -> Step {
         let Some(peer) = self.peers.get(place) else { return Step::Wait };
         let tail_left = peer.connection.tail.left();
-        let result = if peer.outbox.len() > peer.outbox_sent {
-            let piece = &peer.outbox[peer.outbox_sent..];
+        let result = if !peer.outbox.is_empty() {
+            let piece = peer.outbox.left();
             let send = if tail_left > 0 { net::send_more } else { net::send };
             (piece.len(), send(&peer.fd, piece))
         } else {
@@ -361,12 +367,8 @@ impl<B: Backend> EventLoop<B> {
         };
         self.engine.counts.sent_bytes += sent as u64;
         peer.sent_since_deadline += sent;
-        if peer.outbox.len() > peer.outbox_sent {
-            peer.outbox_sent += sent;
-            if peer.outbox_sent == peer.outbox.len() {
-                self.engine.pool.give(std::mem::take(&mut peer.outbox));
-                peer.outbox_sent = 0;
-            }
+        if !peer.outbox.is_empty() {
+            peer.outbox.advance(sent, &mut self.engine.pool);
         } else {
             peer.connection.tail.advance(sent as u64);
         }
@@ -386,15 +388,16 @@ impl<B: Backend> EventLoop<B> {
     #[inline]
     fn set_patience(&mut self, place: Place) {
         let Some(peer) = self.peers.get(place) else { return };
-        if let Some(patience) = Patience::renewed(peer) {
-            let deadline_ns = patience.deadline_ns(self.now_ns, &self.config.timeouts, self.engine.draining);
+        if let Some(patience) = peer.renew_patience() {
+            let deadline_ns =
+                patience.deadline_ns(self.clocks.now_ns, &self.config.timeouts, self.engine.draining);
             self.peers.set_deadline(place, deadline_ns);
         }
     }
 
     fn close(&mut self, place: Place) {
         let Some(peer) = self.peers.remove(place) else { return };
-        self.engine.pool.give(peer.outbox);
+        self.engine.pool.give(peer.outbox.bytes);
         self.engine.pool.give(peer.aside);
         peer.connection.retire(&mut self.engine.pool);
         self.backend.close(place, peer.fd, peer.asked);
@@ -402,14 +405,14 @@ impl<B: Backend> EventLoop<B> {
 
     /// Every quarter of a second: late connections, and accepting again after a pause.
     fn tick(&mut self) {
-        self.next_tick_ns = self.now_ns + TICK_NS;
-        if self.accept_paused_until_ns.is_some_and(|until| self.now_ns >= until) {
-            self.accept_paused_until_ns = None;
+        self.clocks.next_tick_ns = self.clocks.now_ns + TICK_NS;
+        if self.accepting.paused_until_ns.is_some_and(|until| self.clocks.now_ns >= until) {
+            self.accepting.paused_until_ns = None;
             // What came meanwhile was told of before.
             self.take_in();
         }
         let mut from = 0;
-        while let Some(place) = self.peers.next_late(from, self.now_ns) {
+        while let Some(place) = self.peers.next_late(from, self.clocks.now_ns) {
             from = place.index + 1;
             self.time_out(place);
         }
@@ -446,21 +449,23 @@ impl<B: Backend> EventLoop<B> {
         if !self.engine.draining {
             self.engine.draining = true;
             // The turn may have been a long one; what is at rest gets its time from now on.
-            self.now_ns = monotonic_ns();
-            self.drain_until_ns = self.now_ns.saturating_add(self.config.timeouts.drain.as_nanos() as u64);
+            self.clocks.now_ns = monotonic_ns();
+            self.clocks.drain_until_ns =
+                self.clocks.now_ns.saturating_add(self.config.timeouts.drain.as_nanos() as u64);
         }
-        if self.intake.is_some() && self.accept_paused_until_ns.is_none() {
+        if self.accepting.intake.is_some() && self.accepting.paused_until_ns.is_none() {
             // All that the kernel has accepted is taken in: closing a listener resets what waits in its queue.
             let emptied = self.take_in();
-            let more_may_come = matches!(&self.intake, Some(Intake::Queue(queue)) if !queue.is_finished());
+            let more_may_come =
+                matches!(&self.accepting.intake, Some(Intake::Queue(queue)) if !queue.is_finished());
             if emptied && !more_may_come && self.backend.intake_rests() {
-                self.intake = None;
+                self.accepting.intake = None;
             }
             // What arrived before the end is answered; what is at rest after that is closed.
             self.visit_all();
         }
-        let done = self.intake.is_none() && self.peers.len() == 0;
-        let over = done || self.now_ns >= self.drain_until_ns;
+        let done = self.accepting.intake.is_none() && self.peers.len() == 0;
+        let over = done || self.clocks.now_ns >= self.clocks.drain_until_ns;
         if over {
             self.publish();
         }

@@ -10,6 +10,7 @@ use tare_http::status::Status;
 use tare_http::write::{self, Stamp};
 
 use crate::rest::{Parts, Rest};
+use crate::tail::Tail;
 
 /// Parts of files up to this size go through the output buffer, in bytes.
 const FILE_INLINE_BYTES_MAX: u64 = 32 * 1024;
@@ -286,53 +287,5 @@ impl Answer {
     #[inline]
     fn of(status: Status, body_bytes: u64, tail: Tail) -> Answer {
         Answer { status, body_bytes, tail, rest: None }
-    }
-}
-
-/// The part of an answer that does not go through the output buffer.
-#[derive(Debug, Default)]
-pub(crate) enum Tail {
-    /// Nothing.
-    #[default]
-    None,
-    /// A part of a file.
-    File {
-        /// The file.
-        file: Arc<File>,
-        /// Where the rest begins.
-        offset: u64,
-        /// Bytes still to send.
-        left: u64,
-    },
-    /// So many bytes of filling.
-    Fill {
-        /// Bytes still to send.
-        left: u64,
-    },
-}
-
-impl Tail {
-    /// Bytes still to send.
-    #[inline]
-    pub(crate) fn left(&self) -> u64 {
-        match self {
-            Tail::None => 0,
-            Tail::File { left, .. } | Tail::Fill { left } => *left,
-        }
-    }
-
-    /// So many bytes were sent.
-    pub(crate) fn advance(&mut self, bytes: u64) {
-        match self {
-            Tail::None => {}
-            Tail::File { offset, left, .. } => {
-                *offset += bytes;
-                *left = left.saturating_sub(bytes);
-            }
-            Tail::Fill { left } => *left = left.saturating_sub(bytes),
-        }
-        if self.left() == 0 {
-            *self = Tail::None;
-        }
     }
 }

@@ -4,23 +4,31 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::{Config, ServerError, Timeouts};
+use crate::config::{Config, Timeouts};
 use crate::counters::Counts;
 use crate::handler::{Request, Responder};
-use crate::server::{Report, Server, StopHandle};
+use crate::listening::Listening;
+use crate::report::Report;
+use crate::routes::Routes;
+use crate::stop::StopHandle;
 
-/// A server for `/metrics`, of the server that `of` belongs to. It has a thread and an address of its own, so that
-/// a busy server can still be read.
-pub(crate) fn bind(address: SocketAddr, of: StopHandle) -> Result<Server, ServerError> {
+/// How the server of `/metrics` is set up. It has a thread and an address of its own, so that a busy server can still
+/// be read.
+pub(crate) fn config(address: SocketAddr) -> Config {
     // Readers ask at once and are done: whoever is silent does not keep them out for long.
     let (short, drain) = (Duration::from_secs(2), Timeouts::default().drain);
     let timeouts = Timeouts { head: short, body: short, write: short, idle: short, linger: short, drain };
-    let config = Config { connections_max: 64, backlog: 16, timeouts, ..Config::new(address) };
-    Server::builder()
-        .route("/metrics", move |_: &Request<'_>, answer: Responder<'_>| {
-            answer.ok().content_type("text/plain; version=0.0.4").body(text(&of.report()).as_bytes())
-        })
-        .bind(config)
+    let listening = Listening { backlog: 16, ..Listening::on(address) };
+    Config { listening, connections_max: 64, timeouts, ..Config::new(address) }
+}
+
+/// `/metrics` of the server that `of` belongs to.
+pub(crate) fn routes(of: StopHandle) -> Routes {
+    let mut routes = Routes::default();
+    routes.add("/metrics", move |_: &Request<'_>, answer: Responder<'_>| {
+        answer.ok().content_type("text/plain; version=0.0.4").body(text(&of.report()).as_bytes())
+    });
+    routes
 }
 
 /// The report in the text format of Prometheus: one metric for each count, one line of it for each loop.

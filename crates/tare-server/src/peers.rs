@@ -4,11 +4,15 @@ use std::os::fd::OwnedFd;
 
 use tare_sys::net;
 
+use crate::buffers::Pool;
 use crate::connection::{Connection, Engine, Waiting};
-use crate::handler::Tail;
 use crate::patience::Patience;
+use crate::tail::Tail;
 #[cfg(feature = "tls")]
 use crate::tls::{Heard, Layer};
+
+/// An answer's taker must take this much within the write timeout.
+const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
 
 /// A connection and its socket. Between the two may stand a layer that changes the bytes (TLS): [`Peer::receive`] and
 /// [`Peer::resume`] see all that the socket brings and write all that it is to get, and a connection below a layer
@@ -20,9 +24,7 @@ pub(crate) struct Peer {
     /// What changes the bytes between the two.
     #[cfg(feature = "tls")]
     layer: Option<Box<Layer>>,
-    /// Bytes that the socket did not take yet, and how many of them it took since.
-    pub(crate) outbox: Vec<u8>,
-    pub(crate) outbox_sent: usize,
+    pub(crate) outbox: Outbox,
     /// The socket may have something to read (edge-triggered readiness is told once).
     pub(crate) readable: bool,
     /// The peer has closed its sending side; set by the event, before the end was read.
@@ -41,6 +43,40 @@ pub(crate) struct Peer {
     pub(crate) aside: Vec<u8>,
 }
 
+/// Bytes that the socket did not take yet.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) bytes: Vec<u8>,
+    /// How many of them it took since.
+    sent: usize,
+}
+
+impl Outbox {
+    pub(crate) fn new(bytes: Vec<u8>) -> Outbox {
+        Outbox { bytes, sent: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.len() == self.sent
+    }
+
+    /// What is still to be sent.
+    #[inline]
+    pub(crate) fn left(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// So many bytes were sent; a buffer that is done with goes back.
+    pub(crate) fn advance(&mut self, bytes: usize, pool: &mut Pool) {
+        self.sent += bytes;
+        if self.is_empty() {
+            pool.give(std::mem::take(&mut self.bytes));
+            self.sent = 0;
+        }
+    }
+}
+
 /// What the kernel was asked for on behalf of a connection and has not told the end of (completions only).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
@@ -54,7 +90,7 @@ impl Peer {
         // Asked for only where it is wanted: it is a system call.
         let from = engine.log.as_ref().and_then(|_| net::peer_addr(&fd).ok()).map(|address| address.ip());
         #[cfg(feature = "tls")]
-        let layer = engine.tls.as_ref().and_then(|tls| tls.layer()).map(Box::new);
+        let layer = engine.tls.as_ref().and_then(Layer::of).map(Box::new);
         #[cfg(feature = "tls")]
         let (sealed, ended) = (layer.is_some(), engine.tls.is_some() && layer.is_none());
         #[cfg(not(feature = "tls"))]
@@ -64,8 +100,7 @@ impl Peer {
             connection: Connection::new(from, sealed),
             #[cfg(feature = "tls")]
             layer,
-            outbox: Vec::new(),
-            outbox_sent: 0,
+            outbox: Outbox::default(),
             readable: false,
             hung_up: false,
             ended,
@@ -137,10 +172,37 @@ impl Peer {
         waiting
     }
 
+    /// What the peer is waited for now, if its deadline is to be set anew: idle begins anew with each answer, writing
+    /// with each piece taken; a head and a body run from their start, which is a new one after an answer (a client that
+    /// sends requests without a pause may never be seen between two of them).
+    #[inline]
+    pub(crate) fn renew_patience(&mut self) -> Option<Patience> {
+        let patience = if self.lingering {
+            Patience::Linger
+        } else if self.has_unsent() {
+            Patience::Write
+        } else {
+            match self.waiting() {
+                Waiting::Request => Patience::Idle,
+                Waiting::Head => Patience::Head,
+                Waiting::Body => Patience::Body,
+                Waiting::End => Patience::Linger,
+            }
+        };
+        let progress = patience == Patience::Write && self.sent_since_deadline >= WRITE_PROGRESS_BYTES;
+        let another = self.connection.take_answered() && matches!(patience, Patience::Head | Patience::Body);
+        if patience == self.patience && patience != Patience::Idle && !progress && !another {
+            return None;
+        }
+        self.patience = patience;
+        self.sent_since_deadline = 0;
+        Some(patience)
+    }
+
     /// Whether a part of an answer waits for the socket to take it.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
-        self.outbox.len() > self.outbox_sent || !matches!(self.connection.tail, Tail::None)
+        !self.outbox.is_empty() || !matches!(self.connection.tail, Tail::None)
     }
 }
 
@@ -240,5 +302,36 @@ impl Peers {
 
     fn place(&self, index: u32) -> Place {
         Place { index, generation: self.slots[index as usize].generation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use tare_http::limits::Limits;
+
+    use crate::routes::Routes;
+
+    #[test]
+    fn each_head_and_each_body_has_a_time_of_its_own() {
+        let mut engine = Engine::new(Arc::new(Routes::default()), Limits::default(), 0);
+        let (socket, _other) = UnixStream::pair().unwrap();
+        let mut peer = Peer::new(socket.into(), &engine);
+        let mut after = |bytes: &str| {
+            peer.receive(bytes.as_bytes(), &mut Vec::new(), &mut engine);
+            peer.renew_patience()
+        };
+        let (head, rest) = ("GET /a HTTP/1.1\r\nHo", "st: h\r\n\r\n");
+        assert_eq!(after(head), Some(Patience::Head));
+        assert_eq!(after("st:"), None, "a head that drips");
+        assert_eq!(after(&format!(" h\r\n\r\n{head}")), Some(Patience::Head), "the head of the next request");
+        assert_eq!(after("s"), None);
+        let post = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx";
+        assert_eq!(after(&format!("{}{post}", &rest[1..])), Some(Patience::Body));
+        assert_eq!(after(&format!("x{post}")), Some(Patience::Body), "the body of the next request");
+        assert_eq!(after("x"), Some(Patience::Idle));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tare_http::write;
 
-use crate::handler::Tail;
+use crate::tail::Tail;
 
 /// Bytes of a body that go through the output at once.
 const PIECE_BYTES: u64 = 64 * 1024;

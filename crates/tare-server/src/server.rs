@@ -1,10 +1,9 @@
-//! The server: its threads, how it is stopped, and what it reports.
+//! The server and its threads.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tare_http::request::Method;
@@ -16,14 +15,17 @@ use crate::backend::epoll::Epoll;
 use crate::backend::io_uring::IoUring;
 use crate::backend::{Backend, Chosen};
 use crate::builtin;
-use crate::config::{Config, ServerError};
-use crate::counters::{Counters, Counts};
+use crate::config::Config;
+use crate::counters::Counters;
 use crate::downstream;
+use crate::error::ServerError;
 use crate::event_loop::EventLoop;
 use crate::files::Files;
 use crate::handler::{Answer, Handler, Request, Responder};
 use crate::metrics;
+use crate::report::Report;
 use crate::routes::Routes;
+use crate::stop::{Signal, StopHandle};
 use crate::tables::{self, Start};
 
 /// Collects routes before the server is bound.
@@ -88,19 +90,22 @@ impl Builder {
     /// Opens the listeners. From now on connections queue up; [`Server::run`] serves them.
     pub fn bind(self, config: Config) -> Result<Server, ServerError> {
         config.check()?;
-        let Layout { address, roles } = config.architecture.threads(&config)?;
+        let Layout { address, roles } = config.architecture.threads(&config.listening)?;
         let signal = |(thread, role): (usize, &Role)| {
             let waker = Waker::new().map_err(|source| ServerError::Thread { thread, source })?;
             let (is_loop, cpu) = match role {
                 Role::Acceptor { .. } => (false, None),
-                Role::Loop(_) => (true, config.cpu_of(thread)),
+                Role::Loop(_) => (true, config.listening.cpu_of(thread)),
             };
             Ok(Arc::new(Signal { waker, is_loop, cpu, counters: Counters::default() }))
         };
         let signals = roles.iter().enumerate().map(signal).collect::<Result<Vec<_>, ServerError>>()?;
-        let stop = StopHandle { shared: Arc::new(Stop { flag: AtomicBool::new(false), signals }) };
+        let stop = StopHandle::new(signals);
         let metrics = match config.metrics {
-            Some(at) => Some(Box::new(metrics::bind(at, stop.clone())?)),
+            Some(at) => {
+                let of = Builder { routes: metrics::routes(stop.clone()) };
+                Some(Box::new(of.bind(metrics::config(at))?))
+            }
             None => None,
         };
         let backend = Arc::new(Chosen::of(config.backend));
@@ -125,84 +130,6 @@ pub struct Server {
     roles: Vec<Role>,
     stop: StopHandle,
     metrics: Option<Box<Server>>,
-}
-
-/// Stops a server, from any thread.
-#[derive(Debug, Clone)]
-pub struct StopHandle {
-    shared: Arc<Stop>,
-}
-
-#[derive(Debug)]
-struct Stop {
-    flag: AtomicBool,
-    signals: Vec<Arc<Signal>>,
-}
-
-/// One thread's way to be woken and to be read.
-#[derive(Debug)]
-pub(crate) struct Signal {
-    pub(crate) waker: Waker,
-    is_loop: bool,
-    cpu: Option<u32>,
-    pub(crate) counters: Counters,
-}
-
-impl StopHandle {
-    /// Begins the graceful end: connections that wait are accepted, requests that have arrived are answered
-    /// with `Connection: close`, and the server ends when all are done or the drain timeout has passed.
-    pub fn stop(&self) {
-        self.shared.flag.store(true, Ordering::Release);
-        for signal in &self.shared.signals {
-            // A waker fails only when it is woken already.
-            let _ = signal.waker.wake();
-        }
-    }
-
-    /// Whether the end has begun.
-    #[inline]
-    pub fn is_stopping(&self) -> bool {
-        self.shared.flag.load(Ordering::Acquire)
-    }
-
-    /// What each loop has done so far.
-    pub fn report(&self) -> Report {
-        let loops = self.shared.signals.iter().filter(|signal| signal.is_loop);
-        let threads = loops.map(|s| ThreadReport { cpu: s.cpu, counts: s.counters.read() });
-        Report { threads: threads.collect() }
-    }
-}
-
-/// What a server did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// By event loop. Uneven counts of `accepted` are a cause of uneven load: see [`Report::imbalance`].
-    pub threads: Vec<ThreadReport>,
-}
-
-impl Report {
-    /// The counts of all loops together.
-    pub fn sum(&self) -> Counts {
-        self.threads.iter().fold(Counts::default(), |sum, thread| sum.plus(&thread.counts))
-    }
-
-    /// Connections of the loop that was given most, over its even share: 1 is even, the number of loops is all to
-    /// one. `None` for a single loop or without connections.
-    pub fn imbalance(&self) -> Option<f64> {
-        let most = self.threads.iter().map(|thread| thread.counts.accepted).max()?;
-        let sum = self.sum().accepted;
-        let applies = self.threads.len() > 1 && sum > 0;
-        applies.then(|| most as f64 * self.threads.len() as f64 / sum as f64)
-    }
-}
-
-/// What one loop did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadReport {
-    /// The CPU that it is pinned to.
-    pub cpu: Option<u32>,
-    /// Its counts.
-    pub counts: Counts,
 }
 
 impl Server {
@@ -272,7 +199,7 @@ impl Server {
                 backend: Arc::clone(&self.backend),
                 routes: Arc::clone(&self.routes),
                 stop: stop.clone(),
-                signal: Arc::clone(&stop.shared.signals[thread]),
+                signal: stop.signal(thread),
             };
             match thread::Builder::new().name(format!("serve-{thread}")).spawn(move || job.run()) {
                 Ok(handle) => running.push(handle),

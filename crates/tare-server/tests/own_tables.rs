@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use common::{Running, config, get, last_get, read_all, start, until};
+use common::{Running, config, get, last_get, read_all, start, threads, until};
 use tare_server::{
     BackendChoice, Config, Request, Responder, Server, ServerError, StopHandle, Timeouts, architecture,
     tables,
@@ -32,7 +32,14 @@ fn serve(backend: BackendChoice) {
             answer.ok().empty()
         });
     let timeouts = Timeouts { linger: Duration::from_millis(300), ..Timeouts::default() };
-    let config = Config { own_tables: true, threads: 3, connections_max: 300, backend, timeouts, ..config() };
+    let config = Config {
+        own_tables: true,
+        listening: threads(3),
+        connections_max: 300,
+        backend,
+        timeouts,
+        ..config()
+    };
     let server = start(builder, config);
     // From now on the loops have their tables, without copies of what clients open.
     server.exchange(last_get("/file").as_bytes());
@@ -69,8 +76,9 @@ fn each_loop_has_a_table_of_its_own() {
     serve(BackendChoice::IoUring);
     let limit = tare_sys::process::open_files_limit().unwrap();
     let room = tables::room(limit, 2);
-    let bind =
-        |config: Config| Server::builder().bind(Config { own_tables: true, threads: 2, ..config }).err();
+    let bind = |config: Config| {
+        Server::builder().bind(Config { own_tables: true, listening: threads(2), ..config }).err()
+    };
     assert!(bind(Config { connections_max: 2 * room, ..config() }).is_none());
     let more = bind(Config { connections_max: 2 * room + 1, ..config() });
     assert!(matches!(more, Some(ServerError::NoRoom { threads: 2, enough: Some(3), .. })), "{more:?}");

@@ -6,14 +6,15 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-use common::{config, get, last_get, read_all, start, start_builtin, until};
-use tare_server::{Config, Server, ServerError, Steering, Timeouts, architecture};
+use common::{config, get, last_get, read_all, start, start_builtin, threads, until};
+use tare_server::{Config, Listening, Server, ServerError, Steering, Timeouts, architecture};
 
 #[test]
 fn every_architecture_answers_and_counts() {
     for architecture in architecture::ARCHITECTURES {
-        let threads = if architecture.name() == "reactor" { 1 } else { 3 };
-        let server = start_builtin(Config { architecture: *architecture, threads, ..config() });
+        let loops = if architecture.name() == "reactor" { 1 } else { 3 };
+        let listening = threads(loops);
+        let server = start_builtin(Config { architecture: *architecture, listening, ..config() });
         for _ in 0..20 {
             let answers = server.exchange(format!("{}{}", get("/plaintext"), last_get("/json")).as_bytes());
             assert!(answers.contains("\r\n\r\nHello, World!HTTP/1.1 200 OK\r\n"), "{answers}");
@@ -25,7 +26,7 @@ fn every_architecture_answers_and_counts() {
         assert_eq!(sum(|t| t.counts.accepted), 20, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.answers_2xx), 40, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.open), 0, "{}", architecture.name());
-        assert_eq!(report.threads.len(), threads, "an acceptor that only deals is no loop");
+        assert_eq!(report.threads.len(), loops, "an acceptor that only deals is no loop");
         assert_eq!(report.sum().accepted, 20);
         match architecture.name() {
             "reactor" => assert_eq!(report.imbalance(), None),
@@ -96,7 +97,7 @@ fn a_client_that_sends_its_end_first_still_gets_everything() {
 
 #[test]
 fn a_stopped_server_answers_what_has_arrived_and_then_ends() {
-    let server = start_builtin(Config { threads: 2, ..config() });
+    let server = start_builtin(Config { listening: threads(2), ..config() });
     let mut streams: Vec<_> = (0..50).map(|_| server.connect()).collect();
     for stream in &mut streams {
         stream.write_all(get("/plaintext").as_bytes()).unwrap();
@@ -150,7 +151,10 @@ fn one_connection_too_many_is_told_so() {
 #[test]
 fn metrics_are_served_beside() {
     let metrics = Some("127.0.0.1:0".parse().unwrap());
-    let server = Server::builder().builtin_routes().bind(Config { metrics, threads: 2, ..config() }).unwrap();
+    let server = Server::builder()
+        .builtin_routes()
+        .bind(Config { metrics, listening: threads(2), ..config() })
+        .unwrap();
     let (address, of_metrics) = (server.local_addr(), server.metrics_addr().unwrap());
     let stop = server.stop_handle();
     let running = std::thread::spawn(move || server.run());
@@ -184,14 +188,9 @@ fn every_way_of_steering_and_waiting_answers() {
     let second = Duration::from_secs(1);
     for steering in [Steering::Hash, Steering::IncomingCpu, Steering::CpuProgram] {
         let poll = Duration::from_millis(1);
-        let config = Config {
-            steering,
-            defer_accept: second,
-            busy_poll: poll,
-            threads: 2,
-            cpus: cpus.clone(),
-            ..config()
-        };
+        let cpus = cpus.clone();
+        let listening = Listening { steering, defer_accept: second, cpus, ..threads(2) };
+        let config = Config { listening, busy_poll: poll, ..config() };
         let server = start_builtin(config);
         for _ in 0..5 {
             let answers = server.exchange(format!("{}{}", get("/plaintext"), last_get("/json")).as_bytes());
@@ -199,25 +198,28 @@ fn every_way_of_steering_and_waiting_answers() {
         }
         server.finish();
     }
-    let unpinned = Server::builder().bind(Config { steering: Steering::CpuProgram, ..config() });
+    let listening = Listening { steering: Steering::CpuProgram, ..threads(1) };
+    let unpinned = Server::builder().bind(Config { listening, ..config() });
     assert!(matches!(unpinned, Err(ServerError::Steering)));
 }
 
 #[test]
 fn bad_configurations_are_refused_with_a_hint() {
     let bind = |config: Config| Server::builder().bind(config).err().unwrap();
-    assert!(matches!(bind(Config { threads: 0, ..config() }), ServerError::Threads { .. }));
+    assert!(matches!(bind(Config { listening: threads(0), ..config() }), ServerError::Threads { .. }));
     let reactor = architecture::find("reactor").unwrap();
-    let two = bind(Config { architecture: reactor, threads: 2, ..config() });
+    let two = bind(Config { architecture: reactor, listening: threads(2), ..config() });
     assert!(two.to_string().contains("hint: shared-nothing"), "{two}");
     let taken = start(Server::builder(), config());
     for architecture in architecture::ARCHITECTURES {
-        let listen = bind(Config { listen: taken.address, architecture: *architecture, ..config() });
+        let listening = Listening::on(taken.address);
+        let listen = bind(Config { listening, architecture: *architecture, ..config() });
         assert!(listen.to_string().contains("hint:"), "{listen}");
     }
     let metrics = bind(Config { metrics: Some(taken.address), ..config() });
     assert!(matches!(metrics, ServerError::Listen { .. }), "{metrics}");
-    let nowhere = bind(Config { cpus: vec![100_000], ..config() });
+    let listening = Listening { cpus: vec![100_000], ..threads(1) };
+    let nowhere = bind(Config { listening, ..config() });
     assert!(
         matches!(nowhere, ServerError::Cpu { cpu: 100_000, .. }) && nowhere.to_string().contains("hint:")
     );

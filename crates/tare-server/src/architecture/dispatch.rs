@@ -1,19 +1,18 @@
 //! One acceptor deals connections to the loops through a queue and an eventfd.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tare_sys::epoll::{Epoll, Events, Interest, Waker};
 use tare_sys::net::{self, Sharing};
 
-use crate::architecture::{Architecture, Intake, Layout, Role, listen};
-use crate::config::{Config, ServerError};
+use crate::architecture::layout::{Architecture, Intake, Layout, Role, listen};
+use crate::architecture::queue::Queue;
+use crate::error::ServerError;
+use crate::listening::Listening;
 
-/// Connections that may wait in one queue; more wait in the kernel.
-const QUEUE_MAX: usize = 1024;
 /// How long the acceptor waits before it tries again when queues are full or descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Rounds over all queues, with a pause after each, before a connection is dropped.
@@ -35,67 +34,14 @@ impl Architecture for Dispatch {
         false
     }
 
-    fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
-        let (listener, address) = listen(config.listen, config, Sharing::None)?;
-        let queues: Vec<Arc<Queue>> = (0..config.threads)
+    fn threads(&self, listening: &Listening) -> Result<Layout, ServerError> {
+        let (listener, address) = listen(listening.address, listening, Sharing::None)?;
+        let queues: Vec<Arc<Queue>> = (0..listening.threads)
             .map(|thread| Queue::new().map(Arc::new).map_err(|source| ServerError::Thread { thread, source }))
             .collect::<Result<_, _>>()?;
         let mut roles: Vec<Role> = queues.iter().map(|q| Role::Loop(Intake::Queue(Arc::clone(q)))).collect();
         roles.push(Role::Acceptor { listener, queues });
         Ok(Layout { address, roles })
-    }
-}
-
-/// Connections on their way from the acceptor to a loop.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
-    /// Wakes the loop.
-    pub(crate) waker: Waker,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<OwnedFd>,
-    closed: bool,
-}
-
-impl Queue {
-    fn new() -> io::Result<Queue> {
-        Ok(Queue { state: Mutex::default(), waker: Waker::new()? })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, fd: OwnedFd) -> Result<(), OwnedFd> {
-        let mut state = self.lock();
-        if state.waiting.len() >= QUEUE_MAX {
-            return Err(fd);
-        }
-        state.waiting.push_back(fd);
-        // The loop takes all that wait at each wake-up: only the first one has to wake it.
-        if state.waiting.len() == 1 {
-            let _ = self.waker.wake();
-        }
-        Ok(())
-    }
-
-    /// Nothing more will come.
-    fn close(&self) {
-        self.lock().closed = true;
-        let _ = self.waker.wake();
-    }
-
-    pub(crate) fn pop(&self) -> Option<OwnedFd> {
-        self.lock().waiting.pop_front()
-    }
-
-    /// Whether nothing waits and nothing more will come.
-    pub(crate) fn is_finished(&self) -> bool {
-        let state = self.lock();
-        state.closed && state.waiting.is_empty()
     }
 }
 

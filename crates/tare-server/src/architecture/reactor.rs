@@ -2,8 +2,9 @@
 
 use tare_sys::net::Sharing;
 
-use crate::architecture::{Architecture, Intake, Layout, Role, listen};
-use crate::config::{Config, ServerError};
+use crate::architecture::layout::{Architecture, Intake, Layout, Role, listen};
+use crate::error::ServerError;
+use crate::listening::Listening;
 
 #[derive(Debug)]
 pub(crate) struct Reactor;
@@ -17,11 +18,11 @@ impl Architecture for Reactor {
         "one loop with the only listener: the least there is, for one CPU"
     }
 
-    fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
-        if config.threads != 1 {
-            return Err(ServerError::OneLoop { name: self.name(), threads: config.threads });
+    fn threads(&self, listening: &Listening) -> Result<Layout, ServerError> {
+        if listening.threads != 1 {
+            return Err(ServerError::OneLoop { name: self.name(), threads: listening.threads });
         }
-        let (listener, address) = listen(config.listen, config, Sharing::None)?;
+        let (listener, address) = listen(listening.address, listening, Sharing::None)?;
         Ok(Layout { address, roles: vec![Role::Loop(Intake::Listener(listener))] })
     }
 }

@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use tare_sys::net::Sharing;
 use tare_sys::steer;
 
-use crate::architecture::{Architecture, Intake, Layout, Role, listen};
-use crate::config::{Config, ServerError, Steering};
+use crate::architecture::layout::{Architecture, Intake, Layout, Role, listen};
+use crate::error::ServerError;
+use crate::listening::{Listening, Steering};
 
 #[derive(Debug)]
 pub(crate) struct SharedNothing;
@@ -20,22 +21,22 @@ impl Architecture for SharedNothing {
         "a loop for each thread with its own SO_REUSEPORT listener: nothing is handed over or shared"
     }
 
-    fn threads(&self, config: &Config) -> Result<Layout, ServerError> {
-        let (first, address) = listen(config.listen, config, Sharing::First)?;
+    fn threads(&self, listening: &Listening) -> Result<Layout, ServerError> {
+        let (first, address) = listen(listening.address, listening, Sharing::First)?;
         let mut listeners = vec![first];
-        for _ in 1..config.threads {
-            listeners.push(listen(address, config, Sharing::Next)?.0);
+        for _ in 1..listening.threads {
+            listeners.push(listen(address, listening, Sharing::Next)?.0);
         }
-        steer_listeners(config, &listeners)?;
+        steer_listeners(listening, &listeners)?;
         let roles = listeners.into_iter().map(|l| Role::Loop(Intake::Listener(l))).collect();
         Ok(Layout { address, roles })
     }
 }
 
 /// Which listener gets a connection, where that is not left to the hash.
-fn steer_listeners(config: &Config, listeners: &[OwnedFd]) -> Result<(), ServerError> {
-    let cpus: Vec<u32> = (0..listeners.len()).filter_map(|i| config.cpu_of(i)).collect();
-    match config.steering {
+fn steer_listeners(listening: &Listening, listeners: &[OwnedFd]) -> Result<(), ServerError> {
+    let cpus: Vec<u32> = (0..listeners.len()).filter_map(|i| listening.cpu_of(i)).collect();
+    match listening.steering {
         Steering::Hash => Ok(()),
         Steering::IncomingCpu => listeners
             .iter()

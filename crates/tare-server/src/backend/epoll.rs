@@ -11,7 +11,7 @@ use tare_sys::epoll::{self, Events, Interest, Waker};
 use tare_sys::net;
 
 use crate::architecture::Intake;
-use crate::backend::{Backend, Happening};
+use crate::backend::driver::{Backend, Happening};
 use crate::buffers::Pool;
 use crate::connection::Engine;
 use crate::peers::{Asked, Peer, Peers, Place};

@@ -14,10 +14,10 @@ use tare_sys::net;
 use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingError, RingSizes};
 
 use crate::architecture::Intake;
-use crate::backend::{Backend, Happening};
+use crate::backend::driver::{Backend, Happening};
 use crate::buffers::Pool;
 use crate::connection::Engine;
-use crate::peers::{Asked, Peer, Peers, Place};
+use crate::peers::{Asked, Outbox, Peer, Peers, Place};
 
 const TOKEN_INTAKE: u64 = Place::TOKENS_END;
 const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
@@ -122,8 +122,7 @@ impl IoUring {
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => Some(Happening::Lost(place)),
             _ => {
                 engine.counts.sent_bytes -= unsent.len() as u64;
-                peer.outbox = engine.pool.copy_of(unsent);
-                peer.outbox_sent = 0;
+                peer.outbox = Outbox::new(engine.pool.copy_of(unsent));
                 Some(Happening::Ready(place))
             }
         }

@@ -1,98 +1,10 @@
 //! Backends: how a loop hears of its sockets and moves their bytes. Each is a file here; what a connection is
 //! about is decided in [`crate::event_loop`], the same for all of them.
 
-use std::io;
-use std::os::fd::OwnedFd;
-use std::time::Duration;
-
-use tare_sys::epoll::Waker;
-use tare_sys::uring::RingError;
-
-use crate::architecture::Intake;
-use crate::buffers::Pool;
-use crate::config::BackendChoice;
-use crate::connection::Engine;
-use crate::peers::{Asked, Peer, Peers, Place};
-
+mod chosen;
+mod driver;
 pub(crate) mod epoll;
 pub(crate) mod io_uring;
 
-/// The backend that a server runs with.
-#[derive(Debug)]
-pub enum Chosen {
-    /// [`epoll`].
-    Epoll {
-        /// Why it is not io_uring, which was asked for.
-        instead: Option<RingError>,
-    },
-    /// [`io_uring`].
-    IoUring,
-}
-
-impl Chosen {
-    pub(crate) fn of(choice: BackendChoice) -> Chosen {
-        match choice {
-            BackendChoice::Epoll => Chosen::Epoll { instead: None },
-            BackendChoice::Auto | BackendChoice::IoUring => match io_uring::probe() {
-                Ok(()) => Chosen::IoUring,
-                Err(why) => Chosen::Epoll { instead: Some(why) },
-            },
-        }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Chosen::Epoll { .. } => BackendChoice::Epoll.name(),
-            Chosen::IoUring => BackendChoice::IoUring.name(),
-        }
-    }
-}
-
-/// Something that a loop has to look at.
-pub(crate) enum Happening {
-    /// Connections wait in the intake.
-    Intake,
-    /// A connection was accepted, or accepting failed.
-    Accepted(io::Result<OwnedFd>),
-    /// The loop was woken: it looks at its stop flag in each turn anyway.
-    Woken,
-    /// This connection may get further.
-    Ready(Place),
-    /// This connection is lost.
-    Lost(Place),
-}
-
-/// Hears of sockets and moves their bytes, for one thread.
-pub(crate) trait Backend: Sized {
-    /// A backend that watches nothing yet.
-    fn new() -> io::Result<Self>;
-
-    /// Sees to it that `waker` is watched, and `intake` if it is `open` now. Called in each turn.
-    fn watch(&mut self, intake: &Intake, open: bool, waker: &Waker) -> io::Result<()>;
-
-    /// Whether nothing more can come by [`Happening::Accepted`] until the intake is opened.
-    fn intake_rests(&self) -> bool;
-
-    /// Waits until something happens or `patience` has passed (`None`: for ever).
-    fn wait(&mut self, patience: Option<Duration>) -> io::Result<()>;
-
-    /// The next of what happened, until none is left. What it is told of a connection is written down in its peer.
-    fn next(&mut self, peers: &mut Peers, engine: &mut Engine) -> Option<Happening>;
-
-    /// Begins to watch a connection.
-    fn admit(&mut self, place: Place, peer: &mut Peer) -> io::Result<()>;
-
-    /// The next bytes of a connection that is `readable`, none at the end of the stream; clears `readable` where
-    /// it knows that nothing more is there. `WouldBlock`: there was nothing.
-    fn receive(&mut self, place: Place, peer: &mut Peer, pool: &mut Pool) -> io::Result<&[u8]>;
-
-    /// Sends; how much of it was taken. `more`: the rest follows at once.
-    fn send(&mut self, place: Place, peer: &mut Peer, bytes: &[u8], more: bool) -> io::Result<usize>;
-
-    /// The socket took less than it was given: [`Happening::Ready`] is to tell when it has room.
-    fn await_room(&mut self, place: Place, peer: &mut Peer) -> io::Result<()>;
-
-    /// Ends what was begun for a connection and closes it.
-    fn close(&mut self, place: Place, fd: OwnedFd, asked: Asked);
-}
+pub use chosen::Chosen;
+pub(crate) use driver::{Backend, Happening};

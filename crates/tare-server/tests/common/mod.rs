@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tare_server::{BackendChoice, Builder, Config, Report, Server, ServerError, StopHandle};
+use tare_server::{BackendChoice, Builder, Config, Listening, Report, Server, ServerError, StopHandle};
 
 pub struct Running {
     pub address: SocketAddr,
@@ -23,6 +23,11 @@ const BACKEND: BackendChoice = if env!("CARGO_CRATE_NAME").as_bytes()[0] == b'i'
 
 pub fn config() -> Config {
     Config { backend: BACKEND, ..Config::new("127.0.0.1:0".parse().unwrap()) }
+}
+
+/// So many loops, each free to run anywhere.
+pub fn threads(threads: usize) -> Listening {
+    Listening { threads, ..config().listening }
 }
 
 pub fn start(builder: Builder, config: Config) -> Running {

@@ -9,7 +9,7 @@ use signal_hook::iterator::Signals;
 use std::fs::OpenOptions;
 use std::process::ExitCode;
 use tare_server::tables;
-use tare_server::{AccessLog, Chosen, Config, Limits, Report, Server, Steering, Timeouts};
+use tare_server::{AccessLog, Chosen, Config, Limits, Listening, Report, Server, Steering, Timeouts};
 
 /// Serves until SIGINT or SIGTERM, then answers what has arrived, says what was done and ends.
 pub fn serve(args: ServeArgs) -> Ended {
@@ -95,20 +95,23 @@ pub fn config(args: &ServeArgs) -> Config {
     };
     let own = Config::new(args.listen);
     Config {
+        listening: Listening {
+            address: args.listen,
+            threads: count,
+            cpus,
+            backlog: threads.backlog,
+            steering: match threads.steer {
+                Steer::None => Steering::Hash,
+                Steer::IncomingCpu => Steering::IncomingCpu,
+                Steer::Cbpf => Steering::CpuProgram,
+            },
+            defer_accept: threads.defer_accept,
+        },
         architecture: threads.arch,
         backend: threads.backend,
-        threads: count,
-        cpus,
-        backlog: threads.backlog,
         connections_max: threads.max_connections.map_or(own.connections_max, |n| n as usize),
         own_tables: needs_own_tables(threads.max_connections, count),
         metrics: args.metrics,
-        steering: match threads.steer {
-            Steer::None => Steering::Hash,
-            Steer::IncomingCpu => Steering::IncomingCpu,
-            Steer::Cbpf => Steering::CpuProgram,
-        },
-        defer_accept: threads.defer_accept,
         busy_poll: threads.busy_poll,
         limits: Limits {
             target_bytes: limits.max_target as usize,
@@ -137,8 +140,9 @@ fn needs_own_tables(asked: Option<u32>, threads: usize) -> bool {
 
 /// `2 loops on CPUs 0-1`.
 fn loops_line(config: &Config) -> String {
-    let loops = if config.threads == 1 { "1 loop".to_owned() } else { format!("{} loops", config.threads) };
-    let place = match config.cpus.as_slice() {
+    let threads = config.listening.threads;
+    let loops = if threads == 1 { "1 loop".to_owned() } else { format!("{threads} loops") };
+    let place = match config.listening.cpus.as_slice() {
         [] => String::new(),
         [cpu] => format!(" on CPU {cpu}"),
         cpus => format!(" on CPUs {}", tare_sys::affinity::format_list(cpus)),

@@ -1,58 +1,12 @@
-//! TLS (1.2 and 1.3, by rustls) between a socket and its connection: bytes in, bytes out, no I/O.
+//! TLS between a socket and its connection: bytes in, bytes out, no I/O.
 
-use std::fmt;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::ServerConnection;
 
-use crate::config::ServerError;
 use crate::connection::{Connection, Engine, Waiting};
-
-/// A certificate and its key: whoever has the one knows that they talk to the other. Clones share both.
-#[derive(Clone)]
-pub struct Tls {
-    config: Arc<ServerConfig>,
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tls")
-    }
-}
-
-impl Tls {
-    /// Reads a chain of certificates, the server's own first, and its private key, both as PEM.
-    ///
-    /// # Errors
-    /// [`ServerError::Tls`] names the file that cannot be read or used, and why.
-    pub fn from_pem(certificates: &Path, key: &Path) -> Result<Tls, ServerError> {
-        let refused = |file: &Path, why: String| ServerError::Tls { file: file.to_owned(), why };
-        let chain = CertificateDer::pem_file_iter(certificates)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| refused(certificates, error.to_string()))?;
-        if chain.is_empty() {
-            return Err(refused(certificates, "there is no certificate in it".into()));
-        }
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| refused(key, error.to_string()))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
-            .map_err(|error| refused(key, error.to_string()))?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config) })
-    }
-
-    /// The layer of one connection; `None` where there is no memory or randomness for it.
-    pub(crate) fn layer(&self) -> Option<Layer> {
-        let tls = ServerConnection::new(Arc::clone(&self.config)).ok()?;
-        Some(Layer { tls, unanswered: false, ended: false })
-    }
-}
+use crate::tls::certificate::Tls;
 
 /// What the last bytes said about the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +27,12 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
+    /// The layer of one connection; `None` where there is no memory or randomness for it.
+    pub(crate) fn of(tls: &Tls) -> Option<Layer> {
+        let tls = ServerConnection::new(Arc::clone(&tls.config)).ok()?;
+        Some(Layer { tls, unanswered: false, ended: false })
+    }
+
     /// Whether the peer owes the rest of something that it began.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.unanswered
