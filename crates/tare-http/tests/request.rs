@@ -98,15 +98,14 @@ fn answers_start_with_status_and_date() {
 
 #[test]
 fn dates_are_read_in_all_three_forms() {
-    let now = 1_700_000_000;
     for text in
         ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
     {
-        assert_eq!(parse_date(text.as_bytes(), now), Some(784_111_777), "{text}");
+        assert_eq!(parse_date(text.as_bytes()), Some(784_111_777), "{text}");
     }
     for text in ["", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 24:49:37 GMT", "yesterday", "\u{e9}"]
     {
-        assert_eq!(parse_date(text.as_bytes(), now), None, "{text}");
+        assert_eq!(parse_date(text.as_bytes()), None, "{text}");
     }
 }
 
@@ -220,6 +219,6 @@ proptest! {
 
     #[test]
     fn a_written_date_is_read_back(unix_s in 0u64..253_402_300_800) {
-        prop_assert_eq!(parse_date(&write_date(unix_s), 1_700_000_000), Some(unix_s));
+        prop_assert_eq!(parse_date(&write_date(unix_s)), Some(unix_s));
     }
 }

@@ -51,9 +51,9 @@ impl Validators {
 }
 
 /// Goes through the preconditions in the order of RFC 9110, 13.2.2.
-pub(super) fn select(request: &Request<'_>, own: &Validators, now_unix_s: u64) -> Selected {
+pub(super) fn select(request: &Request<'_>, own: &Validators) -> Selected {
     let head = request.head();
-    let date = |name| head.field(name).and_then(|value| parse_date(value, now_unix_s));
+    let date = |name| head.field(name).and_then(parse_date);
     if head.field("if-match").is_some() {
         if !own.is_in(head.list("if-match"), false) {
             return Selected::Failed;
@@ -72,7 +72,7 @@ pub(super) fn select(request: &Request<'_>, own: &Validators, now_unix_s: u64) -
     let current = match head.field("if-range") {
         None => true,
         Some(tag) if tag.starts_with(b"\"") => tag == own.etag.as_bytes(),
-        Some(value) => parse_date(value, now_unix_s) == Some(own.modified_unix_s),
+        Some(value) => parse_date(value) == Some(own.modified_unix_s),
     };
     // RFC 9110, 14.2: Range is defined for GET alone.
     if request.method() != Method::Get || !current {

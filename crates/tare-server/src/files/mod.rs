@@ -107,7 +107,7 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
     let bytes = found.facts.bytes;
     let validators = Validators::new(found.facts.modified_unix_s, bytes, responder.unix_s());
     let last_modified = write_date(validators.modified_unix_s);
-    let (status, mut ranges) = match select(request, &validators, responder.unix_s()) {
+    let (status, mut ranges) = match select(request, &validators) {
         Selected::Whole => (Status::OK, Vec::new()),
         Selected::Parts(ranges) => (Status::PARTIAL_CONTENT, ranges),
         Selected::NotModified => (Status::NOT_MODIFIED, Vec::new()),
