@@ -119,7 +119,7 @@ impl Decoder {
             return Err(Refusal::Chunk("chunk size overflows"));
         }
         self.chunk_bytes = self.chunk_bytes << 4 | u64::from(value);
-        // Leading zeroes could go on for ever: they count as overhead does, against the smallest bound.
+        // Leading zeroes have no end of their own: they count as overhead.
         self.overhead_bytes += usize::from(self.chunk_bytes == 0);
         if self.overhead_bytes > 4096 {
             return Err(Refusal::Chunk("endless chunk size"));

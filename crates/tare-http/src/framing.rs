@@ -50,7 +50,7 @@ impl Seen {
         let mut seen = Seen::default();
         for field in fields {
             let name = field.name.as_bytes();
-            // The length tells most names apart before a byte of them is read.
+            // The length distinguishes most names before a byte of them is read.
             match name.len() {
                 4 if name.eq_ignore_ascii_case(b"host") => seen.host(field.value)?,
                 6 if name.eq_ignore_ascii_case(b"expect") => seen.expect(field.value)?,

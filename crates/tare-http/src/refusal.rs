@@ -2,8 +2,8 @@
 
 use crate::status::Status;
 
-/// A request that is answered with an error and the end of the connection: after any of these the place where
-/// the next request begins is not to be trusted.
+/// A request that is answered with an error and the end of the connection: after any of these the start of
+/// the next request cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
     /// The request line or a field line is not of the grammar (RFC 9112, 2.2, 3, 5).

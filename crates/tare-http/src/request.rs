@@ -16,7 +16,7 @@ use crate::target::Target;
 pub struct Head<'b> {
     /// What is asked.
     pub method: Method,
-    /// Of what.
+    /// The target that it is asked of.
     pub target: Target<'b>,
     /// The version spoken.
     pub version: Version,
@@ -68,7 +68,7 @@ pub fn parse_head<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Option<Head<'b
     match raw.parse_with_uninit_headers(bytes, &mut slots[..fields_max]) {
         Ok(httparse::Status::Complete(len)) => finish(bytes, raw, len, limits).map(Some),
         Ok(httparse::Status::Partial) => check_partial(bytes, limits).map(|()| None),
-        // Whether a version is malformed or only not ours is known when its line is there.
+        // A malformed version and an unknown one can be distinguished only when the whole line is there.
         Err(httparse::Error::Version) if !has_first_line(bytes) => {
             check_partial(bytes, limits).map(|()| None)
         }

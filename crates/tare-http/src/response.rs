@@ -37,7 +37,7 @@ pub enum Malformed {
     /// A chunk's size line or the end of its data breaks the grammar.
     #[error("the answer's chunked coding is broken")]
     Chunk,
-    /// A chunk's size line or the trailers are longer than anyone needs.
+    /// A chunk's size line or the trailers are longer than the bound.
     #[error("the answer's chunk line or trailers are longer than {CHUNK_LINE_BYTES_MAX} bytes")]
     ChunkLineTooLong,
     /// `101 Switching Protocols`, which no request of ours asks for.
@@ -163,7 +163,7 @@ struct Claims {
 }
 
 impl Claims {
-    /// HTTP/1.1 keeps connections unless told otherwise, HTTP/1.0 closes them.
+    /// HTTP/1.1 keeps connections unless a header says otherwise, HTTP/1.0 closes them.
     fn new(keep_alive: bool) -> Self {
         Claims { length: None, coding: None, keep_alive }
     }
@@ -240,7 +240,7 @@ pub struct Repeated {
     pub answer: Answer,
 }
 
-/// Sees what an [`AnswerReader`] passes over.
+/// Gets what an [`AnswerReader`] reads and drops.
 pub trait Listener {
     /// The head of an answer (not of one that only announces another, as 100).
     fn head(&mut self, head: &[u8]);
@@ -323,7 +323,7 @@ impl AnswerReader {
         self.read_to(heads, bytes, &mut ())
     }
 
-    /// The same, with somebody who looks.
+    /// The same, with a watcher.
     ///
     /// # Errors
     /// As [`AnswerReader::read`].
@@ -401,7 +401,7 @@ impl AnswerReader {
         }
     }
 
-    /// Ends the connection; `unused` tells whether bytes of an unfinished head are left over.
+    /// Ends the connection; `unused` says whether bytes of an unfinished head are left over.
     /// The reader is ready for a new connection afterwards.
     pub fn end(&mut self, unused: bool) -> End {
         match std::mem::take(&mut self.state) {

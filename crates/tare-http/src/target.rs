@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use crate::method::Method;
 use crate::refusal::Refusal;
 
-/// What a request is aimed at.
+/// The target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'b> {
     /// The path, as sent: at least `/`, not percent-decoded; `*` for `OPTIONS *`.
@@ -107,7 +107,7 @@ fn is_port(digits: &[u8]) -> bool {
     fits && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// What stands between brackets: an IPv6 address, or one of a version to come (`v1.x`).
+/// What stands between brackets: an IPv6 address, or one of a future version (`v1.x`).
 #[cold]
 fn is_ip_literal(literal: &[u8]) -> bool {
     if let [b'v' | b'V', future @ ..] = literal {

@@ -51,8 +51,8 @@ struct Due {
 
 struct Buffer {
     lines: Mutex<Vec<u8>>,
-    /// The writer was told that this is half full.
-    told: AtomicBool,
+    /// The writer was notified that this is half full.
+    notified: AtomicBool,
 }
 
 impl fmt::Debug for AccessLog {
@@ -87,7 +87,7 @@ impl AccessLog {
     /// The end that one loop writes to.
     pub(crate) fn writer(&self) -> LogWriter {
         let lines = Mutex::new(Vec::with_capacity(BUFFER_BYTES));
-        let buffer = Arc::new(Buffer { lines, told: AtomicBool::new(false) });
+        let buffer = Arc::new(Buffer { lines, notified: AtomicBool::new(false) });
         lock(&self.shared.buffers).push(Arc::clone(&buffer));
         LogWriter { log: self.clone(), buffer, second: u64::MAX, time: Vec::with_capacity(32) }
     }
@@ -101,7 +101,7 @@ impl AccessLog {
             for buffer in &buffers {
                 // The loop goes on with the empty one while this is written.
                 swap(&mut *lock(&buffer.lines), &mut spare);
-                buffer.told.store(false, Ordering::Relaxed);
+                buffer.notified.store(false, Ordering::Relaxed);
                 self.write(&spare);
                 spare.clear();
             }
@@ -159,7 +159,7 @@ pub(crate) enum Asked<'l> {
     Read(Method, Target<'l>, Version),
     /// The first line of one that was not, as it came; it may be cut.
     Line(&'l [u8]),
-    /// Nothing came, or nobody looked.
+    /// Nothing came, or nothing was read.
     Unknown,
 }
 
@@ -255,14 +255,14 @@ impl LogWriter {
         out.push(b'\n');
         let half_full = out.len() > BUFFER_BYTES / 2;
         drop(out);
-        if half_full && !self.buffer.told.swap(true, Ordering::Relaxed) {
+        if half_full && !self.buffer.notified.swap(true, Ordering::Relaxed) {
             self.log.look_now();
         }
         true
     }
 }
 
-/// What would end the quoted part or the line, or steer a terminal, is written as `\xHH`.
+/// Bytes that end the quoted part or the line, or control a terminal, are written as `\xHH`.
 fn escape(target: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     for byte in &target[..target.len().min(TARGET_BYTES_MAX)] {

@@ -141,7 +141,7 @@ impl BackendChoice {
     }
 }
 
-/// How long a peer may take. Kept to about half a second.
+/// How long a peer may take, to about half a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// From the first byte of a head to its last (408).

@@ -20,9 +20,9 @@ use crate::routes::Routes;
 use crate::stop::{Signal, StopHandle};
 use crate::tail::Tail;
 
-/// Connections accepted in a row before the open ones get their turn again.
+/// Connections accepted in a row before the open ones are served again.
 const ACCEPTS_MAX: usize = 64;
-/// Receives in a row from one connection before the others get their turn.
+/// Receives in a row from one connection before the others are served.
 const ROUNDS_MAX: usize = 4;
 /// Connections that are answered with 503 at a time; more wait in the accept queue.
 const TURNED_AWAY_MAX: usize = 64;
@@ -59,7 +59,7 @@ struct Accepting {
     connections_max: usize,
 }
 
-/// The time, and when what is due; CLOCK_MONOTONIC.
+/// The time, and when each thing is due; CLOCK_MONOTONIC.
 #[derive(Default)]
 struct Clocks {
     now_ns: u64,
@@ -109,7 +109,7 @@ impl<B: Backend> EventLoop<B> {
                     Happening::Ready(place) => self.drive(place),
                     Happening::Accepted(Ok(fd)) => {
                         self.admit(fd);
-                        if self.is_crowded() {
+                        if self.is_full() {
                             self.pause_accepting();
                         }
                     }
@@ -124,8 +124,7 @@ impl<B: Backend> EventLoop<B> {
                 }
             }
             self.go_on();
-            // At the end nobody is late before all is read that has arrived: a slow handler may have kept it waiting
-            // for longer than those at rest are given.
+            // At the end all that has arrived is read before anything counts as late: a slow handler may have kept it waiting.
             if self.clocks.now_ns >= self.clocks.next_tick_ns && (quiet || !self.engine.draining) {
                 self.tick();
             }
@@ -136,7 +135,7 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// How long to wait for events: not at all with work left over, to the next look at deadlines, or for ever.
+    /// How long to wait for events: not at all with work left over, to the next check of deadlines, or without end.
     fn patience(&self) -> Option<Duration> {
         if !self.again.is_empty() || self.clocks.now_ns < self.clocks.busy_until_ns {
             Some(Duration::ZERO)
@@ -172,15 +171,15 @@ impl<B: Backend> EventLoop<B> {
         self.backend.watch(intake, open, &self.signal.waker)
     }
 
-    /// Whether as many are open as can be served or told that they cannot be.
-    fn is_crowded(&self) -> bool {
+    /// Whether as many are open as can be served or answered with 503.
+    fn is_full(&self) -> bool {
         self.peers.len() >= self.accepting.connections_max + TURNED_AWAY_MAX
     }
 
     /// Takes in what waits in the intake; whether nothing is left there.
     fn take_in(&mut self) -> bool {
         for _ in 0..ACCEPTS_MAX {
-            if self.is_crowded() {
+            if self.is_full() {
                 self.pause_accepting();
                 return false;
             }
@@ -205,7 +204,7 @@ impl<B: Backend> EventLoop<B> {
                 }
             }
         }
-        // Level-triggered listeners tell again; a queue's eventfd was drained.
+        // Level-triggered listeners report again; a queue's eventfd was drained.
         if let Some(Intake::Queue(queue)) = &self.accepting.intake {
             let _ = queue.waker.wake();
         }
@@ -408,7 +407,7 @@ impl<B: Backend> EventLoop<B> {
         self.clocks.next_tick_ns = self.clocks.now_ns + TICK_NS;
         if self.accepting.paused_until_ns.is_some_and(|until| self.clocks.now_ns >= until) {
             self.accepting.paused_until_ns = None;
-            // What came meanwhile was told of before.
+            // What came meanwhile was reported before.
             self.take_in();
         }
         let mut from = 0;
@@ -424,8 +423,8 @@ impl<B: Backend> EventLoop<B> {
             self.engine.counts.timed_out += 1;
             return self.close(place);
         }
-        // Silence between requests is no fault: the connection ends without a word. A request that was begun is
-        // answered, also one that came since the loop last heard of anything.
+        // An idle connection ends without an answer. A request that has begun gets one, even if it came since the
+        // last event.
         if peer.patience == Patience::Idle {
             let before = self.engine.counts.received_bytes;
             peer.readable = true;

@@ -14,7 +14,7 @@ pub struct Listening {
     pub cpus: Vec<u32>,
     /// Length of each listener's accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
     pub backlog: u32,
-    /// How the kernel deals connections to the listeners of `shared-nothing`.
+    /// How the kernel distributes connections to the listeners of `shared-nothing`.
     pub steering: Steering,
     /// Connections are handed over when their first bytes are there, or after this (whole seconds): good where
     /// clients speak first and connections are short. Zero: at once.
@@ -40,7 +40,7 @@ impl Listening {
     }
 }
 
-/// How the kernel deals new connections to several listeners on one port.
+/// How the kernel distributes new connections to several listeners on one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
     /// By the hash of their addresses: even in the mean.

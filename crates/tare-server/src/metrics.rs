@@ -15,7 +15,7 @@ use crate::stop::StopHandle;
 /// How the server of `/metrics` is set up. It has a thread and an address of its own, so that a busy server can still
 /// be read.
 pub(crate) fn config(address: SocketAddr) -> Config {
-    // Readers ask at once and are done: whoever is silent does not keep them out for long.
+    // Readers ask at once: a silent connection must not block them for long.
     let (short, drain) = (Duration::from_secs(2), Timeouts::default().drain);
     let timeouts = Timeouts { head: short, body: short, write: short, idle: short, linger: short, drain };
     let listening = Listening { backlog: 16, ..Listening::on(address) };

@@ -11,7 +11,7 @@ use crate::tail::Tail;
 #[cfg(feature = "tls")]
 use crate::tls::{Heard, Layer};
 
-/// An answer's taker must take this much within the write timeout.
+/// A peer must take this much of an answer within the write timeout.
 const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
 
 /// A connection and its socket. Between the two may stand a layer that changes the bytes (TLS): [`Peer::receive`] and
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     #[cfg(feature = "tls")]
     layer: Option<Box<Layer>>,
     pub(crate) outbox: Outbox,
-    /// The socket may have something to read (edge-triggered readiness is told once).
+    /// The socket may have something to read (edge-triggered readiness is reported once).
     pub(crate) readable: bool,
     /// The peer has closed its sending side; set by the event, before the end was read.
     pub(crate) hung_up: bool,
@@ -77,7 +77,7 @@ impl Outbox {
     }
 }
 
-/// What the kernel was asked for on behalf of a connection and has not told the end of (completions only).
+/// What the kernel was asked for on behalf of a connection and has not ended yet (completions only).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     pub(crate) receive: bool,
@@ -117,7 +117,7 @@ impl Peer {
     pub(crate) fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, engine: &mut Engine) {
         #[cfg(feature = "tls")]
         if let Some(layer) = &mut self.layer {
-            // After the peer's farewell nothing comes that is worth waiting for.
+            // After the end of TLS nothing follows.
             self.ended |= layer.receive(&mut self.connection, bytes, out, engine) == Heard::End;
             return;
         }
@@ -206,7 +206,7 @@ impl Peer {
     }
 }
 
-/// A place in [`Peers`], which says when somebody else has taken it since.
+/// A place in [`Peers`]; it no longer matches once another connection has taken it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) index: u32,
@@ -229,7 +229,7 @@ impl Place {
     }
 }
 
-/// The connections. Deadlines lie side by side, so that looking through them for late ones is cheap.
+/// The connections. Deadlines lie side by side, so that a search for late ones costs little.
 #[derive(Default)]
 pub(crate) struct Peers {
     slots: Vec<Slot>,

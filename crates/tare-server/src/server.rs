@@ -64,7 +64,7 @@ impl Builder {
         self
     }
 
-    /// Adds `/plaintext`, `/json`, `/bytes/N`, `/status/N` and the laboratory's `/spin?ns=`, `/sleep?us=`,
+    /// Adds `/plaintext`, `/json`, `/bytes/N`, `/status/N` and the test routes `/spin?ns=`, `/sleep?us=`,
     /// `/lock?us=`, `/alloc?kb=` and `/fsync`.
     #[must_use]
     pub fn builtin_routes(mut self) -> Builder {
@@ -256,7 +256,9 @@ impl Job {
                 Chosen::IoUring => run::<IoUring>(self.config, self.routes, intake, self.signal, self.stop),
             },
             Role::Acceptor { listener, queues } => {
-                dispatch::accept_and_deal(listener, &queues, &self.signal.waker, || self.stop.is_stopping())
+                dispatch::accept_and_distribute(listener, &queues, &self.signal.waker, || {
+                    self.stop.is_stopping()
+                })
             }
         };
         ended.map_err(|source| ServerError::Loop { source })

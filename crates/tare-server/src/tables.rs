@@ -27,7 +27,7 @@ pub fn room(limit: u64, threads: usize) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(spare)
 }
 
-/// The fewest threads whose own tables of `limit` descriptors have room for all connections; `None`: however many.
+/// The fewest threads whose own tables of `limit` descriptors have room for all connections; `None`: no number is enough.
 pub(crate) fn threads_for(connections: usize, limit: u64) -> Option<usize> {
     (1..=1024).find(|threads| room(limit, *threads) >= connections.div_ceil(*threads))
 }
@@ -55,7 +55,7 @@ pub(crate) struct Moving {
     index: usize,
     /// Owned by the process's table; [`Left`] is the last to let go of them.
     listeners: Arc<Vec<OwnedFd>>,
-    /// Tells by its end that the loop has its own.
+    /// Its end says that the loop has its own.
     taken: Sender<Infallible>,
     /// Ends when the process has closed its own.
     closed: Receiver<Infallible>,

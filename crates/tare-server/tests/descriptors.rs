@@ -87,7 +87,7 @@ fn running_out_of_descriptors_does_not_spin_and_is_survived() {
     };
     let mut first = connect();
     assert!(answers(&mut first));
-    let crowd: Vec<TcpStream> = (0..80).map(|_| connect()).collect();
+    let many: Vec<TcpStream> = (0..80).map(|_| connect()).collect();
     let (before, begin) = (cpu_ticks(server.child.id()), std::time::Instant::now());
     // Whoever is in is served meanwhile.
     while begin.elapsed() < Duration::from_secs(1) {
@@ -97,7 +97,7 @@ fn running_out_of_descriptors_does_not_spin_and_is_survived() {
     // A loop that spins on accept would have used all of the second, 100 ticks.
     let used = cpu_ticks(server.child.id()) - before;
     assert!(used < 50, "{used} ticks of CPU in a second of nothing to do");
-    drop(crowd);
+    drop(many);
     until("newcomers are served again", || answers(&mut connect()));
     drop((server.child.stdin.take(), first));
     let pauses: u64 = find(&mut server.lines, "pauses ").parse().unwrap();

@@ -146,7 +146,7 @@ fn precompressed_forms_go_to_who_takes_them() {
 }
 
 #[test]
-fn a_precompressed_form_of_any_file_tells_caches_so() {
+fn a_precompressed_form_of_any_file_says_so_to_caches() {
     let folder = folder();
     fs::write(folder.path().join("all.tar"), "plain").unwrap();
     fs::write(folder.path().join("all.tar.gz"), "gzipped").unwrap();
@@ -211,12 +211,12 @@ fn a_pipe_is_not_even_opened() {
     let pipes = ["pipe", "style.css.br.br", "small.txt.gz"].map(|name| folder.path().join(name));
     assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
     symlink("pipe", folder.path().join("to-pipe")).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     for pipe in pipes.clone() {
-        let tell = tell.clone();
+        let sender = sender.clone();
         std::thread::spawn(move || {
             let open = fs::OpenOptions::new().write(true).open(pipe);
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
             drop(open);
         });
     }
@@ -226,11 +226,11 @@ fn a_pipe_is_not_even_opened() {
     }
     let plain = ask(server.connect(), "GET", "/small.txt", "Accept-Encoding: gzip, br\r\n");
     assert_eq!((plain.status, plain.body.as_slice()), (200, &b"0123456789"[..]));
-    assert!(told.recv_timeout(Duration::from_millis(200)).is_err(), "a writer was woken");
+    assert!(receiver.recv_timeout(Duration::from_millis(200)).is_err(), "a writer was woken");
     // For an end of the threads.
     for pipe in pipes {
         fs::File::open(pipe).unwrap();
-        told.recv_timeout(Duration::from_secs(20)).unwrap();
+        receiver.recv_timeout(Duration::from_secs(20)).unwrap();
     }
 }
 

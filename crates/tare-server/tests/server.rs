@@ -26,7 +26,7 @@ fn every_architecture_answers_and_counts() {
         assert_eq!(sum(|t| t.counts.accepted), 20, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.answers_2xx), 40, "{}", architecture.name());
         assert_eq!(sum(|t| t.counts.open), 0, "{}", architecture.name());
-        assert_eq!(report.threads.len(), loops, "an acceptor that only deals is no loop");
+        assert_eq!(report.threads.len(), loops, "an acceptor is no loop");
         assert_eq!(report.sum().accepted, 20);
         match architecture.name() {
             "reactor" => assert_eq!(report.imbalance(), None),
@@ -131,7 +131,7 @@ fn slow_peers_are_timed_out_by_what_they_are_slow_at() {
 }
 
 #[test]
-fn one_connection_too_many_is_told_so() {
+fn one_connection_too_many_is_answered_with_503() {
     let server = start_builtin(Config { connections_max: 2, ..config() });
     let held: Vec<_> = (0..2)
         .map(|_| {

@@ -2,7 +2,7 @@
 //!
 //! The buffer is gone through window by window, each small enough for the translation buffer of every core of
 //! the last ten years, in an order within it that no prefetcher guesses: what is measured is the cache or the
-//! memory, not the page tables. Of every [`BLOCK_BYTES`] one line is used, now this and now that, so that the
+//! memory, not the page tables. Of every [`BLOCK_BYTES`] one line is used, a different one each time, so that the
 //! prefetcher of neighbouring lines brings nothing useful and the lines spread over all sets of a cache.
 
 /// Bytes of which one cache line is used.

@@ -8,12 +8,12 @@ pub fn execute() -> bool {
     leaf(0).is_some()
 }
 
-/// Whether a hypervisor says that it is there; `None` where processors cannot say.
+/// Whether a hypervisor reports itself; `None` where processors cannot report one.
 pub fn hypervisor() -> Option<bool> {
     leaf(1).map(|[_, _, ecx, _]| ecx >> 31 & 1 == 1)
 }
 
-/// Whether the time stamp counter goes at one rate at all times ("invariant"); `None` where there is none.
+/// Whether the time stamp counter runs at one rate at all times ("invariant"); `None` where there is none.
 pub fn invariant_tsc() -> Option<bool> {
     const ADVANCED_POWER: u32 = 0x8000_0007;
     (leaf(0x8000_0000)?[0] >= ADVANCED_POWER)

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 /// The table of the thread that took it.
 #[derive(Debug)]
 pub struct OwnTable {
-    /// Neither sent nor shared: it stands for this thread's table.
+    /// Makes it neither `Send` nor `Sync`: it stands for this thread's table.
     of_thread: PhantomData<*const ()>,
 }
 
@@ -24,7 +24,7 @@ impl OwnTable {
     /// # Errors
     /// Linux before 5.9; no memory.
     pub fn take() -> io::Result<OwnTable> {
-        // Of no descriptor at all: only the flag matters. `unshare(CLONE_FILES)` is the same, but containers do
+        // The range holds no descriptor: only the flag matters. `unshare(CLONE_FILES)` is the same, but containers do
         // not commonly let it through.
         close_range(u32::MAX, u32::MAX, libc::CLOSE_RANGE_UNSHARE)?;
         Ok(OwnTable { of_thread: PhantomData })
@@ -129,12 +129,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (mut here, there) = UnixStream::pair().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (take, taken) = std::sync::mpsc::channel();
         let copies = std::thread::spawn(move || {
             let table = OwnTable::take().unwrap();
             take.send(()).unwrap();
-            told.recv().unwrap();
+            receiver.recv().unwrap();
             assert!(TcpStream::connect(address).is_ok(), "still listens");
             table.close_all_but(&[]).unwrap();
             // Another test may have a copy for a moment.
@@ -148,7 +148,7 @@ mod tests {
         });
         taken.recv().unwrap();
         drop((listener, there));
-        tell.send(()).unwrap();
+        sender.send(()).unwrap();
         copies.join().unwrap();
         assert_eq!(here.read(&mut [0; 1]).unwrap(), 0, "the other end is closed everywhere");
     }

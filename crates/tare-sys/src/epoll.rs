@@ -45,7 +45,7 @@ impl Event {
         self.bits & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 
-    /// A write will not block: there is room, or an error to be told of.
+    /// A write will not block: there is room, or an error to report.
     #[inline]
     pub fn writable(&self) -> bool {
         self.bits & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
@@ -139,7 +139,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits until something is ready, `timeout` has passed (`None`: for ever; zero: only looks), or a signal
+    /// Waits until something is ready, `timeout` has passed (`None`: without end; zero: does not wait), or a signal
     /// came (then no events, so that the caller looks at its stop flag). Returns the number of events.
     ///
     /// Timeouts are kept to the nanosecond where the kernel has `epoll_pwait2` (5.11); before that they are

@@ -26,7 +26,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// None of them waits: neither for the other end of a pipe, nor for a line to be free.
+    /// No call waits, not for the other end of a pipe and not for a free line.
     fn flags(self) -> i32 {
         const NO_WAIT: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
         match self {
@@ -44,7 +44,7 @@ impl Purpose {
 /// What the system says; [`io::ErrorKind::Unsupported`] without an error number before Linux 5.6, which has no way
 /// to open a file so.
 pub fn open_in_root(folder: impl AsFd, path: &CStr, purpose: Purpose) -> io::Result<File> {
-    // Whoever renames something meanwhile, anywhere, makes the kernel give up on a path with `..` in it.
+    // A rename anywhere makes the kernel give up on a path with `..` in it.
     const TRIES: usize = 100;
     let mut tries = 0;
     loop {
@@ -111,7 +111,7 @@ pub fn kind_at(folder: impl AsFd, path: &CStr) -> io::Result<Kind> {
     stat(|place| unsafe { libc::fstatat(folder, path.as_ptr(), place, 0) }).map(|facts| facts.kind)
 }
 
-/// The facts of an open file by `fstat`, which is cheaper than the `statx` behind [`File::metadata`].
+/// The facts of an open file by `fstat`, which takes less CPU time than the `statx` behind [`File::metadata`].
 pub fn facts(file: &File) -> io::Result<Facts> {
     // SAFETY: the descriptor is open, and the place for the answer lives through the call.
     stat(|place| unsafe { libc::fstat(file.as_raw_fd(), place) })
@@ -140,7 +140,7 @@ pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> i
     })
 }
 
-/// Writes everything that is not on disk yet there (`sync`), and waits for it.
+/// Writes to disk what is not there yet (`sync`), and waits for it.
 pub fn sync() {
     // SAFETY: takes no arguments, touches no memory, cannot fail.
     unsafe { libc::sync() };
@@ -152,15 +152,15 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn what_lies_there_is_told_without_opening_it() {
+    fn what_lies_there_is_known_without_opening_it() {
         let root = File::open("/").unwrap();
         let kinds = [c"dev/null", c"proc/self/status", c"proc/self/fd"].map(|p| kind_at(&root, p).unwrap());
         assert_eq!(kinds, [Kind::Special, Kind::File, Kind::Folder]);
         assert!(kind_at(&root, c"no/such/file").is_err());
         let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
-        let (facts, told) = (facts(&file).unwrap(), file.metadata().unwrap());
-        assert_eq!((facts.kind, facts.bytes), (Kind::File, told.len()));
-        assert_eq!(facts.modified_unix_s, std::os::unix::fs::MetadataExt::mtime(&told));
+        let (facts, metadata) = (facts(&file).unwrap(), file.metadata().unwrap());
+        assert_eq!((facts.kind, facts.bytes), (Kind::File, metadata.len()));
+        assert_eq!(facts.modified_unix_s, std::os::unix::fs::MetadataExt::mtime(&metadata));
     }
 
     #[test]

@@ -7,12 +7,12 @@ use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// Whether several listeners share an address (`SO_REUSEPORT`); the kernel then deals connections by hash.
+/// Whether several listeners share an address (`SO_REUSEPORT`); the kernel then distributes connections by hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// One has it alone.
     None,
-    /// The first of several: refused where anybody listens already, also somebody who would share.
+    /// The first of several: refused where anybody listens already, even one that would share.
     First,
     /// Any further one.
     Next,
@@ -42,7 +42,7 @@ pub fn listen(address: SocketAddr, options: ListenOptions) -> io::Result<OwnedFd
         share()?;
     }
     bind(&fd, address)?;
-    // Only now: a first one that shared before would have been let in beside somebody else's listeners.
+    // Only now: with sharing set before, it could join the listeners of another program.
     if options.sharing == Sharing::First {
         share()?;
     }
@@ -76,11 +76,11 @@ pub enum Connecting {
 
 /// Begins a non-blocking connection to `remote`, from `local` if given (port 0: any free one, chosen at
 /// connect time so that one local port can serve many remote ends). On loopback there is no congestion: what this
-/// end sends is controlled by the cheapest algorithm there is.
+/// end sends is controlled by the algorithm that takes the least CPU time.
 pub fn connect(remote: SocketAddr, local: Option<SocketAddr>) -> io::Result<(OwnedFd, Connecting)> {
     let fd = socket(remote)?;
     if remote.ip().is_loopback() {
-        // A kernel that would not have it goes on with its default.
+        // A kernel that refuses it goes on with its default.
         set_option(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno").ok();
     }
     if let Some(local) = local {
@@ -117,7 +117,7 @@ pub fn send(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     retry(|| unsafe { libc::send(raw, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
 }
 
-/// Like [`send`], telling the kernel that more follows at once, so that small segments are held back.
+/// Like [`send`]; the kernel learns that more follows at once, so that it holds small segments back.
 #[inline]
 pub fn send_more(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let raw = fd.as_fd().as_raw_fd();
@@ -294,7 +294,7 @@ fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Makes a call again that a signal cut short.
+/// Repeats a call that a signal interrupted.
 #[inline]
 pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_an_error_and_a_refusal_is_told() {
+    fn a_reset_is_an_error_and_a_refusal_is_reported() {
         let (client, server) = pair("127.0.0.1:0", None);
         set_reset_on_close(&server).unwrap();
         drop(server);

@@ -45,7 +45,7 @@ impl SockDiag {
         }
         // SAFETY: socket just returned this descriptor and nobody else holds it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        // A dump that never ends shall not hold anybody up.
+        // A bound on a dump that never ends.
         let patience = libc::timeval { tv_sec: 1, tv_usec: 0 };
         let length = size_of::<libc::timeval>() as libc::socklen_t;
         // SAFETY: `patience` lives through the call, and `length` is its size.
@@ -138,7 +138,7 @@ pub struct TcpSocket {
     pub local_port: u16,
     /// The other end's.
     pub remote_port: u16,
-    /// Tells it from every other socket of its namespace, those of the past included.
+    /// Identifies it among all sockets of its namespace, past ones included.
     pub cookie: u64,
     /// Time in which something was sent that the other end had not acknowledged.
     pub busy_us: u64,
@@ -148,7 +148,7 @@ pub struct TcpSocket {
     pub buffer_full_us: u64,
     /// Segments that were sent again.
     pub retransmits: u32,
-    /// Time in which it did nothing but wait since an acknowledgement was overdue, that of now included; `None`: not counted (before
+    /// Time in which it only waited for an overdue acknowledgement, the current wait included; `None`: not counted (before
     /// Linux 6.7).
     pub timed_out_ms: Option<u32>,
     /// Segments with data that were sent.
@@ -159,7 +159,7 @@ pub struct TcpSocket {
     pub bytes_acked: u64,
 }
 
-/// The connections of a dump. One whose counts the kernel does not tell (before Linux 4.10) is left out.
+/// The connections of a dump. One without counts (before Linux 4.10) is left out.
 pub fn sockets(dump: &[u8]) -> impl Iterator<Item = TcpSocket> + '_ {
     messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| socket(message))
 }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((at_server.segments_out, at_client.segments_out), (1, 0));
         assert!(at_client.segments_in >= 1 && at_server.cookie != at_client.cookie);
         assert_eq!(at_server.retransmits, 0);
-        // The same way to ask may be used again, and a buffer that is too small is said.
+        // The socket can be used again, and a buffer that is too small is an error.
         assert!(diag.dump(Family::V6, &mut buffer).is_ok());
         let error = diag.dump(Family::V4, &mut buffer[..100]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);

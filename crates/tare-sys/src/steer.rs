@@ -20,8 +20,8 @@ pub fn set_incoming_cpu(listener: impl AsFd, cpu: u32) -> io::Result<()> {
 /// Most CPUs that [`steer_by_cpu`] can tell apart.
 pub const STEERED_CPUS_MAX: usize = 1024;
 
-/// Deals the connections of all listeners that share the port of `listener` by the CPU that handles their
-/// packets: those of `cpus[i]` go to the `i`-th listener in the order of binding, those of other CPUs to number
+/// Distributes the connections of all listeners that share the port of `listener` by the CPU that handles
+/// their packets: those of `cpus[i]` go to the `i`-th listener in the order of binding, those of other CPUs to number
 /// `cpu % cpus.len()` (`SO_ATTACH_REUSEPORT_CBPF`). One call serves the whole group.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ mod tests {
         let first = net::listen("127.0.0.1:0".parse().unwrap(), options(net::Sharing::First)).unwrap();
         let address = net::local_addr(&first).unwrap();
         let second = net::listen(address, options(net::Sharing::Next)).unwrap();
-        // The second listener stands for our CPU, the first for one that nobody is on.
+        // The second listener stands for our CPU, the first for a CPU that nobody uses.
         steer_by_cpu(&first, &[cpus[0] + 1, cpus[0]]).unwrap();
         set_defer_accept(&first, 1).unwrap();
         set_incoming_cpu(&first, cpus[0]).unwrap();

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds on `CLOCK_MONOTONIC`: the one clock that every interval in this workspace is taken on.
 ///
-/// Not slowed or stepped by the administrator, and the same for every process of one boot, so that stamps of
-/// a server and a generator on one host can be laid side by side.
+/// The administrator cannot set it, and it is the same for every process of one boot: stamps of a server and a
+/// generator on one host can be compared.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)

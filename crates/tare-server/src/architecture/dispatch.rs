@@ -1,4 +1,4 @@
-//! One acceptor deals connections to the loops through a queue and an eventfd.
+//! One acceptor distributes connections to the loops through a queue and an eventfd.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,7 +27,7 @@ impl Architecture for Dispatch {
     }
 
     fn help(&self) -> &'static str {
-        "one acceptor hands connections in turn to the loops: even counts, at the cost of a hand-over each"
+        "one acceptor hands connections to the loops, one after the other: even counts, at the cost of a hand-over each"
     }
 
     fn keeps_connections(&self) -> bool {
@@ -46,7 +46,7 @@ impl Architecture for Dispatch {
 }
 
 /// The acceptor's thread: until `stopping`, then once more for what already waits in the kernel.
-pub(crate) fn accept_and_deal(
+pub(crate) fn accept_and_distribute(
     listener: OwnedFd,
     queues: &[Arc<Queue>],
     stop: &Waker,
@@ -59,11 +59,11 @@ pub(crate) fn accept_and_deal(
     let mut next = 0;
     loop {
         let last = stopping();
-        let dealt = deal_all(&listener, queues, &mut next);
-        if last && dealt.is_ok() {
+        let passed_on = distribute_all(&listener, queues, &mut next);
+        if last && passed_on.is_ok() {
             break;
         }
-        if dealt.is_err() {
+        if passed_on.is_err() {
             std::thread::sleep(PAUSE);
         } else {
             epoll.wait(&mut events, None)?;
@@ -73,8 +73,8 @@ pub(crate) fn accept_and_deal(
     Ok(())
 }
 
-/// Deals out what waits in the kernel; an error where it has to be tried again later.
-fn deal_all(listener: &OwnedFd, queues: &[Arc<Queue>], next: &mut usize) -> Result<(), ()> {
+/// Distributes what waits in the kernel; an error where it has to be tried again later.
+fn distribute_all(listener: &OwnedFd, queues: &[Arc<Queue>], next: &mut usize) -> Result<(), ()> {
     loop {
         let mut fd = match net::accept(listener) {
             Ok(fd) => fd,
@@ -83,8 +83,8 @@ fn deal_all(listener: &OwnedFd, queues: &[Arc<Queue>], next: &mut usize) -> Resu
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(_) => return Err(()),
         };
-        // In turn; a full queue is passed over. Where all stay full the loops are stuck, and the connection in
-        // hand is dropped in the end.
+        // One queue after the other, past full ones. Where all stay full the loops are stuck, and the connection is
+        // dropped.
         for attempt in 1..=ROUNDS_MAX * queues.len() {
             let queue = &queues[*next % queues.len()];
             *next = next.wrapping_add(1);

@@ -44,7 +44,7 @@ pub struct Layout {
 pub(crate) enum Role {
     /// Runs an event loop over the connections that it takes in.
     Loop(Intake),
-    /// Accepts connections and deals them out in turn.
+    /// Accepts connections and hands them to the queues, one after the other.
     Acceptor { listener: OwnedFd, queues: Vec<Arc<Queue>> },
 }
 

@@ -1,4 +1,4 @@
-//! Every loop has its own listener; the kernel deals connections by the hash of their addresses.
+//! Every loop has its own listener; the kernel distributes connections by the hash of their addresses.
 
 use std::os::fd::OwnedFd;
 

@@ -1,4 +1,4 @@
-//! What a loop asks of a backend, and what it hears from it.
+//! What a loop asks of a backend, and what the backend reports.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,21 +25,21 @@ pub(crate) enum Happening {
     Lost(Place),
 }
 
-/// Hears of sockets and moves their bytes, for one thread.
+/// Watches sockets and moves their bytes, for one thread.
 pub(crate) trait Backend: Sized {
     /// A backend that watches nothing yet.
     fn new() -> io::Result<Self>;
 
-    /// Sees to it that `waker` is watched, and `intake` if it is `open` now. Called in each turn.
+    /// Makes sure that `waker` is watched, and `intake` if it is `open` now. Called in each turn.
     fn watch(&mut self, intake: &Intake, open: bool, waker: &Waker) -> io::Result<()>;
 
     /// Whether nothing more can come by [`Happening::Accepted`] until the intake is opened.
     fn intake_rests(&self) -> bool;
 
-    /// Waits until something happens or `patience` has passed (`None`: for ever).
+    /// Waits until something happens or `patience` has passed (`None`: without end).
     fn wait(&mut self, patience: Option<Duration>) -> io::Result<()>;
 
-    /// The next of what happened, until none is left. What it is told of a connection is written down in its peer.
+    /// The next of what happened, until none is left. What the kernel reports of a connection is noted in its peer.
     fn next(&mut self, peers: &mut Peers, engine: &mut Engine) -> Option<Happening>;
 
     /// Begins to watch a connection.
@@ -52,7 +52,7 @@ pub(crate) trait Backend: Sized {
     /// Sends; how much of it was taken. `more`: the rest follows at once.
     fn send(&mut self, place: Place, peer: &mut Peer, bytes: &[u8], more: bool) -> io::Result<usize>;
 
-    /// The socket took less than it was given: [`Happening::Ready`] is to tell when it has room.
+    /// The socket took less than it was given: [`Happening::Ready`] is to report when it has room.
     fn await_room(&mut self, place: Place, peer: &mut Peer) -> io::Result<()>;
 
     /// Ends what was begun for a connection and closes it.

@@ -1,7 +1,7 @@
-//! Readiness: epoll tells that something can be done, a system call each does it.
+//! Readiness: epoll reports what can be done, and one system call does it.
 //!
 //! Edge-triggered, with one `recv` and one `send` for a request: a `recv` that did not fill the buffer has
-//! emptied the socket, so no second one is made to hear that nothing is there.
+//! emptied the socket, so no second one is made to learn that nothing is there.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,14 +21,14 @@ const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
 
 /// Events taken at once.
 const EVENTS: usize = 512;
-/// Bytes of one `recv`, for all connections of the thread in turn.
+/// Bytes of one `recv`, for all connections of the thread, one after the other.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Epoll {
     epoll: epoll::Epoll,
     events: Events,
-    /// Events of the last wait that were told of.
-    told: usize,
+    /// Events of the last wait that were handed out.
+    handed_out: usize,
     input: Vec<u8>,
     /// Whether the intake is watched; `None` before it and the waker were added.
     open: Option<bool>,
@@ -56,7 +56,7 @@ impl Backend for Epoll {
         Ok(Epoll {
             epoll: epoll::Epoll::new()?,
             events: Events::with_capacity(EVENTS),
-            told: 0,
+            handed_out: 0,
             input: vec![0; RECEIVE_BYTES],
             open: None,
         })
@@ -73,14 +73,14 @@ impl Backend for Epoll {
 
     #[inline]
     fn wait(&mut self, patience: Option<Duration>) -> io::Result<()> {
-        self.told = 0;
+        self.handed_out = 0;
         self.epoll.wait(&mut self.events, patience).map(|_| ())
     }
 
     #[inline]
     fn next(&mut self, peers: &mut Peers, _: &mut Engine) -> Option<Happening> {
-        let event = self.events.get(self.told)?;
-        self.told += 1;
+        let event = self.events.get(self.handed_out)?;
+        self.handed_out += 1;
         Some(match event.token {
             TOKEN_INTAKE => Happening::Intake,
             TOKEN_WAKER => Happening::Woken,
@@ -102,7 +102,7 @@ impl Backend for Epoll {
     #[inline]
     fn receive(&mut self, _: Place, peer: &mut Peer, _: &mut Pool) -> io::Result<&[u8]> {
         let n = net::recv(&peer.fd, &mut self.input)?;
-        // An end that came with these bytes was told with them and will not be told again.
+        // An end that came with these bytes was reported with them and will not be reported again.
         peer.readable = n == self.input.len() || peer.hung_up;
         Ok(&self.input[..n])
     }

@@ -1,7 +1,7 @@
 //! Completions: io_uring accepts and receives on its own, and sends what is small.
 //!
 //! One system call a turn gives the kernel all answers of the last turn and brings all requests of the next. An
-//! answer is copied to where the kernel finds it; how its send went is told at the start of the next turn, and until
+//! answer is copied to where the kernel finds it; how its send went is known at the start of the next turn, and until
 //! then nothing else is done for that connection. Large answers, files and what had no room go out as with epoll,
 //! by a system call each when there is room.
 
@@ -22,8 +22,8 @@ use crate::peers::{Asked, Outbox, Peer, Peers, Place};
 const TOKEN_INTAKE: u64 = Place::TOKENS_END;
 const TOKEN_WAKER: u64 = TOKEN_INTAKE + 1;
 
-/// 128 buffers of 4 KiB: the kernel tells of about 20 connections at a time, and few buffers stay in the caches. It
-/// may fill 32 of them from one connection before it asks: what one that never reads can have lying aside.
+/// 128 buffers of 4 KiB: the kernel reports about 20 connections at a time, and few buffers stay in the caches. It
+/// may fill 32 of them from one connection before it asks: as much as a peer that never reads can have lying aside.
 const SIZES: RingSizes = RingSizes {
     requests: 512,
     completions: 4096,
@@ -80,7 +80,7 @@ impl IoUring {
             peer.aside = pool.take();
         }
         peer.aside.extend_from_slice(self.ring.bytes());
-        // One whose answers have no room is not listened to: what it asks meanwhile waits in the kernel.
+        // A connection whose answers have no room is not received from: its requests wait in the kernel.
         let enough = peer.asked.room || peer.aside.len() > ASIDE_BYTES_MAX;
         if enough && peer.asked.receive {
             // It goes on when what lies aside was used. Where there is no room for this, the next piece asks again.
@@ -88,7 +88,7 @@ impl IoUring {
         }
     }
 
-    fn intake_told(&mut self, more: bool) {
+    fn intake_reported(&mut self, more: bool) {
         self.accepting = more;
         self.ending &= more;
     }
@@ -191,7 +191,7 @@ impl Backend for IoUring {
                     self.sent(place, peer, engine, outcome.count())
                 }
                 Completion::Accepted { socket, more } => {
-                    self.intake_told(more);
+                    self.intake_reported(more);
                     match socket {
                         Err(outcome) if outcome.may_begin_again() => None,
                         Err(outcome) => outcome.count().err().map(|e| Happening::Accepted(Err(e))),
@@ -203,7 +203,7 @@ impl Backend for IoUring {
                     Some(Happening::Woken)
                 }
                 Completion::Ready { token: TOKEN_INTAKE, more } => {
-                    self.intake_told(more);
+                    self.intake_reported(more);
                     Some(Happening::Intake)
                 }
                 Completion::Ready { token, .. } => {

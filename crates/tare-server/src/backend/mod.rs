@@ -1,4 +1,4 @@
-//! Backends: how a loop hears of its sockets and moves their bytes. Each is a file here; what a connection is
+//! Backends: how a loop watches its sockets and moves their bytes. Each is a file here; what a connection is
 //! about is decided in [`crate::event_loop`], the same for all of them.
 
 mod chosen;

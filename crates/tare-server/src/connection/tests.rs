@@ -94,7 +94,7 @@ fn what_comes_while_the_output_waits_is_only_kept() {
 }
 
 #[test]
-fn a_client_that_waits_is_told_to_go_on() {
+fn a_client_that_waits_is_asked_to_go_on() {
     let (mut connection, mut engine) = (Connection::default(), engine());
     let head = b"POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
     assert_eq!(answers(&mut connection, &mut engine, head), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -103,7 +103,7 @@ fn a_client_that_waits_is_told_to_go_on() {
 }
 
 #[test]
-fn a_late_request_is_told_and_a_silent_connection_is_not() {
+fn a_late_request_is_answered_and_a_silent_connection_is_not() {
     let (mut connection, mut engine) = (Connection::default(), engine());
     answers(&mut connection, &mut engine, b"GET /a HT");
     let mut out = Vec::new();

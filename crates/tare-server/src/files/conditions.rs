@@ -7,7 +7,7 @@ use tare_http::request::Method;
 
 use crate::handler::Request;
 
-/// What tells one state of a file from another.
+/// What identifies one state of a file.
 pub(super) struct Validators {
     /// A strong entity tag in nginx's form, from time and size, so that a move from or to it empties no cache.
     pub(super) etag: String,

@@ -67,7 +67,7 @@ impl Files {
         match kind_at(&self.folder, path) {
             Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            // Anything else is for `openat2` to tell: it does not say what lies outside the folder.
+            // `openat2` decides about anything else: it does not reveal what lies outside the folder.
             Ok(Kind::File | Kind::Folder) | Err(_) => {}
         }
         let file = open_beneath(&self.folder, path)?;
@@ -86,7 +86,7 @@ impl Handler for Files {
             Ok(found) if found.facts.kind == Kind::File => send(request, responder, found, path.bytes()),
             Ok(found) if found.facts.kind == Kind::Folder && !asked_folder => to_folder(request, responder),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
-            // Not there, not a file, or a way out of the folder: nobody learns which.
+            // Not there, not a file, or a way out of the folder: the answer is the same.
             Ok(_) | Err(_) => responder.plain(Status::NOT_FOUND),
         }
     }

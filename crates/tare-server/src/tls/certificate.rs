@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::ServerError;
 
-/// A certificate and its key: whoever has the one knows that they talk to the other. Clones share both.
+/// A certificate and its key. Clones share both.
 #[derive(Clone)]
 pub struct Tls {
     pub(super) config: Arc<ServerConfig>,

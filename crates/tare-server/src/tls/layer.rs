@@ -33,7 +33,7 @@ impl Layer {
         Some(Layer { tls, unanswered: false, ended: false })
     }
 
-    /// Whether the peer owes the rest of something that it began.
+    /// Whether the peer has begun something and not ended it.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.unanswered
     }
@@ -69,7 +69,7 @@ impl Layer {
         self.sealed(connection, out, engine, Connection::resume);
     }
 
-    /// Tells the connection that its peer took too long.
+    /// The peer of the connection took too long.
     pub(crate) fn time_out(&mut self, connection: &mut Connection, out: &mut Vec<u8>, engine: &mut Engine) {
         self.sealed(connection, out, engine, Connection::time_out);
     }
@@ -125,7 +125,7 @@ impl Layer {
         }
     }
 
-    /// Says the end once nothing more is to come, so that the peer can tell it from a cut.
+    /// Says the end once nothing more is to come, so that the peer can distinguish it from a cut.
     fn end_after(&mut self, connection: &Connection, heard: Heard, out: &mut Vec<u8>) {
         let last = heard == Heard::End || connection.waiting() == Waiting::End;
         if last && !connection.is_held_back() && !self.ended {

@@ -73,7 +73,7 @@ fn content_length() -> Vec<Row> {
         closes("9112 6.3", "a bad length in a GET", "GET /a HTTP/1.1⏎Host: h⏎Content-Length: x⏎⏎", &["400"]),
         closes(
             "9110 15.5.14",
-            "a body beyond the limit is refused before it comes",
+            "a body beyond the bound is refused before it comes",
             &post("Content-Length: 65⏎", ""),
             &["413"],
         ),

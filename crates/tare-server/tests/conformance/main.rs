@@ -116,9 +116,9 @@ fn run(pieces: &[&[u8]]) -> (Vec<String>, After, String) {
     (split_answers(&text), after, text)
 }
 
-/// HEAD is told by a field that only this test knows: the body that Content-Length promises is missing.
+/// A field that only this test knows marks HEAD: the body that Content-Length promises is missing.
 fn split_answers(text: &str) -> Vec<String> {
-    // Whether the body had begun decides whether the client is told to go on.
+    // Whether the body had begun decides whether the client is asked to go on.
     let text = text.replace("HTTP/1.1 100 Continue\r\n\r\n", "");
     let mut answers = Vec::new();
     let mut rest = text.as_str();

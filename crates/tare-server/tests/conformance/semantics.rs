@@ -186,14 +186,14 @@ fn the_fields_of_answers_follow_the_rules() {
         ("9110 10.2.1: Allow in 405", "POST /a HTTP/1.1⏎Host: h⏎⏎", "Allow: GET, HEAD, OPTIONS\r\n", true),
         ("9110 9.3.7: Allow for OPTIONS", "OPTIONS * HTTP/1.1⏎Host: h⏎⏎", "Allow: GET, HEAD", true),
         (
-            "9112 9.6: close is told",
+            "9112 9.6: close is announced",
             "GET /a HTTP/1.1⏎Host: h⏎Connection: close⏎⏎",
             "Connection: close\r\n",
             true,
         ),
         ("9112 9.6: and in refusals", "GET /a HTTP/1.1⏎⏎", "Connection: close\r\n", true),
         (
-            "9112 9.3: staying is told to 1.0",
+            "9112 9.3: staying is announced to 1.0",
             "GET /a HTTP/1.0⏎Connection: keep-alive⏎⏎",
             "Connection: keep-alive",
             true,

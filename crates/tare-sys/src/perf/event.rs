@@ -16,7 +16,7 @@ pub(super) const IOC_ENABLE: libc::c_ulong = 0x2400;
 pub(super) const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
 
-/// `struct perf_event_attr` as of Linux 4.8 (`PERF_ATTR_SIZE_VER5`), `include/uapi/linux/perf_event.h`.
+/// `struct perf_event_attr` as of Linux 4.8 (`PERF_ATTR_SIZE_VER5`), `include/uapi/linux/perf_event.h`: its fields are the kernel's.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct Attr {

@@ -1,5 +1,5 @@
 //! Counts of hardware events that belong together: on the PMU at the same time or not at all, so that their ratios
-//! (instructions per cycle) hold even where the PMU is shared out by turns.
+//! (instructions per cycle) hold even where groups take turns on the PMU.
 
 use super::event::{Attr, COUNT_SW_TASK_CLOCK, DISABLED, IOC_DISABLE, IOC_ENABLE, TYPE_SOFTWARE, open_at};
 use std::fs::File;
@@ -38,7 +38,7 @@ impl Event {
     pub const INSTRUCTIONS: Event = Event { kind: TYPE_HARDWARE, config: 1 };
     /// Branches that were completed.
     pub const BRANCHES: Event = Event { kind: TYPE_HARDWARE, config: 4 };
-    /// Those that went another way than was guessed.
+    /// Branches that the CPU predicted wrongly.
     pub const BRANCH_MISSES: Event = Event { kind: TYPE_HARDWARE, config: 5 };
     /// Cycles in which no instruction was fetched.
     pub const STALLED_FRONTEND: Event = Event { kind: TYPE_HARDWARE, config: 7 };
@@ -52,7 +52,7 @@ impl Event {
         Event { kind: TYPE_HW_CACHE, config: cache as u64 }
     }
 
-    /// Loads that the cache did not hold.
+    /// Loads that missed the cache.
     pub const fn load_misses(cache: Cache) -> Event {
         Event { kind: TYPE_HW_CACHE, config: cache as u64 | 1 << 16 }
     }

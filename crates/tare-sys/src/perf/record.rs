@@ -4,12 +4,12 @@ use super::detail::Detail;
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
-/// From here on up a number in a call chain is no address but says whose addresses follow (`PERF_CONTEXT_MAX`).
+/// A number in a call chain from here on up is no address: it says whose addresses follow (`PERF_CONTEXT_MAX`).
 const CONTEXT_FIRST: u64 = -4095i64 as u64;
 const CONTEXT_KERNEL: u64 = -128i64 as u64;
 const CONTEXT_USER: u64 = -512i64 as u64;
 
-/// One record. It borrows from the ring and is gone after the call that was given it.
+/// One record, borrowed from the ring for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
     /// An event that was sampled.
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told_and_other_kinds_are_not_read() {
+    fn what_was_lost_is_reported_and_other_kinds_are_not_read() {
         let mut body = Vec::new();
         put(&mut body, &[1, 23, WHO, 99]);
         assert_eq!(parse(LOST, &body, &Detail::default()), Record::Lost(23));

@@ -1,7 +1,7 @@
 //! Rings that the kernel fills with records of what happened on a CPU, and that are emptied from time to time.
 //!
 //! A ring belongs to one CPU. Several events (a clock, tracepoints) may write into it; all of their samples hold
-//! the same [`Detail`], and a tracepoint's tell by `common_type`, the first field of their raw bytes, whose they are.
+//! the same [`Detail`], and a tracepoint's samples name it in `common_type`, the first field of their raw bytes.
 
 use super::Tracepoint;
 use super::detail::Detail;
@@ -57,7 +57,7 @@ pub struct Ring {
     /// Whose ring it is: an event that never happens.
     owner: File,
     events: Vec<File>,
-    /// A record that stands at the end of the ring and at its beginning is put together here.
+    /// A record that wraps round the end of the ring is put together here.
     whole: Vec<u8>,
 }
 
@@ -88,7 +88,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Other events take the place of all that there were; what is in the ring stays. They are not enabled.
+    /// Replaces all events by others, which are not enabled yet; what is in the ring stays.
     ///
     /// # Errors
     /// As [`Ring::open`]; then the old ones stay.
@@ -110,7 +110,7 @@ impl Ring {
         self.cpu
     }
 
-    /// Samples from now on, or no more; what is in the ring stays.
+    /// Starts or stops sampling; what is in the ring stays.
     ///
     /// # Errors
     /// None that the kernel documents.
@@ -118,8 +118,7 @@ impl Ring {
         std::iter::once(&self.owner).chain(&self.events).try_for_each(|event| enable(event, on))
     }
 
-    /// Hands over the records that are there, oldest first, and makes room for new ones. Never more than were
-    /// there when it began. Returns how many.
+    /// Hands over the records that are there now, oldest first, and makes room for new ones. Returns how many.
     pub fn drain(&mut self, mut each: impl FnMut(Record)) -> usize {
         let (head, mut tail) = self.pages.bounds();
         let mut count = 0;
@@ -208,7 +207,7 @@ impl Pages {
         // SAFETY: a plain question.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         let page = usize::try_from(page).ok().filter(|page| page.is_power_of_two() && *page >= 4096);
-        let page = page.ok_or_else(|| io::Error::other("the size of a page is not told"))?;
+        let page = page.ok_or_else(|| io::Error::other("the size of a page is not known"))?;
         let size = bytes.max(page).next_power_of_two();
         let (protection, fd) = (libc::PROT_READ | libc::PROT_WRITE, event.as_raw_fd());
         // SAFETY: a new mapping at a place that the kernel chooses touches no memory that exists.
@@ -232,7 +231,7 @@ impl Pages {
         (self.word(DATA_HEAD).load(Ordering::Acquire), self.word(DATA_TAIL).load(Ordering::Relaxed))
     }
 
-    /// All up to `head` has been read. Release: the reads are done before the kernel writes there again.
+    /// Frees all up to `head`. Release: the reads are done before the kernel writes there again.
     fn release(&self, head: u64) {
         self.word(DATA_TAIL).store(head, Ordering::Release);
     }
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_a_thread_are_told_in_order() {
+    fn switches_of_a_thread_come_in_order() {
         let cpu = first_cpu();
         let Some(format) = permitted(Format::find("sched", "sched_switch")) else { return };
         let tracepoint = format.tracepoint();
@@ -316,7 +315,7 @@ mod tests {
         let Some(mut ring) = permitted(Ring::open(cpu, &trigger, detail, 4096)) else { return };
         ring.enable(true).unwrap();
         sleep_on(cpu, 300);
-        // The first drain finds a full ring; the loss is told with the next record that fits.
+        // The first drain finds a full ring; the loss is reported with the next record that fits.
         let fitted = ring.drain(|_| {});
         sleep_on(cpu, 10);
         let mut lost = 0;

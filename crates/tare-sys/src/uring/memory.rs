@@ -10,7 +10,7 @@ use io_uring::types::BufRingEntry;
 struct Pages {
     at: NonNull<u8>,
     bytes: usize,
-    /// Somebody may still refer to them when they are dropped.
+    /// The kernel may still refer to them when they are dropped.
     leaked: bool,
 }
 
@@ -37,7 +37,7 @@ impl Drop for Pages {
     }
 }
 
-/// Buffers that the kernel takes from a ring, in turn, to receive into.
+/// Buffers that the kernel takes from a ring, one after the other, to receive into.
 pub(super) struct Buffers {
     /// The ring, then the buffers.
     pages: Pages,

@@ -41,7 +41,7 @@ pub enum Completion {
     Accepted {
         /// The connection, non-blocking.
         socket: Result<OwnedFd, Outcome>,
-        /// Whether more will be told of without [`Ring::accept`] being called again.
+        /// Whether more follow without another call of [`Ring::accept`].
         more: bool,
     },
     /// Bytes came, to be found at [`Ring::bytes`]; 0 is the end of the stream.
@@ -50,7 +50,7 @@ pub enum Completion {
         token: u64,
         /// How many.
         outcome: Outcome,
-        /// Whether more will be told of without [`Ring::receive`] being called again.
+        /// Whether more follow without another call of [`Ring::receive`].
         more: bool,
     },
     /// A send is over; what was not taken is at [`Ring::bytes`].
@@ -90,9 +90,9 @@ impl Outcome {
 /// What a watched descriptor is to become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// Readable, told of each time that something comes.
+    /// Readable; reported each time that something comes.
     Readable,
-    /// Writable, told of once.
+    /// Writable; reported once.
     Writable,
 }
 
@@ -116,8 +116,8 @@ pub struct Ring {
     buffers: Buffers,
     outgoing: Outgoing,
     done: Vec<cqueue::Entry>,
-    /// Entries of `done` that were told of.
-    told: usize,
+    /// Entries of `done` that were handed out.
+    handed_out: usize,
     last: Last,
 }
 
@@ -147,7 +147,7 @@ impl Ring {
         let buffers = Buffers::new(sizes.buffers, sizes.buffer_bytes).map_err(memory)?;
         let outgoing = Outgoing::new(sizes.outgoing_bytes).map_err(memory)?;
         let done = Vec::with_capacity(ring.params().cq_entries() as usize);
-        let ring = Ring { ring, buffers, outgoing, done, told: 0, last: Last::Nothing };
+        let ring = Ring { ring, buffers, outgoing, done, handed_out: 0, last: Last::Nothing };
         // SAFETY: the entries live as long as the ring: both are fields of one struct, and `drop` ends the
         // kernel's use of them first.
         unsafe {
@@ -164,7 +164,7 @@ impl Ring {
         self.push(opcode::AcceptMulti::new(fd(listener)).flags(flags).build().user_data(KIND_ACCEPT))
     }
 
-    /// Stops accepting; what was accepted before and an end without `more` are still told of.
+    /// Stops accepting; what was accepted before and an end without `more` are still reported.
     pub fn end_accepting(&mut self) -> io::Result<()> {
         self.push(opcode::AsyncCancel::new(KIND_ACCEPT).build())
     }
@@ -176,12 +176,12 @@ impl Ring {
         self.push(request.user_data(KIND_RECEIVE | below_end(token)))
     }
 
-    /// Stops receiving; what came before and an end without `more` are still told of.
+    /// Stops receiving; what came before and an end without `more` are still reported.
     pub fn end_receiving(&mut self, token: u64) -> io::Result<()> {
         self.push(opcode::AsyncCancel::new(KIND_RECEIVE | below_end(token)).build())
     }
 
-    /// Sends, without waiting for room: [`Completion::Sent`] tells how much was taken. The bytes are copied. False
+    /// Sends, without waiting for room: [`Completion::Sent`] says how much was taken. The bytes are copied. False
     /// where they have no room beside what is on its way; a plain send does then, if nothing of this connection is.
     #[inline]
     pub fn send(&mut self, socket: impl AsFd, bytes: &[u8], token: u64) -> io::Result<bool> {
@@ -228,19 +228,19 @@ impl Ring {
         }
     }
 
-    /// Gives the kernel what was asked for, and waits until something is done or `timeout` has passed (`None`: for
-    /// ever; zero: only looks) or a signal came.
+    /// Gives the kernel what was asked for, and waits until something is done or `timeout` has passed (`None`: without
+    /// end; zero: does not wait) or a signal came.
     #[inline]
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.take_in(1, timeout)
     }
 
     /// As [`Ring::wait`], and does not come back for a few sends alone, which are over at once: `more` (one at least; of
-    /// very many, some) is done beside them. How such a send went is told with that, or when the time is over.
+    /// very many, some) is done beside them. How such a send went is reported with that, or when the time is over.
     #[inline]
     pub fn wait_beyond_sends(&mut self, more: u32, timeout: Option<Duration>) -> io::Result<()> {
         let sends = self.outgoing.on_the_way();
-        // The kernel tells of as many completions at once as are waited for: not of more than there are buffers.
+        // The kernel reports as many completions at once as are waited for: no more than there are buffers.
         let few = (self.buffers.count() / 2) as usize;
         let at_least = if sends <= few { (sends + more.max(1) as usize).min(few + 1) } else { 1 };
         self.take_in(at_least as u32, timeout)
@@ -254,13 +254,13 @@ impl Ring {
     #[inline]
     fn take_in(&mut self, at_least: u32, timeout: Option<Duration>) -> io::Result<()> {
         self.take_back();
-        if self.told < self.done.len() {
+        if self.handed_out < self.done.len() {
             return Ok(());
         }
         self.buffers.publish();
         self.enter(at_least, timeout)?;
         self.done.clear();
-        self.told = 0;
+        self.handed_out = 0;
         self.done.extend(self.ring.completion());
         Ok(())
     }
@@ -340,8 +340,8 @@ impl Iterator for Ring {
     fn next(&mut self) -> Option<Completion> {
         self.take_back();
         loop {
-            let entry = self.done.get(self.told)?;
-            self.told += 1;
+            let entry = self.done.get(self.handed_out)?;
+            self.handed_out += 1;
             let (data, outcome, flags) = (entry.user_data(), Outcome(entry.result()), entry.flags());
             let (token, more) = (data & !KINDS, cqueue::more(flags));
             return Some(match data & KINDS {

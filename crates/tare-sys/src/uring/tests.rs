@@ -68,7 +68,7 @@ fn connections_come_their_bytes_come_and_answers_go() {
 }
 
 #[test]
-fn the_end_of_a_stream_and_what_had_no_room_are_told() {
+fn the_end_of_a_stream_and_what_had_no_room_are_reported() {
     let mut ring = Ring::new(SIZES).unwrap();
     let (_listener, address) = listen(&mut ring);
     let client = TcpStream::connect(address).unwrap();
@@ -112,7 +112,7 @@ fn a_wait_beyond_sends_comes_back_with_an_answer_or_when_time_is_over() {
     assert!(matches!(ring.next(), Some(Completion::Received { token: 1, more: true, .. })));
     assert_eq!(ring.bytes(), b"answer");
     let mut client = answering.join().unwrap();
-    // For two answers one is not enough; what has come by then is told all the same.
+    // For two answers one is not enough; what has come by then is reported all the same.
     client.write_all(b"answer").unwrap();
     let begun = std::time::Instant::now();
     ring.wait_beyond_sends(2, Some(Duration::from_millis(50))).unwrap();
@@ -149,7 +149,7 @@ fn when_buffers_run_out_receiving_begins_again_and_loses_nothing() {
 }
 
 #[test]
-fn a_waker_wakes_again_and_again_and_accepting_ends_when_told() {
+fn a_waker_wakes_again_and_again_and_accepting_ends_when_asked_to() {
     let mut ring = Ring::new(SIZES).unwrap();
     let waker = Waker::new().unwrap();
     ring.watch(&waker, Readiness::Readable, 9).unwrap();
@@ -182,7 +182,7 @@ fn a_ring_that_is_dropped_with_work_under_way_leaves_nothing_open() {
         ring.close(socket, 1, true, false);
     }
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    // The ring's own end interrupts a wait of this thread, which `read` would tell and this repeats.
+    // The ring's own end interrupts a wait of this thread, which `read` would report and this repeats.
     assert_eq!((&client).read_to_end(&mut Vec::new()).unwrap(), 0);
     assert_eq!(client.peer_addr().unwrap(), taken);
 }
