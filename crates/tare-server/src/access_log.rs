@@ -24,7 +24,7 @@ const TARGET_BYTES_MAX: usize = 1024;
 const LINE_BYTES_MAX: usize = 8 * TARGET_BYTES_MAX + 256;
 /// How long a line waits at most while the writer keeps up.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long the end of a server waits for what is left to be written: whoever reads may have stopped reading.
+/// How long the end of a server waits for what is left to be written: the reader may have stopped.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the lines of a server go. Clones are the same log.

@@ -89,7 +89,7 @@ fn running_out_of_descriptors_does_not_spin_and_is_survived() {
     assert!(answers(&mut first));
     let many: Vec<TcpStream> = (0..80).map(|_| connect()).collect();
     let (before, begin) = (cpu_ticks(server.child.id()), std::time::Instant::now());
-    // Whoever is in is served meanwhile.
+    // Open connections are served meanwhile.
     while begin.elapsed() < Duration::from_secs(1) {
         assert!(answers(&mut first));
         std::thread::sleep(Duration::from_millis(50));

@@ -204,7 +204,7 @@ fn nginx(root: &TempDir, own: &TempDir) -> Nginx {
     Nginx { child, port }
 }
 
-/// Whoever writes to a pipe waits until somebody has opened it to read.
+/// A writer of a pipe waits until a reader has opened it.
 #[test]
 fn a_pipe_is_not_even_opened() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! The A/A control: the first of two programs once more, under another name. What differs between it and itself is the instrument.
+//! The A/A control: the first of two programs once more, under another name. It differs from itself only by the instrument.
 
 use crate::describe::finite;
 use crate::interval::Interval;
@@ -7,14 +7,14 @@ use crate::interval::Interval;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrasts {
     /// ln b − ln a and ln b − ln a′, block by block: the A/A control counts as the first program, so that its time is not lost. Two values and
-    /// not their mean: of programs that do not differ, each lies as often above zero as below, whatever they are like. The
-    /// difference to a mean of two does not where both are slow in one launch of five, and what trims it finds a difference.
+    /// not their mean: for equal programs each lies above zero as often as below. The difference to a mean of two does not,
+    /// where both are slow in one launch of five; a trimmed mean of it would then show an effect.
     pub effect: [Vec<f64>; 2],
-    /// ln a′ − ln a. Uncorrelated with the effect where a and a′ vary alike, so that it judges an effect which it is no part of.
+    /// ln a′ − ln a. Uncorrelated with the effect where a and a′ vary alike, so that it is independent evidence on the effect.
     pub aa_control: Vec<f64>,
 }
 
-/// The effect and the A/A control of blocks in which all three had their turns; all values above zero. `None` where lengths differ or a
+/// The effect and the A/A control of blocks in which all three ran; all values above zero. `None` where lengths differ or a
 /// value has no logarithm.
 pub fn contrasts(a: &[f64], aa_control: &[f64], b: &[f64]) -> Option<Contrasts> {
     if a.len() != aa_control.len() || a.len() != b.len() {
@@ -33,8 +33,8 @@ pub fn contrasts(a: &[f64], aa_control: &[f64], b: &[f64]) -> Option<Contrasts> 
     })
 }
 
-/// The interval of the effect, widened on both sides by as much as the A/A control's is away from zero: so much of a difference the
-/// session has been shown to make out of nothing. A A/A control that holds zero changes nothing.
+/// The interval of the effect, widened on both sides by how far the A/A control's is away from zero: the
+/// session makes that much of a difference without a cause. A control that holds zero changes nothing.
 pub fn widened(effect: Interval, aa_control: Interval) -> Interval {
     let proven = aa_control.lo.max(-aa_control.hi).max(0.0);
     Interval { lo: effect.lo - proven, hi: effect.hi + proven }
@@ -46,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_what_the_placebo_proves_widens() {
+    fn only_what_the_control_proves_widens() {
         let effect = Interval { lo: 1.0, hi: 2.0 };
         let by = |lo, hi| widened(effect, Interval { lo, hi });
         assert_eq!(by(-0.1, 0.2), effect);
@@ -62,9 +62,9 @@ mod tests {
     }
 
     proptest! {
-        /// What meets all three alike is in neither.
+        /// What affects all three equally is in neither.
         #[test]
-        fn weather_falls_out(blocks in prop::collection::vec((0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64), 0..20)) {
+        fn interference_cancels(blocks in prop::collection::vec((0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64, 0.1..10.0f64), 0..20)) {
             let column = |f: fn(&(f64, f64, f64, f64)) -> f64| blocks.iter().map(f).collect::<Vec<f64>>();
             let fair = contrasts(&column(|b| b.0), &column(|b| b.1), &column(|b| b.2)).unwrap();
             let foul = contrasts(&column(|b| b.0 * b.3), &column(|b| b.1 * b.3), &column(|b| b.2 * b.3)).unwrap();

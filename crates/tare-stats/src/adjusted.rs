@@ -1,12 +1,12 @@
-//! What a series would be in the same interference throughout: what leans on covariates is taken out of it.
+//! What a series would be under constant interference: the part that follows covariates is removed.
 
 use crate::describe::{finite, mean, median, stdev};
 
 /// A covariate whose deviation is less than this did not move.
 const MOVED: f64 = 1e-9;
-/// Values beside those that the slopes are of, at least: with fewer a slope is a guess.
+/// Fewest values more than slopes: with fewer a slope is a guess.
 const FREE_MIN: usize = 6;
-/// A value that the slopes are of alone says nothing of the others.
+/// Above this leverage a value decides a slope alone.
 const LEVERAGE_MAX: f64 = 1.0 - 1e-9;
 
 /// `values` as they would be where each of the `covariates` is at its median: their mean is what a linear regression says there.
@@ -14,9 +14,9 @@ const LEVERAGE_MAX: f64 = 1.0 - 1e-9;
 /// They are the jackknife's pseudo-values of that prediction, θ + (n−1)·aᵢ·rᵢ/(1−hᵢ) with the residual r, the leverage h and the weight a
 /// that the value has in θ (Hinkley, Technometrics 19, 1977; Efron and Tibshirani 1993, chapter 11), so that an interval of their mean counts in
 /// what the slopes are uncertain by, whatever the variance of each value. Without a covariate they are `values`. Regression
-/// adjustment of what was drawn at random takes no effect away (Lin, Annals of Applied Statistics 7, 2013).
+/// adjustment of a randomized experiment removes no effect (Lin, Annals of Applied Statistics 7, 2013).
 ///
-/// A covariate that did not move is left out. `None`: no covariate is left, they are too many for so few values or not to be told apart, lengths differ, or
+/// A covariate that did not move is left out. `None`: no covariate is left, they are too many for so few values or cannot be separated, lengths differ, or
 /// something is not finite.
 pub fn adjusted(values: &[f64], covariates: &[Vec<f64>]) -> Option<Vec<f64>> {
     if covariates.iter().any(|covariate| covariate.len() != values.len()) {
@@ -95,7 +95,7 @@ mod tests {
     use crate::trimmed_mean_interval;
     use proptest::prelude::*;
 
-    /// Values that lean on two covariates with these slopes, and have a noise of their own.
+    /// Values that follow two covariates with these slopes, and have a noise of their own.
     fn leaning(n: usize, slopes: [f64; 2], noise: &mut Noise) -> (Vec<f64>, Vec<Vec<f64>>) {
         let covariates: Vec<Vec<f64>> =
             (0..2).map(|_| (0..n).map(|_| 0.2 * noise.normal()).collect()).collect();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_what_the_median_weather_has_and_are_narrower() {
+    fn intervals_hold_the_value_at_median_interference_and_are_narrower() {
         let mut noise = Noise::new(11);
         const RUNS: usize = 2000;
         for n in [16, 40] {
@@ -119,12 +119,12 @@ mod tests {
             for _ in 0..RUNS {
                 let (values, covariates) = leaning(n, [0.3, -0.2], &mut noise);
                 let raw = interval(&values);
-                let calm = interval(&adjusted(&values, &covariates).unwrap());
+                let corrected = interval(&adjusted(&values, &covariates).unwrap());
                 let truth =
                     0.02 + 0.3 * median(&covariates[0]).unwrap() - 0.2 * median(&covariates[1]).unwrap();
-                held += usize::from((calm.lo..=calm.hi).contains(&truth));
+                held += usize::from((corrected.lo..=corrected.hi).contains(&truth));
                 raw_width += raw.hi - raw.lo;
-                width += calm.hi - calm.lo;
+                width += corrected.hi - corrected.lo;
             }
             let coverage = held as f64 / RUNS as f64;
             assert!((0.93..=0.98).contains(&coverage), "{n}: {coverage}");
@@ -140,10 +140,10 @@ mod tests {
         for _ in 0..RUNS {
             let (values, covariates) = leaning(24, [0.0, 0.0], &mut noise);
             let raw = interval(&values);
-            let calm = interval(&adjusted(&values, &covariates).unwrap());
-            held += usize::from((calm.lo..=calm.hi).contains(&0.02));
+            let corrected = interval(&adjusted(&values, &covariates).unwrap());
+            held += usize::from((corrected.lo..=corrected.hi).contains(&0.02));
             raw_width += raw.hi - raw.lo;
-            width += calm.hi - calm.lo;
+            width += corrected.hi - corrected.lo;
         }
         let coverage = held as f64 / RUNS as f64;
         assert!((0.93..=0.98).contains(&coverage), "{coverage}");
@@ -163,8 +163,8 @@ mod tests {
         broken[3] = f64::NAN;
         assert_eq!(adjusted(&values, &[broken]), None);
         // All of it is the covariate's: nothing is left of the spread.
-        let calm = adjusted(&values, &[slope, vec![1.0; 20]]).unwrap();
-        assert!(calm.iter().all(|value| (value - 9.5).abs() < 1e-9), "{calm:?}");
+        let corrected = adjusted(&values, &[slope, vec![1.0; 20]]).unwrap();
+        assert!(corrected.iter().all(|value| (value - 9.5).abs() < 1e-9), "{corrected:?}");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What two runs differ by that were measured one after the other, though nothing changed between them.
+//! How much two runs differ that were measured one after the other with no change between them.
 
 use crate::jackknife::Jackknife;
 
@@ -9,8 +9,8 @@ impl Jackknife {
     /// Its error where the run is held against another one of much the same length, which began `apart` lengths of a run earlier or
     /// later (below 1 is 1: one right after the other).
     ///
-    /// Trials that were independent would tell a run's mean to s/√n. They are not: what a machine's interference does within a second it does
-    /// within a minute and an hour too, so that longer runs average less of it away than their length promises, and runs further apart differ by
+    /// Independent trials would give a run's mean to s/√n. Trials are not independent: interference lasts for a second, a minute or
+    /// an hour, so longer runs average less of it away than their length promises, and runs further apart differ
     /// more. Noise with a spectrum of h/f has both: n trials have a spread s² of h·n·ln n/(n − 1), and the means of two runs whose
     /// starts lie k lengths apart differ with a variance of h·(g(k+1) + g(k−1) − 2g(k)), g(x) = x²·ln x (Allan, Proceedings of the
     /// IEEE 54, 1966; Barnes et al., IEEE Transactions on Instrumentation and Measurement 20, 1971); each run brings half of that. The
@@ -28,7 +28,7 @@ impl Jackknife {
 
 /// Variance of the difference of two means over h, with starts so many lengths apart, 1 at least.
 fn structure(apart: f64) -> f64 {
-    // From there on the second difference of g is 3 + 2·ln k to a millionth; far beyond it the rounding of its terms would be all there is.
+    // From here on the second difference of g is 3 + 2·ln k to a millionth, and rounding would hide the exact terms.
     const FAR: f64 = 1e3;
     if apart > FAR {
         return 3.0 + 2.0 * apart.ln();
@@ -107,7 +107,7 @@ mod tests {
             .collect()
     }
 
-    /// How often the interval of a difference holds that there is none, as it is and as if trials were independent.
+    /// How often the interval of a difference holds zero: this one, and one for independent trials.
     fn held(noise: &mut Noise, trials: usize, between: usize) -> [f64; 2] {
         let runs = 2000;
         let mut held = [0; 2];

@@ -1,16 +1,16 @@
-//! Where the level of a short series shifted for good: what happened to a branch, run by run.
+//! Where the level of a short series changed for good: the history of a branch, run by run.
 //!
-//! Change points alone follow two runs that happen to lie close together: in a series of twenty there is nearly always such a
-//! pair. So each is put to a test of the means beside it, and the weakest goes until all that are left pass.
+//! Change points alone follow two runs that are close by chance: a series of twenty nearly always has such a pair. So a
+//! test compares the means beside each, and the weakest is dropped until all that are left pass.
 
 use crate::changes::change_points;
 use crate::describe::mean;
 use crate::student::t_quantile;
 
-/// In so many series without a shift one is found.
+/// One is found in this share of series without a change.
 const FALSE_ALARMS: f64 = 0.01;
 
-/// The starts of all levels but the first, ascending: the change points at which the mean provably shifts, in all but one of a
+/// The starts of all levels but the first, ascending: the change points at which the mean provably changes, in all but one of a
 /// hundred series in which it never does (Bonferroni over the places where it could).
 ///
 /// None for a series that is too short to show any.
@@ -32,14 +32,14 @@ pub fn level_change_points(values: &[f64]) -> Vec<usize> {
     change_points
 }
 
-/// What neighbours differ by where nothing shifted.
+/// What neighbours differ by where nothing changed.
 struct Noise {
     variance: f64,
     freedom: f64,
 }
 
 impl Noise {
-    /// From differences of successive values of one level (von Neumann, Annals of Mathematical Statistics 12, 1941): a shift that
+    /// From differences of successive values of one level (von Neumann, Annals of Mathematical Statistics 12, 1941): a change that
     /// was not found yet is in one of them only. Each value is in two, so that of n differences two thirds are degrees of freedom.
     fn of(values: &[f64], change_points: &[usize]) -> Option<Noise> {
         let within = (1..values.len()).filter(|at| change_points.binary_search(at).is_err());
@@ -47,7 +47,7 @@ impl Noise {
         Some(Noise { variance: mean(&squares)?, freedom: (squares.len() as f64 * 2.0 / 3.0).max(1.0) })
     }
 
-    /// How far the means on both sides of a shift lie apart, in standard errors.
+    /// How far the means on both sides of a change lie apart, in standard errors.
     fn t(&self, values: &[f64], change_points: &[usize], at: usize) -> f64 {
         let begin = if at == 0 { 0 } else { change_points[at - 1] };
         let end = change_points.get(at + 1).copied().unwrap_or(values.len());
@@ -73,11 +73,11 @@ mod tests {
         let mut noise = noise::Noise::new(11);
         for runs in [5, 6, 8, 12, 20, 50, 200] {
             let repeats = 500;
-            let told = (0..repeats)
+            let found = (0..repeats)
                 .filter(|_| !level_change_points(&series(runs, &mut noise, |_| 0.0)).is_empty())
                 .count();
             // One per cent and three standard deviations, and some: the places are not drawn at random.
-            assert!(told <= 15, "{runs} runs: {told} of {repeats}");
+            assert!(found <= 15, "{runs} runs: {found} of {repeats}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Change points: where the mean or the variance of a series changes.
 //!
 //! PELT (Killick, Fearnhead and Eckley 2012) finds, exactly, the segmentation with the least Σ cost + penalty × changes, where
-//! the cost of a segment is −2 ln of the likelihood of independent normal values with the segment's own mean and variance. How
-//! high the penalty should be is read off the data: CROPS (Haynes, Eckley and Fearnhead 2017) lists every segmentation that is
+//! the cost of a segment is −2 ln of the likelihood of independent normal values with the segment's own mean and variance. The data
+//! decide how high the penalty is: CROPS (Haynes, Eckley and Fearnhead 2017) lists every segmentation that is
 //! best for some penalty in a range, and the knee of their number over the penalty (Kneedle: Satopää et al. 2011) separates
 //! changes that explain much from those that follow the noise.
 
@@ -10,11 +10,11 @@ use crate::describe::{median, smallest_step};
 
 /// Fewest values in a segment: one value has no variance.
 const SEGMENT_MIN: usize = 2;
-/// The least penalty that is looked at, in ln n: about the Bayesian information criterion of a place, a mean and a variance.
+/// The least penalty that is tried, in ln n: about the Bayesian information criterion of a place, a mean and a variance.
 const PENALTY_LN_MIN: f64 = 4.0;
 /// The penalty where the curve has no knee, in ln n (Barrett et al. 2017).
 const PENALTY_LN_USUAL: f64 = 15.0;
-/// Segmentations that are searched for between the least penalty and none at all; what is not found then counts as not there.
+/// Most segmentations that are searched for between the least penalty and none at all.
 const SEARCHES_MAX: usize = 200;
 /// Longest series that is segmented: the worst case is quadratic.
 pub const VALUES_MAX: usize = 20_000;
@@ -48,7 +48,7 @@ pub fn change_points(values: &[f64]) -> Option<Vec<usize>> {
 /// Sums of the first values and of their squares, so that any segment's cost takes constant time.
 struct Sums {
     sums: Vec<(f64, f64)>,
-    /// Values come rounded: a run of equal ones has the variance of the rounding, not none.
+    /// Values are rounded: equal ones in a row have the variance of the rounding, not zero.
     variance_min: f64,
 }
 
@@ -90,7 +90,7 @@ impl Sums {
     /// The best segmentation at one penalty.
     fn segment(&self, penalty: f64) -> Segmentation {
         let n = self.len();
-        // Of the first values each: the least cost with its penalties, and where the last segment starts.
+        // For each prefix: the least cost with its penalties, and where the last segment starts.
         let mut best = vec![(-penalty, 0usize); n + 1];
         let mut starts: Vec<(usize, f64)> = vec![(0, 0.0)];
         for end in SEGMENT_MIN..=n {
@@ -102,7 +102,7 @@ impl Sums {
                 }
             }
             best[end] = (least.0 + penalty, least.1);
-            // A start that is dearer than this by now will be so at every later end.
+            // A start that costs more than this now costs more at every later end.
             starts.retain(|(_, cost)| *cost <= best[end].0);
             if end + 1 >= 2 * SEGMENT_MIN {
                 starts.push((end + 1 - SEGMENT_MIN, 0.0));
@@ -124,7 +124,7 @@ impl Sums {
         let none =
             Segmentation { penalty: f64::INFINITY, changes: Vec::new(), cost: self.cost(0, self.len()) };
         let mut found = vec![self.segment(PENALTY_LN_MIN * self.ln_n())];
-        // Upper neighbours of the last found; between the two there may be others.
+        // Upper neighbours of the last one found; others may lie between the two.
         let mut open = vec![none];
         let mut searches = 0;
         while let (Some(upper), Some(lower)) = (open.pop(), found.last()) {

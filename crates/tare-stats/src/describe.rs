@@ -43,7 +43,7 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     finite(low * (1.0 - fraction) + high * fraction)
 }
 
-/// The smallest difference above zero between two values: how finely they were read, at best. `None` where all are equal.
+/// The smallest difference above zero between two values: the best resolution that the readings can have. `None` where all are equal.
 pub(crate) fn smallest_step(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -3,18 +3,18 @@
 use crate::describe::{finite, mean};
 use crate::interval::{Estimate, Interval};
 
-/// The cosines that tell what the series moves by anyway, at most.
+/// Most cosines that measure how much the series moves anyway.
 const COSINES_MAX: usize = 4;
 /// Fewest values: one cosine for the drift, two beside it.
 const VALUES_MIN: usize = 4;
 
 /// The mean of the second half less that of the first, with its 95 % interval.
 ///
-/// A series that leans on what was before it (a host that is slow for a second or two) drifts a little by chance, more than the spread
-/// of its values says. So the error is that of the movements next to it in frequency: the mean square of the products with the second to the
+/// An autocorrelated series (a host that is slow for a second or two) drifts by chance more than the spread of its values
+/// says. So the error is that of the movements next to it in frequency: the mean square of the products with the second to the
 /// fifth cosine √(2/n)·cos(πj(t+½)/n), while a drift is the first (after Müller, Econometrica 76, 2008: tests by few low frequencies). For
-/// independent normal values the interval is exact; of twelve that lean on the one before by a half 10 % drift by chance instead of the 21 % of
-/// Student's t on the halves, of twelve that lean by 0.7 16 % instead of 33 % (simulated). It finds a little less: a straight drift by four deviations in 72 % instead of 79 %.
+/// independent normal values the interval is exact; of twelve with autocorrelation 0.5 10 % drift by chance instead of the 21 % of
+/// Student's t on the halves, of twelve with 0.7 16 % instead of 33 % (simulated). It detects a little less: a straight drift by four deviations in 72 % instead of 79 %.
 ///
 /// `None` for fewer than four values or one that is not finite.
 pub fn drift(values: &[f64]) -> Option<Estimate> {
@@ -72,7 +72,7 @@ mod tests {
             before = 0.5 * before + noise.normal();
             before
         });
-        // By the spread within the halves it would be every fifth; by the fewer cosines the seldomer, and the fewer drifts found.
+        // With the spread within the halves it would be one in five; fewer cosines make it rarer, and detect fewer drifts.
         assert!(share < 0.12, "{share}");
     }
 

@@ -54,7 +54,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// The mean give or take so many standard errors.
+    /// The mean ± this many standard errors.
     pub(crate) fn within(&self, errors: f64) -> Option<Interval> {
         Interval::new(self.value - errors * self.se, self.value + errors * self.se)
     }
@@ -65,7 +65,7 @@ impl Mean {
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// `None` for a single observation, which says nothing of its spread.
+    /// `None` for a single observation, whose spread is unknown.
     pub ci95: Option<Interval>,
 }
 
@@ -78,8 +78,8 @@ pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, ci95 })
 }
 
-/// Mean of ln(`after`/`before`) of pairs, with its t-interval: for rates and times, whose disturbances are factors. What disturbs
-/// both members of a pair alike falls out. exp of the result is a ratio with its interval. `None` unless the slices are of equal
+/// Mean of ln(`after`/`before`) of pairs, with its t-interval: for rates and times, whose disturbances are factors. A disturbance of
+/// both members of a pair cancels. exp of the result is a ratio with its interval. `None` unless the slices are of equal
 /// length and not empty, and all values above zero.
 pub fn paired_log_ratio(before: &[f64], after: &[f64]) -> Option<Estimate> {
     if before.len() != after.len() {

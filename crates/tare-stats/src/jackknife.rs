@@ -16,8 +16,8 @@ pub struct Jackknife {
 }
 
 impl Jackknife {
-    /// What stands behind a 95 % interval of a statistic that reaches `half` to either side, from so many trials; `None` for fewer than
-    /// two, or where that is no length.
+    /// The statistic of so many trials whose 95 % interval reaches `half` to either side; `None` for fewer than two trials, or where
+    /// `half` is no length.
     pub fn of_half(value: f64, half: f64, trials: u32) -> Option<Jackknife> {
         let df = f64::from(trials.checked_sub(1).filter(|df| *df > 0)?);
         let se = Some(half).filter(|half| *half >= 0.0)? / t_quantile(0.975, df)?;

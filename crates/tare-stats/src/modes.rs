@@ -1,20 +1,20 @@
-//! Whether a series goes to and fro between two levels.
+//! Whether a series alternates between two levels.
 
 use crate::describe::{mean, smallest_step};
 
-/// √n times the dip that n independent values of a uniform distribution, the hardest to tell of those with one mode, exceed in one of a
-/// thousand series, whatever n (simulated; a test does it again).
+/// √n times the dip that n independent values of a uniform distribution, the hardest case with one mode, exceed in one of a
+/// thousand series, for any n (simulated; a test repeats it).
 const ROOT_DIP_MAX: f64 = 0.72;
-/// Each third of a series must have as large a share of either level: a step has one on either side, and what passes comes once.
+/// Each third of a series must have at least this share of either level: a step or a single disturbance has not.
 const SHARE_MIN: f64 = 0.05;
 
 /// Whether values, in the order of their time, have two modes that lie more than `apart` (a share) from each other, and that the series
 /// comes back to.
 ///
 /// By the dip (Hartigan and Hartigan, Annals of Statistics 13, 1985): how far the distribution of the values is from the nearest with one mode,
-/// be that skewed or flat. A series that leans on what was before it is worth as many independent values as its autocorrelation leaves.
-/// Values that were rounded are taken for spread evenly within a step, and all for uncertain by `apart`, so that neither steps nor what lies nearer
-/// together are modes.
+/// be that skewed or flat. An autocorrelated series counts as fewer independent values.
+/// Rounded values count as spread evenly within a step, and all values as uncertain by `apart`, so that steps and close
+/// levels are no modes.
 pub(crate) fn has_two_modes(values: &[f64], apart: f64) -> bool {
     let Some(independent) = independent(values) else { return false };
     let sorted = spread(values);
@@ -29,8 +29,8 @@ pub(crate) fn has_two_modes(values: &[f64], apart: f64) -> bool {
     values.chunks(values.len().div_ceil(3)).all(comes_back)
 }
 
-/// How many independent values would tell as much: n over the autocorrelation time, of autocorrelations in pairs as long as those sum to more than
-/// nothing (Geyer, Statistical Science 7, 1992), up to a quarter of the series. `None` where all are alike.
+/// How many independent values would say as much: n over the autocorrelation time, from pairs of autocorrelations while their sum is
+/// above zero (Geyer, Statistical Science 7, 1992), up to a quarter of the series. `None` where all are equal.
 fn independent(values: &[f64]) -> Option<f64> {
     let centre = mean(values)?;
     let product = |lag: usize| -> f64 {
@@ -55,8 +55,8 @@ fn spread(values: &[f64]) -> Vec<f64> {
     sorted.chunk_by(|one, other| one == other).flat_map(each).collect()
 }
 
-/// The values in order, each moved within a share of it: evenly, by multiples of the golden section, so that no luck is in it. What has one
-/// mode still has one.
+/// The values in order, each moved within a share of it: evenly, by multiples of the golden section, so the result is always the same. A series with one
+/// mode keeps one.
 fn blurred(sorted: &[f64], share: f64) -> Vec<f64> {
     let golden = 0.5 * (5f64.sqrt() - 1.0);
     let moved = |(at, value): (usize, &f64)| value * (1.0 + share * ((at as f64 * golden).fract() - 0.5));
@@ -199,13 +199,13 @@ mod tests {
     const RUNS: usize = 300;
 
     /// The share of series of `n` values by `next` that are said to have two modes.
-    fn told(n: usize, mut next: impl FnMut(usize, &mut Noise) -> f64) -> f64 {
+    fn share_with_two_modes(n: usize, mut next: impl FnMut(usize, &mut Noise) -> f64) -> f64 {
         let mut noise = Noise::new(17);
-        let told = (0..RUNS).filter(|_| {
+        let two_modes = (0..RUNS).filter(|_| {
             let values: Vec<f64> = (0..n).map(|at| next(at, &mut noise)).collect();
             has_two_modes(&values, 0.05)
         });
-        told.count() as f64 / RUNS as f64
+        two_modes.count() as f64 / RUNS as f64
     }
 
     /// Half of the least band, found by hand: as far apart as can be, evenly spread, and three heaps.
@@ -277,13 +277,13 @@ mod tests {
                 }),
             ];
             for (name, next) in kinds {
-                let share = told(n, next);
+                let share = share_with_two_modes(n, next);
                 assert!(share <= 0.01, "{name}, {n}: {share}");
             }
             for memory in [0.5f64, 0.9, 0.98] {
                 let fresh = (1.0 - memory * memory).sqrt();
                 let mut last = 0.0;
-                let share = told(n, |at, noise| {
+                let share = share_with_two_modes(n, |at, noise| {
                     last = if at == 0 { noise.normal() } else { memory * last + fresh * noise.normal() };
                     10.0 + last
                 });
@@ -299,18 +299,18 @@ mod tests {
             level + spread * noise.normal()
         };
         let kinds: [(usize, Kind); 5] = [
-            (60, ("interleaved", &|at, noise| mode(at.is_multiple_of(2), 0.2, noise))),
+            (60, ("alternating", &|at, noise| mode(at.is_multiple_of(2), 0.2, noise))),
             (100, ("drawn", &|_, noise| mode(noise.uniform() < 0.5, 0.2, noise))),
             (400, ("one in five", &|_, noise| mode(noise.uniform() < 0.2, 0.1, noise))),
             (600, ("for ten each", &|at, noise| mode((at / 10).is_multiple_of(2), 0.1, noise))),
             (200, ("rounded", &|_, noise| (10.0 * mode(noise.uniform() < 0.5, 0.2, noise)).round())),
         ];
         for (n, (name, next)) in kinds {
-            let share = told(n, next);
+            let share = share_with_two_modes(n, next);
             assert!(share >= 0.95, "{name}: {share}");
         }
         let mut slow = false;
-        let share = told(600, |_, noise| {
+        let share = share_with_two_modes(600, |_, noise| {
             slow ^= noise.uniform() < 0.1;
             mode(slow, 0.1, noise)
         });

@@ -1,9 +1,9 @@
-//! What a count of successes tells of their rate.
+//! The rate behind a count of successes.
 
 use crate::interval::Interval;
 use crate::student::incomplete_beta;
 
-/// Each side of the interval is wrong so often at most.
+/// Each side of the interval is wrong at most this often.
 const TAIL: f64 = 0.025;
 
 /// The exact 95 % interval of a rate of which `successes` were seen in `trials` (Clopper and Pearson 1934): it holds the rate in
@@ -74,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// The promise itself, summed over everything that can be counted.
+        /// The coverage itself, summed over every possible count.
         #[test]
         fn it_holds_the_rate_in_95_of_100_counts_or_more(trials in 1usize..40, rate in 0.0..=1.0f64) {
             let holds = |seen: usize| proportion_interval(seen, trials).is_some_and(|i| i.lo <= rate && rate <= i.hi);

@@ -1,7 +1,7 @@
 //! Numbers from a seed.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): good from any seed on, the same numbers on every machine, and enough to deal
-/// trials, pace arrivals and simulate; no secret can come of it.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): good from any seed on, the same numbers on every machine, and enough to randomize
+/// trials, pace arrivals and simulate; it must not make secrets.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 

@@ -1,4 +1,4 @@
-//! Intervals that may be looked at after every launch, or every trial: whoever stops for what he sees still has 95 %.
+//! Intervals that stay valid when they are checked after every launch, or every trial: stopping early keeps 95 %.
 
 use crate::interval::{Interval, Mean};
 use crate::normal;
@@ -6,28 +6,28 @@ use crate::series::{SERIES_MIN, cosines, series_mean};
 use crate::student::t_upper;
 use crate::trimmed::{kept, trimmed_mean};
 
-/// Fewest launches of which anything is told: of fewer, Student's t alone would make the interval several times as wide.
+/// Fewest launches with a result: with fewer, Student's t alone would make the interval several times as wide.
 pub const LAUNCHES_MIN: usize = 8;
 /// Most launches that may be planned.
 pub const PLANNED_MAX: usize = 10_000;
 /// Slope of the line over its height at the start. A flat line is tightest at the end of the budget, a steep one halfway: with a
-/// half, an interval at the end is 1.22 times as wide as one that nobody looked at before, one at a quarter of the
+/// half, an interval at the end is 1.22 times as wide as one that was not checked before, one at a quarter of the
 /// budget 1.8 times.
 const SLOPE: f64 = 0.5;
-/// A true effect is detectable that this share of all plans would show.
+/// The power of the minimum detectable effect.
 const POWER: f64 = 0.9;
-/// Half the width of the interval whose price is told.
+/// Half the width of the interval whose price is given.
 const ONE_PERCENT: f64 = 0.01;
 
-/// Looks at a mean after each of a planned number of launches, whose values are independent of each other and now and then wild, or of values
-/// of one launch, each of which may lean on those before it.
+/// Checks a mean after each of a planned number of launches, whose values are independent and sometimes wild, or of values
+/// of one launch, which may be autocorrelated.
 ///
 /// The sum of n errors is a Brownian motion in time n, and two lines ±(a + b·n) that it leaves before the planned end with probability
 /// 1 − level bound every one of its means at once: ±(a + b·n)/n. The probability of meeting one line before time 1 is known exactly,
 /// Φ̄(a + b) + e^(−2ab)·Φ(b − a) (Robbins and Siegmund, Annals of Mathematical Statistics 41, 1970; Siegmund, "Sequential
 /// Analysis", 1985, 3.15), both together at most twice that. These are repeated confidence intervals (Jennison and Turnbull,
 /// Journal of the Royal Statistical Society B 51, 1989): from two fifths of the budget on they are tighter than sequences that hold for ever
-/// (Robbins' mixture has at best 1.55 times the width of a single look, and pays for looks that no budget allows). The mean of launches is the
+/// (Robbins' mixture has at best 1.55 times the width of a single interval, and pays for checks that no budget allows). The mean of launches is the
 /// trimmed one ([`crate::trimmed_mean_interval`]), whose sum is as much of a Brownian motion as that of a mean is; its standard error has as many
 /// degrees of freedom as launches are left, but one. That of a series is the plain one, with an error that heeds autocorrelation
 /// ([`series_mean`]): only the share of the planned values enters, so that autocorrelation changes the error, not the bounds. Each bound becomes
@@ -41,7 +41,7 @@ pub struct Sequence {
     values: Values,
 }
 
-/// What is looked at.
+/// What is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Values {
     Launches,
@@ -64,7 +64,7 @@ impl Values {
         }
     }
 
-    /// Degrees of freedom of the standard error of so many. A series has one less than cosines: the few are looked at again and again, and
+    /// Degrees of freedom of the standard error of so many. A series has one less than cosines: the few are checked repeatedly, and
     /// with all of them the bounds were left in up to 7 of 100 simulated series (`tests/series.rs`).
     fn freedom(self, count: usize) -> f64 {
         match self {
@@ -74,16 +74,16 @@ impl Values {
     }
 }
 
-/// What was seen at a look.
+/// The result of one check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
     /// The mean so far.
     pub mean: Mean,
-    /// Its interval, good for all looks together.
+    /// Its interval, valid for all checks together.
     pub interval: Interval,
 }
 
-/// What launches of the same spread would tell; of logarithms, or of shares of the mean.
+/// What launches of the same spread would show; of logarithms, or of shares of the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Foresight {
     /// The smallest true effect that the planned launches would show in nine of ten plans: as many standard errors of their mean as the
@@ -121,7 +121,7 @@ impl Sequence {
     }
 
     /// The mean of the launches so far, of which each has a value in every column (one, or [`crate::Contrasts::effect`]; of a
-    /// series one). `None` before there are [`LAUNCHES_MIN`] or [`SERIES_MIN`], beyond the plan, or too early to say anything.
+    /// series one). `None` before there are [`LAUNCHES_MIN`] or [`SERIES_MIN`], beyond the plan, or too early for a result.
     pub fn look(&self, columns: &[&[f64]]) -> Option<Look> {
         let launches = columns.first()?.len();
         let errors = self.errors.get(launches.checked_sub(1)?)?;
@@ -129,7 +129,7 @@ impl Sequence {
         Some(Look { mean, interval: mean.within(*errors)? })
     }
 
-    /// What is to be expected by the spread of the `launches` behind a look.
+    /// What to expect, by the spread of the `launches` behind a check.
     pub fn foresee(&self, look: &Look, launches: usize) -> Foresight {
         Foresight {
             detectable: self.detectable(&look.mean, launches),
@@ -204,7 +204,7 @@ mod tests {
         assert!((last - start * (1.0 + SLOPE)).abs() < 0.02, "{last}");
     }
 
-    /// A random walk meets the line as often as a Brownian motion does, or a little less, since it is looked at seldom.
+    /// A random walk meets the line as often as a Brownian motion does, or a little less, since it is checked rarely.
     #[test]
     fn a_walk_leaves_the_lines_as_often_as_it_may() {
         let start = start_of_line(0.05).unwrap();
@@ -223,10 +223,10 @@ mod tests {
         assert!((0.035..0.055).contains(&share), "{share}");
     }
 
-    /// Whoever looks at launches after each, and stops at the first interval without zero, is wrong in 5 of 100 cases at most, be the
-    /// errors normal or one in ten ten times as wild.
+    /// Who checks after each launch, and stops at the first interval without zero, is wrong in at most 5 of 100 cases, with
+    /// normal errors or with one in ten that is ten times as wild.
     #[test]
-    fn launches_hold_the_truth_at_every_look() {
+    fn launches_hold_the_truth_at_every_check() {
         let mut noise = Noise::new(8);
         for (planned, wild) in [(12, 1.0), (24, 1.0), (24, 10.0), (60, 10.0)] {
             let sequence = Sequence::of_launches(planned, 0.95).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(sequence.launches_for(half * 1.000_001, &look.mean, 60), Some(60));
         let detectable = sequence.foresee(&look, 60).detectable.unwrap();
         assert!(detectable > half * 1.3 && detectable < half * 1.8, "{detectable} {half}");
-        // Half of the launches, the same spread: the same foresight, within what half of them tell of the spread.
+        // Half of the launches, the same spread: the same forecast, within the error of their spread.
         let earlier = sequence.look(&[&values[..30]]).unwrap();
         let foreseen = sequence.foresee(&earlier, 30).detectable.unwrap();
         assert!((foreseen / detectable).ln().abs() < 1.0, "{foreseen} {detectable}");

@@ -1,15 +1,15 @@
-//! The mean of a series whose values may lean on those before them.
+//! The mean of a series whose values may be autocorrelated.
 
 use crate::describe::{finite, mean};
 use crate::interval::Mean;
 
-/// Cosines in the variance of a mean, times n^(2/3). Lazarus, Lewis, Stock and Watson recommend 0.4 for series in general; trials are as long as
-/// what they lean on lasts, or longer, and the fewer cosines, the wider the interval.
+/// Cosines in the variance of a mean, times n^(2/3). Lazarus, Lewis, Stock and Watson recommend 0.4 for series in general; trials are at
+/// least as long as their correlation lasts, and fewer cosines make the interval wider.
 const COSINES_OVER_N: f64 = 0.6;
 /// With fewer, Student's t alone would make the interval several times as wide.
 const COSINES_MIN: usize = 4;
 
-/// Fewest values of which the error of the mean can be told: as many as there are cosines, and a few to tell them apart.
+/// Fewest values with a known error of the mean: as many as there are cosines, and a few more.
 pub const SERIES_MIN: usize = 8;
 
 /// Mean of values in the order of their time.
@@ -17,8 +17,8 @@ pub const SERIES_MIN: usize = 8;
 /// Its variance is that of the series at the lowest frequencies: the mean square of its products with the first B cosines
 /// √(2/n)·cos(πj(t+½)/n), over n (equal-weighted cosines: Müller, Journal of Econometrics 135, 2007; Lazarus, Lewis, Stock and
 /// Watson, Journal of Business & Economic Statistics 36, 2018), with B degrees of freedom. For independent normal values
-/// the interval is exact for any B; where values lean on those before them it holds as long as their memory is short beside
-/// n/B values (`tests/series.rs` has how often that is).
+/// the interval is exact for any B; for autocorrelated values it holds as long as their memory is short beside
+/// n/B values (`tests/series.rs` measures how often).
 ///
 /// `None` for fewer than [`SERIES_MIN`] values or one that is not finite.
 pub(crate) fn series_mean(values: &[f64]) -> Option<Mean> {
@@ -31,7 +31,7 @@ pub(crate) fn series_mean(values: &[f64]) -> Option<Mean> {
     let squares: f64 = (1..=cosines)
         .map(|j| {
             let step = std::f64::consts::PI * j as f64 / n;
-            // Centred, or a large mean would leave its rounding in every product.
+            // Centred: the rounding of a large mean would be in every product.
             let product = |(at, one): (usize, &f64)| (one - value) * (step * (at as f64 + 0.5)).cos();
             values.iter().enumerate().map(product).sum::<f64>().powi(2) * 2.0 / n
         })
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leans_on_what_was_before_has_a_larger_error() {
+    fn autocorrelated_values_have_a_larger_error() {
         let mut noise = Noise::new(4);
         let mut last = 0.0;
         let values: Vec<f64> = (0..2000)

@@ -1,4 +1,4 @@
-//! Several statistics of two independent samples, with intervals that hold all at once.
+//! Several statistics of two independent samples, with intervals that all hold at once.
 
 use crate::interval::Interval;
 use crate::jackknife::Jackknife;
@@ -67,7 +67,7 @@ mod tests {
         simultaneous_intervals(&first, &second).unwrap()
     }
 
-    /// The truth is 0: all six must hold it in 95 of 100 repeats, within what 4000 of them can tell (three standard
+    /// The truth is 0: all six must hold it in 95 of 100 repeats, within the error of 4000 of them (three standard
     /// deviations are 1.0 %), and not in all of them.
     #[test]
     fn all_hold_the_truth_together() {

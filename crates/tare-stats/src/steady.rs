@@ -2,8 +2,8 @@
 //!
 //! The way of Barrett et al. (2017) and Traini et al. (2022): wild single values are left out, change points of mean and
 //! variance cut the rest into segments, and the last segment reaches back as far as segments have its mean. A series
-//! that reaches its last level only near its end was never seen to be steady. What it is at that level, or instead of coming to one, is its state:
-//! a level that moves on by more than levels may differ is a drift, and one that has two modes is two.
+//! that reaches its last level only near its end is not steady. The state says what the series does in the end: it stays at
+//! a level, drifts further than levels may differ, has two modes, or comes to no level.
 
 use crate::changes::{VALUES_MAX, change_points};
 use crate::describe::mean;
@@ -12,11 +12,11 @@ use crate::modes::has_two_modes;
 
 /// Length of the windows in which a value may be wild, or the series' own where that is shorter.
 const WINDOW: usize = 200;
-/// The first values are never wild: a warm-up looks like that.
+/// The first values are never wild: they may be a warm-up.
 const WARM_UP: usize = 30;
 /// A value is wild in a window if it is farther from the median than this many times P99 − P1.
 const WILD_SPREADS: f64 = 3.0;
-/// Means this much apart, as a share, are told apart by nobody.
+/// Means that differ by less than this share count as equal.
 const ALIKE_SHARE: f64 = 0.05;
 /// Standard errors in half of a 95 % interval.
 const ERRORS_95: f64 = 1.959_964;
@@ -26,7 +26,7 @@ const END_SHARE: f64 = 1.0 / 6.0;
 /// Fewest values of which anything can be said.
 pub const VALUES_MIN: usize = 20;
 
-/// What became of a series.
+/// The result for a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steadiness {
     /// Index of the first value of the last level; `None` where that level was reached too near to the end.
@@ -44,11 +44,11 @@ pub struct Steadiness {
 pub enum State {
     /// It is at one level.
     Steady,
-    /// It changes, without going anywhere.
+    /// It changes without a direction.
     NeverSteady,
-    /// It rises or falls on and on.
+    /// It keeps rising or falling.
     Drifting,
-    /// It goes to and fro between two levels.
+    /// It alternates between two levels.
     Bimodal,
 }
 
@@ -98,7 +98,7 @@ pub fn steadiness(values: &[f64]) -> Option<Steadiness> {
 /// Of the values from the last level on, if it came to one.
 fn state(values: &[f64], is_steady: bool) -> State {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    // From end to end a straight drift goes twice as far as from half to half.
+    // A straight drift moves twice as far from end to end as from half to half.
     let far = |drift: f64| 2.0 * drift.abs() > ALIKE_SHARE.ln_1p();
     let drifts = drift(&logs).is_some_and(|drift| {
         far(drift.value) && drift.ci95.is_some_and(|ci95| ci95.lo > 0.0 || ci95.hi < 0.0)
@@ -111,8 +111,8 @@ fn state(values: &[f64], is_steady: bool) -> State {
     }
 }
 
-/// [`steadiness`] of what was counted in slices of equal length. Neighbours are put together, two, four or eight, until none is
-/// empty: a server of few requests has empty slices, at whatever level it is. Indices are those of `counts`.
+/// [`steadiness`] of what was counted in slices of equal length. Neighbours are joined, two, four or eight, until none is
+/// empty: a server with few requests has empty slices at any level. Indices are those of `counts`.
 pub fn steadiness_of_counts(counts: &[u64]) -> Option<Steadiness> {
     let together = together(counts)?;
     let sums: Vec<f64> =
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_is_told_from_the_others() {
+    fn each_state_is_distinguished_from_the_others() {
         let mut noise = Noise::new(21);
         for _ in 0..50 {
             let mut of = |level: &dyn Fn(f64, &mut Noise) -> f64| -> State {

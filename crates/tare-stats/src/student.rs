@@ -15,8 +15,8 @@ pub fn t_quantile(p: f64, df: f64) -> Option<f64> {
 
 /// The t ≥ 0 with P(T > t) = `tail`, which may be too small for one minus it to differ from one.
 ///
-/// `tail` above 0 and at most a half, `df` ≥ 1; `None` otherwise, and where t is beyond 2⁶¹, which is far beyond what a
-/// confidence that a double can tell from 1 has. Found by bisection on the
+/// `tail` above 0 and at most a half, `df` ≥ 1; `None` otherwise, and where t is beyond 2⁶¹, far beyond any
+/// confidence that a double can distinguish from 1. Found by bisection on the
 /// distribution function, whose tail is I(df/(df+t²); df/2, 1/2)/2 (Abramowitz and Stegun 26.7.1).
 pub(crate) fn t_upper(tail: f64, df: f64) -> Option<f64> {
     if !(tail > 0.0 && tail <= 0.5 && df.is_finite() && df >= 1.0) {

@@ -1,4 +1,4 @@
-//! A mean that a few wild values do not rule.
+//! A mean that a few wild values do not decide.
 
 use crate::describe::{finite, mean, stdev};
 use crate::interval::{Estimate, Interval, Mean};
@@ -9,7 +9,7 @@ const TRIMMED: f64 = 0.2;
 /// The mean without the fifth of the values at either end, with its 95 % interval by Student's t on the winsorised spread
 /// (Tukey and McLaughlin, Sankhyā A 25, 1963; Yuen, Biometrika 61, 1974): for errors with heavy tails, which a host's bursts
 /// make, much narrower than the mean's, and hardly wider for normal ones. Of fewer than five values
-/// a fifth is less than one: then it is the plain mean, which one wild value does rule. `None` for no values or one that is not finite; no
+/// a fifth is less than one: then it is the plain mean, which one wild value can decide. `None` for no values or one that is not finite; no
 /// interval where fewer than two are left.
 pub fn trimmed_mean_interval(values: &[f64]) -> Option<Estimate> {
     let ci95 = trimmed_mean(&[values]).and_then(|mean| Interval::around(mean.value, mean.se, mean.df));
@@ -46,7 +46,7 @@ fn cut(launches: usize) -> usize {
 /// The values of all columns.
 struct Sorted {
     launches: usize,
-    /// That are left out at either end.
+    /// How many are left out at either end.
     cut: usize,
     values: Vec<f64>,
 }

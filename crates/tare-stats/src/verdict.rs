@@ -26,7 +26,7 @@ pub enum Verdict {
 
 /// The verdict on an interval of ln(after/before), where ratios within 1 ± `margin` do not matter (0.02 for 2 %; 0: each does).
 ///
-/// What is proven to differ is faster or slower, also where it is within the margin: the interval beside it tells how little it is.
+/// A proven difference is faster or slower even within the margin: its interval shows how small it is.
 /// At a margin of 1 or more only what is higher can be beyond it.
 pub fn verdict(interval: Interval, margin: f64, better: Better) -> Verdict {
     let margin = margin.max(0.0);

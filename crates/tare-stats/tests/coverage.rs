@@ -1,5 +1,5 @@
-//! Whether intervals hold the truth as often as they say, on simulated sessions in interference that is worse than that of any machine one
-//! would choose.
+//! Whether intervals hold the truth as often as they say, on simulated sessions with more interference than any machine that one would
+//! choose.
 //!
 //! The noise is the same in every run, so that no luck decides. `cargo test -p tare-stats --test coverage -- --nocapture` prints the table.
 #![allow(clippy::print_stdout)] // the table, for who asks for it
@@ -19,12 +19,12 @@ const RUNS: usize = 2000;
 /// A, A once more, and B.
 const PROGRAMS: usize = 3;
 
-/// How a session measures: launches of all programs, in which they have turns.
+/// How a session measures: launches of all programs, interleaved.
 #[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
     launches: usize,
-    /// Of each launch; in a round each of the programs has one turn, and every other has the order of the one before turned round.
+    /// Of each launch; in a round each of the programs has one turn, and every other has the reverse order of the one before.
     rounds: usize,
     turn_s: f64,
     /// Deviation of a turn from the rate of its time.
@@ -35,7 +35,7 @@ const SHAPES: [Shape; 2] = [
     Shape {
         name: "compare",
         launches: 40,
-        // Turns are a twentieth as long in fact: here less of the interference falls out.
+        // Real turns are a twentieth as long: here less of the interference cancels.
         rounds: 16,
         turn_s: 0.02,
         turn_noise: 0.05,
@@ -47,15 +47,15 @@ const SHAPES: [Shape; 2] = [
 #[derive(Clone, Copy)]
 struct Interference {
     name: &'static str,
-    /// The machine gets so much faster or slower over the session, and half as much to and fro with a period of seven seconds.
+    /// The machine gets so much faster or slower over the session, and half as much back and forth with a period of seven seconds.
     drift: f64,
     /// Half-minutes that are 30 % slower, and twice as noisy.
     bad_half_minutes: bool,
-    /// Deviation of what meets all programs, with a memory of a second.
+    /// Deviation of what affects all programs, with a memory of a second.
     common: f64,
-    /// Deviation of what meets each program of a launch by itself, with a memory of a second.
+    /// Deviation of what affects each program of a launch by itself, with a memory of a second.
     own: f64,
-    /// A program is so much slower in some of its launches.
+    /// A program is slower by this in some of its launches.
     slower: f64,
     /// In this share of them.
     slow_share: f64,
@@ -93,7 +93,7 @@ const INTERFERENCES: [Interference; 8] = [
 /// B over A, in logarithms: without an effect every stop for a difference is wrong.
 const PLANTED: [f64; 2] = [0.0, 0.02];
 
-/// What the machine does meets each program of a launch a little more or less: deviation of its share from 1.
+/// Interference affects each program of a launch a little more or less: deviation of its share from 1.
 const APART: f64 = 0.1;
 
 /// An autoregression with a memory of a second.
@@ -212,13 +212,13 @@ struct Found {
     always: usize,
     /// The A/A control's interval does not hold zero then.
     aa_control_moved: usize,
-    /// Stopped since zero was out.
+    /// Stopped because zero was outside.
     decided: usize,
     /// Launches until then.
     launches: usize,
 }
 
-/// Stops at the first look that shows a difference or is as narrow as ±0.75 %: the worst that a user can do.
+/// Stops at the first check that shows a difference or is as narrow as ±0.75 %: the worst that a user can do.
 fn is_enough(Interval { lo, hi }: Interval) -> bool {
     lo > 0.0 || hi < 0.0 || hi - lo < 0.015
 }

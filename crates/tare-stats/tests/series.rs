@@ -1,5 +1,5 @@
-//! Whether intervals of a series that is looked at after each value hold its mean as often as they say, where values lean on those before
-//! them as the trials of a server do. The noise is the same in every run, so that no luck decides.
+//! Whether intervals of a series that is checked after each value hold its mean as often as they say, with autocorrelation as in the
+//! trials of a server. The noise is the same in every run, so that no luck decides.
 #![allow(clippy::print_stdout)] // the table, for who asks for it
 
 #[path = "../src/noise.rs"]
@@ -18,7 +18,7 @@ struct Interference {
     name: &'static str,
     /// Deviation of what has a memory of a second.
     slow: f64,
-    /// It is so much slower in every other of its modes, which last for two seconds on average.
+    /// It is slower by this in every other of its modes, which last for two seconds on average.
     modes: f64,
 }
 
