@@ -1,6 +1,6 @@
 //! Bodies and their framing: RFC 9112 sections 6 and 7; RFC 9110 section 8.6 and 10.1.1.
 
-use crate::{Row, closes, stays};
+use crate::row::{Row, closes, stays};
 
 pub fn rows() -> Vec<Row> {
     [content_length(), transfer_encoding(), chunks(), trailers(), expect()].into_iter().flatten().collect()

@@ -1,6 +1,6 @@
 //! Request line, target, fields: RFC 9112 sections 2, 3 and 5; RFC 9110 sections 2, 4 and 5.
 
-use crate::{Row, closes, stays};
+use crate::row::{Row, closes, stays};
 
 pub fn rows() -> Vec<Row> {
     [message(), request_line(), target(), host(), fields(), limits()].into_iter().flatten().collect()

@@ -1,6 +1,7 @@
 //! Methods, statuses, connections: RFC 9112 section 9; RFC 9110 sections 6, 7.6, 9 and 15.
 
-use crate::{Row, closes, run, stays};
+use crate::row::{Row, closes, stays};
+use crate::served::run;
 
 pub fn rows() -> Vec<Row> {
     [methods(), connections(), pipelining()].into_iter().flatten().collect()
