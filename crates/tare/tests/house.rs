@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tare-http", &[]),
     ("tare-stats", &[]),
     ("tare-model", &["stats"]),
+    ("tare-store", &["model"]),
     ("tare-formats", &["model"]),
     ("tare-explain", &["model", "stats"]),
     ("tare-machine", &["sys", "stats", "model"]),
@@ -30,14 +31,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tare-observe", &["sys", "machine", "model"]),
     (
         "tare-run",
-        &["sys", "http", "stats", "model", "formats", "explain", "machine", "server", "load", "observe"],
+        &[
+            "sys", "http", "stats", "model", "store", "formats", "explain", "machine", "server", "load",
+            "observe",
+        ],
     ),
     ("tare-report", &["model", "stats"]),
     (
         "tare",
         &[
-            "sys", "http", "stats", "model", "store", "explain", "machine", "server", "load", "observe",
-            "run", "report",
+            "sys", "http", "stats", "model", "store", "formats", "explain", "machine", "server", "load",
+            "observe", "run", "report",
         ],
     ),
 ];
