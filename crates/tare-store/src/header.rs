@@ -3,7 +3,7 @@
 //! Offsets are those of <https://www.sqlite.org/fileformat.html#the_database_header>.
 
 use crate::error::{READ, StoreError};
-use crate::{APPLICATION_ID, LAYOUT_VERSION};
+use crate::layout::{APPLICATION_ID, LAYOUT_VERSION};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

@@ -2,7 +2,8 @@
 
 use crate::error::{READ, StoreError};
 use crate::header::Header;
-use crate::{SAMPLES_MAX, TABLES, checksum, journal_of, stacks};
+use crate::layout::{SAMPLES_MAX, TABLES, checksum, journal_of};
+use crate::stacks;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! Stacks on disk: one row for each trial that has any, as deflated JSON.
 
 use crate::error::{StoreError, WRITE};
-use crate::{LAYOUT_STACKS, checksum};
+use crate::layout::{LAYOUT_STACKS, checksum};
 use rusqlite::{Transaction, params};
 use std::path::Path;
 use tare_model::Missing;

@@ -2,7 +2,8 @@
 
 use crate::error::{StoreError, WRITE};
 use crate::header::Header;
-use crate::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of, stacks};
+use crate::layout::{APPLICATION_ID, LAYOUT_PLAIN, SAMPLES_MAX, TABLES, checksum, journal_of};
+use crate::stacks;
 use rusqlite::{Connection, OpenFlags, Transaction, params};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
