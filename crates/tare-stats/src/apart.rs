@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_a_machine_with_weather_hold_that_nothing_changed() {
+    fn runs_of_a_machine_with_interference_hold_that_nothing_changed() {
         let mut noise = Noise::new(11);
         for (trials, between) in [(3, 0), (5, 0), (5, 10), (10, 3), (10, 200), (40, 10)] {
             let [apart, independent] = held(&mut noise, trials, between);

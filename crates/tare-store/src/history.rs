@@ -11,8 +11,8 @@ use tare_model::outcome::Warning;
 pub const LINES_MAX: usize = 10_000;
 /// A file of more than this holds no history.
 const BYTES_MAX: u64 = 64 << 20;
-/// Lines that cannot be used are told by number up to this many.
-const TOLD_MAX: usize = 8;
+/// Lines that cannot be used are reported by number up to this many.
+const NAMED_MAX: usize = 8;
 
 /// Why a history cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -90,10 +90,10 @@ impl History {
             let text = format!("the history is longer than is read: its first {older} lines are left out");
             warn("history-long", text, "keep its last lines only");
         }
-        for (number, why) in skipped.iter().take(TOLD_MAX) {
+        for (number, why) in skipped.iter().take(NAMED_MAX) {
             warn("history-line", format!("line {number} of the history {why} and is skipped"), "take it out");
         }
-        if let Some(more) = skipped.len().checked_sub(TOLD_MAX).filter(|more| *more > 0) {
+        if let Some(more) = skipped.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
             warn("history-line", format!("{more} more lines of the history are skipped"), "is it a history?");
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_cut_short_is_told_and_takes_none_with_it() {
+    fn a_line_that_is_cut_short_is_reported_and_takes_none_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("main.jsonl");
         append(&path, &run("a")).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_lines_are_told_by_number_and_long_histories_by_their_end() {
+    fn strange_lines_are_reported_by_number_and_long_histories_by_their_end() {
         let line = serde_json::to_string(&run("a")).unwrap();
         let older = line.replacen("\"schema\":1", "\"schema\":0", 1);
         let text = format!("{line}\n{older}\n\nnonsense\n{line}\n");
@@ -209,6 +209,6 @@ mod tests {
         assert!(reported[0].starts_with("line 2 of the history is of version 0"), "{reported:?}");
         assert!(reported[1].starts_with("line 4 of the history is broken"), "{reported:?}");
         let long = History::of("x\n".repeat(LINES_MAX + 3).as_bytes());
-        assert!(long.warnings.len() == 2 + TOLD_MAX && long.warnings[0].text.contains("first 3 lines"));
+        assert!(long.warnings.len() == 2 + NAMED_MAX && long.warnings[0].text.contains("first 3 lines"));
     }
 }
