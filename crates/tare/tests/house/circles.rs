@@ -27,11 +27,18 @@ pub fn uses(tree: &Tree) -> Uses {
                 used.push((file, name));
             }
         }
-        for call in &module.calls {
-            if let Some(&elsewhere) = methods.by_name.get(call) {
-                used.push((elsewhere, format!(".{call}()")));
-            }
-        }
+        let knows = |of: usize| {
+            let file = &tree.modules[of].file;
+            *file == module.file || used.iter().any(|(used, _)| tree.modules[*used].file == *file)
+        };
+        let called: Vec<(usize, String)> = module
+            .calls
+            .iter()
+            .filter_map(|call| methods.by_name.get(call).map(|(of, elsewhere)| (call, *of, *elsewhere)))
+            .filter(|(_, of, _)| knows(*of))
+            .map(|(call, _, elsewhere)| (elsewhere, format!(".{call}()")))
+            .collect();
+        used.extend(called);
         for (of, name) in used {
             let file = &tree.modules[of].file;
             if *file != module.file {
@@ -46,13 +53,14 @@ pub fn uses(tree: &Tree) -> Uses {
 /// Methods that stand in another file than their type.
 struct Elsewhere {
     of_types: BTreeMap<(usize, String, String), usize>,
-    /// Those whose name no other type of the crate gives to a method of its own.
-    by_name: BTreeMap<String, usize>,
+    /// Those whose name no other type of the crate gives to a method of its own: where type and method stand. A call
+    /// counts in a file that names the type.
+    by_name: BTreeMap<String, (usize, usize)>,
 }
 
 fn methods_elsewhere(tree: &Tree) -> Elsewhere {
     let mut of_types = BTreeMap::new();
-    let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
+    let mut by_name = BTreeMap::new();
     let mut times: BTreeMap<&String, usize> = BTreeMap::new();
     for (at, module) in tree.modules.iter().enumerate() {
         for (path, methods) in &module.methods {
@@ -65,11 +73,11 @@ fn methods_elsewhere(tree: &Tree) -> Elsewhere {
             }
             for method in methods {
                 of_types.insert((defined, name.clone(), method.clone()), at);
-                by_name.insert(method.clone(), at);
+                by_name.insert(method.clone(), (defined, at));
             }
         }
     }
-    by_name.retain(|method, _| times[method] == 1);
+    by_name.retain(|method: &String, _| times[method] == 1);
     Elsewhere { of_types, by_name }
 }
 
