@@ -9,7 +9,7 @@ use crate::servers::{Kind, Server};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::time::Duration;
-use tare_load::{CONNECTIONS_DEFAULT, Generator, LoadSpec, Pacing, Target, Turns};
+use tare_load::{CONNECTIONS_DEFAULT, Generator, LoadSpec, Pacing, Target, Turns, Workers};
 use tare_stats::{mean, trimmed_mean_interval};
 use tare_sys::time::{monotonic_ns, process_cpu_ns};
 
@@ -88,7 +88,9 @@ pub fn interleaved(args: &Args, row: Row, pairs: u32) -> Result<Interleaved> {
         let turns =
             Turns { begin_ns, turn_ns: TURN_NS, rest_ns: 0, arms: 2, place, seed: begin_ns, slices: None };
         let pacing = Pacing::Interleaved(turns);
-        Ok(Generator::start(&LoadSpec { busy_poll: true, pacing, ..load(server)? })?)
+        let mut spec = LoadSpec { pacing, ..load(server)? };
+        spec.workers.busy_poll = true;
+        Ok(Generator::start(&spec)?)
     };
     let generators: Vec<Generator> = (0..).zip(&servers).map(start).collect::<Result<_>>()?;
     let loaded: Vec<(&Server, &Generator)> = servers.iter().zip(&generators).collect();
@@ -120,7 +122,11 @@ pub fn interleaved(args: &Args, row: Row, pairs: u32) -> Result<Interleaved> {
 
 fn load(server: &Server) -> Result<LoadSpec> {
     let target = Target::parse(&server.url)?;
-    Ok(LoadSpec { connections: CONNECTIONS_DEFAULT, cpus: vec![1], ..LoadSpec::new(target) })
+    Ok(LoadSpec {
+        connections: CONNECTIONS_DEFAULT,
+        workers: Workers { cpus: vec![1], ..Workers::default() },
+        ..LoadSpec::new(target)
+    })
 }
 
 /// ln of the CPU nanoseconds of a request, window by window.

@@ -10,7 +10,7 @@ use clap::Parser;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tare_load::{Generator, LoadSpec, Target};
+use tare_load::{Generator, LoadSpec, Target, Workers};
 
 /// Two commands, each of which prints `listening on ADDR:PORT`.
 #[derive(Debug, Parser)]
@@ -90,8 +90,7 @@ fn start(command: &str, args: &Args) -> Result<Server> {
     let spec = LoadSpec {
         connections: args.connections,
         pipeline: args.pipeline,
-        threads: 1,
-        cpus: vec![1],
+        workers: Workers { cpus: vec![1], ..Workers::default() },
         ..LoadSpec::new(Target::parse(&format!("http://{address}{}", args.path))?)
     };
     Ok(Server { child, spec })

@@ -81,7 +81,7 @@ fn weigh(server: &Running, (connections, depth): (u32, u32), round: Duration) ->
     let mut spec = LoadSpec::new(Target::parse(&url).map_err(|e| e.to_string())?);
     spec.connections = connections;
     spec.pipeline = depth;
-    spec.cpus = vec![1];
+    spec.workers.cpus = vec![1];
     let mut generator = Generator::start(&spec).map_err(|e| e.to_string())?;
     std::thread::sleep(round / 3);
     generator.cut();

@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tare_load::{Generator, LoadSpec, Target};
+use tare_load::{Generator, LoadSpec, Target, Workers};
 use tare_machine::{Root, facts};
 use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 
@@ -73,7 +73,11 @@ fn main() -> Result<()> {
     let (server, address) = start_server(&args)?;
     let target = Target::parse(&format!("http://{address}{}", args.path))?;
     let server_port = Some(target.port());
-    let spec = LoadSpec { connections: args.connections, threads: 1, cpus: vec![1], ..LoadSpec::new(target) };
+    let spec = LoadSpec {
+        connections: args.connections,
+        workers: Workers { cpus: vec![1], ..Workers::default() },
+        ..LoadSpec::new(target)
+    };
     let mut generator = Generator::start(&spec)?;
     let watch = Watch {
         server_port,

@@ -25,19 +25,19 @@ impl LoadSpec {
 
     fn validate_counts(&self) -> Result<(), SpecError> {
         check_count("connections", self.connections, CONNECTIONS_MAX)?;
-        check_count("threads", self.threads, THREADS_MAX)?;
+        check_count("threads", self.workers.threads, THREADS_MAX)?;
         check_count("pipeline depth", self.pipeline, PIPELINE_MAX)?;
-        let (threads, connections, pipeline) = (self.threads, self.connections, self.pipeline);
+        let (threads, connections, pipeline) = (self.workers.threads, self.connections, self.pipeline);
         if threads > connections {
             return Err(SpecError::MoreThreadsThanConnections { threads, connections });
         }
         if !self.keep_alive && pipeline > 1 {
             return Err(SpecError::PipelineWithoutKeepAlive);
         }
-        if self.engine == EngineChoice::IoUring && self.target.is_tls() {
+        if self.workers.engine == EngineChoice::IoUring && self.route.target.is_tls() {
             return Err(SpecError::TlsByIoUring);
         }
-        if self.is_multiplexed() && self.engine == EngineChoice::IoUring {
+        if self.is_multiplexed() && self.workers.engine == EngineChoice::IoUring {
             return Err(SpecError::Http2ByIoUring);
         }
         if self.is_multiplexed() && cfg!(not(feature = "http2")) {
@@ -121,9 +121,9 @@ mod tests {
     #[test]
     fn a_load_can_be_aimed_elsewhere() {
         let mut spec = spec();
-        spec.urls = vec![url("http://127.0.0.1/a?b", 3)];
+        spec.content.urls = vec![url("http://127.0.0.1/a?b", 3)];
         let moved = spec.aimed_at(Target::parse("http://[::1]:81/x").unwrap());
-        assert_eq!(moved.urls, [url("http://[::1]:81/a?b", 3)]);
+        assert_eq!(moved.content.urls, [url("http://[::1]:81/a?b", 3)]);
         assert_eq!(moved.validate(), Ok(()));
     }
 
@@ -144,15 +144,16 @@ mod tests {
 
     #[test]
     fn each_mistake_has_its_own_word() {
-        let header =
-            |name: &str, value: &str| fault(|s| s.headers = vec![(name.to_owned(), value.to_owned())]);
+        let header = |name: &str, value: &str| {
+            fault(|s| s.content.headers = vec![(name.to_owned(), value.to_owned())])
+        };
         let rate = |rate_hz| fault(|s| s.pacing = Pacing::Open { rate_hz, gaps: Gaps::Fixed });
         insta::assert_snapshot!(
             [
                 fault(|s| s.connections = 0),
                 fault(|s| s.connections = CONNECTIONS_MAX + 1),
-                fault(|s| s.threads = 0),
-                fault(|s| s.threads = 2),
+                fault(|s| s.workers.threads = 0),
+                fault(|s| s.workers.threads = 2),
                 fault(|s| s.pipeline = 0),
                 fault(|s| (s.pipeline, s.connections) = (1024, 1 << 15)),
                 rate(0.0),
@@ -161,23 +162,24 @@ mod tests {
                 rate(-1.0),
                 fault(|s| s.timeout_ns = 0),
                 fault(|s| s.timeout_ns = u64::MAX),
-                fault(|s| s.method = "get".to_owned()),
-                fault(|s| s.method = "CONNECT".to_owned()),
+                fault(|s| s.content.method = "get".to_owned()),
+                fault(|s| s.content.method = "CONNECT".to_owned()),
                 header("", "x"),
                 header("a b", "x"),
                 header("X", "a\r\nEvil: 1"),
                 header("content-Length", "5"),
                 header("X", &"y".repeat(1 << 20)),
-                fault(|s| (s.body, s.pipeline) = (vec![b'x'; 1 << 20], 17)),
-                fault(|s| s.urls = vec![url("http://127.0.0.1:81/", 1)]),
-                fault(|s| s.urls = vec![url("http://127.0.0.1/", 0)]),
+                fault(|s| (s.content.body, s.pipeline) = (vec![b'x'; 1 << 20], 17)),
+                fault(|s| s.content.urls = vec![url("http://127.0.0.1:81/", 1)]),
+                fault(|s| s.content.urls = vec![url("http://127.0.0.1/", 0)]),
                 fault(|s| s.requests_max = Some(0)),
                 fault(|s| (s.keep_alive, s.pipeline) = (false, 2)),
                 fault(|s| s.pacing = Pacing::Thinking { mean_ns: 0, gaps: Gaps::Fixed }),
                 fault(|s| s.pacing = Pacing::Stages { stages: Vec::new(), gaps: Gaps::Fixed }),
-                fault(|s| s.csv_file = Some("/nowhere.csv".into())),
+                fault(|s| s.content.csv_file = Some("/nowhere.csv".into())),
                 fault(|s| {
-                    (s.engine, s.target) = (EngineChoice::IoUring, Target::parse("https://[::1]/").unwrap());
+                    (s.workers.engine, s.route.target) =
+                        (EngineChoice::IoUring, Target::parse("https://[::1]/").unwrap());
                 }),
             ]
             .join("\n")

@@ -30,14 +30,14 @@ pub(crate) enum Endpoint {
 impl Endpoint {
     /// Resolves the name in `spec`, if there is one.
     pub(crate) fn resolve(spec: &LoadSpec) -> Result<Endpoint, LoadError> {
-        if let Some(path) = &spec.unix_socket {
+        if let Some(path) = &spec.route.unix_socket {
             return Ok(Endpoint::Unix(path.clone()));
         }
-        let remote = choose_address(&spec.target.resolve()?);
-        let locals = if spec.local_addresses.is_empty() {
+        let remote = choose_address(&spec.route.target.resolve()?);
+        let locals = if spec.route.local_addresses.is_empty() {
             loopback(remote, spec.connections)
         } else {
-            spec.local_addresses.clone()
+            spec.route.local_addresses.clone()
         };
         Ok(Endpoint::Tcp { remote, locals })
     }

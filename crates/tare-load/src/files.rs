@@ -34,7 +34,7 @@ impl Table {
         let may_ring = matches!(engine::choose(spec), Choice::IoUring | Choice::Either);
         let closing = if may_ring { CLOSING } else { 0 };
         let per_thread = PER_THREAD + closing;
-        let needed = u64::from(spec.connections) + per_thread * u64::from(spec.threads) + BESIDES;
+        let needed = u64::from(spec.connections) + per_thread * u64::from(spec.workers.threads) + BESIDES;
         if needed <= limit {
             return Ok(Table::Shared);
         }
@@ -65,9 +65,9 @@ mod tests {
     #[test]
     fn a_table_of_their_own_only_where_one_has_no_room() {
         let mut spec = LoadSpec::new(Target::parse("http://h/").unwrap());
-        spec.engine = EngineChoice::Epoll;
+        spec.workers.engine = EngineChoice::Epoll;
         let mut of = |connections, threads| {
-            (spec.connections, spec.threads) = (connections, threads);
+            (spec.connections, spec.workers.threads) = (connections, threads);
             Table::of(&spec, 20_000)
         };
         assert_eq!(of(19_900, 1).unwrap(), Table::Shared);

@@ -61,7 +61,7 @@ impl Generator {
         let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
         let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new() };
-        for thread in 0..spec.threads {
+        for thread in 0..spec.workers.threads {
             let (spec, program, quotas) = (Arc::clone(&spec), Arc::clone(&program), quotas.clone());
             let (endpoint, settled) = (Arc::clone(&endpoint), settled.clone());
             let worker = move |shared| {
@@ -167,7 +167,7 @@ impl Thread {
     ) -> Result<Thread, LoadError> {
         let failed = |why| LoadError::Thread { why };
         let shared = Arc::new(Shared::new().map_err(failed)?);
-        let cpu = spec.cpus.get(thread as usize % spec.cpus.len().max(1)).copied();
+        let cpu = spec.workers.cpus.get(thread as usize % spec.workers.cpus.len().max(1)).copied();
         let (started, start) = mpsc::channel();
         let (choice, inner) = (engine::choose(spec), Arc::clone(&shared));
         let body = move || {

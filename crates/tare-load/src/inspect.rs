@@ -28,7 +28,8 @@ impl Inspect {
     /// `None`: nothing in the answers is looked at but status and framing.
     pub(crate) fn new(spec: &LoadSpec, connections: u32) -> Option<Box<Inspect>> {
         let expect = &spec.expect;
-        let captures: Vec<CaptureFrom> = spec.captures.iter().map(|capture| capture.from.clone()).collect();
+        let captures: Vec<CaptureFrom> =
+            spec.content.captures.iter().map(|capture| capture.from.clone()).collect();
         let looks =
             !expect.headers.is_empty() || expect.body_bytes.is_some() || expect.body_contains.is_some();
         if !looks && captures.is_empty() {

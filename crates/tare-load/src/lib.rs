@@ -45,8 +45,9 @@ pub use message::{
 };
 pub use preflight::{Preflight, preflight};
 pub use spec::{
-    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing, Protocol,
-    RATE_HZ_MAX, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
+    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, Content, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing,
+    Protocol, RATE_HZ_MAX, Route, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
+    Workers,
 };
 pub use target::{Target, TargetError};
 pub use turns::{ARMS_MAX, Slices, TURN_NS_MAX, TURN_NS_MIN, Turns};

@@ -56,7 +56,12 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
             *sum += count;
         }
         let (wall_ns, raw_ns, cpu_ns) = tally.clocks_ns();
-        detail.threads.push(GeneratorThread { tid: *tid, wall_ns, cpu_ns, busy_poll: spec.busy_poll });
+        detail.threads.push(GeneratorThread {
+            tid: *tid,
+            wall_ns,
+            cpu_ns,
+            busy_poll: spec.workers.busy_poll,
+        });
         if wall_ns > detail.clock.monotonic_ns {
             detail.clock = ClockCheck { monotonic_ns: wall_ns, raw_ns };
         }

@@ -28,7 +28,7 @@ impl Schedule {
     /// The part of thread `thread` in the pacing of `spec`, from `begin_ns` on; `users` is how many requests it may have in
     /// flight.
     pub(crate) fn new(spec: &LoadSpec, thread: u32, begin_ns: u64, users: usize) -> Self {
-        let part = (thread, spec.threads);
+        let part = (thread, spec.workers.threads);
         let random = Random::new(spec.seed, thread);
         match &spec.pacing {
             Pacing::Closed => Schedule::Closed,

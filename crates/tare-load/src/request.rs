@@ -45,23 +45,31 @@ struct Common {
 impl Program {
     /// Compiles what `spec` asks for; reads its files once.
     pub(crate) fn load(spec: &LoadSpec) -> Result<Program, MessageError> {
-        message::validate(&spec.target, &spec.urls, &spec.captures)?;
-        let table = spec.csv_file.as_deref().map(Table::load).transpose()?.map(Arc::new);
-        let captures = spec.captures.iter().map(|capture| capture.name.clone()).collect();
-        let names = Names { templates: spec.templates, table, captures };
-        let common =
-            Common { host: spec.target.authority(), close: !spec.keep_alive, http2: spec.is_multiplexed() };
-        let mut program =
-            Program { recipes: Vec::new(), sums: Vec::new(), file: spec.request_file.clone(), names, common };
-        let message = |path: &str| Message {
-            method: spec.method.clone(),
-            path: path.to_owned(),
-            headers: spec.headers.clone(),
-            body: spec.body.clone(),
+        message::validate(&spec.route.target, &spec.content.urls, &spec.content.captures)?;
+        let table = spec.content.csv_file.as_deref().map(Table::load).transpose()?.map(Arc::new);
+        let captures = spec.content.captures.iter().map(|capture| capture.name.clone()).collect();
+        let names = Names { templates: spec.content.templates, table, captures };
+        let common = Common {
+            host: spec.route.target.authority(),
+            close: !spec.keep_alive,
+            http2: spec.is_multiplexed(),
         };
-        let paths = spec.urls.iter().map(|url| (url.target.path(), u64::from(url.weight)));
+        let mut program = Program {
+            recipes: Vec::new(),
+            sums: Vec::new(),
+            file: spec.content.request_file.clone(),
+            names,
+            common,
+        };
+        let message = |path: &str| Message {
+            method: spec.content.method.clone(),
+            path: path.to_owned(),
+            headers: spec.content.headers.clone(),
+            body: spec.content.body.clone(),
+        };
+        let paths = spec.content.urls.iter().map(|url| (url.target.path(), u64::from(url.weight)));
         let paths: Vec<_> =
-            if spec.urls.is_empty() { vec![(spec.target.path(), 1)] } else { paths.collect() };
+            if spec.content.urls.is_empty() { vec![(spec.route.target.path(), 1)] } else { paths.collect() };
         let mut sum = 0;
         for (path, weight) in paths {
             program.recipes.push(program.compile(&message(path))?);
@@ -172,13 +180,16 @@ impl Requests {
                 repeated: one.repeat(spec.depth() as usize),
             });
         }
-        let lines =
-            program.file.as_deref().map(|path| Lines::open(path, (thread, spec.threads))).transpose()?;
+        let lines = program
+            .file
+            .as_deref()
+            .map(|path| Lines::open(path, (thread, spec.workers.threads)))
+            .transpose()?;
         Ok(Requests::Varying(Box::new(Varying {
             program: Arc::clone(program),
             lines,
             number: u64::from(thread),
-            threads: u64::from(spec.threads),
+            threads: u64::from(spec.workers.threads),
             // Not the numbers that the arrivals are made from.
             random: Random::new(spec.seed ^ 0x7465_6d70_6c61_7465, thread),
             body: Vec::new(),
@@ -253,7 +264,7 @@ impl Varying {
 /// One request as it is sent first.
 pub(crate) fn request_bytes(spec: &LoadSpec) -> Result<Vec<u8>, MessageError> {
     let mut requests = Requests::new(spec, &Arc::new(Program::load(spec)?), 0)?;
-    let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.captures.len()]);
+    let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.content.captures.len()]);
     let written = requests.write(&mut out, &empty);
     Ok(requests.tail(&out, written.len as usize).to_vec())
 }
@@ -279,12 +290,13 @@ mod tests {
         spec.keep_alive = false;
         assert_eq!(text(&spec), "GET /p?q HTTP/1.1\r\nHost: h:81\r\nConnection: close\r\n\r\n");
         spec.keep_alive = true;
-        spec.method = "POST".to_owned();
-        spec.headers = vec![("HOST".to_owned(), "other".to_owned()), ("X".to_owned(), "1".to_owned())];
+        spec.content.method = "POST".to_owned();
+        spec.content.headers =
+            vec![("HOST".to_owned(), "other".to_owned()), ("X".to_owned(), "1".to_owned())];
         assert_eq!(text(&spec), "POST /p?q HTTP/1.1\r\nHOST: other\r\nX: 1\r\nContent-Length: 0\r\n\r\n");
-        spec.body = b"{{hex:3}}".to_vec();
+        spec.content.body = b"{{hex:3}}".to_vec();
         assert!(text(&spec).ends_with("Content-Length: 9\r\n\r\n{{hex:3}}"), "not asked for");
-        spec.templates = true;
+        spec.content.templates = true;
         let made = text(&spec);
         assert!(made.contains("\r\nContent-Length: 3\r\n\r\n") && made.len() == text(&spec).len(), "{made}");
     }
@@ -307,8 +319,9 @@ mod tests {
             target: Target::parse(&format!("http://h:81{path}")).unwrap(),
             weight,
         };
-        (spec.urls, spec.threads, spec.connections) = (vec![url("/a", 3), url("/b?{{counter}}", 1)], 2, 2);
-        spec.templates = true;
+        (spec.content.urls, spec.workers.threads, spec.connections) =
+            (vec![url("/a", 3), url("/b?{{counter}}", 1)], 2, 2);
+        spec.content.templates = true;
         let program = Arc::new(Program::load(&spec).unwrap());
         let (mut count, mut numbers) = ([0, 0], Vec::new());
         for thread in 0..2 {

@@ -157,7 +157,7 @@ impl Worker {
     /// How long nothing needs to be done unless something happens.
     #[inline]
     pub(crate) fn patience(&mut self) -> Duration {
-        if self.spec.busy_poll && !self.session.is_out_of_turn(self.now_ns) {
+        if self.spec.workers.busy_poll && !self.session.is_out_of_turn(self.now_ns) {
             return Duration::ZERO;
         }
         let next_ns = self.session.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
@@ -191,15 +191,15 @@ impl Worker {
 
     /// What TLS handshakes begin with, where the target wants them.
     pub(crate) fn tls(&self) -> io::Result<Option<Context>> {
-        let target = &self.spec.target;
-        let context = || Context::new(&target.host(), self.spec.tls_resume, self.spec.is_multiplexed());
+        let target = &self.spec.route.target;
+        let context = || Context::new(&target.host(), self.spec.route.tls_resume, self.spec.is_multiplexed());
         target.is_tls().then(context).transpose()
     }
 
     /// A socket on its way to the server, for connection `c`.
     pub(crate) fn connect(&self, c: u32) -> io::Result<(OwnedFd, Connecting)> {
         // Threads take local addresses in turn as well.
-        self.endpoint.connect(c * self.spec.threads + self.thread)
+        self.endpoint.connect(c * self.spec.workers.threads + self.thread)
     }
 
     /// Connection `c` can be used.

@@ -20,7 +20,7 @@ fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
 fn keep_alive_answers_are_counted_once_each() {
     let server = Server::start(|_, _| hello());
     let mut spec = server.spec();
-    (spec.connections, spec.threads) = (5, 2);
+    (spec.connections, spec.workers.threads) = (5, 2);
     let mut generator = Generator::start(&spec).unwrap();
     assert_eq!(generator.thread_ids().len(), 2);
     run_until(&generator, |live| live.answers >= 300);
@@ -79,7 +79,7 @@ fn head_has_no_body_whatever_it_claims() {
         Reply::Keep(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n".to_vec())
     });
     let mut spec = server.spec();
-    spec.method = "HEAD".to_owned();
+    spec.content.method = "HEAD".to_owned();
     assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
 }
 
@@ -105,7 +105,7 @@ fn requests_that_a_socket_does_not_take_at_once_arrive_whole() {
             hello()
         });
         let mut spec = server.spec();
-        (spec.headers, spec.pipeline) = (vec![("X-Long".to_owned(), value)], pipeline);
+        (spec.content.headers, spec.pipeline) = (vec![("X-Long".to_owned(), value)], pipeline);
         (spec.connections, spec.requests_max) = (2, Some(150));
         let sample = sample(&spec, 150, 0);
         assert_eq!((requests(&sample), sample.errors.len()), (150, 0), "{:?}", sample.errors);
@@ -281,12 +281,12 @@ fn close_hello() -> Vec<u8> {
 fn nobody_there() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut spec = support::spec(&format!("http://{address}/"));
-    (spec.connections, spec.threads) = (4, 2);
+    (spec.connections, spec.workers.threads) = (4, 2);
     assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
     assert!(matches!(preflight(&spec, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
-    spec.threads = 0;
+    spec.workers.threads = 0;
     assert!(matches!(Generator::start(&spec), Err(LoadError::Spec(_))));
-    (spec.threads, spec.cpus) = (1, vec![8000]);
+    (spec.workers.threads, spec.workers.cpus) = (1, vec![8000]);
     assert!(matches!(Generator::start(&spec), Err(LoadError::Pin { cpu: 8000, .. })));
 }
 
@@ -350,9 +350,9 @@ fn an_open_loop_keeps_its_rate() {
     let server = Server::start(|_, _| hello());
     for gaps in [Gaps::Fixed, Gaps::Poisson] {
         let mut spec = server.spec();
-        (spec.connections, spec.threads, spec.pipeline) = (8, 2, 2);
+        (spec.connections, spec.workers.threads, spec.pipeline) = (8, 2, 2);
         spec.pacing = Pacing::Open { rate_hz: 2000.0, gaps };
-        spec.busy_poll = gaps == Gaps::Poisson;
+        spec.workers.busy_poll = gaps == Gaps::Poisson;
         let mut generator = Generator::start(&spec).unwrap();
         run_until(&generator, |live| live.answers >= 600);
         let sample = generator.cut();
@@ -374,7 +374,7 @@ fn a_bounded_number_of_requests_is_sent_and_answered() {
     let thinking = Pacing::Thinking { mean_ns: 1_000_000, gaps: Gaps::Poisson };
     for (pacing, pipeline) in [(Pacing::Closed, 1), (Pacing::Closed, 3), (open, 2), (thinking, 2)] {
         let mut spec = server.spec();
-        (spec.connections, spec.threads, spec.pipeline) = (4, 2, pipeline);
+        (spec.connections, spec.workers.threads, spec.pipeline) = (4, 2, pipeline);
         (spec.pacing, spec.requests_max) = (pacing, Some(333));
         let before = server.requests();
         let mut generator = Generator::start(&spec).unwrap();
@@ -410,7 +410,8 @@ fn preflight_asks_as_the_load_will() {
         Reply::Keep(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 12\r\n\r\n".to_vec())
     });
     let mut spec = server.spec();
-    (spec.method, spec.headers) = ("HEAD".to_owned(), vec![("X-Key".to_owned(), "7".to_owned())]);
+    (spec.content.method, spec.content.headers) =
+        ("HEAD".to_owned(), vec![("X-Key".to_owned(), "7".to_owned())]);
     assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 401);
 }
 
@@ -422,7 +423,7 @@ fn without_keep_alive_each_request_has_its_own_connection() {
     });
     for pacing in [Pacing::Closed, Pacing::Open { rate_hz: 2000.0, gaps: Gaps::Fixed }] {
         let mut spec = server.spec();
-        (spec.connections, spec.threads, spec.keep_alive) = (4, 2, false);
+        (spec.connections, spec.workers.threads, spec.keep_alive) = (4, 2, false);
         (spec.pacing, spec.requests_max) = (pacing, Some(200));
         let (accepted, requests_before) = (server.accepted.load(Ordering::SeqCst), server.requests());
         let mut generator = Generator::start(&spec).unwrap();
@@ -452,9 +453,9 @@ fn many_local_addresses_share_the_connections() {
     let server = Server::start(|_, _| hello());
     let mut spec = server.spec();
     spec.connections = 4;
-    spec.local_addresses = ["127.0.0.7", "127.0.0.8"].map(|ip| ip.parse().unwrap()).to_vec();
+    spec.route.local_addresses = ["127.0.0.7", "127.0.0.8"].map(|ip| ip.parse().unwrap()).to_vec();
     assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
-    spec.local_addresses = vec!["192.0.2.1".parse().unwrap()];
+    spec.route.local_addresses = vec!["192.0.2.1".parse().unwrap()];
     assert!(matches!(Generator::start(&spec), Err(LoadError::PortsExhausted { .. })));
 }
 
@@ -471,7 +472,7 @@ fn ipv6_and_unix_sockets_carry_it_too() {
         }
     });
     let mut spec = support::spec("http://whoever/");
-    (spec.unix_socket, spec.connections) = (Some(path.clone()), 2);
+    (spec.route.unix_socket, spec.connections) = (Some(path.clone()), 2);
     let held = preflight(&spec, Duration::from_secs(10)).unwrap();
     assert_eq!((held.status, held.peer_addr), (200, None));
     assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
@@ -499,7 +500,7 @@ fn what_is_told_beside_the_counts() {
     long.resize(long.len() + 200_000, b'x');
     let server = Server::start(move |n, _| if n % 2 == 0 { hello() } else { Reply::Keep(long.clone()) });
     let mut spec = server.spec();
-    (spec.connections, spec.threads) = (4, 2);
+    (spec.connections, spec.workers.threads) = (4, 2);
     let sample = sample(&spec, 100, 50);
     let count = requests(&sample);
     let detail = sample.detail.unwrap();

@@ -68,10 +68,10 @@ fn what_an_answer_gave_goes_into_later_requests_of_its_connection() {
         )
     });
     let mut spec = support::spec(&format!("http://{}/?id={{{{capture:id}}}}", server.address));
-    spec.templates = true;
-    spec.headers = vec![("X-Token".to_owned(), "{{capture:token}}".to_owned())];
+    spec.content.templates = true;
+    spec.content.headers = vec![("X-Token".to_owned(), "{{capture:token}}".to_owned())];
     let capture = |name: &str, from| tare_load::Capture { name: name.to_owned(), from };
-    spec.captures = vec![
+    spec.content.captures = vec![
         capture("token", CaptureFrom::Header("set-token".to_owned())),
         capture("id", CaptureFrom::Body { after: "\"id\":\"".to_owned(), before: "\"".to_owned() }),
     ];
@@ -95,7 +95,8 @@ fn a_request_file_and_a_csv_file_are_sent_line_by_line() {
     std::fs::write(&file, "GET /a/{{csv:v}}\n{\"method\":\"HEAD\",\"path\":\"/b\"}\n").unwrap();
     std::fs::write(&csv, "v\none\ntwo\n").unwrap();
     let mut spec = server.spec();
-    (spec.request_file, spec.csv_file, spec.templates) = (Some(file.clone()), Some(csv), true);
+    (spec.content.request_file, spec.content.csv_file, spec.content.templates) =
+        (Some(file.clone()), Some(csv), true);
     (spec.connections, spec.pipeline, spec.requests_max) = (2, 3, Some(100));
     let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (100, 0), "{:?}", sample.errors);
@@ -140,7 +141,7 @@ fn tls_carries_it_too_with_sessions_resumed_or_not() {
     (spec.connections, spec.requests_max) = (3, Some(200));
     assert_eq!(whole(&spec).errors.len(), 0);
     for resume in [false, true] {
-        (spec.keep_alive, spec.tls_resume, spec.requests_max) = (false, resume, Some(60));
+        (spec.keep_alive, spec.route.tls_resume, spec.requests_max) = (false, resume, Some(60));
         resumed.store(0, Ordering::SeqCst);
         let sample = whole(&spec);
         assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use support::{requests, sample, whole};
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Target, preflight};
+use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, Target, preflight};
 use tare_model::trial::ErrorKind;
 
 #[test]
@@ -24,7 +24,7 @@ fn streams_of_a_connection_are_answered_and_counted_once_each() {
         (Pacing::Thinking { mean_ns: 1_000_000, gaps: Gaps::Poisson }, 3),
     ] {
         let mut spec = server.spec();
-        (spec.connections, spec.threads, spec.pipeline) = (4, 2, streams);
+        (spec.connections, spec.workers.threads, spec.pipeline) = (4, 2, streams);
         (spec.pacing, spec.requests_max) = (pacing, Some(1000));
         let before = server.requests.load(Ordering::SeqCst);
         let sample = whole(&spec);
@@ -156,7 +156,8 @@ fn tls_carries_it_where_both_agree_on_it() {
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
         let server = Server::start_with(Some(Arc::new(config.clone())), None, |_| Act::Body(b"hello", None));
         let target = Target::parse(&format!("https://{}/", server.address)).unwrap();
-        let spec = LoadSpec { target, pipeline: 5, requests_max: Some(300), ..server.spec() };
+        let spec =
+            LoadSpec { route: Route::to(target), pipeline: 5, requests_max: Some(300), ..server.spec() };
         let held = preflight(&spec, Duration::from_secs(10));
         if speaks {
             assert_eq!(held.unwrap().status, 200);

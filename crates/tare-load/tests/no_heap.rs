@@ -58,7 +58,7 @@ fn the_hot_loop_allocates_nothing() {
     for pacing in [Pacing::Closed, open] {
         let address = start_server(8);
         let mut spec = support::spec(&format!("http://{address}/"));
-        (spec.connections, spec.threads, spec.pipeline, spec.pacing) = (8, 2, 2, pacing.clone());
+        (spec.connections, spec.workers.threads, spec.pipeline, spec.pacing) = (8, 2, 2, pacing.clone());
         let generator = Generator::start(&spec).unwrap();
         run_for(&generator, 1000);
         let before = HEAP.allocations();

@@ -16,7 +16,7 @@ use crate::resolve;
 use crate::session::Running;
 use crate::sut::Sut;
 use std::time::{Duration, Instant};
-use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage};
+use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage, Workers};
 use tare_machine::Root;
 use tare_machine::placement::Placement;
 use tare_model::plan::{Level, Purpose};
@@ -209,8 +209,11 @@ impl Stand<'_> {
         };
         LoadSpec {
             connections: self.level.connections,
-            threads: threads.min(self.level.connections),
-            cpus: self.drive.placement.load_cpus.clone(),
+            workers: Workers {
+                threads: threads.min(self.level.connections),
+                cpus: self.drive.placement.load_cpus.clone(),
+                ..spec.workers
+            },
             pacing,
             pipeline: self.level.pipeline,
             ..spec

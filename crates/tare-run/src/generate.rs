@@ -53,7 +53,7 @@ pub fn load(
     let (sample, intervals) = counted.end(generator.cut(), length.every.is_some());
     generator.stop().map_err(load_failed)?;
     let run = LoadRun {
-        url: spec.target.to_string(),
+        url: spec.route.target.to_string(),
         asked: asked(spec),
         started_unix_s,
         begin_ns,
@@ -113,11 +113,11 @@ pub fn find(
 fn asked(spec: &LoadSpec) -> AskedLoad {
     AskedLoad {
         connections: spec.connections,
-        threads: spec.threads,
+        threads: spec.workers.threads,
         pipeline: spec.pipeline,
         http2: spec.protocol == Protocol::Http2,
         open_loop: matches!(spec.pacing, Pacing::Open { .. } | Pacing::Stages { .. }),
-        busy_poll: spec.busy_poll,
+        busy_poll: spec.workers.busy_poll,
     }
 }
 

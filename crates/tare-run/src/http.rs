@@ -88,7 +88,8 @@ fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError
 /// Frees the port of a server that was started and stopped, where somebody has kept it who left its process group: the next launch would
 /// find it taken.
 fn free_port(request: &HttpRequest, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
-    let is_ours = matches!(sut.kind, plan::Sut::Started { .. }) && request.traffic.unix_socket.is_none();
+    let is_ours =
+        matches!(sut.kind, plan::Sut::Started { .. }) && request.traffic.route.unix_socket.is_none();
     if !is_ours || !sut::is_taken(&sut.target) {
         return Ok(());
     }

@@ -14,7 +14,6 @@ use crate::request::{HttpRequest, LoadRequest};
 use crate::session::Running;
 use crate::sut::Sut;
 use std::time::Duration;
-use tare_load::LoadSpec;
 use tare_machine::placement::Placement;
 use tare_model::plan::TriedLayout;
 use tare_model::topology::Topology;
@@ -108,11 +107,8 @@ fn trial(
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<(f64, f64), LabError> {
-    let spec = LoadSpec {
-        threads: layout.threads,
-        cpus: layout.cpus.clone(),
-        ..request.traffic.aimed_at(sut.target.clone())
-    };
+    let mut spec = request.traffic.aimed_at(sut.target.clone());
+    (spec.workers.threads, spec.workers.cpus) = (layout.threads, layout.cpus.clone());
     let mut generator = start(&spec, sut)?;
     running.wait(SETTLE, phase, |_| None)?;
     let tids = generator.thread_ids();

@@ -141,8 +141,9 @@ pub fn within_budget(request: &HttpRequest) -> Result<HttpRequest, LabError> {
 /// it tells nothing.
 fn reference_would_tell(request: &HttpRequest) -> bool {
     let traffic = &request.traffic;
-    let same_transport =
-        !traffic.target.is_tls() && traffic.unix_socket.is_none() && traffic.protocol == Protocol::Http1;
+    let same_transport = !traffic.route.target.is_tls()
+        && traffic.route.unix_socket.is_none()
+        && traffic.protocol == Protocol::Http1;
     same_transport
         && traffic.keep_alive
         && request.sut != SutRequest::Embedded
@@ -164,7 +165,7 @@ pub fn check_threads(request: &HttpRequest) -> Result<(), LabError> {
 
 /// The embedded server listens on a port.
 pub fn check_unix_socket(request: &HttpRequest) -> Result<(), LabError> {
-    match (&request.sut, &request.traffic.unix_socket) {
+    match (&request.sut, &request.traffic.route.unix_socket) {
         (SutRequest::Embedded, Some(_)) => Err(LabError::usage(
             "--unix leads to no server: the built-in one listens on a port",
             "add a URL, whose path is then asked for on the socket, as http://localhost/",

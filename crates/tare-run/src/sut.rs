@@ -165,7 +165,7 @@ pub fn start(
 ) -> Result<Sut, LabError> {
     if preflight(load).is_ok() {
         return Err(LabError::usage(
-            format!("something answers at {} already", load.target),
+            format!("something answers at {} already", load.route.target),
             "stop it first, or leave out --sut to measure it as it is",
         ));
     }
@@ -223,7 +223,7 @@ impl Starting {
             Err(_) => descendants(self.started.pid()),
         };
         Ok(Sut {
-            target: load.target.clone(),
+            target: load.route.target.clone(),
             pids,
             kind: plan::Sut::Started { command: self.command },
             transport: Transport::Loopback,
@@ -286,7 +286,7 @@ pub fn find(load: &LoadSpec) -> Result<Sut, LabError> {
             (Vec::new(), plan::Sut::Unseen { why: not_found.to_string() }, transport)
         }
     };
-    Ok(Sut { target: load.target.clone(), pids, kind, transport, started: None })
+    Ok(Sut { target: load.route.target.clone(), pids, kind, transport, started: None })
 }
 
 /// The server is the given process.
@@ -298,7 +298,7 @@ pub fn attach(pid: u32, load: &LoadSpec) -> Result<Sut, LabError> {
     let mut pids = vec![pid];
     pids.extend(descendants(pid).into_iter().filter(|descendant| *descendant != pid));
     let kind = plan::Sut::Attached { pids: pids.clone() };
-    Ok(Sut { target: load.target.clone(), pids, kind, transport: Transport::Loopback, started: None })
+    Ok(Sut { target: load.route.target.clone(), pids, kind, transport: Transport::Loopback, started: None })
 }
 
 /// Asks once as the load will; a load with patience has it here too.
@@ -309,15 +309,15 @@ fn preflight(load: &LoadSpec) -> Result<Preflight, LoadError> {
 fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
     preflight(load).map_err(|error| match error {
         LoadError::NoConnection { why, .. } => LabError::usage(
-            format!("nothing answers at {}: {why}", load.target),
+            format!("nothing answers at {}: {why}", load.route.target),
             "start the server, or have it started with --sut 'COMMAND'",
         ),
         LoadError::NoAnswer { .. } => LabError::usage(
-            format!("nothing answers at {}: {error}", load.target),
+            format!("nothing answers at {}: {error}", load.route.target),
             "is this its address? one that is slow to answer needs a longer --timeout",
         ),
         // Something is there: what is wrong with it says what to do.
-        error => LabError::usage(format!("nothing answers at {}: {error}", load.target), ""),
+        error => LabError::usage(format!("nothing answers at {}: {error}", load.route.target), ""),
     })
 }
 
@@ -395,7 +395,7 @@ mod tests {
             String::from_utf8(request).unwrap()
         });
         let mut load = LoadSpec::new(target.clone());
-        (load.method, load.body) = ("POST".to_owned(), b"a=1".to_vec());
+        (load.content.method, load.content.body) = ("POST".to_owned(), b"a=1".to_vec());
         assert_eq!(find(&load).unwrap().target, target);
         let request = server.join().unwrap();
         assert!(request.starts_with("POST /form HTTP/1.1\r\n") && request.ends_with("\r\na=1"), "{request}");

@@ -11,7 +11,7 @@ use crate::resolve;
 use crate::session::Running;
 use crate::sut::Sut;
 use std::time::Duration;
-use tare_load::{Generator, LoadSpec, Pacing, Turns};
+use tare_load::{Generator, Pacing, Turns};
 use tare_model::metric::Subject;
 use tare_model::observation::{Column, Observation, Role};
 use tare_model::plan::{Level, Purpose};
@@ -103,8 +103,9 @@ impl Drive<'_> {
             };
             let server = if level.purpose == Purpose::Reference { &mut *reference } else { &mut *sut };
             let stand = self.stand(*index, level);
-            let spec = stand.spec(Pacing::Interleaved(turns), server);
-            let generator = start(&LoadSpec { busy_poll: self.may_poll, ..spec }, server)?;
+            let mut spec = stand.spec(Pacing::Interleaved(turns), server);
+            spec.workers.busy_poll = self.may_poll;
+            let generator = start(&spec, server)?;
             arms.push(Arm { stand, generator });
         }
         Ok(arms)

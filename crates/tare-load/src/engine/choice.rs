@@ -16,16 +16,16 @@ pub(crate) enum Choice {
 /// The choice for a validated `spec`; see [`EngineChoice::Auto`] for the reasons.
 pub(crate) fn choose(spec: &LoadSpec) -> Choice {
     let batches = match spec.pacing {
-        Pacing::Closed => spec.keep_alive && !spec.busy_poll,
+        Pacing::Closed => spec.keep_alive && !spec.workers.busy_poll,
         Pacing::Interleaved(_) => spec.keep_alive,
         Pacing::Thinking { .. } | Pacing::Open { .. } | Pacing::Stages { .. } => false,
     };
-    match spec.engine {
+    match spec.workers.engine {
         #[cfg(feature = "http2")]
         _ if spec.is_multiplexed() => Choice::Http2,
         EngineChoice::Epoll => Choice::Epoll,
         EngineChoice::IoUring => Choice::IoUring,
-        EngineChoice::Auto if batches && !spec.target.is_tls() => Choice::Either,
+        EngineChoice::Auto if batches && !spec.route.target.is_tls() => Choice::Either,
         EngineChoice::Auto => Choice::Epoll,
     }
 }
@@ -33,6 +33,7 @@ pub(crate) fn choose(spec: &LoadSpec) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Workers;
     use crate::target::Target;
     use crate::turns::{TURN_NS_MIN, Turns};
 
@@ -42,7 +43,8 @@ mod tests {
         let tls = LoadSpec::new(Target::parse("https://h/").unwrap());
         let open = Pacing::Open { rate_hz: 1.0, gaps: crate::spec::Gaps::Fixed };
         let with = |engine, pacing: Pacing, keep_alive, busy_poll| {
-            choose(&LoadSpec { engine, pacing, keep_alive, busy_poll, ..plain.clone() })
+            let workers = Workers { engine, busy_poll, ..Workers::default() };
+            choose(&LoadSpec { pacing, keep_alive, workers, ..plain.clone() })
         };
         assert_eq!((choose(&plain), choose(&tls)), (Choice::Either, Choice::Epoll));
         assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);

@@ -64,8 +64,8 @@ pub(super) fn connect(
     };
     let connection = connection.map_err(|why| LoadError::refused(endpoint, why))?;
     match connection {
-        Connection::Tcp(tcp) if spec.target.is_tls() => {
-            let context = Context::new(&spec.target.host(), false, spec.is_multiplexed());
+        Connection::Tcp(tcp) if spec.route.target.is_tls() => {
+            let context = Context::new(&spec.route.target.host(), false, spec.is_multiplexed());
             let client = context.and_then(|context| context.client());
             let client = client.map_err(|why| LoadError::refused(endpoint, why))?;
             Ok(Connection::Tls(Box::new(StreamOwned::new(client, tcp))))

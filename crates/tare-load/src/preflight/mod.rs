@@ -44,7 +44,9 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
             ask(connection, request, &endpoint, deadline)?
         }
         #[cfg(feature = "http2")]
-        Protocol::Http2 => http2::ask(connection, (&request, spec.target.is_tls()), &endpoint, deadline)?,
+        Protocol::Http2 => {
+            http2::ask(connection, (&request, spec.route.target.is_tls()), &endpoint, deadline)?
+        }
         #[cfg(not(feature = "http2"))]
         Protocol::Http2 => return Err(SpecError::NoHttp2.into()),
     };

@@ -45,9 +45,55 @@ pub enum Protocol {
 /// What load to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
+    /// Where it goes.
+    pub route: Route,
+    /// What is sent.
+    pub content: Content,
+    /// What every answer must be.
+    pub expect: Expect,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Open connections over all threads, 1 to [`CONNECTIONS_MAX`].
+    pub connections: u32,
+    /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`]: pipelined, or with HTTP/2 that many streams, fewer
+    /// where the server allows fewer.
+    pub pipeline: u32,
+    /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
+    /// that is opened, and `Connection: close` is sent with it.
+    pub keep_alive: bool,
+    /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
+    /// twentieth (and never finer than a millisecond).
+    pub timeout_ns: u64,
+    /// When requests are sent.
+    pub pacing: Pacing,
+    /// Stop sending after this many requests over all threads ([`crate::Generator::finished`] reports when all are answered);
+    /// `None`: until stopped.
+    pub requests_max: Option<u64>,
+    /// What makes it.
+    pub workers: Workers,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// Where connections go, and from where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
     /// Where to.
     pub target: Target,
-    /// Instead of the target's own path: several, dealt evenly by weight; at most [`crate::URLS_MAX`].
+    /// Connect to this Unix socket instead of the URL's host and port.
+    pub unix_socket: Option<PathBuf>,
+    /// Local addresses to connect from, one after the other: each has ports for about 28,000 connections to one server.
+    /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
+    pub local_addresses: Vec<IpAddr>,
+    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
+    /// generator is pointed at servers under test.
+    pub tls_resume: bool,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Content {
+    /// Instead of the target's own path: several, spread evenly by weight; at most [`crate::URLS_MAX`].
     pub urls: Vec<WeightedUrl>,
     /// A file of requests, one a line, read as it is needed and begun again at its end; replaces method, path, headers
     /// and body. A line is a JSON object (`{"method":"POST","path":"/x","headers":{"A":"b"},"body":"…"}`, all but `path` may be
@@ -66,53 +112,33 @@ pub struct LoadSpec {
     pub csv_file: Option<PathBuf>,
     /// What templates may use of earlier answers; at most [`crate::CAPTURES_MAX`].
     pub captures: Vec<Capture>,
-    /// What every answer must be.
-    pub expect: Expect,
-    /// Open connections over all threads, 1 to [`CONNECTIONS_MAX`].
-    pub connections: u32,
+}
+
+/// What makes the load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workers {
     /// Threads, 1 to [`THREADS_MAX`], at most one per connection.
     pub threads: u32,
     /// Thread `i` runs on `cpus[i % len]` alone; empty: where the scheduler puts it.
     pub cpus: Vec<u32>,
-    /// When requests are sent.
-    pub pacing: Pacing,
-    /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
-    /// that is opened, and `Connection: close` is sent with it.
-    pub keep_alive: bool,
-    /// Stop sending after this many requests over all threads ([`crate::Generator::finished`] tells when all are answered);
-    /// `None`: until stopped.
-    pub requests_max: Option<u64>,
-    /// Local addresses to connect from, in turn: each has ports for about 28,000 connections to one server.
-    /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
-    pub local_addresses: Vec<IpAddr>,
-    /// Connect to this Unix socket instead of the URL's host and port.
-    pub unix_socket: Option<PathBuf>,
-    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
-    /// generator is pointed at servers under test.
-    pub tls_resume: bool,
     /// What moves the bytes.
     pub engine: EngineChoice,
-    /// What is spoken.
-    pub protocol: Protocol,
-    /// Requests in flight on each connection, 1 to [`PIPELINE_MAX`]: pipelined, or with HTTP/2 that many streams, fewer
-    /// where the server allows fewer.
-    pub pipeline: u32,
-    /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
-    /// twentieth (and never finer than a millisecond).
-    pub timeout_ns: u64,
     /// Threads never sleep: an answer is seen, and an open loop's request sent, without a wake-up before it
-    /// (20 to 100 µs here). Each thread then takes a whole CPU; of loops interleaved, in its turns.
+    /// (20 to 100 µs here). Each thread then takes a whole CPU; of interleaved loops, in its turns.
     pub busy_poll: bool,
-    /// Seed of everything random.
-    pub seed: u64,
 }
 
-impl LoadSpec {
-    /// One thread, one connection, `GET`, closed loop, nothing pipelined, two seconds of patience, sleeping
-    /// between events.
-    pub fn new(target: Target) -> Self {
-        LoadSpec {
-            target,
+impl Route {
+    /// To `target`, from where the kernel chooses.
+    pub fn to(target: Target) -> Self {
+        Route { target, unix_socket: None, local_addresses: Vec::new(), tls_resume: true }
+    }
+}
+
+impl Default for Content {
+    /// `GET` of the target's own path.
+    fn default() -> Self {
+        Content {
             urls: Vec::new(),
             request_file: None,
             method: "GET".to_owned(),
@@ -121,21 +147,33 @@ impl LoadSpec {
             templates: false,
             csv_file: None,
             captures: Vec::new(),
+        }
+    }
+}
+
+impl Default for Workers {
+    /// One thread that sleeps between events, wherever the scheduler puts it.
+    fn default() -> Self {
+        Workers { threads: 1, cpus: Vec::new(), engine: EngineChoice::Auto, busy_poll: false }
+    }
+}
+
+impl LoadSpec {
+    /// One thread, one connection, `GET`, closed loop, nothing pipelined, two seconds of patience, sleeping
+    /// between events.
+    pub fn new(target: Target) -> Self {
+        LoadSpec {
+            route: Route::to(target),
+            content: Content::default(),
             expect: Expect::default(),
-            connections: 1,
-            threads: 1,
-            cpus: Vec::new(),
-            pacing: Pacing::Closed,
-            keep_alive: true,
-            requests_max: None,
-            local_addresses: Vec::new(),
-            unix_socket: None,
-            tls_resume: true,
-            engine: EngineChoice::Auto,
             protocol: Protocol::Http1,
+            connections: 1,
             pipeline: 1,
+            keep_alive: true,
             timeout_ns: 2_000_000_000,
-            busy_poll: false,
+            pacing: Pacing::Closed,
+            requests_max: None,
+            workers: Workers::default(),
             seed: 0,
         }
     }
@@ -144,8 +182,10 @@ impl LoadSpec {
     #[must_use]
     pub fn aimed_at(&self, target: Target) -> LoadSpec {
         let moved = |url: &WeightedUrl| WeightedUrl { target: url.target.moved_to(&target), ..*url };
-        let urls = self.urls.iter().map(moved).collect();
-        LoadSpec { urls, target, ..self.clone() }
+        let mut spec = self.clone();
+        spec.content.urls = self.content.urls.iter().map(moved).collect();
+        spec.route.target = target;
+        spec
     }
 
     /// Whether requests on one connection are answered in any order.
@@ -165,6 +205,7 @@ impl LoadSpec {
 
     /// Connections of one thread: even shares, the first threads take what is left over.
     pub(crate) fn connections_of(&self, thread: u32) -> u32 {
-        self.connections / self.threads + u32::from(thread < self.connections % self.threads)
+        let threads = self.workers.threads;
+        self.connections / threads + u32::from(thread < self.connections % threads)
     }
 }

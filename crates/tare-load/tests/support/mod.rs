@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tare_load::{EngineChoice, Generator, Live, LoadSpec, Target};
+use tare_load::{EngineChoice, Generator, Live, LoadSpec, Target, Workers};
 use tare_model::trial::HttpSample;
 
 /// The engine that this test binary is about: its name says it.
@@ -15,7 +15,10 @@ const ENGINE: EngineChoice =
 
 /// One connection's load on `url` by the engine that is tested.
 pub fn spec(url: &str) -> LoadSpec {
-    LoadSpec { engine: ENGINE, ..LoadSpec::new(Target::parse(url).unwrap()) }
+    LoadSpec {
+        workers: Workers { engine: ENGINE, ..Workers::default() },
+        ..LoadSpec::new(Target::parse(url).unwrap())
+    }
 }
 
 /// What the server sends back, and what it does then.

@@ -15,7 +15,7 @@ use crate::{http, resolve};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
-use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns};
+use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
 use tare_machine::{Root, procs};
@@ -182,12 +182,13 @@ impl<'a> Stage<'a> {
         let mut generators = Vec::with_capacity(servers.len());
         for at in order(servers.len(), !seed) {
             let Server { sut, name } = &mut servers[at];
-            let spec = LoadSpec {
+            let mut spec = traffic.aimed_at(sut.target.clone());
+            spec.pacing = Pacing::Interleaved(Turns { place: at as u32, ..turns });
+            spec.workers = Workers {
                 threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
                 cpus: cpus.clone(),
-                pacing: Pacing::Interleaved(Turns { place: at as u32, ..turns }),
-                busy_poll: traffic.busy_poll || self.may_poll,
-                ..traffic.aimed_at(sut.target.clone())
+                busy_poll: traffic.workers.busy_poll || self.may_poll,
+                ..spec.workers
             };
             generators.push((at, start(&spec, sut).map_err(of(name))?));
         }

@@ -294,7 +294,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
             "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
         ));
     }
-    if request.traffic.unix_socket.is_some() {
+    if request.traffic.route.unix_socket.is_some() {
         return Err(LabError::usage("--unix leads to one server, and there are several", "leave it out"));
     }
     let connections = request.connections.unwrap_or(request.traffic.connections);

@@ -13,7 +13,7 @@ use crate::sut;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use tare_load::{CONNECTIONS_DEFAULT, Gaps, LoadSpec, Pacing, Target};
+use tare_load::{CONNECTIONS_DEFAULT, Content, Gaps, LoadSpec, Pacing, Target};
 use tare_machine::{Root, facts};
 use tare_model::comparison::Interference;
 use tare_model::outcome::Outcome;
@@ -154,7 +154,7 @@ fn pass(
 
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
 fn port_is_free(request: &HttpRequest) -> Result<(), LabError> {
-    let target = &request.traffic.target;
+    let target = &request.traffic.route.target;
     if !matches!(request.sut, SutRequest::Start(_)) || !sut::is_taken(target) {
         return Ok(());
     }
@@ -184,7 +184,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, Lab
         connections: settings.connections.unwrap_or(CONNECTIONS_DEFAULT),
         pipeline: settings.pipeline.unwrap_or(1),
         pacing,
-        headers: settings.header.iter().cloned().collect(),
+        content: Content { headers: settings.header.iter().cloned().collect(), ..Content::default() },
         ..LoadSpec::new(target)
     };
     traffic.validate().map_err(|error| LabError::usage(format!("{}: {error}", cell.name), ""))?;

@@ -56,13 +56,13 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
 
 /// One thread for each CPU that may be used, and none without a connection.
 fn place(spec: &mut LoadSpec, args: &LoadArgs) {
-    spec.cpus = args.load_cpus.clone().map_or_else(Vec::new, |list| list.0);
+    spec.workers.cpus = args.load_cpus.clone().map_or_else(Vec::new, |list| list.0);
     if args.traffic.threads.is_none() {
-        let cpus = match spec.cpus.len() {
+        let cpus = match spec.workers.cpus.len() {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
-        spec.threads =
+        spec.workers.threads =
             u32::try_from(cpus).unwrap_or(u32::MAX).clamp(1, spec.connections.min(tare_load::THREADS_MAX));
     }
 }

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use std::path::Path;
 use tare_load::{
-    CONNECTIONS_DEFAULT, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Target, WeightedUrl,
+    CONNECTIONS_DEFAULT, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Route, Target,
+    WeightedUrl, Workers,
 };
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
@@ -18,36 +19,44 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         (None, None) => Vec::new(),
     };
     Ok(LoadSpec {
-        urls: mix(&target, &message.mix)?,
-        request_file: message.request_file.clone(),
-        templates: message.template,
-        csv_file: message.csv.clone(),
-        captures: message.capture.clone(),
+        content: Content {
+            urls: mix(&target, &message.mix)?,
+            request_file: message.request_file.clone(),
+            method: message.method.to_ascii_uppercase(),
+            headers: headers(&message.headers)?,
+            body,
+            templates: message.template,
+            csv_file: message.csv.clone(),
+            captures: message.capture.clone(),
+        },
         expect: Expect {
             statuses: message.expect_status.clone(),
             headers: headers(&message.expect_header)?,
             body_bytes: message.expect_length,
             body_contains: message.expect_body.clone(),
         },
-        method: message.method.to_ascii_uppercase(),
-        headers: headers(&message.headers)?,
-        body,
         connections: args.connections.unwrap_or(CONNECTIONS_DEFAULT),
-        threads: args.threads.unwrap_or(1),
         pacing: pacing(args)?,
         keep_alive: !args.no_keepalive,
-        local_addresses: args.local_addr.clone(),
-        unix_socket: args.unix.clone(),
-        tls_resume: !args.tls_no_reuse,
-        engine: match args.engine {
-            Engine::Auto => EngineChoice::Auto,
-            Engine::Epoll => EngineChoice::Epoll,
-            Engine::IoUring => EngineChoice::IoUring,
+        workers: Workers {
+            threads: args.threads.unwrap_or(1),
+            cpus: Vec::new(),
+            engine: match args.engine {
+                Engine::Auto => EngineChoice::Auto,
+                Engine::Epoll => EngineChoice::Epoll,
+                Engine::IoUring => EngineChoice::IoUring,
+            },
+            busy_poll: args.busy_poll,
         },
         protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
         pipeline: if args.http2 { args.streams } else { args.pipeline },
         timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
-        busy_poll: args.busy_poll,
+        route: Route {
+            target: target.clone(),
+            unix_socket: args.unix.clone(),
+            local_addresses: args.local_addr.clone(),
+            tls_resume: !args.tls_no_reuse,
+        },
         ..LoadSpec::new(target)
     })
 }

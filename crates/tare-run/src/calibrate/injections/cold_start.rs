@@ -20,7 +20,7 @@ fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let falling = (0..REQUESTS).map(|request| FROM_NS - (FROM_NS - TO_NS) * request / REQUESTS);
     let (path, table) = table("ns", falling.chain(std::iter::repeat_n(TO_NS, AFTER)))?;
     let server = &mut scene.server;
-    (server.traffic.templates, server.traffic.csv_file) = (true, Some(path));
+    (server.traffic.content.templates, server.traffic.content.csv_file) = (true, Some(path));
     server.path = "/spin?ns={{csv:ns}}".into();
     super::many_short_trials(scene);
     scene.hold(table);

@@ -11,7 +11,7 @@ pub(super) static INJECTION: Injection = Injection {
 
 fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let traffic = &mut scene.server.traffic;
-    traffic.templates = true;
-    traffic.headers = vec![("X-Digits".into(), "{{hex:1024}}".repeat(4))];
+    traffic.content.templates = true;
+    traffic.content.headers = vec![("X-Digits".into(), "{{hex:1024}}".repeat(4))];
     Ok(())
 }

@@ -11,7 +11,7 @@ pub(super) static INJECTION: Injection = Injection {
 
 fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     // A nanosecond more for each request that was answered before.
-    scene.server.traffic.templates = true;
+    scene.server.traffic.content.templates = true;
     scene.server.path = "/spin?ns={{counter:60000}}".into();
     super::many_short_trials(scene);
     Ok(())

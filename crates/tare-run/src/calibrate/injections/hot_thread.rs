@@ -18,7 +18,7 @@ fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let (path, table) = table("ns", [1_000_000, 1000])?;
     let traffic = &mut server.traffic;
     (traffic.keep_alive, traffic.connections) = (false, 8);
-    (traffic.templates, traffic.csv_file) = (true, Some(path));
+    (traffic.content.templates, traffic.content.csv_file) = (true, Some(path));
     server.path = "/spin?ns={{csv:ns}}".into();
     scene.hold(table);
     Ok(())

@@ -32,7 +32,7 @@ fn one_thread<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
 }
 
 fn generator<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
-    let cpus = &ground.spec.cpus;
+    let cpus = &ground.spec.workers.cpus;
     let of_others = ground.outcome.accounting.cpus.iter().filter(|row| cpus.contains(&row.cpu));
     let of_others: f64 = of_others.map(|row| row.others + row.sut + row.steal).sum();
     let there_is = match cpus.len() {

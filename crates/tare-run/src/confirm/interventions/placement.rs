@@ -2,7 +2,6 @@
 
 use super::{Change, Ground, Intervention, Lever};
 use std::collections::BTreeSet;
-use tare_load::LoadSpec;
 use tare_model::Missing;
 
 /// The two had one CPU where they now have two, and waking each other across them costs what it did not before.
@@ -23,6 +22,8 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     }
     let together =
         |load: &[u32]| load.iter().copied().chain(of_server.iter().copied()).collect::<BTreeSet<_>>().len();
+    let mut spec = ground.spec.clone();
+    spec.workers.cpus.clone_from(&free);
     Ok(Change {
         what: format!(
             "CPUs of server and generator together (the generator on {})",
@@ -31,6 +32,6 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
         unit: "CPUs",
         before: together(&placement.load_cpus) as f64,
         changed: together(&free) as f64,
-        by: Lever::Load(Box::new(LoadSpec { cpus: free, ..ground.spec.clone() })),
+        by: Lever::Load(Box::new(spec)),
     })
 }
