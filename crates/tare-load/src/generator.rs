@@ -1,5 +1,6 @@
 //! The generator as its driver sees it: start, look, cut, stop.
 
+use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::engine::{self, Engine};
 use crate::error::LoadError;
@@ -8,7 +9,6 @@ use crate::live::Live;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
 use crate::request::Requests;
-use crate::session::Session;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing, SpecError};
 use crate::tally::Tally;
@@ -67,14 +67,14 @@ impl Generator {
             let worker = move |shared| {
                 let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
                 let places = spec.connections_of(thread) * spec.lanes();
-                let session = Session::new(
+                let client = Client::new(
                     &spec,
                     places,
                     requests,
                     Quota::new(quotas, spec.pacing != Pacing::Closed),
                     &program.heads(),
                 );
-                Ok(Worker::new(spec, thread, endpoint, shared, session, settled))
+                Ok(Worker::new(spec, thread, endpoint, shared, client, settled))
             };
             generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);
         }

@@ -1,11 +1,12 @@
 //! The load generator: pacing, protocol and counting as separate parts, one loop around them.
 //!
 //! [`Generator`] drives threads, each an `engine` that moves the bytes of a `worker` (the life of connections) and
-//! its `session` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
+//! its `client` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
 //! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
 mod capacity;
 mod check;
+mod client;
 mod endpoint;
 mod engine;
 mod error;
@@ -23,7 +24,6 @@ mod preflight;
 mod quota;
 mod random;
 mod request;
-mod session;
 mod shared;
 mod slices;
 mod spec;

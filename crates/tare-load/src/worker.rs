@@ -1,11 +1,11 @@
-//! One generator thread without its I/O: the life of its connections around a [`Session`], when to look after
+//! One generator thread without its I/O: the life of its connections around a [`Client`], when to look after
 //! them, and its side door. An engine drives it: it says what happened to which connection, and does what it
 //! is told.
 
+use crate::client::{Client, Verdict};
 use crate::endpoint::Endpoint;
 use crate::live::Live;
 use crate::pacing::Schedule;
-use crate::session::{Session, Verdict};
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
 use crate::tls::Context;
@@ -58,12 +58,12 @@ pub(crate) struct Settled {
 
 /// One thread's part of the load.
 pub(crate) struct Worker {
-    pub(crate) session: Session,
+    pub(crate) client: Client,
     /// The last clock reading.
     pub(crate) now_ns: u64,
     spec: Arc<LoadSpec>,
     thread: u32,
-    /// Places in the session that each connection has: one, or with HTTP/2 one for each stream.
+    /// Places in the client that each connection has: one, or with HTTP/2 one for each stream.
     lanes: u32,
     /// Of those, so many as the server allowed last.
     allowed: u32,
@@ -90,13 +90,13 @@ impl Worker {
         thread: u32,
         endpoint: Arc<Endpoint>,
         shared: Arc<Shared>,
-        mut session: Session,
+        mut client: Client,
         settled: Sender<Settled>,
     ) -> Self {
         let connections = spec.connections_of(thread);
-        session.tally.begin_clocks(clocks_ns());
+        client.tally.begin_clocks(clocks_ns());
         Worker {
-            session,
+            client,
             now_ns: monotonic_ns(),
             stages: vec![Stage::Waiting; connections as usize],
             waiting: (0..connections).collect(),
@@ -126,7 +126,7 @@ impl Worker {
         self.stages.len() as u32
     }
 
-    /// The session's places of connection `c`.
+    /// The client's places of connection `c`.
     pub(crate) fn lanes(&self, c: u32) -> Range<u32> {
         c * self.lanes..(c + 1) * self.lanes
     }
@@ -157,17 +157,17 @@ impl Worker {
     /// How long nothing needs to be done unless something happens.
     #[inline]
     pub(crate) fn patience(&mut self) -> Duration {
-        if self.spec.workers.busy_poll && !self.session.is_out_of_turn(self.now_ns) {
+        if self.spec.workers.busy_poll && !self.client.is_out_of_turn(self.now_ns) {
             return Duration::ZERO;
         }
-        let next_ns = self.session.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
+        let next_ns = self.client.next_due_ns().unwrap_or(u64::MAX).min(self.housekeeping_ns);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns))
     }
 
     /// What to sleep through while others have their turns: so many answers, for so long at most.
     #[inline]
     pub(crate) fn sleep_through(&mut self) -> Option<(u32, Duration)> {
-        let (until_ns, answers) = self.session.sleeps_until_ns(self.now_ns)?;
+        let (until_ns, answers) = self.client.sleeps_until_ns(self.now_ns)?;
         let until_ns = until_ns.min(self.housekeeping_ns);
         Some((answers, Duration::from_nanos(until_ns.saturating_sub(self.now_ns))))
     }
@@ -177,7 +177,7 @@ impl Worker {
         while self.connecting < CONNECTING_MAX
             && let Some(c) = self.waiting.pop_front()
         {
-            if !self.spec.keep_alive && !self.session.is_held() && !self.session.has_request(c, self.now_ns) {
+            if !self.spec.keep_alive && !self.client.is_held() && !self.client.has_request(c, self.now_ns) {
                 self.stages[c as usize] = Stage::Idle;
                 continue;
             }
@@ -211,13 +211,13 @@ impl Worker {
     pub(crate) fn opened_in_part(&mut self, c: u32, lanes: u32) {
         if let Stage::Connecting { since_ns } = self.stages[c as usize] {
             self.connecting -= 1;
-            self.session.tally.connect.record(self.now_ns.saturating_sub(since_ns));
+            self.client.tally.connect.record(self.now_ns.saturating_sub(since_ns));
         }
         self.stages[c as usize] = Stage::Open;
         self.shared.opened();
         self.allowed = lanes.min(self.lanes);
         for lane in self.lanes(c).take(lanes as usize) {
-            self.session.opened(lane, self.now_ns);
+            self.client.opened(lane, self.now_ns);
         }
     }
 
@@ -236,13 +236,13 @@ impl Worker {
             _ => Some(ErrorKind::Connect),
         };
         if let Some(kind) = kind {
-            self.session.refused(self.lanes(c), kind);
+            self.client.refused(self.lanes(c), kind);
         }
         self.refusal = Some(why);
         self.rest(c);
     }
 
-    /// The session has given up connection `c` and the engine closed it: opened again at once after an answer
+    /// The client has given up connection `c` and the engine closed it: opened again at once after an answer
     /// or a first failure.
     #[cold]
     pub(crate) fn gave_up(&mut self, c: u32) {
@@ -269,7 +269,7 @@ impl Worker {
 
     /// Failures of `c` in a row, without any answer between them.
     fn failures(&self, c: u32) -> u32 {
-        self.lanes(c).map(|lane| self.session.failures(lane)).max().unwrap_or(0)
+        self.lanes(c).map(|lane| self.client.failures(lane)).max().unwrap_or(0)
     }
 
     fn open_connections(&self) -> u32 {
@@ -317,7 +317,7 @@ impl Worker {
             match self.stages[c as usize] {
                 Stage::Open
                     if !self.spec.is_multiplexed()
-                        && self.session.expire(c, self.now_ns) == Verdict::Reopen =>
+                        && self.client.expire(c, self.now_ns) == Verdict::Reopen =>
                 {
                     close(c);
                     self.gave_up(c);
@@ -343,8 +343,8 @@ impl Worker {
     /// After each round of events: tells how far it has come.
     #[inline]
     pub(crate) fn end_turn(&mut self) {
-        self.shared.publish(self.before + self.session.tally.live());
-        if self.finished_ns.is_none() && self.session.finished() {
+        self.shared.publish(self.before + self.client.tally.live());
+        if self.finished_ns.is_none() && self.client.finished() {
             self.finished_ns = Some(self.now_ns);
             self.shared.finish();
         }
@@ -357,15 +357,15 @@ impl Worker {
         if self.shared.stopping() {
             return true;
         }
-        if self.session.is_held()
+        if self.client.is_held()
             && let Some(begin_ns) = self.shared.begin_ns()
         {
             let users = self.stages.len() * self.spec.pipeline as usize;
             let schedule = Schedule::new(&self.spec, self.thread, begin_ns, users);
-            self.session.begin(schedule, begin_ns);
+            self.client.begin(schedule, begin_ns);
             // The first window begins when the schedule does, not when this thread was woken for it.
-            self.session.tally.begin(begin_ns, begin_ns);
-            self.session.tally.begin_clocks(clocks_ns());
+            self.client.tally.begin(begin_ns, begin_ns);
+            self.client.tally.begin_clocks(clocks_ns());
         }
         if let Some(origin_ns) = self.shared.asked_ns() {
             self.hand_over(origin_ns);
@@ -376,10 +376,10 @@ impl Worker {
     fn hand_over(&mut self, origin_ns: u64) {
         let clocks_ns = clocks_ns();
         let now_ns = clocks_ns.0;
-        let scheduled = self.session.scheduled(now_ns);
-        let (in_flight, connections) = (self.session.in_flight(now_ns), self.open_connections());
+        let scheduled = self.client.scheduled(now_ns);
+        let (in_flight, connections) = (self.client.in_flight(now_ns), self.open_connections());
         let (allowed, room) = (self.allowed, self.room());
-        let tally = &mut self.session.tally;
+        let tally = &mut self.client.tally;
         tally.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.begin_ns, now_ns);
         tally.end_clocks(clocks_ns);
         tally.in_flight = in_flight;
@@ -388,9 +388,9 @@ impl Worker {
         tally.room = room;
         tally.scheduled = scheduled.map(|scheduled| scheduled - self.arrivals_before);
         let (counted, arrived) = (tally.live(), tally.scheduled.unwrap_or(0));
-        if self.shared.hand_over(&mut self.session.tally) {
-            self.session.tally.begin(origin_ns, now_ns);
-            self.session.tally.begin_clocks(clocks_ns);
+        if self.shared.hand_over(&mut self.client.tally) {
+            self.client.tally.begin(origin_ns, now_ns);
+            self.client.tally.begin_clocks(clocks_ns);
             self.before = self.before + counted;
             self.arrivals_before += arrived;
         }

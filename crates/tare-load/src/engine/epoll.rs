@@ -8,7 +8,7 @@
 
 use super::channel::Channel;
 use super::turns::Turns;
-use crate::session::{BUFFER_BYTES_MIN, Verdict};
+use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::tls::Context;
 use crate::worker::{Stage, Worker};
 use std::io;
@@ -103,7 +103,7 @@ impl EpollEngine {
                 if let Some(channel) = &mut self.channels[c as usize]
                     && channel.wake().is_err()
                 {
-                    self.worker.session.broke(c, ErrorKind::Io);
+                    self.worker.client.broke(c, ErrorKind::Io);
                     return self.reopen(c);
                 }
             }
@@ -125,25 +125,25 @@ impl EpollEngine {
     fn read(&mut self, c: u32, end_follows: bool) {
         for _ in 0..READS_MAX {
             let Some(channel) = &mut self.channels[c as usize] else { return };
-            let session = &mut self.worker.session;
-            let restored = session.restore(c, &mut self.buffer);
+            let client = &mut self.worker.client;
+            let restored = client.restore(c, &mut self.buffer);
             let got = channel.recv(&mut self.buffer[restored..], end_follows);
             let now_ns = monotonic_ns();
             self.worker.now_ns = now_ns;
             let verdict = match &got {
                 // What was restored was never an answer.
-                Ok(0) => session.ended(c, restored > 0, now_ns),
-                Ok(fresh) => session.received(c, &self.buffer[..restored + fresh], *fresh, now_ns),
+                Ok(0) => client.ended(c, restored > 0, now_ns),
+                Ok(fresh) => client.received(c, &self.buffer[..restored + fresh], *fresh, now_ns),
                 Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => return session.keep(c, &self.buffer[..restored]),
-                    io::ErrorKind::InvalidData => session.broke(c, ErrorKind::Tls),
-                    _ => session.broke(c, ErrorKind::Io),
+                    io::ErrorKind::WouldBlock => return client.keep(c, &self.buffer[..restored]),
+                    io::ErrorKind::InvalidData => client.broke(c, ErrorKind::Tls),
+                    _ => client.broke(c, ErrorKind::Io),
                 },
             };
             if verdict == Verdict::Reopen {
                 return self.reopen(c);
             }
-            session.fill(c, now_ns);
+            client.fill(c, now_ns);
             if got.is_ok_and(|fresh| restored + fresh < BUFFER_BYTES) && !end_follows && channel.is_plain() {
                 return;
             }
@@ -157,15 +157,15 @@ impl EpollEngine {
     #[inline]
     fn flush(&mut self, c: u32) {
         while let Some(channel) = &mut self.channels[c as usize] {
-            let unsent = self.worker.session.unsent(c);
+            let unsent = self.worker.client.unsent(c);
             if unsent.is_empty() || self.worker.stage(c) != Stage::Open {
                 return;
             }
             match channel.send(unsent) {
-                Ok(bytes) => self.worker.session.sent(c, bytes),
+                Ok(bytes) => self.worker.client.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
-                    self.worker.session.broke(c, ErrorKind::Io);
+                    self.worker.client.broke(c, ErrorKind::Io);
                     return self.reopen(c);
                 }
             }
@@ -197,7 +197,7 @@ impl EpollEngine {
         self.open_waiting();
     }
 
-    /// Closes connection `c`, which the session has given up, and sees that it is opened again.
+    /// Closes connection `c`, which the client has given up, and sees that it is opened again.
     #[cold]
     fn reopen(&mut self, c: u32) {
         if let Some(Channel { socket, .. }) = self.channels[c as usize].take()

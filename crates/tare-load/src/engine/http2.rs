@@ -1,12 +1,12 @@
 //! HTTP/2 over sockets that epoll tells of.
 //!
-//! Each stream is a place of the session with one request in flight. An answer's latency ends when the piece that
+//! Each stream is a place of the client with one request in flight. An answer's latency ends when the piece that
 //! brought its last frame came; all that came together is taken in before the first of it is looked at.
 
 use super::channel::Channel;
 use super::turns::Turns;
+use crate::client::Verdict;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
-use crate::session::Verdict;
 use crate::tls::Context as TlsContext;
 use crate::worker::{Stage, Worker};
 use std::io;
@@ -166,7 +166,7 @@ impl Http2Engine {
         let (bytes_in, bytes_out) = (metered.bytes_in, metered.bytes_out);
         (metered.bytes_in, metered.bytes_out) = (0, 0);
         drop(metered);
-        self.worker.session.passed(bytes_in, bytes_out);
+        self.worker.client.passed(bytes_in, bytes_out);
         if over {
             return self.end(c);
         }
@@ -182,10 +182,10 @@ impl Http2Engine {
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
         let now_ns = link.wire().metered().received_ns;
         let waker = self.woken.waker(self.worker.connections() + place);
-        let session = &mut self.worker.session;
-        let came = exchange.poll(&mut Context::from_waker(&waker), session.listener(place));
+        let client = &mut self.worker.client;
+        let came = exchange.poll(&mut Context::from_waker(&waker), client.listener(place));
         match came {
-            Poll::Pending if exchange.has_begun() => session.began(place, now_ns),
+            Poll::Pending if exchange.has_begun() => client.began(place, now_ns),
             Poll::Pending => {}
             Poll::Ready(outcome) => {
                 self.exchanges[place as usize] = None;
@@ -199,23 +199,23 @@ impl Http2Engine {
 
     /// Counts what came of the request of `place` on connection `c`, and takes the next one.
     fn settle(&mut self, c: u32, place: u32, outcome: Result<Answer, Failure>, now_ns: u64) -> Verdict {
-        let session = &mut self.worker.session;
+        let client = &mut self.worker.client;
         match outcome {
             Ok(answer) => {
                 if let Some(Peer::Link { answered, .. }) = &mut self.peers[c as usize] {
                     *answered = true;
                 }
-                let verdict = session.was_answered(place, answer, now_ns);
+                let verdict = client.was_answered(place, answer, now_ns);
                 if verdict == Verdict::Keep {
-                    session.fill(place, now_ns);
+                    client.fill(place, now_ns);
                 }
                 return verdict;
             }
             // The connection takes no more: this waits for the next one.
-            Err(Failure::Untouched) => session.interrupted(place),
+            Err(Failure::Untouched) => client.interrupted(place),
             Err(Failure::Lost(kind)) => {
-                session.lost(place, kind);
-                session.opened(place, now_ns);
+                client.lost(place, kind);
+                client.opened(place, now_ns);
             }
         }
         Verdict::Keep
@@ -225,29 +225,29 @@ impl Http2Engine {
     fn send(&mut self, place: u32) {
         let c = self.connection_of(place);
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
-        let session = &mut self.worker.session;
-        if session.unsent(place).is_empty() {
+        let client = &mut self.worker.client;
+        if client.unsent(place).is_empty() {
             return;
         }
         let waker = self.woken.waker(c);
-        let sent = match self.asks.of(session.unsent(place)) {
+        let sent = match self.asks.of(client.unsent(place)) {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),
             None => {
-                session.lost(place, ErrorKind::Malformed);
-                session.opened(place, self.worker.now_ns);
+                client.lost(place, ErrorKind::Malformed);
+                client.opened(place, self.worker.now_ns);
                 self.hold_back(c, place);
                 return self.woken.wake(c);
             }
         };
         match sent {
             Sent::Under(exchange) => {
-                session.gave_away(place);
+                client.gave_away(place);
                 self.exchanges[place as usize] = Some(exchange);
                 self.woken.wake(self.worker.connections() + place);
                 self.woken.wake(c);
             }
             Sent::NotYet => self.hold_back(c, place),
-            Sent::Never => session.interrupted(place),
+            Sent::Never => client.interrupted(place),
         }
     }
 
@@ -326,13 +326,13 @@ impl Http2Engine {
         let now_ns = link.wire().metered().received_ns;
         let mut context = Context::from_waker(Waker::noop());
         for place in self.worker.lanes(c) {
-            let session = &mut self.worker.session;
+            let client = &mut self.worker.client;
             if let Some(mut exchange) = self.exchanges[place as usize].take() {
-                match exchange.poll(&mut context, session.listener(place)) {
-                    Poll::Ready(Ok(answer)) => drop(session.was_answered(place, answer, now_ns)),
+                match exchange.poll(&mut context, client.listener(place)) {
+                    Poll::Ready(Ok(answer)) => drop(client.was_answered(place, answer, now_ns)),
                     Poll::Ready(Err(Failure::Untouched)) => {}
-                    Poll::Ready(Err(Failure::Lost(kind))) => session.lost(place, kind),
-                    Poll::Pending => session.lost(place, ErrorKind::Io),
+                    Poll::Ready(Err(Failure::Lost(kind))) => client.lost(place, kind),
+                    Poll::Pending => client.lost(place, ErrorKind::Io),
                 }
             }
         }
@@ -345,7 +345,7 @@ impl Http2Engine {
         let Some(Peer::Link { link, answered }) = self.peers[c as usize].take() else { return };
         for place in self.worker.lanes(c) {
             self.exchanges[place as usize] = None;
-            self.worker.session.disconnected(place, answered);
+            self.worker.client.disconnected(place, answered);
         }
         self.held_back[c as usize].clear();
         if self.worker.resets_on_close() {
@@ -362,7 +362,7 @@ impl Http2Engine {
     fn expire(&mut self, c: u32) {
         let now_ns = self.worker.now_ns;
         let late =
-            |engine: &mut Self, place: &u32| engine.worker.session.expire(*place, now_ns) == Verdict::Reopen;
+            |engine: &mut Self, place: &u32| engine.worker.client.expire(*place, now_ns) == Verdict::Reopen;
         let places: Vec<u32> = self.worker.lanes(c).filter(|place| late(self, place)).collect();
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
         if places.is_empty() {
@@ -375,7 +375,7 @@ impl Http2Engine {
         for place in places {
             // Dropped, its stream is reset.
             self.exchanges[place as usize] = None;
-            self.worker.session.opened(place, now_ns);
+            self.worker.client.opened(place, now_ns);
             self.send(place);
         }
         self.turn(c);

@@ -10,7 +10,7 @@
 //! request. What one connection has to send goes in one send after the other.
 
 use super::turns::Turns;
-use crate::session::{BUFFER_BYTES_MIN, Verdict};
+use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::spec::CONNECTIONS_MAX;
 use crate::worker::{Stage, Worker};
 use std::io;
@@ -132,26 +132,26 @@ impl IoUringEngine {
     fn received(&mut self, token: u64, outcome: Outcome, more: bool) {
         let Some((c, link)) = find(&mut self.links, token) else { return };
         link.receiving = more;
-        let (session, now_ns) = (&mut self.worker.session, self.worker.now_ns);
+        let (client, now_ns) = (&mut self.worker.client, self.worker.now_ns);
         let verdict = match outcome.count() {
             // What was restored was never an answer.
             Ok(0) => {
-                let in_head = session.restore(c, &mut self.buffer) > 0;
-                session.ended(c, in_head, now_ns)
+                let in_head = client.restore(c, &mut self.buffer) > 0;
+                client.ended(c, in_head, now_ns)
             }
             Ok(_) => {
                 let fresh = self.ring.bytes();
-                let restored = session.restore(c, &mut self.buffer);
+                let restored = client.restore(c, &mut self.buffer);
                 if restored == 0 {
-                    session.received(c, fresh, fresh.len(), now_ns)
+                    client.received(c, fresh, fresh.len(), now_ns)
                 } else {
                     let end = restored + fresh.len();
                     self.buffer[restored..end].copy_from_slice(fresh);
-                    session.received(c, &self.buffer[..end], fresh.len(), now_ns)
+                    client.received(c, &self.buffer[..end], fresh.len(), now_ns)
                 }
             }
             Err(_) if outcome.may_begin_again() => Verdict::Keep,
-            Err(_) => session.broke(c, ErrorKind::Io),
+            Err(_) => client.broke(c, ErrorKind::Io),
         };
         match verdict {
             Verdict::Keep => self.touch(c),
@@ -164,10 +164,10 @@ impl IoUringEngine {
         let Some((c, link)) = find(&mut self.links, token) else { return Ok(()) };
         link.sending = false;
         match outcome.count() {
-            Ok(bytes) => self.worker.session.sent(c, bytes),
+            Ok(bytes) => self.worker.client.sent(c, bytes),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
-                self.worker.session.broke(c, ErrorKind::Io);
+                self.worker.client.broke(c, ErrorKind::Io);
                 self.reopen(c);
                 return Ok(());
             }
@@ -175,7 +175,7 @@ impl IoUringEngine {
         if !self.ring.bytes().is_empty() {
             return await_room(&mut self.ring, link);
         }
-        if !self.worker.session.unsent(c).is_empty() {
+        if !self.worker.client.unsent(c).is_empty() {
             self.touch(c);
         }
         Ok(())
@@ -223,7 +223,7 @@ impl IoUringEngine {
                 self.ring.receive(&link.socket, link.token)?;
                 link.receiving = true;
             }
-            self.worker.session.fill(c, self.worker.now_ns);
+            self.worker.client.fill(c, self.worker.now_ns);
             self.flush(c)?;
         }
         self.touched.clear();
@@ -234,7 +234,7 @@ impl IoUringEngine {
     #[inline]
     fn flush(&mut self, c: u32) -> io::Result<()> {
         while let Some(link) = &mut self.links[c as usize] {
-            let unsent = self.worker.session.unsent(c);
+            let unsent = self.worker.client.unsent(c);
             if unsent.is_empty() || link.sending || link.watched {
                 return Ok(());
             }
@@ -243,12 +243,12 @@ impl IoUringEngine {
                 return Ok(());
             }
             match net::send(&link.socket, unsent) {
-                Ok(bytes) => self.worker.session.sent(c, bytes),
+                Ok(bytes) => self.worker.client.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return await_room(&mut self.ring, link);
                 }
                 Err(_) => {
-                    self.worker.session.broke(c, ErrorKind::Io);
+                    self.worker.client.broke(c, ErrorKind::Io);
                     self.reopen(c);
                 }
             }
@@ -282,7 +282,7 @@ impl IoUringEngine {
         Ok(())
     }
 
-    /// Closes connection `c`, which the session has given up, and sees that it is opened again.
+    /// Closes connection `c`, which the client has given up, and sees that it is opened again.
     #[cold]
     fn reopen(&mut self, c: u32) {
         if let Some(link) = &self.links[c as usize]

@@ -17,7 +17,7 @@ pub(super) trait Turns {
         self.worker().now_ns = monotonic_ns();
         loop {
             let worker = self.worker();
-            let Some(place) = worker.session.assign(worker.now_ns) else { return Ok(()) };
+            let Some(place) = worker.client.assign(worker.now_ns) else { return Ok(()) };
             self.send_from(place)?;
             self.worker().now_ns = monotonic_ns();
         }

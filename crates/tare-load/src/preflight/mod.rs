@@ -85,7 +85,7 @@ fn ask(
     connection.set_timeout(left(deadline)).map_err(no_answer)?;
     connection.write_all(request).map_err(no_answer)?;
     let (mut heads, mut reader) = (Heads::new(to_head), AnswerReader::default());
-    let (mut buffer, mut filled) = (vec![0; crate::session::BUFFER_BYTES_MIN], 0);
+    let (mut buffer, mut filled) = (vec![0; crate::client::BUFFER_BYTES_MIN], 0);
     loop {
         if Instant::now() >= deadline {
             return Err(no_answer(io::ErrorKind::TimedOut.into()));

@@ -1,7 +1,7 @@
 //! One thread's requests and answers, without I/O: pacing, protocol and counting meet here, once.
 //!
-//! An engine owns the sockets. It says what came ([`Session::received`], [`Session::ended`],
-//! [`Session::broke`], [`Session::opened`]) and sends what it is given ([`Session::unsent`]). Requests on a
+//! An engine owns the sockets. It says what came ([`Client::received`], [`Client::ended`],
+//! [`Client::broke`], [`Client::opened`]) and sends what it is given ([`Client::unsent`]). Requests on a
 //! connection are answered in order, so the first in flight is the current one: when a connection fails, that
 //! request failed, and those behind it are sent again on the next connection with the stamps they had.
 
@@ -35,7 +35,7 @@ pub(crate) enum Verdict {
 }
 
 /// One thread's connections and what they wait for.
-pub(crate) struct Session {
+pub(crate) struct Client {
     places: Places,
     requests: Requests,
     /// Where all requests are the same one and nobody looks into answers.
@@ -53,7 +53,7 @@ pub(crate) struct Session {
     pub(crate) tally: Box<Tally>,
 }
 
-impl Session {
+impl Client {
     /// All memory that a smooth run needs is allocated here. `spec` has been validated.
     pub(crate) fn new(
         spec: &LoadSpec,
@@ -64,7 +64,7 @@ impl Session {
     ) -> Self {
         let inspect = Inspect::new(spec, connections);
         let plain = inspect.is_none() && spec.expect.statuses.is_empty() && spec.keep_alive;
-        Session {
+        Client {
             places: Places::new(connections, spec.depth()),
             alike: requests.constant_bytes().filter(|_| plain).map(Alike::new),
             requests,
@@ -391,7 +391,7 @@ impl Session {
         self.requests.tail(&connection.out, connection.unsent)
     }
 
-    /// The socket of `c` took `bytes` of [`Session::unsent`].
+    /// The socket of `c` took `bytes` of [`Client::unsent`].
     #[inline]
     pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
         let unsent = &mut self.places.at_mut(c).unsent;
@@ -446,5 +446,5 @@ impl Session {
     }
 }
 
-/// Least size of a buffer for [`Session::restore`] and what is read behind it.
+/// Least size of a buffer for [`Client::restore`] and what is read behind it.
 pub(crate) const BUFFER_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;

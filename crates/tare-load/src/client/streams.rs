@@ -1,10 +1,10 @@
 //! What an engine says that reads answers by itself, each request in a place of its own: a stream of HTTP/2.
 
-use super::{Session, Verdict};
+use super::{Client, Verdict};
 use tare_http::response::{Answer, Listener};
 use tare_model::trial::ErrorKind;
 
-impl Session {
+impl Client {
     /// The request of place `c` was given away whole.
     pub(crate) fn gave_away(&mut self, c: u32) {
         self.places.at_mut(c).unsent = 0;
