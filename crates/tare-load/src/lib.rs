@@ -7,6 +7,7 @@
 mod capacity;
 mod check;
 mod client;
+mod connections;
 mod endpoint;
 mod engine;
 mod error;

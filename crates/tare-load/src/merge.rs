@@ -15,10 +15,10 @@ pub(crate) fn merge(tallies: &[&Tally], tids: &[u32], end_ns: u64, spec: &LoadSp
     let mut errors = BTreeMap::new();
     let mut scheduled: Option<u64> = None;
     for tally in tallies {
-        latency.merge(&tally.latency);
-        if let Some(count) = tally.scheduled {
+        latency.merge(&tally.times.latency);
+        if let Some(count) = tally.at_end.scheduled {
             scheduled = Some(scheduled.unwrap_or(0) + count);
-            lateness.get_or_insert_default().merge(&tally.lateness);
+            lateness.get_or_insert_default().merge(&tally.times.lateness);
         }
         for (kind, count) in ErrorKind::ALL.into_iter().zip(tally.errors) {
             if count > 0 {
@@ -34,8 +34,8 @@ pub(crate) fn merge(tallies: &[&Tally], tids: &[u32], end_ns: u64, spec: &LoadSp
         latency: Reading::Measured(latency),
         printed_quantiles_ns: Vec::new(),
         bytes_in: Reading::Measured(tallies.iter().map(|tally| tally.bytes_in).sum()),
-        in_flight: Reading::Measured(tallies.iter().map(|tally| tally.in_flight).sum()),
-        connections: Reading::Measured(tallies.iter().map(|tally| tally.connections).sum()),
+        in_flight: Reading::Measured(tallies.iter().map(|tally| tally.at_end.in_flight).sum()),
+        connections: Reading::Measured(tallies.iter().map(|tally| tally.at_end.connections).sum()),
         scheduled,
         lateness,
         slices: series.iter().map(|slice| (slice.end_ns, slice.requests)).collect(),
@@ -48,9 +48,9 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
     let mut detail = HttpDetail { series, ..HttpDetail::default() };
     let mut whole_apart = Latencies::new();
     for (tally, tid) in tallies.iter().zip(tids) {
-        detail.connect.merge(&tally.connect);
-        detail.first_byte.merge(&tally.latency);
-        whole_apart.merge(&tally.whole_apart);
+        detail.connect.merge(&tally.times.connect);
+        detail.first_byte.merge(&tally.times.latency);
+        whole_apart.merge(&tally.times.whole_apart);
         detail.bytes_out += tally.bytes_out;
         for (sum, count) in detail.status_classes.iter_mut().zip(tally.status_classes) {
             *sum += count;
@@ -68,22 +68,22 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
     }
     // Where all of an answer came at once, its first byte came with its last.
     detail.first_byte.subtract(&whole_apart);
-    tallies.iter().for_each(|tally| detail.first_byte.merge(&tally.first_byte_apart));
+    tallies.iter().for_each(|tally| detail.first_byte.merge(&tally.times.first_byte_apart));
     if spec.pacing == Pacing::Closed && spec.keep_alive {
-        detail.held_in_flight = Some(tallies.iter().map(|tally| tally.room).sum());
+        detail.held_in_flight = Some(tallies.iter().map(|tally| tally.at_end.room).sum());
     }
     if matches!(spec.pacing, Pacing::Interleaved(_)) {
         detail.out_of_turn = Some(tallies.iter().map(|tally| tally.out_of_turn).sum());
     }
     if spec.is_multiplexed() {
-        detail.streams_allowed = tallies.iter().map(|tally| tally.allowed).min();
+        detail.streams_allowed = tallies.iter().map(|tally| tally.at_end.allowed).min();
     }
     detail
 }
 
 /// The time in which all threads together would have counted what they did at the sum of their rates.
 fn elapsed_ns(tallies: &[&Tally]) -> u64 {
-    let window_ns = |tally: &Tally| tally.end_ns.saturating_sub(tally.begin_ns).max(1) as f64;
+    let window_ns = |tally: &Tally| tally.window.end_ns.saturating_sub(tally.window.begin_ns).max(1) as f64;
     let answers: f64 = tallies.iter().map(|tally| tally.answers as f64).sum();
     let rate_per_ns: f64 = tallies.iter().map(|tally| tally.answers as f64 / window_ns(tally)).sum();
     let mean_ns = tallies.iter().map(|tally| window_ns(tally)).sum::<f64>() / tallies.len().max(1) as f64;

@@ -8,14 +8,9 @@ use tare_model::trial::ErrorKind;
 /// Everything one thread counted from one cut to the next.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// The thread's own stamp when it began.
-    pub(crate) begin_ns: u64,
-    /// The thread's own stamp when it handed over.
-    pub(crate) end_ns: u64,
-    /// Stamps of all clocks at both ends: monotonic, raw, the thread's CPU time.
-    clocks_ns: [(u64, u64, u64); 2],
+    pub(crate) window: Window,
     pub(crate) answers: u64,
-    /// Of these, the ones that came when it was others' turn to send.
+    /// Of these, the ones that came when other loops were to send.
     pub(crate) out_of_turn: u64,
     /// Latencies of the answers in the histograms, together; wraps.
     pub(crate) waited_ns: u64,
@@ -24,6 +19,27 @@ pub(crate) struct Tally {
     pub(crate) bytes_out: u64,
     /// Answers by class of their status.
     pub(crate) status_classes: [u64; 6],
+    pub(crate) times: Times,
+    pub(crate) slices: Slices,
+    /// Answers that are alike and not in the histograms yet.
+    run: Run,
+    pub(crate) at_end: AtEnd,
+}
+
+/// From when to when it was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// The thread's own stamp when it began.
+    pub(crate) begin_ns: u64,
+    /// The thread's own stamp when it handed over.
+    pub(crate) end_ns: u64,
+    /// Stamps of all clocks at both ends: monotonic, raw, the thread's CPU time.
+    clocks_ns: [(u64, u64, u64); 2],
+}
+
+/// How long things took.
+#[derive(Debug)]
+pub(crate) struct Times {
     pub(crate) latency: Latencies,
     /// Of the answers that came in more than one piece: time to the first byte, and the whole.
     pub(crate) first_byte_apart: Latencies,
@@ -31,14 +47,16 @@ pub(crate) struct Tally {
     pub(crate) lateness: Latencies,
     /// Time to open connections.
     pub(crate) connect: Latencies,
-    pub(crate) slices: Slices,
-    /// Answers that are alike and not in the histograms yet.
-    run: Run,
+}
+
+/// What holds at the window's end.
+#[derive(Debug, Default)]
+pub(crate) struct AtEnd {
     /// Open loop: arrivals that fell due in the window.
     pub(crate) scheduled: Option<u64>,
-    /// Sent or due, and unanswered at the end.
+    /// Sent or due, and unanswered.
     pub(crate) in_flight: u64,
-    /// Open at the end.
+    /// Open connections.
     pub(crate) connections: u32,
     /// Requests that connections hold in flight.
     pub(crate) room: u64,
@@ -58,9 +76,7 @@ struct Run {
 impl Tally {
     pub(crate) fn new() -> Self {
         Tally {
-            begin_ns: 0,
-            end_ns: 0,
-            clocks_ns: [(0, 0, 0); 2],
+            window: Window::default(),
             answers: 0,
             waited_ns: 0,
             out_of_turn: 0,
@@ -68,41 +84,39 @@ impl Tally {
             bytes_in: 0,
             bytes_out: 0,
             status_classes: [0; 6],
-            latency: Latencies::new(),
-            first_byte_apart: Latencies::new(),
-            whole_apart: Latencies::new(),
-            lateness: Latencies::new(),
-            connect: Latencies::new(),
+            times: Times {
+                latency: Latencies::new(),
+                first_byte_apart: Latencies::new(),
+                whole_apart: Latencies::new(),
+                lateness: Latencies::new(),
+                connect: Latencies::new(),
+            },
             slices: Slices::new(),
             run: Run::default(),
-            scheduled: None,
-            in_flight: 0,
-            connections: 0,
-            room: 0,
-            allowed: 0,
+            at_end: AtEnd::default(),
         }
     }
 
     /// Begins a window; slices count from `origin_ns`, which all threads share.
     pub(crate) fn begin(&mut self, origin_ns: u64, begin_ns: u64) {
-        self.begin_ns = begin_ns;
-        self.end_ns = begin_ns;
+        self.window.begin_ns = begin_ns;
+        self.window.end_ns = begin_ns;
         self.slices.begin(origin_ns);
     }
 
     /// What the clocks (monotonic, raw, CPU time) read when the window began.
     pub(crate) fn begin_clocks(&mut self, clocks_ns: (u64, u64, u64)) {
-        self.clocks_ns = [clocks_ns; 2];
+        self.window.clocks_ns = [clocks_ns; 2];
     }
 
     /// What they read when it ended.
     pub(crate) fn end_clocks(&mut self, clocks_ns: (u64, u64, u64)) {
-        self.clocks_ns[1] = clocks_ns;
+        self.window.clocks_ns[1] = clocks_ns;
     }
 
     /// The window by each of the clocks.
     pub(crate) fn clocks_ns(&self) -> (u64, u64, u64) {
-        let [begin, end] = self.clocks_ns;
+        let [begin, end] = self.window.clocks_ns;
         (end.0.saturating_sub(begin.0), end.1.saturating_sub(begin.1), end.2.saturating_sub(begin.2))
     }
 
@@ -115,17 +129,13 @@ impl Tally {
         self.bytes_in = 0;
         self.bytes_out = 0;
         self.status_classes = [0; 6];
-        self.latency.clear();
-        self.first_byte_apart.clear();
-        self.whole_apart.clear();
-        self.lateness.clear();
-        self.connect.clear();
+        self.times.latency.clear();
+        self.times.first_byte_apart.clear();
+        self.times.whole_apart.clear();
+        self.times.lateness.clear();
+        self.times.connect.clear();
         self.run = Run::default();
-        self.scheduled = None;
-        self.in_flight = 0;
-        self.connections = 0;
-        self.room = 0;
-        self.allowed = 0;
+        self.at_end = AtEnd::default();
     }
 
     /// A whole answer at `now_ns` to a request whose latency counts from `origin_ns`; it is in the histograms after
@@ -151,8 +161,8 @@ impl Tally {
         let latency_ns = now_ns.saturating_sub(origin_ns);
         self.waited_ns = self.waited_ns.wrapping_add(latency_ns.wrapping_mul(count));
         match count {
-            1 => self.latency.record(latency_ns),
-            _ => self.latency.record_n(latency_ns, count),
+            1 => self.times.latency.record(latency_ns),
+            _ => self.times.latency.record_n(latency_ns, count),
         }
         self.slices.count(now_ns, latency_ns, count);
         self.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;
@@ -166,8 +176,8 @@ impl Tally {
 
     /// The answer at `now_ns` to a request from `origin_ns` had begun at `first_ns`.
     pub(crate) fn came_apart(&mut self, origin_ns: u64, first_ns: u64, now_ns: u64) {
-        self.first_byte_apart.record(first_ns.saturating_sub(origin_ns));
-        self.whole_apart.record(now_ns.saturating_sub(origin_ns));
+        self.times.first_byte_apart.record(first_ns.saturating_sub(origin_ns));
+        self.times.whole_apart.record(now_ns.saturating_sub(origin_ns));
     }
 
     pub(crate) fn failed(&mut self, kind: ErrorKind) {
@@ -212,7 +222,10 @@ mod tests {
         }
         tally.settle();
         tally.settle();
-        assert_eq!((tally.answers, tally.latency.count()), (4, 4));
-        assert_eq!((tally.latency.quantile_ns(0.75), tally.status_classes), (Some(1000), [0, 3, 0, 1, 0, 0]));
+        assert_eq!((tally.answers, tally.times.latency.count()), (4, 4));
+        assert_eq!(
+            (tally.times.latency.quantile_ns(0.75), tally.status_classes),
+            (Some(1000), [0, 3, 0, 1, 0, 0])
+        );
     }
 }

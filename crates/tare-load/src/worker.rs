@@ -3,13 +3,14 @@
 //! is told.
 
 use crate::client::{Client, Verdict};
+use crate::connections::{Connections, Stage};
 use crate::endpoint::Endpoint;
 use crate::live::Live;
 use crate::pacing::Schedule;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
+use crate::tally::AtEnd;
 use crate::tls::Context;
-use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -21,31 +22,12 @@ use tare_sys::epoll::Waker;
 use tare_sys::net::Connecting;
 use tare_sys::time::{monotonic_ns, monotonic_raw_ns, thread_cpu_ns};
 
-/// Connections of one thread that are being opened at once: the ramp, so that accept queues do not overflow.
-const CONNECTING_MAX: u32 = 128;
 /// Rest after a second failure in a row, doubled with each one more.
 const REST_NS_MIN: u64 = 10_000_000;
 const REST_NS_MAX: u64 = 1_000_000_000;
 /// Between looks at timeouts: at least and at most.
 const HOUSEKEEPING_NS_MIN: u64 = 1_000_000;
 const HOUSEKEEPING_NS_MAX: u64 = 100_000_000;
-
-/// Where a connection stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// In the queue of those to be opened.
-    Waiting,
-    /// Failed; to be opened later.
-    Resting {
-        until_ns: u64,
-    },
-    /// Closed until there is a request for it.
-    Idle,
-    Connecting {
-        since_ns: u64,
-    },
-    Open,
-}
 
 /// What a thread reports once: every connection was tried.
 #[derive(Debug)]
@@ -63,22 +45,36 @@ pub(crate) struct Worker {
     pub(crate) now_ns: u64,
     spec: Arc<LoadSpec>,
     thread: u32,
-    /// Places in the client that each connection has: one, or with HTTP/2 one for each stream.
-    lanes: u32,
-    /// Of those, so many as the server allowed last.
-    allowed: u32,
+    lanes: Lanes,
     endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
-    stages: Vec<Stage>,
-    waiting: VecDeque<u32>,
-    connecting: u32,
-    resting: u32,
+    connections: Connections,
     housekeeping_ns: u64,
     /// Of the windows before this one.
-    before: Live,
-    arrivals_before: u64,
+    before: Before,
     /// When the last of a bounded number of requests was answered.
     finished_ns: Option<u64>,
+    report: Report,
+}
+
+/// Places in the client that each connection has: one, or with HTTP/2 one for each stream.
+#[derive(Debug, Clone, Copy)]
+struct Lanes {
+    each: u32,
+    /// Of those, so many as the server allowed last.
+    allowed: u32,
+}
+
+/// What was counted in the windows before this one.
+#[derive(Debug, Default)]
+struct Before {
+    live: Live,
+    arrivals: u64,
+}
+
+/// What is left to report at the beginning.
+#[derive(Debug)]
+struct Report {
     settled: Option<Sender<Settled>>,
     refusal: Option<io::Error>,
 }
@@ -98,22 +94,16 @@ impl Worker {
         Worker {
             client,
             now_ns: monotonic_ns(),
-            stages: vec![Stage::Waiting; connections as usize],
-            waiting: (0..connections).collect(),
-            connecting: 0,
-            resting: 0,
-            housekeeping_ns: 0,
-            before: Live::default(),
-            arrivals_before: 0,
-            finished_ns: None,
-            settled: Some(settled),
-            refusal: None,
-            lanes: spec.lanes(),
-            allowed: spec.lanes(),
+            lanes: Lanes { each: spec.lanes(), allowed: spec.lanes() },
             spec,
             thread,
             endpoint,
             shared,
+            connections: Connections::new(connections),
+            housekeeping_ns: 0,
+            before: Before::default(),
+            finished_ns: None,
+            report: Report { settled: Some(settled), refusal: None },
         }
     }
 
@@ -123,17 +113,17 @@ impl Worker {
     }
 
     pub(crate) fn connections(&self) -> u32 {
-        self.stages.len() as u32
+        self.connections.count()
     }
 
     /// The client's places of connection `c`.
     pub(crate) fn lanes(&self, c: u32) -> Range<u32> {
-        c * self.lanes..(c + 1) * self.lanes
+        c * self.lanes.each..(c + 1) * self.lanes.each
     }
 
     #[inline]
     pub(crate) fn stage(&self, c: u32) -> Stage {
-        self.stages[c as usize]
+        self.connections.stage(c)
     }
 
     /// Whether requests have times of their own.
@@ -174,15 +164,12 @@ impl Worker {
 
     /// The next connection to open now, if the ramp allows one more; it counts as being opened from here on.
     pub(crate) fn next_to_open(&mut self) -> Option<u32> {
-        while self.connecting < CONNECTING_MAX
-            && let Some(c) = self.waiting.pop_front()
-        {
+        while let Some(c) = self.connections.next_waiting() {
             if !self.spec.keep_alive && !self.client.is_held() && !self.client.has_request(c, self.now_ns) {
-                self.stages[c as usize] = Stage::Idle;
+                self.connections.idle(c);
                 continue;
             }
-            self.connecting += 1;
-            self.stages[c as usize] = Stage::Connecting { since_ns: self.now_ns };
+            self.connections.connect(c, self.now_ns);
             return Some(c);
         }
         self.settle();
@@ -204,18 +191,16 @@ impl Worker {
 
     /// Connection `c` can be used.
     pub(crate) fn opened(&mut self, c: u32) {
-        self.opened_in_part(c, self.lanes);
+        self.opened_in_part(c, self.lanes.each);
     }
 
     /// Connection `c` can be used, for so many requests at once.
     pub(crate) fn opened_in_part(&mut self, c: u32, lanes: u32) {
-        if let Stage::Connecting { since_ns } = self.stages[c as usize] {
-            self.connecting -= 1;
-            self.client.tally.connect.record(self.now_ns.saturating_sub(since_ns));
+        if let Some(since_ns) = self.connections.open(c) {
+            self.client.tally.times.connect.record(self.now_ns.saturating_sub(since_ns));
         }
-        self.stages[c as usize] = Stage::Open;
         self.shared.opened();
-        self.allowed = lanes.min(self.lanes);
+        self.lanes.allowed = lanes.min(self.lanes.each);
         for lane in self.lanes(c).take(lanes as usize) {
             self.client.opened(lane, self.now_ns);
         }
@@ -223,9 +208,6 @@ impl Worker {
 
     /// Connection `c` could not be opened.
     pub(crate) fn refused(&mut self, c: u32, why: io::Error) {
-        if let Stage::Connecting { .. } = self.stages[c as usize] {
-            self.connecting -= 1;
-        }
         let kind = match why.kind() {
             // A Unix socket's queue is full: no failure, but nothing to hurry for.
             io::ErrorKind::WouldBlock => None,
@@ -238,7 +220,7 @@ impl Worker {
         if let Some(kind) = kind {
             self.client.refused(self.lanes(c), kind);
         }
-        self.refusal = Some(why);
+        self.report.refusal = Some(why);
         self.rest(c);
     }
 
@@ -249,22 +231,17 @@ impl Worker {
         if self.failures(c) > 1 {
             return self.rest(c);
         }
-        self.queue(c);
+        self.connections.queue(c);
     }
 
     /// Whether connection `c` was idle, and is to be opened now for the request it was given.
     #[inline]
     pub(crate) fn wake_idle(&mut self, c: u32) -> bool {
-        let idle = self.stages[c as usize] == Stage::Idle;
+        let idle = self.stage(c) == Stage::Idle;
         if idle {
-            self.queue(c);
+            self.connections.queue(c);
         }
         idle
-    }
-
-    fn queue(&mut self, c: u32) {
-        self.stages[c as usize] = Stage::Waiting;
-        self.waiting.push_back(c);
     }
 
     /// Failures of `c` in a row, without any answer between them.
@@ -272,34 +249,26 @@ impl Worker {
         self.lanes(c).map(|lane| self.client.failures(lane)).max().unwrap_or(0)
     }
 
-    fn open_connections(&self) -> u32 {
-        self.stages.iter().filter(|stage| **stage == Stage::Open).count() as u32
-    }
-
     /// Requests that connections hold in flight: those that are open, or soon will be again.
     fn room(&self) -> u64 {
-        let held = |stage: &&Stage| matches!(stage, Stage::Open | Stage::Connecting { .. } | Stage::Waiting);
-        let connections = self.stages.iter().filter(held).count() as u64;
-        connections * u64::from(self.allowed * self.spec.depth())
+        self.connections.count_held() * u64::from(self.lanes.allowed * self.spec.depth())
     }
 
     fn rest(&mut self, c: u32) {
         let doublings = self.failures(c).saturating_sub(1).min(16);
         let rest_ns = (REST_NS_MIN << doublings).min(REST_NS_MAX);
-        self.stages[c as usize] = Stage::Resting { until_ns: self.now_ns + rest_ns };
-        self.resting += 1;
+        self.connections.rest(c, self.now_ns + rest_ns);
         self.housekeeping_ns = self.housekeeping_ns.min(self.now_ns + REST_NS_MIN);
     }
 
     /// Reports once, when every connection was tried.
     fn settle(&mut self) {
-        if self.connecting == 0
-            && self.waiting.is_empty()
-            && let Some(settled) = self.settled.take()
+        if self.connections.are_tried()
+            && let Some(settled) = self.report.settled.take()
         {
-            let open = self.open_connections();
+            let open = self.connections.count_open();
             // Nobody listens any more when the start was given up.
-            settled.send(Settled { open, why: self.refusal.take() }).ok();
+            settled.send(Settled { open, why: self.report.refusal.take() }).ok();
         }
     }
 
@@ -313,8 +282,8 @@ impl Worker {
     #[cold]
     pub(crate) fn keep_house(&mut self, mut close: impl FnMut(u32)) {
         let timeout_ns = self.spec.timeout_ns;
-        for c in 0..self.connections() {
-            match self.stages[c as usize] {
+        for c in 0..self.connections.count() {
+            match self.stage(c) {
                 Stage::Open
                     if !self.spec.is_multiplexed()
                         && self.client.expire(c, self.now_ns) == Verdict::Reopen =>
@@ -322,10 +291,7 @@ impl Worker {
                     close(c);
                     self.gave_up(c);
                 }
-                Stage::Resting { until_ns } if until_ns <= self.now_ns => {
-                    self.resting -= 1;
-                    self.queue(c);
-                }
+                Stage::Resting { until_ns } if until_ns <= self.now_ns => self.connections.queue(c),
                 Stage::Connecting { since_ns } if self.now_ns.saturating_sub(since_ns) > timeout_ns => {
                     close(c);
                     self.refused(c, io::ErrorKind::TimedOut.into());
@@ -334,7 +300,7 @@ impl Worker {
             }
         }
         let mut pause_ns = (timeout_ns / 20).clamp(HOUSEKEEPING_NS_MIN, HOUSEKEEPING_NS_MAX);
-        if self.resting > 0 {
+        if self.connections.any_rests() {
             pause_ns = pause_ns.min(REST_NS_MIN);
         }
         self.housekeeping_ns = self.now_ns + pause_ns;
@@ -343,7 +309,7 @@ impl Worker {
     /// After each round of events: tells how far it has come.
     #[inline]
     pub(crate) fn end_turn(&mut self) {
-        self.shared.publish(self.before + self.client.tally.live());
+        self.shared.publish(self.before.live + self.client.tally.live());
         if self.finished_ns.is_none() && self.client.finished() {
             self.finished_ns = Some(self.now_ns);
             self.shared.finish();
@@ -360,7 +326,7 @@ impl Worker {
         if self.client.is_held()
             && let Some(begin_ns) = self.shared.begin_ns()
         {
-            let users = self.stages.len() * self.spec.pipeline as usize;
+            let users = self.connections.count() as usize * self.spec.pipeline as usize;
             let schedule = Schedule::new(&self.spec, self.thread, begin_ns, users);
             self.client.begin(schedule, begin_ns);
             // The first window begins when the schedule does, not when this thread was woken for it.
@@ -376,23 +342,24 @@ impl Worker {
     fn hand_over(&mut self, origin_ns: u64) {
         let clocks_ns = clocks_ns();
         let now_ns = clocks_ns.0;
-        let scheduled = self.client.scheduled(now_ns);
-        let (in_flight, connections) = (self.client.in_flight(now_ns), self.open_connections());
-        let (allowed, room) = (self.allowed, self.room());
+        let scheduled = self.client.scheduled(now_ns).map(|scheduled| scheduled - self.before.arrivals);
+        let at_end = AtEnd {
+            scheduled,
+            in_flight: self.client.in_flight(now_ns),
+            connections: self.connections.count_open(),
+            room: self.room(),
+            allowed: self.lanes.allowed,
+        };
         let tally = &mut self.client.tally;
-        tally.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.begin_ns, now_ns);
+        tally.window.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.window.begin_ns, now_ns);
         tally.end_clocks(clocks_ns);
-        tally.in_flight = in_flight;
-        tally.connections = connections;
-        tally.allowed = allowed;
-        tally.room = room;
-        tally.scheduled = scheduled.map(|scheduled| scheduled - self.arrivals_before);
-        let (counted, arrived) = (tally.live(), tally.scheduled.unwrap_or(0));
+        tally.at_end = at_end;
+        let (counted, arrived) = (tally.live(), tally.at_end.scheduled.unwrap_or(0));
         if self.shared.hand_over(&mut self.client.tally) {
             self.client.tally.begin(origin_ns, now_ns);
             self.client.tally.begin_clocks(clocks_ns);
-            self.before = self.before + counted;
-            self.arrivals_before += arrived;
+            self.before.live = self.before.live + counted;
+            self.before.arrivals += arrived;
         }
     }
 }

@@ -380,7 +380,7 @@ impl Client {
         let written = self.requests.write(&mut self.places.at_mut(c).out, captured);
         self.places.push(c, Sent { origin_ns, sent_ns: now_ns, written });
         if self.schedule.is_open() {
-            self.tally.lateness.record(now_ns.saturating_sub(origin_ns));
+            self.tally.times.lateness.record(now_ns.saturating_sub(origin_ns));
         }
     }
 

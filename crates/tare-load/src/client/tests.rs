@@ -53,8 +53,8 @@ fn a_closed_loop_keeps_its_depth_and_its_stamps() {
     assert_eq!(client.unsent(0).len(), 2 * one - one / 2);
     send_all(&mut client, 0);
     assert_eq!(deliver(&mut client, 0, ANSWER, 1020), Verdict::Keep);
-    assert_eq!(client.tally.latency.quantile_ns(0.0), Some(1000));
-    assert_eq!(client.tally.latency.max_ns().map(|ns| ns / 10), Some(101));
+    assert_eq!(client.tally.times.latency.quantile_ns(0.0), Some(1000));
+    assert_eq!(client.tally.times.latency.max_ns().map(|ns| ns / 10), Some(101));
     assert_eq!((client.tally.answers, client.in_flight(1020)), (3, 3));
 }
 
@@ -68,8 +68,8 @@ fn what_stood_behind_a_close_is_sent_again_with_its_stamps() {
     client.opened(0, 5_000);
     assert_eq!(send_all(&mut client, 0), all, "two again and one more");
     deliver(&mut client, 0, &ANSWER.repeat(3), 6_000);
-    assert_eq!(client.tally.latency.quantile_ns(0.5), Some(1_000), "the first and the last");
-    assert_eq!(client.tally.latency.quantile_ns(0.51).map(|ns| ns / 100), Some(60), "those sent twice");
+    assert_eq!(client.tally.times.latency.quantile_ns(0.5), Some(1_000), "the first and the last");
+    assert_eq!(client.tally.times.latency.quantile_ns(0.51).map(|ns| ns / 100), Some(60), "those sent twice");
     assert_eq!(client.tally.errors, [0; ErrorKind::ALL.len()]);
 }
 
@@ -194,7 +194,7 @@ proptest! {
                 }
                 let tally = &client.tally;
                 let counted = (tally.answers, tally.errors, tally.status_classes, tally.bytes_in);
-                let apart = (tally.latency.clone(), tally.whole_apart.clone(), client.failures(0));
+                let apart = (tally.times.latency.clone(), tally.times.whole_apart.clone(), client.failures(0));
                 (verdicts, counted, apart, client.unsent(0).to_vec(), client.in_flight(now_ns))
             });
             prop_assert_eq!(&seen[0], &seen[1]);

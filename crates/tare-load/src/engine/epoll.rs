@@ -9,8 +9,9 @@
 use super::channel::Channel;
 use super::turns::Turns;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
+use crate::connections::Stage;
 use crate::tls::Context;
-use crate::worker::{Stage, Worker};
+use crate::worker::Worker;
 use std::io;
 use std::time::Duration;
 use tare_model::trial::ErrorKind;

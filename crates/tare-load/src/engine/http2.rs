@@ -6,9 +6,10 @@
 use super::channel::Channel;
 use super::turns::Turns;
 use crate::client::Verdict;
+use crate::connections::Stage;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
 use crate::tls::Context as TlsContext;
-use crate::worker::{Stage, Worker};
+use crate::worker::Worker;
 use std::io;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

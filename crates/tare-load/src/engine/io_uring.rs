@@ -11,8 +11,9 @@
 
 use super::turns::Turns;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
+use crate::connections::Stage;
 use crate::spec::CONNECTIONS_MAX;
-use crate::worker::{Stage, Worker};
+use crate::worker::Worker;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
