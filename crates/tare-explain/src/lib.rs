@@ -12,7 +12,6 @@
 mod accounting;
 pub mod bottlenecks;
 mod capacity;
-pub mod checks;
 mod contrast;
 mod outcome;
 mod timeline;

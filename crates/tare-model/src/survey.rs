@@ -1,7 +1,7 @@
 //! Everything about a machine that can move a measurement, as it was found: what `tare doctor` judges.
 //!
 //! One file per area; the reader of an area has the same name in `tare-machine/src/facts/`, its checks in
-//! `tare-explain/src/checks/`. Every field is a [`Reading`] or a list: what could not be read says why.
+//! `tare-machine/src/doctor/`. Every field is a [`Reading`] or a list: what could not be read says why.
 
 mod access;
 mod company;

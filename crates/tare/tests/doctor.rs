@@ -117,7 +117,7 @@ fn this_machine() {
 
 #[test]
 fn every_knob_and_check_that_is_named_is_there() {
-    let ids: Vec<&str> = tare_explain::checks::ids().map(|(_, id)| id).collect();
+    let ids: Vec<&str> = tare_machine::doctor::ids().map(|(_, id)| id).collect();
     let knobs: Vec<&str> = tare_machine::knobs::KNOBS.iter().map(|knob| knob.name()).collect();
     let mut named = 0;
     for entry in std::fs::read_dir(fixtures()).unwrap() {
@@ -249,14 +249,14 @@ proptest::proptest! {
         let survey = tare_machine::facts::survey(&root, reach);
         let topology = tare_machine::topology::read(&root, None);
         let calibration = tare_model::Reading::missing("never");
-        let examined = tare_explain::checks::Examined {
+        let examined = tare_machine::doctor::Examined {
             survey: &survey,
             topology: &topology,
             probes: None,
             calibration: &calibration,
             now_unix_s: 0,
         };
-        for check in tare_explain::checks::examine(&examined) {
+        for check in tare_machine::doctor::examine(&examined) {
             let text = format!("{} {} {}", check.found, check.effect, check.fix);
             proptest::prop_assert!(!text.contains("NaN") && !text.contains(" inf"), "{}: {text}", check.id);
             proptest::prop_assert!(!check.found.is_empty());

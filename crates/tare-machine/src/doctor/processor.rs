@@ -25,7 +25,7 @@ pub(super) static TOPIC: Topic = Topic {
 };
 
 /// Less than this of the time is no company to speak of.
-const OVERSUBSCRIBED: f64 = 0.02;
+const CROWDED: f64 = 0.02;
 /// Between two cores a cache line takes more than this (30 ns and more on what is sold as servers), between two threads of one
 /// some 20 ns.
 const ONE_CORE_NS: f64 = 27.0;
@@ -126,7 +126,7 @@ fn probed(probes: &Probes) -> Vec<Draft> {
         ok("syscall", format!("the cheapest system call takes {}", time(syscall.call_ns.median)))
     }));
     drafts.extend(several("memory-latency", &probes.memory.found, |places| {
-        let reported: Vec<String> = places
+        let told: Vec<String> = places
             .iter()
             .filter_map(|place| {
                 let name = match place.place {
@@ -136,10 +136,10 @@ fn probed(probes: &Probes) -> Vec<Draft> {
                 Some(format!("{name} {}", time(place.load_ns.value()?.median)))
             })
             .collect();
-        if reported.is_empty() {
+        if told.is_empty() {
             Vec::new()
         } else {
-            vec![ok("memory-latency", format!("a load takes: {}", reported.join(", ")))]
+            vec![ok("memory-latency", format!("a load takes: {}", told.join(", ")))]
         }
     }));
     drafts
@@ -156,7 +156,7 @@ fn smt_worth(smt: &Smt) -> Draft {
 }
 
 fn core_shared(company: &Company) -> Draft {
-    let Some(slower_by) = company.slower_by.filter(|_| company.oversubscribed_ratio >= OVERSUBSCRIBED) else {
+    let Some(slower_by) = company.slower_by.filter(|_| company.oversubscribed_ratio >= CROWDED) else {
         return ok("core-shared", format!("CPU {} had its core to itself", company.cpu));
     };
     let found = format!(

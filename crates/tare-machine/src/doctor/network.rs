@@ -108,7 +108,7 @@ fn conntrack(network: &Network) -> Option<Draft> {
     let found = format!("the firewall keeps track of {count} of at most {most} connections");
     Some(match count as f64 > NEARLY_FULL * most as f64 {
         true => warn("conntrack", found)
-            .effect("beyond the bottleneck new connections are dropped")
+            .effect("beyond the limit new connections are dropped")
             .fix("raise net.netfilter.nf_conntrack_max, or exempt the server's port (NOTRACK)"),
         false => note("conntrack", found)
             .effect(

@@ -1,7 +1,8 @@
 //! What a machine will do to a measurement: a survey, its topology and its probes → checks.
 //!
-//! Pure, as the rest of the room. One file per topic; a topic looks at what it needs and says of each thing that it is
-//! fine, what it does to a measurement, or why it cannot be told. What is missing is said, never taken for fine.
+//! Pure: nothing here reads a file or asks the kernel. One file per topic; a topic looks at what it needs and says of
+//! each thing that it is fine, what it does to a measurement, or why it cannot be told. What is missing is said, never
+//! taken for fine.
 //!
 //! To add a check: its name in the `ids` of its topic and the judgement in the topic's function. To add a topic: its
 //! file and one line in [`TOPICS`].

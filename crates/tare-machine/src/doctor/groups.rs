@@ -161,11 +161,11 @@ fn memory(levels: &[MemoryGroup]) -> Vec<Draft> {
     let limited: Vec<(&MemoryGroup, u64)> =
         levels.iter().filter_map(|level| Some((level, *level.limit_bytes.value()?))).collect();
     let smallest = limited.iter().min_by_key(|(_, bytes)| *bytes).map(|(level, _)| &level.path);
-    let reported = |(level, limit): &&(&MemoryGroup, u64)| {
+    let told = |(level, limit): &&(&MemoryGroup, u64)| {
         used(level, *limit).is_none_or(|used| used > MEMORY_FULL) || Some(&level.path) == smallest
     };
     let mut drafts: Vec<Draft> =
-        limited.iter().filter(reported).map(|(level, limit)| memory_of(level, *limit)).collect();
+        limited.iter().filter(told).map(|(level, limit)| memory_of(level, *limit)).collect();
     drafts.extend(levels.iter().filter_map(|level| match &level.limit_bytes {
         Reading::Missing(missing) => Some(unknown("memory-limit", missing)),
         _ => None,
@@ -195,8 +195,8 @@ fn memory_of(level: &MemoryGroup, limit: u64) -> Draft {
     let fix = format!("GOMEMLIMIT={}, or -Xmx, below it", limit / 10 * 9);
     match used {
         Some(used) if used > MEMORY_FULL => warn("memory-limit", found)
-            .effect("its page cache is thrown out and read again, and beyond the bottleneck it is killed")
-            .fix("raise the bottleneck, or free its page cache"),
+            .effect("its page cache is thrown out and read again, and beyond the limit it is killed")
+            .fix("raise the limit, or free its page cache"),
         _ => note("memory-limit", found)
             .effect("the page cache counts; beyond it the program is killed")
             .fix(fix),
@@ -218,7 +218,7 @@ mod tests {
         MemoryGroup { path: path.into(), limit_bytes: limit, high_bytes, used_bytes }
     }
 
-    fn reported(levels: &[MemoryGroup]) -> Vec<(Level, String)> {
+    fn told(levels: &[MemoryGroup]) -> Vec<(Level, String)> {
         memory(levels).into_iter().map(|draft| (draft.0.level, draft.0.found)).collect()
     }
 
@@ -228,15 +228,15 @@ mod tests {
         let inner = level("/a/b", Reading::Measured(GIB), GIB / 1000);
         let outer = level("/a", Reading::Measured(GIB / 10 * 11), GIB / 10 * 11 - 1);
         let hidden = level("/", Reading::missing("/x may not be read"), 0);
-        let found = reported(&[inner.clone(), outer, hidden.clone()]);
+        let found = told(&[inner.clone(), outer, hidden.clone()]);
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(found[0], (Level::Note, "group /a/b may hold 1 GiB, 0.1 % in use".into()));
         assert_eq!(found[1], (Level::Warn, "group /a may hold 1.1 GiB, 100 % in use".into()));
         assert_eq!(found[2], (Level::Note, "missing: /x may not be read".into()));
-        assert_eq!(reported(&[hidden]).len(), 1);
+        assert_eq!(told(&[hidden]).len(), 1);
         let roomy = level("/a", Reading::Measured(2 * GIB), GIB);
-        assert_eq!(reported(&[inner, roomy]).len(), 1);
-        assert!(reported(&[]).iter().all(|(level, found)| *level == Level::Note && found.starts_with("no ")));
+        assert_eq!(told(&[inner, roomy]).len(), 1);
+        assert!(told(&[]).iter().all(|(level, found)| *level == Level::Note && found.starts_with("no ")));
     }
 
     #[test]
