@@ -16,5 +16,6 @@ pub mod procs;
 pub mod root;
 pub mod sockets;
 pub mod topology;
+mod value;
 
 pub use root::Root;

@@ -1,7 +1,7 @@
 //! The clock, heat and power.
 
+use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use super::words::{clock, list, percent, short, time};
-use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use tare_model::check::Area;
 use tare_model::probes::{CpuReading, EffectiveClock};
 use tare_model::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};

@@ -1,7 +1,7 @@
 //! Who else uses CPU.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, several, warn};
 use super::words::{list, percent, short, things, time};
-use super::{Draft, Examined, Topic, each, note, ok, several, warn};
 use tare_model::check::Area;
 use tare_model::survey::Company;
 

@@ -1,7 +1,7 @@
 //! Quotas, sets of CPUs and memory limits of control groups.
 
+use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use super::words::{bytes, percent, short, things, time};
-use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use tare_model::Reading;
 use tare_model::check::Area;
 use tare_model::survey::{CpuGroup, MemoryGroup, Quota};

@@ -1,7 +1,7 @@
 //! The host and the hypervisor: what cannot be seen from inside, and what was measured of it.
 
+use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use super::words::{bytes, clock, percent, short, time};
-use super::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
 use tare_model::Reading;
 use tare_model::check::Area;
 use tare_model::probes::{ClockAudit, CpuReading, Gaps, Probes};

@@ -1,7 +1,7 @@
 //! How often tare itself is right on this machine.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, warn};
 use super::words::{percent, things};
-use super::{Draft, Examined, Topic, each, ok, warn};
 use tare_model::calibration::{AgainstItself, Calibration, NetSpread, Place, RIGHT_SHARE_MIN};
 use tare_model::check::Area;
 
@@ -63,7 +63,7 @@ fn told(calibration: &Calibration, examined: &Examined) -> Draft {
     }
     match calibration.complete {
         true => ok("calibration", found),
-        false => super::note("calibration", found).fix(fix),
+        false => note("calibration", found).fix(fix),
     }
 }
 

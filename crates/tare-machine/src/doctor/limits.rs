@@ -1,6 +1,6 @@
 //! How much may be opened, and what may be observed.
 
-use super::{Draft, Examined, Topic, each, note, ok, warn};
+use super::draft::{Draft, Examined, Topic, each, note, ok, unknown, warn};
 use tare_model::Reading;
 use tare_model::check::Area;
 use tare_model::survey::{Access, Limit};
@@ -80,9 +80,8 @@ fn observing(access: &Access) -> Vec<Draft> {
         });
     }
     if let Reading::Missing(missing) = &access.tracefs {
-        drafts.push(
-            super::unknown("tracefs", missing).effect("wake-ups and throttling cannot be traced one by one"),
-        );
+        drafts
+            .push(unknown("tracefs", missing).effect("wake-ups and throttling cannot be traced one by one"));
     }
     if access.kptr_restrict.value().is_some_and(|level| *level >= 2) {
         drafts.push(

@@ -1,7 +1,7 @@
 //! Memory: huge pages, swap, pressure.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use super::words::{bytes, percent};
-use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use tare_model::check::Area;
 use tare_model::survey::{HugePages, Memory, Pressure, PressureKind};
 use tare_model::{Missing, Reading};

@@ -9,6 +9,7 @@
 
 mod clock;
 mod company;
+mod draft;
 mod groups;
 mod host;
 mod instrument;
@@ -19,35 +20,10 @@ mod processor;
 mod scheduler;
 mod words;
 
-use tare_model::calibration::Calibration;
-use tare_model::check::{Area, Check, Level};
-use tare_model::probes::Probes;
-use tare_model::survey::Survey;
-use tare_model::topology::Topology;
-use tare_model::{Missing, Reading};
+pub use draft::Examined;
 
-/// What checks work from.
-#[derive(Debug, Clone, Copy)]
-pub struct Examined<'a> {
-    /// What was read.
-    pub survey: &'a Survey,
-    /// The part of the machine that may be used.
-    pub topology: &'a Topology,
-    /// What was measured; `None` where it was not asked for.
-    pub probes: Option<&'a Probes>,
-    /// How often tare was right here, when it was last calibrated.
-    pub calibration: &'a Reading<Calibration>,
-    /// The time now, seconds since 1970.
-    pub now_unix_s: u64,
-}
-
-/// Things that are looked at together.
-struct Topic {
-    area: Area,
-    /// Every name that its checks can have.
-    ids: &'static [&'static str],
-    look: fn(&Examined) -> Vec<Draft>,
-}
+use draft::Topic;
+use tare_model::check::{Area, Check};
 
 /// In the order in which checks of one level are told: what moves a figure most comes first.
 static TOPICS: &[&Topic] = &[
@@ -75,80 +51,6 @@ pub fn examine(examined: &Examined) -> Vec<Check> {
 /// Every name that a check can have, with its area: what a list of checks, or a test, goes through.
 pub fn ids() -> impl Iterator<Item = (Area, &'static str)> {
     TOPICS.iter().flat_map(|topic| topic.ids.iter().map(|id| (topic.area, *id)))
-}
-
-/// A check whose area is not filled in yet.
-struct Draft(Check);
-
-fn draft(id: &str, level: Level, found: impl Into<String>) -> Draft {
-    Draft(Check {
-        id: id.to_owned(),
-        area: Area::Host,
-        level,
-        found: found.into(),
-        effect: String::new(),
-        fix: String::new(),
-        knob: None,
-    })
-}
-
-fn ok(id: &str, found: impl Into<String>) -> Draft {
-    draft(id, Level::Ok, found)
-}
-
-fn note(id: &str, found: impl Into<String>) -> Draft {
-    draft(id, Level::Note, found)
-}
-
-fn warn(id: &str, found: impl Into<String>) -> Draft {
-    draft(id, Level::Warn, found)
-}
-
-fn bad(id: &str, found: impl Into<String>) -> Draft {
-    draft(id, Level::Bad, found)
-}
-
-/// It could not be looked at.
-fn unknown(id: &str, missing: &Missing) -> Draft {
-    note(id, missing.to_string()).fix(missing.remedy.as_str())
-}
-
-/// What `look` says of a value; that it is missing where it is, and nothing where it does not apply.
-fn each<T>(id: &str, reading: &Reading<T>, look: impl FnOnce(&T) -> Draft) -> Vec<Draft> {
-    several(id, reading, |value| vec![look(value)])
-}
-
-/// The same where there may be several things to say, or none.
-fn several<T>(id: &str, reading: &Reading<T>, look: impl FnOnce(&T) -> Vec<Draft>) -> Vec<Draft> {
-    match reading {
-        Reading::Measured(value) => look(value),
-        Reading::Missing(missing) => vec![unknown(id, missing)],
-        Reading::NotApplicable { .. } => Vec::new(),
-    }
-}
-
-impl Draft {
-    /// What it does to a measurement.
-    fn effect(mut self, effect: impl Into<String>) -> Draft {
-        self.0.effect = effect.into();
-        self
-    }
-
-    /// What to do about it.
-    fn fix(mut self, fix: impl Into<String>) -> Draft {
-        self.0.fix = fix.into();
-        self
-    }
-
-    /// The knob of `tare tune` that does it.
-    fn knob(mut self, knob: &str) -> Draft {
-        self.0.knob = Some(knob.to_owned());
-        self
-    }
-
-    fn finish(self, area: Area) -> Check {
-        Check { area, ..self.0 }
-    }
 }
 
 #[cfg(test)]

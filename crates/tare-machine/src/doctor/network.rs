@@ -1,7 +1,7 @@
 //! Ports, queues and interrupts.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use super::words::{percent, things};
-use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use tare_model::check::Area;
 use tare_model::survey::{Interface, Interrupt, Network};
 use tare_model::{CpuSet, Reading};

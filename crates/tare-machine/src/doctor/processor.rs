@@ -1,7 +1,7 @@
 //! CPUs, caches and nodes.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, several, warn};
 use super::words::{list, percent, short, things, time};
-use super::{Draft, Examined, Topic, each, note, ok, several, warn};
 use tare_model::check::Area;
 use tare_model::probes::{Company, MemoryPlace, Probes, Smt, Transfer};
 use tare_model::survey::Mitigation;

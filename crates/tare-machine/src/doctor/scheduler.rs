@@ -1,7 +1,7 @@
 //! How threads take turns, and how late they wake up.
 
+use super::draft::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use super::words::{percent, time};
-use super::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use tare_model::check::Area;
 use tare_model::probes::{Policy, Probes, Wakeup};
 use tare_model::survey::{Discipline, Survey};

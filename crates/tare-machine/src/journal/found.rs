@@ -1,12 +1,13 @@
 //! Journals as they are found on disk: whether they may be followed, and which of their lines can be read.
 
-use super::recover::is_alive;
-use super::{Entry, Id};
+use super::caller::now_ns;
+use super::entry::Entry;
+use super::folder::{check_folder, check_owner};
+use super::id::{Id, is_alive};
 use crate::root::Root;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -106,29 +107,6 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
     serde_json::from_slice(line).ok()
 }
 
-/// Whether only this user can have written what is in a folder.
-pub(crate) fn check_folder(dir: &Path) -> io::Result<()> {
-    let facts = fs::metadata(dir)?;
-    if !facts.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
-    check_owner(&facts)
-}
-
-fn check_owner(facts: &Metadata) -> io::Result<()> {
-    let us = tare_sys::process::user();
-    let why = match (facts.uid(), facts.mode() & 0o022) {
-        (owner, _) if owner != us => {
-            format!("it belongs to user {owner}, not to {us}; hint: name another folder in TARE_STATE_DIR")
-        }
-        (_, 0) => return Ok(()),
-        _ => {
-            "others may write there, and could have tare undo what it never did; hint: chmod go-w".to_string()
-        }
-    };
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-}
-
 impl Found {
     /// Whose it is: its first line tells, and where that cannot be read its name. Nobody's when it was cut before the
     /// first line was whole: nothing had been done then.
@@ -157,7 +135,7 @@ impl Found {
     }
 
     fn is_of_this_boot(&self) -> bool {
-        super::now_ns().saturating_sub(self.written_unix_ns) < tare_sys::time::boottime_ns()
+        now_ns().saturating_sub(self.written_unix_ns) < tare_sys::time::boottime_ns()
     }
 
     fn name(&self) -> &str {

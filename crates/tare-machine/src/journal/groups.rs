@@ -1,6 +1,8 @@
 //! Control groups that are made for a while, and removed again: by the guard, or by whoever cleans up after its owner.
 
-use super::{Entry, Journal, JournalError};
+use super::entry::Entry;
+use super::left;
+use super::writer::{Journal, JournalError};
 use crate::cgroup::{self, Version};
 use crate::procs;
 use crate::root::Root;
@@ -261,7 +263,7 @@ impl Drop for MadeGroup {
 
 /// Removes the groups that a dead owner left, the inner ones first.
 pub(super) fn remove_left(entries: &[Entry], removed: &mut Vec<PathBuf>, failed: &mut Vec<String>) {
-    for dir in left(entries).into_iter().rev() {
+    for dir in left::groups(entries).into_iter().rev() {
         let is_ours = dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
             && dir.join("cgroup.procs").exists();
         if !is_ours {
@@ -272,19 +274,6 @@ pub(super) fn remove_left(entries: &[Entry], removed: &mut Vec<PathBuf>, failed:
             Err(error) => failed.push(format!("the control group {} was left: {error}", dir.display())),
         }
     }
-}
-
-/// Groups that were to be made and not removed, as far as a journal tells, in that order.
-pub(super) fn left(entries: &[Entry]) -> Vec<PathBuf> {
-    let mut left: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        match entry {
-            Entry::WillMakeGroup { dir } => left.push(dir.clone()),
-            Entry::RemovedGroup { dir } => left.retain(|known| known != dir),
-            _ => {}
-        }
-    }
-    left
 }
 
 /// The kernel removes a group as a whole, though it has files; one with processes or groups in it not at all. Who was started in it
@@ -355,16 +344,16 @@ mod tests {
         let inner = group.inner().unwrap();
         let (outside, inside) = (group.dir.clone(), inner.dir.clone());
         assert!(inside.is_dir() && inside.starts_with(&outside));
-        assert_eq!(left(&entries()), [outside.clone(), inside.clone()]);
+        assert_eq!(left::groups(&entries()), [outside.clone(), inside.clone()]);
         drop(inner);
-        assert_eq!(left(&entries()), std::slice::from_ref(&outside));
+        assert_eq!(left::groups(&entries()), std::slice::from_ref(&outside));
         // A plain folder keeps its files, as a group does not.
         group.set_quota(0.3).unwrap();
         assert_eq!(fs::read_to_string(outside.join("cpu.cfs_quota_us")).unwrap(), "30000");
         group.set_weight(3).unwrap();
         assert_eq!(fs::read_to_string(outside.join("cpu.shares")).unwrap(), "3072");
         drop(group);
-        assert_eq!(left(&entries()), std::slice::from_ref(&outside), "it could not be removed");
+        assert_eq!(left::groups(&entries()), std::slice::from_ref(&outside), "it could not be removed");
         let (mut removed, mut failed) = (Vec::new(), Vec::new());
         remove_left(&entries(), &mut removed, &mut failed);
         assert!(removed.is_empty() && failed.is_empty() && outside.is_dir(), "a folder is no group");

@@ -1,11 +1,14 @@
 //! Undoing what a run that was killed left behind.
 
+use super::entry::Entry;
 use super::found::{Found, Journals, journals};
-use super::tuning::{self, Report};
-use super::{Entry, Id, Pin, RUN_VARIABLE, groups, identity, undo};
+use super::id::{Id, is_alive};
+use super::left::{still_pinned, turned};
+use super::lock::Lock;
+use super::put_back::{Report, put_back_left};
+use super::running::left_running;
+use super::{groups, pins};
 use crate::facts::boot_id;
-use crate::knobs::Lock;
-use crate::procs;
 use crate::root::Root;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,7 +89,7 @@ fn recover_one(found: &Found, lock: Option<&Lock>, root: &Root, boot_now: &str, 
         }
         return;
     };
-    let turned = tuning::turned(&found.entries);
+    let turned = turned(&found.entries);
     if owner.boot_id != boot_now {
         recovery.knobs.rebooted += turned.settings.len();
         let _ = fs::remove_file(&found.path);
@@ -99,16 +102,10 @@ fn recover_one(found: &Found, lock: Option<&Lock>, root: &Root, boot_now: &str, 
     stop_left(root, &found.entries, &owner.run, recovery);
     groups::remove_left(&found.entries, &mut recovery.groups, &mut recovery.failed);
     unpin_left(root, &found.entries, recovery);
-    let is_done = tuning::put_back_left(&found.path, &turned, lock, &mut recovery.knobs);
+    let is_done = put_back_left(&found.path, &turned, lock, &mut recovery.knobs);
     if is_done && recovery.failed.len() == failures {
         found.retire(&mut recovery.failed);
     }
-}
-
-/// A zombie is dead: it is only not reaped yet.
-pub(super) fn is_alive(root: &Root, id: Id) -> bool {
-    procs::stat(root, id.pid)
-        .is_ok_and(|stat| stat.start_ticks == id.start_ticks && !matches!(stat.state, 'Z' | 'X'))
 }
 
 fn stop_left(root: &Root, entries: &[Entry], run: &str, recovery: &mut Recovery) {
@@ -152,65 +149,11 @@ fn stop_left(root: &Root, entries: &[Entry], run: &str, recovery: &mut Recovery)
     }
 }
 
-/// What a dead run started and is still there: the leaders, their groups, and whoever carries the run id.
-pub(super) fn left_running(root: &Root, leaders: &[(Id, u32)], run: &str) -> Vec<procs::Stat> {
-    let alive = |process: &procs::Stat| !matches!(process.state, 'Z' | 'X') && process.id > 1;
-    let mark = format!("{RUN_VARIABLE}={run}");
-    let carries_mark = |pid: u32| {
-        let environ = root.bytes(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
-    };
-    let is_left = |process: &procs::Stat| {
-        let is_leader = |(id, _): &(Id, u32)| id.pid == process.id && id.start_ticks == process.start_ticks;
-        // A group's number cannot be given out again while it has members; one that is older than its
-        // leader's start has been.
-        let is_member = |(id, pgid): &(Id, u32)| {
-            *pgid == process.pgid && process.start_ticks >= id.start_ticks && group_is_ours(root, *id)
-        };
-        process.id != std::process::id()
-            && (leaders.iter().any(|leader| is_leader(leader) || is_member(leader))
-                || carries_mark(process.id))
-    };
-    procs::all(root).unwrap_or_default().into_iter().filter(alive).filter(is_left).collect()
-}
-
-/// Whether the group that `leader` led can still be the one it made: nobody else has its number now.
-fn group_is_ours(root: &Root, leader: Id) -> bool {
-    identity(root, leader.pid).map_or(true, |now| now == leader)
-}
-
-/// Threads that a journal says are pinned. The first entry of a thread holds its CPUs before tare ever moved it.
-pub(super) fn still_pinned(entries: &[Entry]) -> Vec<Pin> {
-    let mut pinned: Vec<Pin> = Vec::new();
-    for entry in entries {
-        match entry {
-            Entry::WillPin(pin) if !pinned.iter().any(|known| known.id == pin.id) => pinned.push(pin.clone()),
-            Entry::Unpinned { id } => pinned.retain(|known| known.id != *id),
-            _ => {}
-        }
-    }
-    pinned
-}
-
-/// Threads that other runs hold pinned now, and the processes that do.
-pub(super) fn pinned_by_others(dir: &Path, own: &Path, root: &Root) -> Vec<(Id, u32)> {
-    let others = journals(dir).found.into_iter().filter(|found| found.path != own);
-    let mut held = Vec::new();
-    for found in others {
-        if let Some(Entry::Owner { id: owner, .. }) = found.entries.first()
-            && is_alive(root, *owner)
-        {
-            held.extend(still_pinned(&found.entries).into_iter().map(|pin| (pin.id, owner.pid)));
-        }
-    }
-    held
-}
-
 fn unpin_left(root: &Root, entries: &[Entry], recovery: &mut Recovery) {
     let pinned = still_pinned(entries);
-    let inherited = undo::inherited(root, &pinned);
+    let inherited = pins::inherited(root, &pinned);
     for (id, cpus) in pinned.into_iter().map(|pin| (pin.id, pin.cpus_before)).chain(inherited) {
-        match undo::restore(root, id, &cpus) {
+        match pins::restore(root, id, &cpus) {
             Ok(true) => recovery.restored.push(Restored { tid: id.pid, cpus }),
             Ok(false) => {}
             Err(error) => recovery.failed.push(format!("thread {} was left pinned: {error}", id.pid)),

@@ -1,9 +1,10 @@
 //! The clock of the CPUs: governor, its range, and boost.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::Wanted;
 use crate::facts;
 use crate::root::Root;
+use crate::value::{self, Step};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tare_model::Missing;
@@ -81,7 +82,7 @@ impl Knob for Governor {
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
-        let read = |folder: PathBuf| setting::read(root, folder.join("scaling_governor"));
+        let read = |folder: PathBuf| value::read(root, folder.join("scaling_governor"));
         distinct(policies(root)?.into_iter().map(read))
     }
 
@@ -90,8 +91,8 @@ impl Knob for Governor {
         Some(policies(root).and_then(|folders| {
             let steps = folders.into_iter().map(|folder| {
                 let path = folder.join("scaling_governor");
-                let before = setting::read(root, &path)?;
-                let known = setting::read(root, folder.join("scaling_available_governors"))?;
+                let before = value::read(root, &path)?;
+                let known = value::read(root, folder.join("scaling_available_governors"))?;
                 if !known.split_ascii_whitespace().any(|name| name == wanted) {
                     return Err(Missing::with_remedy(
                         format!("there is no governor '{wanted}'"),
@@ -119,7 +120,7 @@ struct Range {
 
 impl Range {
     fn read(root: &Root, folder: PathBuf) -> Result<Range, Missing> {
-        let khz = |file: &str| setting::number(root, folder.join(file));
+        let khz = |file: &str| value::number(root, folder.join(file));
         let (low, high) = (khz("scaling_min_freq")?, khz("scaling_max_freq")?);
         let hardware = (khz("cpuinfo_min_freq")?, khz("cpuinfo_max_freq")?);
         if low > high || hardware.0 > hardware.1 || hardware.1 == 0 {
@@ -245,7 +246,7 @@ impl Knob for Boost {
 
 /// A setting that is 0 or 1.
 fn flag(root: &Root, path: &str) -> Result<bool, Missing> {
-    match setting::number(root, path)? {
+    match value::number(root, path)? {
         0 => Ok(false),
         1 => Ok(true),
         other => Err(Missing::new(format!("{path} holds {other}"))),

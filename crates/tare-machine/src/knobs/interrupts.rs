@@ -1,9 +1,10 @@
 //! Interrupts, away from the CPUs of what is measured.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::Wanted;
 use crate::facts;
 use crate::root::Root;
+use crate::value::{self, Step};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tare_model::Missing;
@@ -37,7 +38,7 @@ fn movable(root: &Root) -> Result<(Vec<Irq>, usize), Missing> {
             fixed += 1;
             continue;
         }
-        let list = setting::read(root, &path)?;
+        let list = value::read(root, &path)?;
         let cpus =
             parse_list(&list).ok_or_else(|| Missing::new(format!("{} holds {list:?}", path.display())))?;
         irqs.push(Irq { path, list, cpus });

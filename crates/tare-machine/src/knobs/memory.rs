@@ -1,8 +1,9 @@
 //! Memory: caches, huge pages, and who moves pages about.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::Wanted;
 use crate::root::Root;
+use crate::value::{self, Step};
 use tare_model::Missing;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -40,8 +41,8 @@ impl Knob for Thp {
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
-        let now = setting::read(root, THP)?;
-        let choices = setting::choices(root, THP)?;
+        let now = value::read(root, THP)?;
+        let choices = value::choices(root, THP)?;
         // Without brackets, or with a word that is none of these, it is not this file.
         let is_choice = ["always", "madvise", "never"].contains(&now.as_str()) && choices.contains(&now);
         if is_choice { Ok(now) } else { Err(Missing::new(format!("{THP} holds {now:?}"))) }
@@ -74,7 +75,7 @@ impl Knob for NumaBalancing {
             return Err(Missing::new("there is one NUMA node: nothing is balanced"));
         }
         // 2 is tiering of memory kinds; 3 is both.
-        match setting::number(root, NUMA_BALANCING)? {
+        match value::number(root, NUMA_BALANCING)? {
             0 => Ok("off".to_string()),
             1 => Ok("on".to_string()),
             mode @ 2..=3 => Ok(format!("on (mode {mode})")),
@@ -89,7 +90,7 @@ impl Knob for NumaBalancing {
             if on && now != "off" {
                 return Ok(Course::default());
             }
-            let before = setting::read(root, NUMA_BALANCING)?;
+            let before = value::read(root, NUMA_BALANCING)?;
             Ok(Course::of([Step::change(NUMA_BALANCING, before, if on { "1" } else { "0" })]))
         }))
     }
@@ -116,7 +117,7 @@ impl Knob for DropCaches {
                 "in a container: on its host",
             ));
         }
-        Ok(format!("{} cached", setting::bytes(cached)))
+        Ok(format!("{} cached", value::bytes(cached)))
     }
 
     fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
@@ -174,7 +175,7 @@ impl Pool {
     /// How many pages hold `wanted_bytes`, unless they would starve the rest.
     fn pages_for(&self, wanted_bytes: u64) -> Result<u64, Missing> {
         let count = wanted_bytes.div_ceil(self.page_bytes);
-        let page = setting::bytes(self.page_bytes);
+        let page = value::bytes(self.page_bytes);
         if count < self.used {
             return Err(Missing::with_remedy(
                 format!("{} huge pages of {page} are in use: the pool cannot shrink to {count}", self.used),
@@ -190,10 +191,10 @@ impl Pool {
                 format!(
                     "{} are {count} huge pages of {page}, {} more than now: {} are available, of which {} must stay for \
                      everything else (a heap that no longer fits does not start)",
-                    setting::bytes(wanted_bytes),
-                    setting::bytes(more_bytes),
-                    setting::bytes(self.available_bytes),
-                    setting::bytes(left_bytes_min)
+                    value::bytes(wanted_bytes),
+                    value::bytes(more_bytes),
+                    value::bytes(self.available_bytes),
+                    value::bytes(left_bytes_min)
                 ),
                 format!("at most --huge-pages {}MiB ({most} pages)", self.bytes(most) >> 20),
             ));
@@ -213,20 +214,20 @@ impl Knob for HugePages {
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
         let pool = Pool::read(root)?;
-        Ok(format!("{} of {}", pool.total, setting::bytes(pool.page_bytes)))
+        Ok(format!("{} of {}", pool.total, value::bytes(pool.page_bytes)))
     }
 
     fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
         let wanted_bytes = wanted.huge_pages_bytes?;
         Some(Pool::read(root).and_then(|pool| {
             let count = pool.pages_for(wanted_bytes)?;
-            let before = setting::number(root, HUGE_PAGES)?;
+            let before = value::number(root, HUGE_PAGES)?;
             let step = Step::change(HUGE_PAGES, before.to_string(), count.to_string())
                 .map(|step| Step { moves_by_itself: true, ..step });
             let note = format!(
                 "{count} pages of {} are {}; a program has to ask for them (JVM: -XX:+UseLargePages)",
-                setting::bytes(pool.page_bytes),
-                setting::bytes(pool.bytes(count))
+                value::bytes(pool.page_bytes),
+                value::bytes(pool.bytes(count))
             );
             Ok(Course { notes: vec![note], ..Course::of([step]) })
         }))

@@ -1,8 +1,9 @@
 //! The network's limits. They are those of the network namespace that tare runs in.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::Wanted;
 use crate::root::Root;
+use crate::value::{self, Step};
 use tare_model::Missing;
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
@@ -22,7 +23,7 @@ impl Knob for Somaxconn {
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
-        setting::number(root, SOMAXCONN).map(|limit| limit.to_string())
+        value::number(root, SOMAXCONN).map(|limit| limit.to_string())
     }
 
     fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
@@ -48,7 +49,7 @@ impl Knob for PortRange {
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
-        let text = setting::read(root, PORT_RANGE)?;
+        let text = value::read(root, PORT_RANGE)?;
         let mut ports = text.split_ascii_whitespace().map(|port| port.parse::<u16>().ok());
         match (ports.next().flatten(), ports.next().flatten(), ports.next()) {
             (Some(first), Some(last), None) if first <= last => Ok(format!("{first}-{last}")),
@@ -59,7 +60,7 @@ impl Knob for PortRange {
     fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
         let (first, last) = wanted.port_range?;
         Some(self.now(root).and_then(|_| {
-            let before = setting::read(root, PORT_RANGE)?;
+            let before = value::read(root, PORT_RANGE)?;
             Ok(Course::of([Step::change(PORT_RANGE, before, format!("{first} {last}"))]))
         }))
     }

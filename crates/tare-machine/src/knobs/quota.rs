@@ -1,28 +1,11 @@
 //! The quota of a control group.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::{Group, Wanted};
 use crate::cgroup::{self, Level, Version};
 use crate::root::Root;
+use crate::value::{self, Step};
 use tare_model::Missing;
-
-/// Which group a quota is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Group {
-    /// The one that this process is in.
-    Of(u32),
-    /// By its path below the mount of the `cpu` controller, or by its folder.
-    At(String),
-}
-
-/// A quota that is wanted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QuotaWanted {
-    /// The group.
-    pub group: Group,
-    /// CPUs' worth of time, 2.0 for 200 %; `None`: no limit.
-    pub cpus: Option<f64>,
-}
 
 /// The kernel takes no less than 1 ms in a period.
 const QUOTA_US_MIN: u64 = 1000;
@@ -83,12 +66,12 @@ fn steps(root: &Root, level: &Level, cpus: Option<f64>) -> Result<Course, Missin
     let (file, period_us, before) = match level.version {
         Version::V1 => {
             let file = level.dir.join("cpu.cfs_quota_us");
-            let before = setting::read(root, &file)?;
-            (file, setting::number(root, level.dir.join("cpu.cfs_period_us"))?, before)
+            let before = value::read(root, &file)?;
+            (file, value::number(root, level.dir.join("cpu.cfs_period_us"))?, before)
         }
         Version::V2 => {
             let file = level.dir.join("cpu.max");
-            let before = setting::read(root, &file)?;
+            let before = value::read(root, &file)?;
             (file, cgroup::quota(root, level)?.period_ns / 1000, before)
         }
     };

@@ -1,8 +1,9 @@
 //! The scheduler's slice: how long a thread runs before the next has its turn.
 
-use super::setting::{self, Step};
-use super::{Course, Knob, Wanted};
+use super::knob::{Course, Knob};
+use super::wanted::Wanted;
 use crate::root::Root;
+use crate::value::{self, Step};
 use tare_model::Missing;
 
 /// Where the slice is, newest kernels first, and the period that has to grow with it where there is one.
@@ -27,7 +28,7 @@ fn found(root: &Root) -> Result<(&'static str, Option<&'static str>, u64), Missi
             "mount -t debugfs none /sys/kernel/debug (the kernel needs CONFIG_SCHED_DEBUG)",
         ));
     };
-    let slice_ns = setting::number(root, path).map_err(|missing| {
+    let slice_ns = value::number(root, path).map_err(|missing| {
         Missing::with_remedy(
             missing.why,
             "needs root; a kernel that is locked down (secure boot) keeps debugfs shut",
@@ -62,7 +63,7 @@ impl Knob for BaseSlice {
             let slice = Step::change(path, slice_ns.to_string(), wanted_ns.to_string());
             let Some(period) = period else { return Ok(Course::of([slice])) };
             // Below the period over the number of runnable threads the slice would not be felt.
-            let period_ns = setting::number(root, period)?;
+            let period_ns = value::number(root, period)?;
             let scaled = u128::from(period_ns) * u128::from(wanted_ns) / u128::from(slice_ns);
             let scaled = scaled.clamp(u128::from(*SLICE_NS.start()), u128::from(*SLICE_NS.end()));
             Ok(Course::of([Step::change(period, period_ns.to_string(), scaled.to_string()), slice]))

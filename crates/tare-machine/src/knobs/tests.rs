@@ -1,6 +1,7 @@
 //! What each knob makes of the files of machines that have it, have it not, or show nonsense.
 
 use super::*;
+use crate::value;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -204,13 +205,13 @@ proptest! {
                 continue;
             };
             for step in &course.steps {
-                setting::write(&root, &step.path, &step.wanted).unwrap();
+                value::write(&root, &step.path, &step.wanted).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
             prop_assert!(to_low.is_none_or(|low| range().0 == low * 100_000));
             prop_assert!(to_high.is_none_or(|high| range().1 == high * 100_000));
             for step in course.steps.iter().rev() {
-                setting::write(&root, &step.path, step.before.as_ref().unwrap()).unwrap();
+                value::write(&root, &step.path, step.before.as_ref().unwrap()).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
         }

@@ -1,10 +1,9 @@
 //! Turning: each setting is in the journal, on disk, before it is changed; one that fails undoes those before it.
 
-use super::lock::Lock;
-use super::setting::{self, Step};
-use super::{Course, Planned};
-use crate::journal::{Journal, JournalError, Report, Turning, put_back};
+use super::knob::{Course, Planned};
+use crate::journal::{Journal, JournalError, Lock, Report, Turning, keep_changed, put_back};
 use crate::root::Root;
+use crate::value::{self, Step};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -189,8 +188,8 @@ fn as_it_stands(root: &Root, step: &Step) -> io::Result<Option<Step>> {
     if step.before.is_none() {
         return Ok(Some(step.clone()));
     }
-    let now = setting::read(root, &step.path).map_err(io::Error::other)?;
-    let stands = setting::same(&now, &step.wanted);
+    let now = value::read(root, &step.path).map_err(io::Error::other)?;
+    let stands = value::same(&now, &step.wanted);
     Ok((!stands).then(|| Step { before: Some(now), ..step.clone() }))
 }
 
@@ -204,12 +203,12 @@ impl Turned<'_> {
         let Some(before) = &step.before else {
             // What is not on disk yet is not dropped.
             tare_sys::file::sync();
-            return setting::write(&self.root, &step.path, &step.wanted).map_err(Failed::Refused);
+            return value::write(&self.root, &step.path, &step.wanted).map_err(Failed::Refused);
         };
         let setting = Turning::new(&self.root, knob, step, before);
         self.journal.will_turn(&setting).map_err(Failed::Journal)?;
         (self.after_each)();
-        let written = setting::write(&self.root, &step.path, &step.wanted);
+        let written = value::write(&self.root, &step.path, &step.wanted);
         (self.after_each)();
         match written {
             Err(error) if step.may_be_refused => {
@@ -240,9 +239,9 @@ impl Turned<'_> {
     fn look(&mut self) {
         for setting @ Turning { knob, path, before, wanted, .. } in &self.settings {
             let Ok(now) = setting.now() else { continue };
-            if setting::same(&now, before) {
+            if value::same(&now, before) {
                 self.notes.push(format!("{knob}: {} is still '{now}'", path.display()));
-            } else if !setting::same(&now, wanted) {
+            } else if !value::same(&now, wanted) {
                 self.notes.push(format!("{knob}: '{wanted}' was asked for, the kernel made it '{now}'"));
             }
             self.values.push((path.clone(), now));
@@ -292,7 +291,7 @@ impl Turned<'_> {
         // Empty while turning: then it is not known what the kernel made of them.
         let values = (!self.values.is_empty()).then_some(self.values.as_slice());
         let mut report = put_back(self.journal, &self.settings, values, false, self.after_each);
-        if let Err(error) = self.journal.keep_changed(&report) {
+        if let Err(error) = keep_changed(self.journal, &report) {
             report.failed.push(error.to_string());
         }
         report

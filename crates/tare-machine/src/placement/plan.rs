@@ -1,8 +1,8 @@
 //! The planner: a pure function of topology and what is asked.
 
-use super::PlacementError;
 use super::choose::{Pick, pick};
 use super::cores::{Core, Cores};
+use super::error::PlacementError;
 use std::cmp::Reverse;
 use tare_model::CpuSet;
 use tare_model::placement::{CpuPlan, Policy};

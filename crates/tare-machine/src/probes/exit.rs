@@ -1,5 +1,6 @@
 //! What it costs to leave a virtual machine and come back: `CPUID`, which every hypervisor must answer itself.
 
+use super::clock_cost::clock_cost_ns;
 use super::place::on_cpu;
 use tare_model::Missing;
 use tare_model::probes::{Durations, Exit};
@@ -18,7 +19,7 @@ pub fn run(cpu: u32, duration_ns: u64) -> Result<Exit, Missing> {
         Missing::new("no instruction on this architecture that a hypervisor is known to answer itself")
     })?;
     on_cpu(cpu, duration_ns, move || {
-        let clock_ns = super::clock_cost_ns();
+        let clock_ns = clock_cost_ns();
         let end_ns = monotonic_ns().saturating_add(duration_ns);
         let mut samples_ns = Vec::with_capacity(SAMPLES_MAX);
         loop {

@@ -4,6 +4,7 @@
 //! driven out of all caches just before: the buffer needs not be larger than the last cache, which on a server may
 //! have hundreds of megabytes that are shared with strangers. Page tables are kept out of it.
 
+use super::clock_cost::clock_cost_ns;
 use super::place::on_cpu;
 use crate::root::Root;
 use tare_model::probes::{MemoryLatency, MemoryPlace, Spread};
@@ -94,7 +95,7 @@ fn samples(
     duration_ns: u64,
     mut prepare: impl FnMut(usize) -> Result<(), Missing>,
 ) -> Result<Spread, Missing> {
-    let clock_ns = super::clock_cost_ns();
+    let clock_ns = clock_cost_ns();
     // A single window stays where it is from one time round to the next; of several, each is gone through once.
     let loads = if chase.windows() == 1 { SAMPLE_LOADS } else { chase.window_loads() };
     let end_ns = monotonic_ns().saturating_add(duration_ns);

@@ -8,6 +8,7 @@ mod arithmetic;
 pub mod audit;
 mod choose;
 pub mod clock;
+mod clock_cost;
 pub mod company;
 pub mod exit;
 pub mod gaps;
@@ -238,17 +239,6 @@ impl<'a> Round<'a> {
         let audit = audit::compare(&self.stamps, audit::tsc(root)).into();
         (clocks, Probed { found: audit, took_ns: self.elapsed_ns() })
     }
-}
-
-/// What one reading of the monotonic clock costs, nanoseconds: the median of back-to-back readings.
-fn clock_cost_ns() -> f64 {
-    let mut costs_ns = [0u64; 101];
-    for cost_ns in &mut costs_ns {
-        let start_ns = monotonic_ns();
-        *cost_ns = monotonic_ns() - start_ns;
-    }
-    costs_ns.sort_unstable();
-    costs_ns[costs_ns.len() / 2] as f64
 }
 
 #[cfg(test)]

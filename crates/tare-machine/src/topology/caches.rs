@@ -1,7 +1,7 @@
 //! `/sys/devices/system/cpu/cpu*/cache`: the caches.
 
 use super::files::{self, CPU_DIR};
-use super::machine::Shelf;
+use super::shelf::Shelf;
 use crate::root::{Root, nonsense};
 use std::collections::HashSet;
 use tare_model::topology::{Cache, CacheKind};

@@ -1,6 +1,6 @@
 //! `/proc/cpuinfo`: all there is on kernels without `/sys`, and in containers that hide it.
 
-use super::machine::CpuTraits;
+use super::traits::CpuTraits;
 use crate::root::Root;
 use std::collections::BTreeMap;
 use tare_model::{CpuSet, Missing};

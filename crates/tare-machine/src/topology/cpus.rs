@@ -2,7 +2,7 @@
 
 use super::cpuinfo;
 use super::files::{self, CPU_DIR};
-use super::machine::CpuTraits;
+use super::traits::CpuTraits;
 use crate::root::Root;
 use tare_model::{CpuSet, Missing};
 

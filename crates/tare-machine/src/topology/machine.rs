@@ -1,9 +1,10 @@
 //! All of the machine that is online, whoever may use it.
 
-use super::files::CPU_DIR;
+use super::shelf::Shelf;
+use super::traits::CpuTraits;
 use super::{caches, cpuinfo, cpus, nodes};
 use crate::root::Root;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use tare_model::topology::Cache;
 use tare_model::{CpuSet, Missing};
 
@@ -16,19 +17,6 @@ pub(super) struct Machine {
     pub packages: Result<Vec<CpuSet>, Missing>,
     pub caches: Result<Vec<Cache>, Missing>,
     pub nodes: Result<Vec<nodes::Node>, Missing>,
-}
-
-/// What is known of one CPU.
-pub(super) struct CpuTraits {
-    pub package: Result<u32, Missing>,
-    pub die: Result<u32, Missing>,
-    pub cluster: Result<u32, Missing>,
-    pub core: Result<u32, Missing>,
-    pub node: Result<u32, Missing>,
-    /// The threads that share its execution units, itself included.
-    pub siblings: Result<CpuSet, Missing>,
-    /// The CPUs of its package.
-    pub package_cpus: Result<CpuSet, Missing>,
 }
 
 pub(super) fn read(root: &Root) -> Machine {
@@ -93,78 +81,6 @@ fn by_identifiers(all: &mut BTreeMap<u32, CpuTraits>) {
         let core = one.core.as_ref().ok().and_then(|&core| cores.get(&(package, core)));
         if let (Err(_), Some(set)) = (&one.siblings, core) {
             one.siblings = Ok(set.clone());
-        }
-    }
-}
-
-/// Sets of CPUs that can all be true: any two lie one in the other or apart. Firmware has said otherwise; what
-/// contradicts a set that is already there is not believed.
-#[derive(Default)]
-pub(super) struct Shelf {
-    sets: Vec<CpuSet>,
-    /// For each CPU, the sets that hold it.
-    holding: HashMap<u32, Vec<usize>>,
-}
-
-impl Shelf {
-    /// Whether the set fits in; if so it is kept.
-    pub fn accept(&mut self, set: &CpuSet) -> bool {
-        let held: HashSet<usize> =
-            set.iter().filter_map(|cpu| self.holding.get(&cpu)).flatten().copied().collect();
-        let nested = |other: &CpuSet| other.within(set) || set.within(other);
-        if !held.iter().all(|&nth| nested(&self.sets[nth])) {
-            return false;
-        }
-        if !held.iter().any(|&nth| self.sets[nth] == *set) {
-            for cpu in set.iter() {
-                self.holding.entry(cpu).or_default().push(self.sets.len());
-            }
-            self.sets.push(set.clone());
-        }
-        true
-    }
-
-    /// The different groups among what each CPU says of its own.
-    fn groups(
-        &mut self,
-        said: Vec<(u32, CpuSet)>,
-        what: &str,
-        online: &Result<CpuSet, Missing>,
-    ) -> Result<Vec<CpuSet>, Missing> {
-        online.as_ref().map_err(Clone::clone)?;
-        let mut seen: HashSet<CpuSet> = HashSet::new();
-        let mut groups = Vec::new();
-        for (_, set) in said.into_iter().filter(|(cpu, set)| set.contains(*cpu)) {
-            if !seen.contains(&set) && self.accept(&set) {
-                groups.push(set.clone());
-            }
-            seen.insert(set);
-        }
-        if groups.is_empty() {
-            return Err(Missing::new(format!(
-                "{CPU_DIR}/cpu*/topology does not tell which CPUs are one {what}"
-            )));
-        }
-        Ok(groups)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn what_is_kept_can_all_be_true(
-            sets in proptest::collection::vec(proptest::collection::btree_set(0u32..12, 1..6), 1..12),
-        ) {
-            let mut shelf = Shelf::default();
-            for set in &sets {
-                let set: CpuSet = set.iter().copied().collect();
-                let fits = shelf.sets.iter().all(|other| !other.meets(&set) || other.within(&set) || set.within(other));
-                prop_assert_eq!(shelf.accept(&set), fits);
-            }
         }
     }
 }

@@ -12,14 +12,16 @@ mod files;
 mod kinds;
 mod machine;
 mod nodes;
+mod shelf;
+mod traits;
 
 use crate::root::Root;
 use allowed::Allowed;
 pub(crate) use cpuinfo::model as cpu_model;
-use machine::CpuTraits;
 use tare_model::machine::CpuFacts;
 use tare_model::topology::{Cache, CpuPlace, NumaNode, Topology};
 use tare_model::{CpuSet, Missing, Reading};
+use traits::CpuTraits;
 
 /// Reads the part of the machine that process `pid` may use (`None`: the reader itself). What cannot be read is
 /// missing, with the reason.

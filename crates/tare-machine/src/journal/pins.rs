@@ -1,11 +1,15 @@
 //! Pinning threads, with the way back kept on disk and in hand.
 
-use super::recover::pinned_by_others;
-use super::{Entry, Id, Journal, JournalError, Pin, identity};
+use super::entry::{Entry, Pin};
+use super::found::journals;
+use super::id::{Id, identity, is_alive};
+use super::left::still_pinned;
+use super::writer::{Journal, JournalError};
 use crate::procs;
 use crate::root::Root;
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use tare_sys::affinity;
 
 /// Why threads could not be pinned. Those that were pinned before are as they were.
@@ -81,6 +85,20 @@ pub fn pin_tasks<'j>(
         }
     }
     Ok(pinned)
+}
+
+/// Threads that other runs hold pinned now, and the processes that do.
+fn pinned_by_others(dir: &Path, own: &Path, root: &Root) -> Vec<(Id, u32)> {
+    let others = journals(dir).found.into_iter().filter(|found| found.path != own);
+    let mut held = Vec::new();
+    for found in others {
+        if let Some(Entry::Owner { id: owner, .. }) = found.entries.first()
+            && is_alive(root, *owner)
+        {
+            held.extend(still_pinned(&found.entries).into_iter().map(|pin| (pin.id, owner.pid)));
+        }
+    }
+    held
 }
 
 /// The thread group of a thread.

@@ -1,35 +1,20 @@
-//! What tare started and turned, on disk before it is done, so that a later start can undo what a killed run
-//! left behind.
-//!
-//! One file per tare process, of JSON lines that are only ever appended and synced. A process is named by pid,
-//! start time and boot: a number that was given out again is somebody else's.
+//! The journal that this process writes: each line is on disk before what it tells of is done.
 
-mod found;
-mod groups;
-mod recover;
-mod tuning;
-mod undo;
-
-pub(crate) use found::check_folder;
-pub use groups::{GroupError, MadeGroup, Members, place_for_groups};
-pub use recover::{Recovery, Restored, Stopped, recover, recover_holding};
-pub use tuning::{Changed, PutBack, Report, State, Tuning, restore, tunings};
-pub(crate) use tuning::{Turning, put_back};
-pub use undo::{PinError, Pinned, pin_tasks};
-
+use super::caller::{command_line, now_ns};
+use super::entry::Entry;
+use super::folder::check_folder;
+use super::id::identity;
+use super::running::left_running;
+use super::turning::Turning;
+use super::{found, left};
 use crate::facts::boot_id;
-use crate::procs;
 use crate::root::Root;
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// The environment variable that every process started by tare carries, and that its children inherit.
-pub const RUN_VARIABLE: &str = "TARE_RUN";
 
 /// A journal that cannot be kept: nothing may be started or turned then.
 #[derive(Debug, thiserror::Error)]
@@ -41,97 +26,12 @@ pub struct JournalError {
     pub source: io::Error,
 }
 
-/// There is no folder for journals.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "there is no folder to keep in what must be undone after a crash; hint: set TARE_STATE_DIR to one of yours, or HOME"
-)]
-pub struct NoFolder;
-
-/// Identity of a process or thread for as long as the machine runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Id {
-    /// Process or thread id.
-    pub pid: u32,
-    /// Its start, clock ticks since boot.
-    pub start_ticks: u64,
-}
-
-/// A thread whose CPUs are changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Pin {
-    /// The thread.
-    id: Id,
-    /// The process that it belongs to.
-    process: u32,
-    /// Where it could run.
-    cpus_before: Vec<u32>,
-    /// Where it can now.
-    cpus: Vec<u32>,
-}
-
-/// One line of a journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "entry")]
-enum Entry {
-    /// First line: whose journal this is.
-    Owner {
-        id: Id,
-        boot_id: String,
-        run: String,
-        #[serde(default)]
-        command: String,
-        #[serde(default)]
-        since_unix_ns: u64,
-    },
-    /// A process is about to be started; it will carry the run id.
-    WillStart { command: String },
-    /// It was started, as the leader of process group `pgid`.
-    Started { id: Id, pgid: u32 },
-    /// It was stopped and reaped by its owner.
-    Stopped { pid: u32 },
-    /// A thread's CPUs are about to be changed from these.
-    WillPin(Pin),
-    /// They were put back.
-    Unpinned { id: Id },
-    /// A control group is about to be made.
-    WillMakeGroup { dir: PathBuf },
-    /// It was removed.
-    RemovedGroup { dir: PathBuf },
-    /// A setting of the machine is about to be changed.
-    WillTurn(Turning),
-    /// All that was to be turned is, and this is what the kernel made of it. A standing one outlives its process.
-    Holding { standing: bool, values: Vec<(PathBuf, String)> },
-    /// What stood is being put back: from here on it is anybody's to finish.
-    Restoring,
-    /// A setting was put back.
-    PutBack { path: PathBuf },
-}
-
 /// The journal of this process.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     run: String,
     file: Mutex<File>,
-}
-
-/// Where journals are kept unless somebody says otherwise: `/run/tare` for root, else the user's runtime or
-/// state folder.
-///
-/// # Errors
-/// A user without any: a folder that everybody may write to is none, as anybody could plant a journal there.
-pub fn default_dir() -> Result<PathBuf, NoFolder> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if tare_sys::process::is_root() {
-        return Ok(PathBuf::from("/run/tare"));
-    }
-    match (set("XDG_RUNTIME_DIR"), set("XDG_STATE_HOME"), set("HOME")) {
-        (Some(runtime), _, _) => Ok(runtime.join("tare")),
-        (None, Some(state), _) => Ok(state.join("tare")),
-        (None, None, Some(home)) => Ok(home.join(".local/state/tare")),
-        (None, None, None) => Err(NoFolder),
-    }
 }
 
 impl Journal {
@@ -171,7 +71,7 @@ impl Journal {
     }
 
     /// Opens the journal of somebody who is no more, to go on after its last whole line.
-    fn reopen(path: &Path) -> Result<Journal, JournalError> {
+    pub(super) fn reopen(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError { path: path.to_path_buf(), source };
         let bytes = fs::read(path).map_err(failed)?;
         let (whole, last) = found::split(&bytes);
@@ -185,7 +85,7 @@ impl Journal {
     }
 
     /// The folder that all journals are in.
-    fn dir(&self) -> &Path {
+    pub(super) fn dir(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
@@ -228,7 +128,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`].
     pub fn finish(self) -> Result<(), JournalError> {
-        if found::read(&self.path).is_ok_and(|found| !groups::left(&found.entries).is_empty()) {
+        if found::read(&self.path).is_ok_and(|found| !left::groups(&found.entries).is_empty()) {
             return Ok(());
         }
         fs::remove_file(&self.path).map_err(|source| JournalError { path: self.path.clone(), source })
@@ -236,10 +136,10 @@ impl Journal {
 
     /// What carries the run id of this journal now, other than this process: what was started under it, and its children.
     pub fn carriers(&self, root: &Root) -> Vec<u32> {
-        recover::left_running(root, &[], &self.run).into_iter().map(|process| process.id).collect()
+        left_running(root, &[], &self.run).into_iter().map(|process| process.id).collect()
     }
 
-    fn append(&self, entry: &Entry) -> Result<(), JournalError> {
+    pub(super) fn append(&self, entry: &Entry) -> Result<(), JournalError> {
         let failed = |source| JournalError { path: self.path.clone(), source };
         let mut line = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
@@ -252,28 +152,19 @@ impl Journal {
         }
         written.map_err(failed)
     }
-}
 
-/// How this process was called, for whoever has to wait for it.
-pub(crate) fn command_line() -> String {
-    const CHARACTERS_MAX: usize = 200;
-    let mut words = std::env::args_os();
-    let program = words.next().map(PathBuf::from).unwrap_or_default();
-    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let words = words.map(|word| word.to_string_lossy().into_owned());
-    std::iter::once(name).chain(words).collect::<Vec<_>>().join(" ").chars().take(CHARACTERS_MAX).collect()
-}
+    /// To be called before a setting is changed.
+    pub(crate) fn will_turn(&self, setting: &Turning) -> Result<(), JournalError> {
+        self.append(&Entry::WillTurn(setting.clone()))
+    }
 
-/// Nanoseconds since 1970.
-pub(crate) fn now_ns() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
+    /// To be called when a setting is as it was.
+    pub(crate) fn was_put_back(&self, path: &Path) -> Result<(), JournalError> {
+        self.append(&Entry::PutBack { path: path.to_path_buf() })
+    }
 
-/// Pid and start time of a process or thread that is there.
-fn identity(root: &Root, pid: u32) -> io::Result<Id> {
-    match procs::stat(root, pid) {
-        Ok(stat) => Ok(Id { pid, start_ticks: stat.start_ticks }),
-        Err(missing) => Err(io::Error::other(missing)),
+    /// To be called when all settings are changed.
+    pub(crate) fn holding(&self, standing: bool, values: &[(PathBuf, String)]) -> Result<(), JournalError> {
+        self.append(&Entry::Holding { standing, values: values.to_vec() })
     }
 }

@@ -1,6 +1,7 @@
 //! One tare at a time turns knobs.
 
-use crate::journal::{check_folder, command_line, now_ns};
+use super::caller::{command_line, now_ns};
+use super::folder::check_folder;
 use crate::procs;
 use crate::root::Root;
 use serde::{Deserialize, Serialize};

@@ -1,135 +1,19 @@
 //! Settings of the machine that were turned, and the way back.
 
+use super::entry::Entry;
 use super::found::{Found, Journals, Owner, journals, read};
-use super::recover::is_alive;
-use super::{Entry, Journal, JournalError};
+use super::id::is_alive;
+use super::left::{Left, turned};
+use super::lock::{Holder, Lock, LockError};
+use super::turning::{Presence, Turning};
+use super::writer::{Journal, JournalError};
 use crate::facts::boot_id;
-use crate::knobs::{self, Holder, Lock, LockError, Step, same};
 use crate::root::Root;
-use serde::{Deserialize, Serialize};
+use crate::value::same;
+use serde::Serialize;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
-use tare_model::Missing;
-use tare_sys::filesystem;
-
-/// A setting that is about to be changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turning {
-    /// Whose setting it is.
-    pub knob: String,
-    /// The file, on this system.
-    pub path: PathBuf,
-    /// What stood there, as it can be written again.
-    pub before: String,
-    /// What shall stand there.
-    pub wanted: String,
-    /// What stands there may change without anybody's doing.
-    #[serde(default)]
-    pub moves_by_itself: bool,
-    /// The root of the machine that it is a setting of.
-    #[serde(default = "live")]
-    pub root: PathBuf,
-    /// The kind of file system that it was on.
-    #[serde(default)]
-    pub filesystem: Option<u64>,
-}
-
-fn live() -> PathBuf {
-    PathBuf::from("/")
-}
-
-/// The kind of file system of a path, or of the nearest folder above it that is there.
-fn nearest_filesystem(path: &Path) -> Option<u64> {
-    path.ancestors().find_map(|path| filesystem::kind(path).ok())
-}
-
-/// Whether a setting is there.
-enum Presence {
-    There,
-    /// It went away, and what it said with it.
-    Gone,
-    /// It cannot be seen from here, which is no sign that it went away.
-    Unseen(String),
-}
-
-impl Turning {
-    pub(crate) fn new(root: &Root, knob: &str, step: &Step, before: &str) -> Turning {
-        let path = root.path(&step.path);
-        Turning {
-            knob: knob.to_string(),
-            before: before.to_string(),
-            wanted: step.wanted.clone(),
-            moves_by_itself: step.moves_by_itself,
-            root: root.path("/"),
-            filesystem: nearest_filesystem(&path),
-            path,
-        }
-    }
-
-    /// The machine, and the file on it; none for what is no setting of a machine: a journal is a list of things to write,
-    /// which is followed no further than it must.
-    fn place(&self) -> Result<(Root, PathBuf), Missing> {
-        let below = self.path.strip_prefix(&self.root).unwrap_or(Path::new(""));
-        let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
-        let is_setting = below.starts_with("proc") || below.starts_with("sys");
-        if !(is_plain && is_setting && self.root.is_absolute()) {
-            let (path, root) = (self.path.display(), self.root.display());
-            return Err(Missing::new(format!("{path} is no setting of the machine at {root}")));
-        }
-        Ok((Root::at(&self.root), Path::new("/").join(below)))
-    }
-
-    fn presence(&self) -> Presence {
-        match fs::symlink_metadata(&self.path) {
-            Ok(_) => Presence::There,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                if self.filesystem.is_some() && nearest_filesystem(&self.path) == self.filesystem {
-                    return Presence::Gone;
-                }
-                Presence::Unseen("its file system is not mounted here".to_string())
-            }
-            Err(error) => Presence::Unseen(error.to_string()),
-        }
-    }
-
-    /// What stands there now.
-    pub(crate) fn now(&self) -> Result<String, Missing> {
-        let (root, file) = self.place()?;
-        knobs::read(&root, file)
-    }
-
-    fn put_back(&self) -> io::Result<()> {
-        let (root, file) = self.place().map_err(io::Error::other)?;
-        knobs::write(&root, file, &self.before)
-    }
-}
-
-/// What a journal says of settings that were not put back yet, in the order in which they were turned.
-pub(super) struct Left {
-    pub settings: Vec<Turning>,
-    /// What the kernel made of them; not known while they were being turned.
-    pub values: Option<Vec<(PathBuf, String)>>,
-    /// They are to stay until they are asked back.
-    pub standing: bool,
-}
-
-pub(super) fn turned(entries: &[Entry]) -> Left {
-    let mut left = Left { settings: Vec::new(), values: None, standing: false };
-    for entry in entries {
-        match entry {
-            Entry::WillTurn(setting) => left.settings.push(setting.clone()),
-            Entry::Holding { standing, values } => {
-                left.standing = *standing;
-                left.values = Some(values.clone());
-            }
-            Entry::Restoring => left.standing = false,
-            Entry::PutBack { path } => left.settings.retain(|setting| setting.path != *path),
-            _ => {}
-        }
-    }
-    left
-}
+use std::path::{Path, PathBuf};
 
 /// A setting that is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -303,38 +187,21 @@ fn finish(path: &Path, left: &Left, force: bool, after_each: &dyn Fn()) -> Resul
         after_each();
     }
     let report = put_back(&journal, &left.settings, left.values.as_deref(), force, after_each);
-    journal.keep_changed(&report)?;
+    keep_changed(&journal, &report)?;
     after_each();
     Ok(report)
 }
 
-impl Journal {
-    /// To be called before a setting is changed.
-    pub(crate) fn will_turn(&self, setting: &Turning) -> Result<(), JournalError> {
-        self.append(&Entry::WillTurn(setting.clone()))
+/// What somebody else has changed waits in the journal until it is asked back by force.
+pub(crate) fn keep_changed(journal: &Journal, report: &Report) -> Result<(), JournalError> {
+    if report.changed.is_empty() || !report.failed.is_empty() {
+        return Ok(());
     }
-
-    /// To be called when a setting is as it was.
-    pub(crate) fn was_put_back(&self, path: &Path) -> Result<(), JournalError> {
-        self.append(&Entry::PutBack { path: path.to_path_buf() })
-    }
-
-    /// To be called when all settings are changed.
-    pub(crate) fn holding(&self, standing: bool, values: &[(PathBuf, String)]) -> Result<(), JournalError> {
-        self.append(&Entry::Holding { standing, values: values.to_vec() })
-    }
-
-    /// What somebody else has changed waits in the journal until it is asked back by force.
-    pub(crate) fn keep_changed(&self, report: &Report) -> Result<(), JournalError> {
-        if report.changed.is_empty() || !report.failed.is_empty() {
-            return Ok(());
-        }
-        let values = report.changed.iter().map(|changed| (changed.path.clone(), changed.turned.clone()));
-        self.holding(true, &values.collect::<Vec<_>>())
-    }
+    let values = report.changed.iter().map(|changed| (changed.path.clone(), changed.turned.clone()));
+    journal.holding(true, &values.collect::<Vec<_>>())
 }
 
-/// Puts back every standing tuning, the newest first. What killed processes left is [`super::recover`]'s.
+/// Puts back every standing tuning, the newest first. What killed processes left is [`super::recover()`]'s.
 /// `after_each` is called after every effect on the machine or the disk.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ pub struct Step {
 
 impl Step {
     /// The change of a setting; none when it stands as wanted.
-    pub(super) fn change(
+    pub(crate) fn change(
         path: impl Into<PathBuf>,
         before: impl Into<String>,
         wanted: impl Into<String>,
@@ -50,7 +50,7 @@ pub(crate) fn read(root: &Root, path: impl AsRef<Path>) -> Result<String, Missin
 }
 
 /// A setting that is a number.
-pub(super) fn number(root: &Root, path: impl AsRef<Path>) -> Result<u64, Missing> {
+pub(crate) fn number(root: &Root, path: impl AsRef<Path>) -> Result<u64, Missing> {
     let path = path.as_ref();
     let text = read(root, path)?;
     // `parse` would take a sign.
@@ -71,7 +71,7 @@ fn value_in(text: &str) -> Option<String> {
 }
 
 /// What can be chosen in `always [madvise] never`.
-pub(super) fn choices(root: &Root, path: impl AsRef<Path>) -> Result<Vec<String>, Missing> {
+pub(crate) fn choices(root: &Root, path: impl AsRef<Path>) -> Result<Vec<String>, Missing> {
     let path = path.as_ref();
     let text = root.text(path)?;
     let words: Vec<String> =
@@ -90,7 +90,7 @@ pub(crate) fn write(root: &Root, path: impl AsRef<Path>, value: &str) -> io::Res
 }
 
 /// `2 GiB`, `700 MiB`.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| count >= *unit).unwrap_or((1, "bytes"));
     let scaled = (count as f64 / unit as f64 * 10.0).round() / 10.0;
