@@ -4,8 +4,9 @@
 //! Read through the kernel's `msr` PMU, else from `/dev/cpu/N/msr`. Most virtual machines have neither.
 
 use crate::book::{Book, refused};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -159,7 +160,7 @@ impl Observer for Aperf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Watch;
+    use crate::watch::Watch;
 
     fn scene(root: &Root) -> Scene {
         let watch = Watch { sut_cpus: vec![3], sample_hz: 20.0, ..Watch::default() };

@@ -2,7 +2,8 @@
 
 use crate::network::named;
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::client;
 

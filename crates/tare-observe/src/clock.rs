@@ -1,7 +1,8 @@
 //! The effective clock of the SUT's CPUs, from a thread that hops onto them.
 
 use crate::book::Book;
-use crate::{Edge, Observer, Scene};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -3,8 +3,9 @@
 //! Those that are opened or closed in between are in neither sum; where each request has its own there are none.
 
 use crate::book::{Book, refused};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -173,7 +174,7 @@ fn unread(error: &io::Error) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Watch;
+    use crate::watch::Watch;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use tare_machine::Root;

@@ -2,7 +2,9 @@
 //! passes between the two sides then costs more or less.
 
 use crate::book::Book;
-use crate::{Edge, LoadWatch, Observer, Scene};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
+use crate::watch::LoadWatch;
 use tare_machine::probes::transfer;
 use tare_model::Missing;
 use tare_model::metric::Subject;

@@ -1,7 +1,8 @@
 //! Energy by RAPL domain, from the power capping framework.
 
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_model::Missing;
 use tare_model::metric::Subject;
 use tare_model::metrics::energy::{ENERGY_UJ, RANGE_UJ};

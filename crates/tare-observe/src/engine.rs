@@ -1,8 +1,10 @@
 //! Windows and the thread that samples in them.
 
 use crate::book::Book;
-use crate::scene::{LoadWatch, Scene, Watch};
-use crate::{Edge, Observer, Part, REGISTRY};
+use crate::observer::{Edge, Observer, Part};
+use crate::registry::REGISTRY;
+use crate::scene::Scene;
+use crate::watch::{LoadWatch, Watch};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

@@ -1,8 +1,9 @@
 //! The SUT's control group and its ancestors: usage, throttling, quota.
 
 use crate::book::{Book, refused};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
 use std::fs::File;
 use std::path::Path;
 use tare_machine::cgroup::{self, Level, Version};
@@ -268,7 +269,7 @@ mod tests {
             put(&format!("proc/{pid}/stat"), &format!("{pid} (web) S {parent}{}\n", " 1".repeat(48)));
             put(&format!("proc/{pid}/cgroup"), &format!("0::{group}\n"));
         }
-        let watch = crate::Watch { sut_pids: vec![10], ..crate::Watch::default() };
+        let watch = crate::Watch { sut_pids: vec![10], ..crate::watch::Watch::default() };
         let scene = Scene::new(watch, &tare_machine::Root::at(dir.path()));
         let paths: Vec<String> = levels(&scene).unwrap().into_iter().map(|level| level.path).collect();
         assert_eq!(paths, ["/", "/web", "/web/worker", "/batch"]);

@@ -1,7 +1,8 @@
 //! Memory that the SUT's processes hold. (Page faults are counted with its threads.)
 
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_machine::procs;
 use tare_model::Missing;
 use tare_model::metrics::memory::RESIDENT_BYTES;

@@ -1,8 +1,9 @@
 //! TCP and the receive path of the SUT's network namespace.
 
 use crate::book::{Book, changes, refused};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
 use std::fs::File;
 use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};

@@ -1,8 +1,9 @@
 //! Files that hold a few numbers each, read at the edges and between them: what most series are.
 
 use crate::book::{Book, changes, refused};
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene};
 use std::fs::File;
 use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};

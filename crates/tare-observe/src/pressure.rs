@@ -2,7 +2,8 @@
 //! group.
 
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_machine::cgroup;
 use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};

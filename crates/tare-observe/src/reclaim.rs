@@ -2,7 +2,8 @@
 //! again, of the groups and of the machine. (Stalls for it are pressure, faults are counted with threads.)
 
 use crate::numbers::{Found, Number, Parse, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_machine::cgroup::{self, Version};
 use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};

@@ -1,48 +1,8 @@
-//! Whom to watch.
+//! The watch, with what every observer needs beside it.
 
-use crate::stacks::StackWatch;
+use crate::watch::Watch;
 use tare_machine::Root;
 use tare_sys::time::{boottime_ns, monotonic_ns};
-
-/// Whom to watch, and from where; by default nobody, once a second.
-#[derive(Debug, Clone, Default)]
-pub struct Watch {
-    /// Processes of the SUT; their descendants are watched too. Empty: the SUT is not seen.
-    pub sut_pids: Vec<u32>,
-    /// Processes whose threads are read at both edges as the SUT's are: another server that is loaded interleaved with it.
-    pub beside_pids: Vec<u32>,
-    /// The load generator.
-    pub load: LoadWatch,
-    /// The port that the SUT answers on; `None` for one that is no server.
-    pub server_port: Option<u16>,
-    /// CPUs of the SUT.
-    pub sut_cpus: Vec<u32>,
-    /// CPUs of the generator.
-    pub load_cpus: Vec<u32>,
-    /// CPUs that observers run on; empty: anywhere.
-    pub observer_cpus: Vec<u32>,
-    /// Samples per second between the edges, 1 to 100.
-    pub sample_hz: f64,
-    /// Whether the effective clock is probed: twice a second, a thread of ours hops onto a CPU of the SUT.
-    pub clock: bool,
-    /// Whether call stacks are sampled, and which.
-    pub stacks: Option<StackWatch>,
-    /// Whether switches and wake-ups of the SUT's threads are traced: exact, but each sleep then costs it some
-    /// microseconds.
-    pub trace: bool,
-}
-
-/// The load generator.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum LoadWatch {
-    /// Threads of this process.
-    Threads(Vec<u32>),
-    /// Other processes, with their descendants.
-    Process(Vec<u32>),
-    /// None is to be seen.
-    #[default]
-    None,
-}
 
 /// The watch with what every observer needs beside it.
 pub(crate) struct Scene {

@@ -1,7 +1,8 @@
 //! Soft interrupts by kind, on the CPUs of the SUT and the generator.
 
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::softirqs;
 

@@ -1,7 +1,8 @@
 //! Temperatures: of the thermal zones, and of the processor's own sensors.
 
 use crate::numbers::{Found, Number, Whose, observer};
-use crate::{Observer, Scene};
+use crate::observer::Observer;
+use crate::scene::Scene;
 use tare_model::Missing;
 use tare_model::metric::Subject;
 use tare_model::metrics::thermal::TEMPERATURE_C;

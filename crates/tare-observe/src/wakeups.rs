@@ -7,8 +7,11 @@
 //! counts each wake-up on those CPUs; the README says what that costs.
 
 use crate::book::{Book, refused};
+use crate::observer::{Edge, Observer};
+use crate::rights;
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::{Edge, Observer, Scene, rights};
+use crate::tracepoints::{FILTER_BYTES_MAX, IN_INTERRUPT, in_first_pid_namespace, one_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use tare_machine::{Root, procs};
@@ -24,13 +27,6 @@ use tare_sys::time::monotonic_ns;
 const RESCAN_HZ: f64 = 2.0;
 /// CPUs that are counted on, at most.
 const CPUS_MAX: usize = 512;
-/// What the kernel takes of a filter: a page less its end mark.
-pub(crate) const FILTER_BYTES_MAX: usize = 4095;
-/// Hard, soft and non-maskable interrupts in an event's `common_flags` (`enum trace_flag_type`, since 2.6).
-pub(crate) const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
-/// The machine's own PID namespace has this number in every kernel (`PROC_PID_INIT_INO`).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-
 struct Wakeups {
     waking: Result<Tracepoint, Missing>,
     /// The SUT's processes.
@@ -69,18 +65,6 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 fn find(root: &Root) -> Result<Tracepoint, Missing> {
     in_first_pid_namespace(root)?;
     Tracepoint::find("sched", "sched_waking").map_err(|error| rights::tracefs(&error))
-}
-
-/// Tracepoints tell threads by the machine's own numbers.
-pub(crate) fn in_first_pid_namespace(root: &Root) -> Result<(), Missing> {
-    let namespace = std::fs::read_link(root.path("/proc/self/ns/pid"));
-    if namespace.is_ok_and(|name| name.as_os_str() != FIRST_PID_NAMESPACE) {
-        return Err(Missing::with_remedy(
-            "the kernel tells threads by numbers that are others in this container",
-            "run tare in the machine's own PID namespace (docker run --pid=host)",
-        ));
-    }
-    Ok(())
 }
 
 impl Observer for Wakeups {
@@ -195,22 +179,6 @@ fn filter(threads: &BTreeSet<u32>) -> Result<String, Missing> {
         return Err(Missing::with_remedy(why, "give the SUT fewer threads"));
     }
     Ok(filter)
-}
-
-/// Threads that were started together have numbers in a row, so there are few ranges of many threads.
-pub(crate) fn one_of(field: &str, threads: &BTreeSet<u32>) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &tid in threads {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == tid => *last = tid,
-            _ => ranges.push((tid, tid)),
-        }
-    }
-    let word = |&(first, last): &(u32, u32)| match first == last {
-        true => format!("{field}=={first}"),
-        false => format!("({field}>={first}&&{field}<={last})"),
-    };
-    ranges.iter().map(word).collect::<Vec<_>>().join("||")
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@
 //! It is found between windows, under the load that runs then and with the observers at work as in a window (whose timers
 //! keep a CPU's tick going, and whose turns lengthen queues), and what it explains in a window is a prediction that can fail.
 
-use super::{CpuTimes, STAT, Sources, TIMERS, parse_stat, read, run_ns};
+use super::parse::{CpuTimes, parse_stat, run_ns};
+use super::sources::{RUN, STAT, Sources, TIMERS, read};
 use crate::book::refused;
 use crate::idle::parse_timer_list;
 use crate::scene::USER_TICK_NS;
@@ -152,7 +153,7 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
     let counter = counter.ok_or_else(|| Missing::new(format!("CPU {cpu} is not counted")))?;
     thread_cpu_ns();
     let at_ns = monotonic_ns();
-    read(tape, super::RUN, &mut sources.run);
+    read(tape, RUN, &mut sources.run);
     let idle_exits =
         counter.idle_exits.read().map_err(|error| refused("counting context switches", &error))?;
     read(tape, TIMERS, &mut sources.timers);
@@ -169,7 +170,7 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
     let told = || {
         let (times, state) = (times?, state?);
         let idle_ns = state.idle_ns(Some(times.idle_ns), USER_TICK_NS);
-        let run_ns = run_ns(text(super::RUN), cpu)?;
+        let run_ns = run_ns(text(RUN), cpu)?;
         Some(Visit { at_ns, run_ns, idle_ns, steal_ns: times.steal_ns, idle_exits })
     };
     told().ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not told to the nanosecond")))

@@ -1,13 +1,18 @@
 //! Every CPU: run of all tasks, idle, steal, shares, switches, and what an idle period costs.
 
 mod calibrate;
+mod parse;
+mod sources;
 
 use crate::book::{Book, refused};
 use crate::idle::{IdleState, parse_timer_list};
+use crate::observer::{Edge, Observer, Part};
+use crate::scene::Scene;
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
-use crate::{Edge, Observer, Part, Scene, rights};
 use calibrate::{Calibration, Cost};
+use parse::{CpuTimes, parse_stat, run_ns};
+use sources::{COUNTERS, RUN, STAT, Sources, TIMERS, open_counters, read};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -16,8 +21,7 @@ use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::cpus;
 use tare_model::observation::Sample;
-use tare_sys::perf::{Counter, Tracepoint};
-use tare_sys::time::{monotonic_ns, thread_cpu_ns};
+use tare_sys::time::monotonic_ns;
 
 /// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
 /// interrupts.
@@ -26,16 +30,8 @@ const STAT_HZ: f64 = 5.0;
 /// An edge whose files were read within this is taken; else it is read again, and the quickest counts.
 const EDGE_NS_ENOUGH: u64 = 200_000;
 const EDGE_ATTEMPTS: u32 = 4;
-/// CPUs whose switches are counted, at most.
-const COUNTED_CPUS_MAX: usize = 64;
 /// Costs of idle periods that are kept for the next window: the latest.
 const COSTS_MAX: usize = 64;
-
-const RUN: u32 = 0;
-const STAT: u32 = 1;
-const TIMERS: u32 = 2;
-/// Sources from here on are counters: two for each CPU in [`Sources::counters`].
-const COUNTERS: u32 = 16;
 
 struct Cpus {
     sources: Sources,
@@ -44,44 +40,6 @@ struct Cpus {
     /// The calibration that is going on, or why it failed.
     calibration: Option<Result<Calibration, Missing>>,
     tape: Tape,
-}
-
-/// What is read, opened once.
-struct Sources {
-    run: Result<File, Missing>,
-    stat: Result<File, Missing>,
-    timers: Result<File, Missing>,
-    counters: Result<Vec<CpuCounters>, Missing>,
-}
-
-impl Sources {
-    fn read_all(&mut self, tape: &mut Tape) {
-        // Asking for our own CPU time makes the kernel bring this CPU's run up to date; other busy CPUs' steps
-        // at ticks.
-        thread_cpu_ns();
-        read(tape, RUN, &mut self.run);
-        read(tape, TIMERS, &mut self.timers);
-        read(tape, STAT, &mut self.stat);
-        for (at, counters) in (0u32..).zip(self.counters.iter().flatten()) {
-            for (which, counter) in [(0, &counters.switches), (1, &counters.idle_exits)] {
-                if let Ok(value) = counter.read() {
-                    tape.put(COUNTERS + 2 * at + which, monotonic_ns(), value);
-                }
-            }
-        }
-    }
-}
-
-fn read(tape: &mut Tape, source: u32, file: &mut Result<File, Missing>) {
-    if let Some(Err(error)) = file.as_ref().ok().map(|file| tape.record_all(source, file)) {
-        *file = Err(refused("a file of the CPUs", &error));
-    }
-}
-
-struct CpuCounters {
-    cpu: u32,
-    switches: Counter,
-    idle_exits: Counter,
 }
 
 pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
@@ -97,19 +55,6 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     };
     let costs = Err(Missing::new("the cost of an idle period was not calibrated"));
     Box::new(Cpus { sources, costs, calibration: None, tape: Tape::default() })
-}
-
-fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
-    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?;
-    let open = |&cpu: &u32| {
-        let switches = Counter::context_switches(cpu)?;
-        // A period that begins also ends. Its end is the idle task's own event, and on Linux 6.18 we saw a CPU
-        // that counts none of those.
-        let idle_exits = Counter::tracepoint(cpu, &switch, "next_pid==0")?;
-        Ok(CpuCounters { cpu, switches, idle_exits })
-    };
-    let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
-    counters.map_err(|error| rights::perf("counting context switches", &error))
 }
 
 impl Observer for Cpus {
@@ -310,28 +255,6 @@ fn refine_idle(cpu: u32, mut samples: Vec<Sample>, timers: &[(u64, Vec<IdleState
     samples
 }
 
-/// Run of all tasks of a CPU: numbers in CPU order (`cpuacct.usage_percpu`), or `/proc/schedstat`, whose
-/// `cpuN` lines hold it as the seventh number since version 15.
-fn run_ns(text: &str, cpu: u32) -> Option<u64> {
-    if !text.starts_with("version") {
-        return text.split_ascii_whitespace().nth(cpu as usize)?.parse().ok();
-    }
-    let mut lines = text.lines().map(str::split_ascii_whitespace);
-    let name = format!("cpu{cpu}");
-    lines.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(6)?.parse().ok())).flatten()
-}
-
-/// The columns of one CPU in `/proc/stat`, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CpuTimes {
-    user_ns: u64,
-    system_ns: u64,
-    idle_ns: u64,
-    irq_ns: u64,
-    softirq_ns: u64,
-    steal_ns: u64,
-}
-
 type StatMetric = (&'static Descriptor, fn(&CpuTimes) -> u64);
 
 static STAT_METRICS: &[StatMetric] = &[
@@ -342,28 +265,6 @@ static STAT_METRICS: &[StatMetric] = &[
     (&cpus::IRQ_NS, |times| times.irq_ns),
     (&cpus::SOFTIRQ_NS, |times| times.softirq_ns),
 ];
-
-fn parse_stat(text: &str) -> BTreeMap<u32, CpuTimes> {
-    text.lines().filter_map(parse_stat_line).collect()
-}
-
-/// `cpu3 user nice system idle iowait irq softirq steal …`, clock ticks.
-fn parse_stat_line(line: &str) -> Option<(u32, CpuTimes)> {
-    let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
-    let cpu = fields.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
-    let mut next_ns = || fields.next()?.parse::<u64>().ok()?.checked_mul(USER_TICK_NS);
-    let (user, nice, system) = (next_ns()?, next_ns()?, next_ns()?);
-    let (idle, iowait, irq, softirq, steal) = (next_ns()?, next_ns()?, next_ns()?, next_ns()?, next_ns()?);
-    let times = CpuTimes {
-        user_ns: user.checked_add(nice)?,
-        system_ns: system,
-        idle_ns: idle.checked_add(iowait)?,
-        irq_ns: irq,
-        softirq_ns: softirq,
-        steal_ns: steal,
-    };
-    Some((cpu, times))
-}
 
 #[cfg(test)]
 mod tests {

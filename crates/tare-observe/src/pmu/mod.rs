@@ -7,9 +7,10 @@
 mod source;
 
 use crate::book::{Book, refused};
+use crate::observer::{Edge, Observer};
+use crate::roles::{processes, role_of_thread};
+use crate::scene::Scene;
 use crate::tape::Tape;
-use crate::tasks::{processes, role_of_thread};
-use crate::{Edge, Observer, Scene};
 use source::{Counts, Kernel, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{LoadWatch, Watch};
+use crate::watch::{LoadWatch, Watch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tare_model::observation::{Observation, Task};

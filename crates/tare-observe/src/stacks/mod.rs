@@ -7,6 +7,7 @@
 
 mod counts;
 mod maps;
+mod rings;
 mod switches;
 mod symbols;
 #[cfg(target_arch = "x86_64")]
@@ -17,8 +18,12 @@ mod unwind;
 mod who;
 
 use crate::book::{Book, refused};
-use crate::{Edge, Observer, Scene, rights};
+use crate::observer::{Edge, Observer};
+use crate::rights;
+use crate::scene::Scene;
+use crate::watch::{StackWatch, Unwind};
 use counts::Counts;
+use rings::enable;
 use std::io;
 use switches::Switches;
 use symbols::Symbols;
@@ -41,27 +46,6 @@ const RING_BYTES: usize = 512 << 10;
 const RING_BYTES_COPIES: usize = 4 << 20;
 /// What the kernel walks at most, unless told otherwise (`kernel.perf_event_max_stack`).
 const CHAIN_MAX: u16 = 127;
-
-/// How callers are found in the program's own code, on a CPU; off it always by frame pointers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Unwind {
-    /// By the kernel, while it samples: code without frame pointers hides its callers.
-    #[default]
-    FramePointers,
-    /// From a copy of each stack, after the window.
-    Dwarf,
-}
-
-/// Which stacks to take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StackWatch {
-    /// Samples per second of CPU time, 1 to 10,000.
-    pub hz: u32,
-    /// How callers are found in the program's own code.
-    pub unwind: Unwind,
-    /// Also where threads waited, and for how long: a sample at each of their switches.
-    pub off_cpu: bool,
-}
 
 struct Sampler {
     watch: StackWatch,
@@ -232,11 +216,6 @@ impl Sampler {
             switches.drain();
         }
     }
-}
-
-/// The first failure, after all were tried.
-fn enable(rings: &[Ring], on: bool) -> io::Result<()> {
-    rings.iter().map(|ring| ring.enable(on)).fold(Ok(()), io::Result::and)
 }
 
 fn chain_max(scene: &Scene) -> u16 {

@@ -1,7 +1,7 @@
 //! Unwinding of copied stacks on machines whose registers are not known here.
 
-use super::Unwind;
 use super::counts::Counts;
+use crate::watch::Unwind;
 use tare_machine::Root;
 use tare_model::Missing;
 use tare_sys::perf::Sample;

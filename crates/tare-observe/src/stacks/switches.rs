@@ -2,8 +2,9 @@
 //! back.
 
 use super::counts::{Counts, write};
-use crate::switches::SETTLED_NS;
-use crate::{rights, wakeups};
+use super::rings::enable;
+use crate::rights;
+use crate::tracepoints::{FILTER_BYTES_MAX, SETTLED_NS, in_first_pid_namespace, one_of};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use tare_machine::Root;
@@ -48,7 +49,7 @@ struct Event {
 
 impl Switches {
     pub(super) fn find(root: &Root) -> Result<Switches, Missing> {
-        wakeups::in_first_pid_namespace(root)?;
+        in_first_pid_namespace(root)?;
         let format = Format::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?;
         let field = |name: &str| {
             let why = || Missing::new(format!("this kernel's sched_switch has no {name}"));
@@ -79,12 +80,12 @@ impl Switches {
         if tids.is_empty() {
             return Err(Missing::new("no thread of the SUT or of the generator is seen from here"));
         }
-        let (leaves, comes) = (wakeups::one_of("prev_pid", &tids), wakeups::one_of("next_pid", &tids));
+        let (leaves, comes) = (one_of("prev_pid", &tids), one_of("next_pid", &tids));
         let filter = format!("({leaves})||({comes})");
         if filter == self.filter && cpus == self.cpus {
             return Ok(());
         }
-        if filter.len() > wakeups::FILTER_BYTES_MAX {
+        if filter.len() > FILTER_BYTES_MAX {
             let why = format!("there are more threads than the kernel can be told to watch: {}", tids.len());
             return Err(Missing::with_remedy(why, "give server and generator fewer threads"));
         }
@@ -109,7 +110,7 @@ impl Switches {
         if on {
             self.begin_ns = at_ns;
         }
-        super::enable(&self.rings, on)
+        enable(&self.rings, on)
     }
 
     /// Takes what has come. A thread may leave one CPU and come back on another, so events of all are put in order

@@ -3,7 +3,7 @@
 
 use super::counts::{Chain, is_kernel};
 use super::maps::{self, Map};
-use crate::Scene;
+use crate::scene::Scene;
 use blazesym::MaybeDefault;
 use blazesym::Pid;
 use blazesym::helper::read_elf_build_id;

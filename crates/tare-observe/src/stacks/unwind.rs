@@ -1,9 +1,9 @@
 //! Callers of code that keeps no frame pointers: copies of user stacks, unwound by `framehop` after the window from the
 //! tables that every program has for its exceptions (`.eh_frame`).
 
-use super::Unwind;
 use super::counts::Counts;
 use super::maps::{self, Map};
+use crate::watch::Unwind;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 use object::read::elf::{ElfFile64, ProgramHeader as _};

@@ -1,6 +1,7 @@
 //! Whose samples are kept.
 
-use crate::scene::{LoadWatch, Scene};
+use crate::scene::Scene;
+use crate::watch::LoadWatch;
 use std::collections::{BTreeSet, HashMap};
 use tare_machine::procs;
 use tare_model::observation::Role;

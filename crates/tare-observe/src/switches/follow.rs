@@ -3,6 +3,7 @@
 //! Every thread of the SUT is in one state at a time, and what closes a state adds its time to one sum, so the
 //! sums of a thread are its life in the window, however odd the events. A CPU knows who runs and who waits there.
 
+use crate::sleep::Why;
 use std::collections::{BTreeMap, HashMap};
 use tare_model::schedule::{Blocked, Held, Sleep, Wakers};
 
@@ -38,20 +39,6 @@ pub(super) enum What {
     Woken { tid: u32, to_cpu: u32 },
     /// Something was lost: from here on nothing is known.
     Lost,
-}
-
-/// Why a thread sleeps, and where to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Why {
-    pub(crate) sleep: Sleep,
-    /// The other server, by its place in [`super::Peers`].
-    pub(crate) peer: Option<u16>,
-}
-
-impl From<Sleep> for Why {
-    fn from(sleep: Sleep) -> Why {
-        Why { sleep, peer: None }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

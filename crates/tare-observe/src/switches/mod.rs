@@ -9,18 +9,17 @@
 
 mod follow;
 mod locks;
-mod peers;
 mod reason;
 mod rings;
 
 use crate::book::Book;
-use crate::scene::LoadWatch;
-use crate::tasks::look;
-use crate::{Edge, Observer, Scene, wakeups};
-pub(crate) use follow::Why;
+use crate::observer::{Edge, Observer};
+use crate::scene::Scene;
+use crate::sleep::{Peers, look};
+use crate::tracepoints::{SETTLED_NS, in_first_pid_namespace};
+use crate::watch::LoadWatch;
 use follow::{Event, Followed, Follower, THE_REST};
 use locks::Locks;
-pub(crate) use peers::Peers;
 use reason::Kernel;
 use rings::{Contended, Layout, Read, Rings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +36,6 @@ const RESCAN_HZ: f64 = 4.0;
 const DRAIN_HZ: f64 = 100.0;
 /// Those a thread waited behind that are reported by name, at most.
 const NAMED_MAX: usize = 8;
-/// Events older than this are all in their rings.
-pub(crate) const SETTLED_NS: u64 = 20_000_000;
 /// Threads that are followed, at most.
 const THREADS_MAX: usize = 1024;
 
@@ -86,7 +83,7 @@ fn start(scene: &Scene) -> Result<Traced, Missing> {
             "add --trace",
         ));
     }
-    wakeups::in_first_pid_namespace(&scene.root)?;
+    in_first_pid_namespace(&scene.root)?;
     let layout = Layout::find()?;
     Ok(Traced {
         kernel: Kernel::read(&scene.root)?,

@@ -1,11 +1,12 @@
 //! Two rings on each CPU of the SUT: one of switches and wake-ups, one of what needs the kernel's call chain, which
 //! is dearer: a thread of the SUT that goes to sleep, or contends for a lock of the kernel.
 
-use super::follow::{Event, Waker, What, Why};
+use super::follow::{Event, Waker, What};
 use super::reason::{Hint, Kernel};
 use crate::book::refused;
 use crate::rights;
-use crate::wakeups::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};
+use crate::sleep::Why;
+use crate::tracepoints::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use tare_model::Missing;

@@ -5,7 +5,7 @@
 //! such a look counts for those that were left out. Each look is a wake-up on a CPU that has other things to do.
 
 use super::parse::Told;
-use crate::switches::Why;
+use crate::sleep::Why;
 use crate::tape::Reading;
 use std::collections::BTreeMap;
 

@@ -100,7 +100,8 @@ pub(super) fn follow(mut open: Vec<Open>) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Scene, Watch};
+    use crate::scene::Scene;
+    use crate::watch::Watch;
     use proptest::prelude::*;
     use tare_machine::Root;
     use tare_model::observation::Role;

@@ -1,8 +1,8 @@
 //! Everybody else on the machine: who ran, and on which CPU last.
 
 use super::parse::{TaskStat, parse_schedstat, parse_stat};
-use crate::Scene;
 use crate::book::{Book, refused};
+use crate::scene::Scene;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_model::Missing;

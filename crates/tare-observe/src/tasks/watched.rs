@@ -1,17 +1,15 @@
 //! A thread that is watched: who it is, and its open files.
 
 use super::looks::Looks;
-use super::parse::{Doing, parse_syscall};
-use crate::Scene;
 use crate::book::refused;
-use crate::switches::{Peers, Why};
+use crate::scene::Scene;
+use crate::sleep::{Descriptors, Doing, Peers, parse_syscall};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tare_machine::procs;
 use tare_model::observation::{Role, Task};
-use tare_model::schedule::Sleep;
 use tare_sys::affinity;
 
 /// The files of a thread.
@@ -155,48 +153,14 @@ impl Watched {
     }
 }
 
-/// Why a thread sleeps, at one look; `None` where it runs or is ready to.
-pub(crate) fn look(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
-    let dir = scene.root.path(format!("/proc/{pid}/task/{tid}"));
-    let text = std::fs::read_to_string(dir.join("syscall")).ok()?;
-    Descriptors { scene, peers, pid, tid, dir: &dir.join("fd") }.why(parse_syscall(&text), now_ns)
-}
-
-/// A thread's table of descriptors.
-struct Descriptors<'a> {
-    scene: &'a Scene,
-    peers: &'a mut Peers,
-    pid: u32,
-    tid: u32,
-    dir: &'a Path,
-}
-
-impl Descriptors<'_> {
-    fn why(self, doing: Doing, now_ns: u64) -> Option<Why> {
-        match doing {
-            Doing::Runnable => None,
-            Doing::Asleep(sleep) => Some(sleep.into()),
-            Doing::ReadOrWrite(fd) if self.is_on_disk(fd) => Some(Sleep::Disk.into()),
-            Doing::Socket(fd) | Doing::ReadOrWrite(fd) => {
-                Some(self.peers.why(&self.scene.root, self.pid, self.tid, fd, now_ns))
-            }
-        }
-    }
-
-    /// Whether a descriptor is an ordinary file rather than a socket, pipe or device.
-    fn is_on_disk(&self, fd: u64) -> bool {
-        let link = std::fs::read_link(self.dir.join(fd.to_string()));
-        link.is_ok_and(|target| target.is_absolute() && !target.starts_with("/dev"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Watch;
     use crate::tape::Reading;
+    use crate::watch::Watch;
     use std::collections::BTreeMap;
     use tare_machine::Root;
+    use tare_model::schedule::Sleep;
 
     /// Under a quota a thread that was woken may wait for a tenth of a second until it runs: its `schedstat` stands as if it
     /// slept.

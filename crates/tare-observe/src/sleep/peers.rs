@@ -1,12 +1,11 @@
 //! Whether a socket leads to another server: one that the SUT connected, not one that it accepted.
 
+use super::why::Why;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use tare_machine::{Root, sockets};
 use tare_model::schedule::Sleep;
 use tare_sys::time::monotonic_ns;
-
-use super::follow::Why;
 
 /// The table of sockets is not read more often than this for a socket that is not in it, nor for more of the
 /// time than one part in [`READ_APART_TIMES`]: the kernel goes through all that it has room for, which takes milliseconds.

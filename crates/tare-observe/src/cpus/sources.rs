@@ -1,0 +1,68 @@
+//! The files and counters of all CPUs, opened once.
+
+use crate::book::refused;
+use crate::rights;
+use crate::tape::Tape;
+use std::fs::File;
+use tare_model::Missing;
+use tare_sys::perf::{Counter, Tracepoint};
+use tare_sys::time::{monotonic_ns, thread_cpu_ns};
+
+/// CPUs whose switches are counted, at most.
+const COUNTED_CPUS_MAX: usize = 64;
+pub(super) const RUN: u32 = 0;
+pub(super) const STAT: u32 = 1;
+pub(super) const TIMERS: u32 = 2;
+/// Sources from here on are counters: two for each CPU in [`Sources::counters`].
+pub(super) const COUNTERS: u32 = 16;
+
+/// What is read, opened once.
+pub(super) struct Sources {
+    pub(super) run: Result<File, Missing>,
+    pub(super) stat: Result<File, Missing>,
+    pub(super) timers: Result<File, Missing>,
+    pub(super) counters: Result<Vec<CpuCounters>, Missing>,
+}
+
+impl Sources {
+    pub(super) fn read_all(&mut self, tape: &mut Tape) {
+        // Asking for our own CPU time makes the kernel bring this CPU's run up to date; other busy CPUs' steps
+        // at ticks.
+        thread_cpu_ns();
+        read(tape, RUN, &mut self.run);
+        read(tape, TIMERS, &mut self.timers);
+        read(tape, STAT, &mut self.stat);
+        for (at, counters) in (0u32..).zip(self.counters.iter().flatten()) {
+            for (which, counter) in [(0, &counters.switches), (1, &counters.idle_exits)] {
+                if let Ok(value) = counter.read() {
+                    tape.put(COUNTERS + 2 * at + which, monotonic_ns(), value);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn read(tape: &mut Tape, source: u32, file: &mut Result<File, Missing>) {
+    if let Some(Err(error)) = file.as_ref().ok().map(|file| tape.record_all(source, file)) {
+        *file = Err(refused("a file of the CPUs", &error));
+    }
+}
+
+pub(super) struct CpuCounters {
+    pub(super) cpu: u32,
+    pub(super) switches: Counter,
+    pub(super) idle_exits: Counter,
+}
+
+pub(super) fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
+    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?;
+    let open = |&cpu: &u32| {
+        let switches = Counter::context_switches(cpu)?;
+        // A period that begins also ends. Its end is the idle task's own event, and on Linux 6.18 we saw a CPU
+        // that counts none of those.
+        let idle_exits = Counter::tracepoint(cpu, &switch, "next_pid==0")?;
+        Ok(CpuCounters { cpu, switches, idle_exits })
+    };
+    let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
+    counters.map_err(|error| rights::perf("counting context switches", &error))
+}

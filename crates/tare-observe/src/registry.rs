@@ -1,0 +1,35 @@
+//! The observers there are.
+
+use crate::observer::Observer;
+use crate::scene::Scene;
+use crate::{
+    aperf, client, clock, connections, core_latency, cpus, energy, groups, memory, network, pmu, pressure,
+    reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
+};
+
+/// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
+/// as can be. Threads are put into the book by `tasks`, so what is told of them comes after it.
+pub(crate) static REGISTRY: &[Open] = &[
+    cpus::open,
+    tasks::open,
+    groups::open,
+    network::open,
+    client::open,
+    connections::open,
+    clock::open,
+    core_latency::open,
+    aperf::open,
+    wakeups::open,
+    pmu::open,
+    pressure::open,
+    memory::open,
+    reclaim::open,
+    softirqs::open,
+    thermal::open,
+    energy::open,
+    stacks::open,
+    switches::open,
+];
+
+/// How an observer is made; it opens what it can.
+pub(crate) type Open = fn(&Scene) -> Box<dyn Observer>;

@@ -1,0 +1,28 @@
+//! Which processes and threads are watched, and as what.
+
+use crate::scene::Scene;
+use crate::watch::LoadWatch;
+use tare_machine::procs;
+use tare_model::observation::Role;
+
+/// Every process whose threads are watched, and as what. Tare's own generator threads are told apart later.
+pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
+    let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
+    let sut = family(&scene.watch.sut_pids);
+    let mut found: Vec<(u32, Role)> = sut.iter().map(|&pid| (pid, Role::Sut)).collect();
+    if let LoadWatch::Process(pids) = &scene.watch.load {
+        let load = family(pids).into_iter().filter(|pid| !sut.contains(pid));
+        found.extend(load.map(|pid| (pid, Role::Load)));
+    }
+    found.extend(scene.watch.beside_pids.iter().map(|&pid| (pid, Role::Other)));
+    found.push((scene.own_pid, Role::Tare));
+    found
+}
+
+/// Threads of this process are tare's, but for those that make the load.
+pub(crate) fn role_of_thread(scene: &Scene, tid: u32, role: Role) -> Role {
+    match (&scene.watch.load, role) {
+        (LoadWatch::Threads(tids), Role::Tare) if tids.contains(&tid) => Role::Load,
+        _ => role,
+    }
+}

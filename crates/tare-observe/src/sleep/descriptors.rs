@@ -1,0 +1,43 @@
+//! What a thread sleeps on: its table of descriptors tells.
+
+use super::doing::{Doing, parse_syscall};
+use super::peers::Peers;
+use super::why::Why;
+use crate::scene::Scene;
+use std::path::Path;
+use tare_model::schedule::Sleep;
+
+/// Why a thread sleeps, at one look; `None` where it runs or is ready to.
+pub(crate) fn look(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
+    let dir = scene.root.path(format!("/proc/{pid}/task/{tid}"));
+    let text = std::fs::read_to_string(dir.join("syscall")).ok()?;
+    Descriptors { scene, peers, pid, tid, dir: &dir.join("fd") }.why(parse_syscall(&text), now_ns)
+}
+
+/// A thread's table of descriptors.
+pub(crate) struct Descriptors<'a> {
+    pub(crate) scene: &'a Scene,
+    pub(crate) peers: &'a mut Peers,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) dir: &'a Path,
+}
+
+impl Descriptors<'_> {
+    pub(crate) fn why(self, doing: Doing, now_ns: u64) -> Option<Why> {
+        match doing {
+            Doing::Runnable => None,
+            Doing::Asleep(sleep) => Some(sleep.into()),
+            Doing::ReadOrWrite(fd) if self.is_on_disk(fd) => Some(Sleep::Disk.into()),
+            Doing::Socket(fd) | Doing::ReadOrWrite(fd) => {
+                Some(self.peers.why(&self.scene.root, self.pid, self.tid, fd, now_ns))
+            }
+        }
+    }
+
+    /// Whether a descriptor is an ordinary file rather than a socket, pipe or device.
+    fn is_on_disk(&self, fd: u64) -> bool {
+        let link = std::fs::read_link(self.dir.join(fd.to_string()));
+        link.is_ok_and(|target| target.is_absolute() && !target.starts_with("/dev"))
+    }
+}

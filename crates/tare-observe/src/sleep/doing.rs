@@ -1,0 +1,126 @@
+//! What a thread is doing, as its `syscall` file tells.
+
+use tare_model::schedule::Sleep;
+
+/// What a look found a thread doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Runnable,
+    Asleep(Sleep),
+    /// In a call that is for sockets, with this descriptor.
+    Socket(u64),
+    /// In a read or write of this descriptor, whatever that is.
+    ReadOrWrite(u64),
+}
+
+/// Reads `/proc/PID/task/TID/syscall`: `running`, or the number of the system call that it sleeps in with its
+/// arguments, or -1 when it sleeps outside of one (a page fault).
+pub(crate) fn parse_syscall(text: &str) -> Doing {
+    if text.starts_with("running") {
+        return Doing::Runnable;
+    }
+    let mut fields = text.split_ascii_whitespace();
+    let Some(number) = fields.next().and_then(|field| field.parse::<i64>().ok()) else {
+        return Doing::Asleep(Sleep::Other);
+    };
+    let is_in = |calls: &[i64]| calls.contains(&number);
+    let first_argument =
+        fields.next().and_then(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok());
+    match (number, first_argument) {
+        (-1, _) => Doing::Asleep(Sleep::Fault),
+        (_, Some(fd)) if is_in(SOCKET) => Doing::Socket(fd),
+        (_, Some(fd)) if is_in(READ_OR_WRITE) => Doing::ReadOrWrite(fd),
+        _ if is_in(EVENT) || is_in(SOCKET) || is_in(READ_OR_WRITE) => Doing::Asleep(Sleep::Event),
+        _ if is_in(LOCK) => Doing::Asleep(Sleep::Lock),
+        _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
+        _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
+        _ => Doing::Asleep(Sleep::Other),
+    }
+}
+
+/// Calls that every architecture has, and those that only the older ones have.
+const EVENT: &[i64] = &[
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_getevents,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+];
+
+const SOCKET: &[i64] = &[
+    libc::SYS_connect,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+];
+
+/// The last is `futex_wait` (Linux 6.7), the same number everywhere.
+const LOCK: &[i64] = &[libc::SYS_futex, libc::SYS_futex_waitv, 455];
+
+const DISK: &[i64] = &[
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sync,
+    libc::SYS_syncfs,
+    libc::SYS_msync,
+    libc::SYS_sync_file_range,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_preadv,
+    libc::SYS_pwritev,
+    libc::SYS_preadv2,
+    libc::SYS_pwritev2,
+    libc::SYS_openat,
+    libc::SYS_fallocate,
+    libc::SYS_ftruncate,
+    libc::SYS_renameat2,
+    libc::SYS_unlinkat,
+    libc::SYS_getdents64,
+];
+
+const TIMER: &[i64] = &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+
+const READ_OR_WRITE: &[i64] = &[libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn looks_are_sorted_by_what_they_found() {
+        let call = |number: i64| parse_syscall(&format!("{number} 0x11 0x7ffe\n"));
+        assert_eq!(parse_syscall("running\n"), Doing::Runnable);
+        assert_eq!(call(libc::SYS_epoll_pwait), Doing::Asleep(Sleep::Event));
+        assert_eq!(call(libc::SYS_futex), Doing::Asleep(Sleep::Lock));
+        assert_eq!(call(libc::SYS_read), Doing::ReadOrWrite(0x11));
+        assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
+        assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));
+        assert_eq!(call(libc::SYS_clock_nanosleep), Doing::Asleep(Sleep::Timer));
+        assert_eq!(parse_syscall("-1 0x7ffd 0x55\n"), Doing::Asleep(Sleep::Fault));
+        for text in ["", "x", "99999 0x0\n"] {
+            assert_eq!(parse_syscall(text), Doing::Asleep(Sleep::Other), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_garbled_file_is_taken_for_something(text in "\\PC{0,80}") {
+            parse_syscall(&text);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Why a thread sleeps: by the system call that it sleeps in, and by what the descriptor leads to that it waits for.
+
+mod descriptors;
+mod doing;
+mod peers;
+mod why;
+
+pub(crate) use descriptors::{Descriptors, look};
+pub(crate) use doing::{Doing, parse_syscall};
+pub(crate) use peers::Peers;
+pub(crate) use why::Why;
