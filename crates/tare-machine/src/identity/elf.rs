@@ -1,69 +1,47 @@
-//! What linkers note in an ELF file (gABI, "Note Section"): the build id (`NT_GNU_BUILD_ID` of binutils), and Go's own.
+//! What linkers note in an ELF file: the build id of GNU's, and Go's own.
 
-const MAGIC: &[u8] = b"\x7fELF";
-const CLASS_64: u8 = 2;
-const LITTLE_ENDIAN: u8 = 1;
-const SEGMENT_NOTE: u32 = 4;
-const NOTE_BUILD_ID: u32 = 3;
-/// `ELF_NOTE_GOBUILDID_TAG` of Go's linker.
-const NOTE_GO_BUILD_ID: u32 = 4;
+use object::elf::{
+    ELF_NOTE_GNU, ELF_NOTE_GO, FileHeader32, FileHeader64, NT_GNU_BUILD_ID, NT_GO_BUILD_ID, NoteType,
+};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind};
+
 /// Segments that are looked through, at most.
-const SEGMENTS_MAX: u16 = 64;
+const SEGMENTS_MAX: usize = 64;
 /// No linker writes a longer one.
 const ID_BYTES_MAX: usize = 64;
 
-/// The build id out of the beginning of a 64-bit little-endian ELF file; `None` for any other, and where the notes
-/// lie farther in.
+/// The build id out of the beginning of an ELF file; `None` for any other, and where the notes lie farther in.
 pub(super) fn build_id(file: &[u8]) -> Option<&[u8]> {
-    note(file, b"GNU\0", NOTE_BUILD_ID).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+    note(file, ELF_NOTE_GNU, NT_GNU_BUILD_ID).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
 }
 
 /// Whether Go's linker made it; stripping leaves the note.
 pub(super) fn is_go(file: &[u8]) -> bool {
-    note(file, b"Go\0\0", NOTE_GO_BUILD_ID).is_some()
+    note(file, ELF_NOTE_GO, NT_GO_BUILD_ID).is_some()
 }
 
-fn note<'f>(file: &'f [u8], owner: &[u8; 4], kind: u32) -> Option<&'f [u8]> {
-    if !file.starts_with(MAGIC) || file.get(4..6)? != [CLASS_64, LITTLE_ENDIAN] {
-        return None;
+fn note<'f>(file: &'f [u8], owner: &[u8], kind: NoteType) -> Option<&'f [u8]> {
+    match FileKind::parse(file).ok()? {
+        FileKind::Elf32 => note_of::<FileHeader32<Endianness>>(file, owner, kind),
+        FileKind::Elf64 => note_of::<FileHeader64<Endianness>>(file, owner, kind),
+        _ => None,
     }
-    let table = usize::try_from(u64_at(file, 32)?).ok()?;
-    let (entry, count) = (u16_at(file, 54)?, u16_at(file, 56)?);
-    (0..count.min(SEGMENTS_MAX)).find_map(|index| {
-        let segment = file.get(table.checked_add(usize::from(index) * usize::from(entry))?..)?;
-        if u32_at(segment, 0)? != SEGMENT_NOTE {
-            return None;
+}
+
+fn note_of<'f, Header: FileHeader>(file: &'f [u8], owner: &[u8], kind: NoteType) -> Option<&'f [u8]> {
+    let header = Header::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, file).ok()?;
+    segments.iter().take(SEGMENTS_MAX).find_map(|segment| {
+        let mut notes = segment.notes(endian, file).ok()??;
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == owner && note.n_type(endian) == kind {
+                return Some(note.desc());
+            }
         }
-        let begin = usize::try_from(u64_at(segment, 8)?).ok()?;
-        let length = usize::try_from(u64_at(segment, 32)?).ok()?;
-        in_notes(file.get(begin..begin.checked_add(length)?)?, owner, kind)
+        None
     })
-}
-
-fn in_notes<'f>(mut notes: &'f [u8], owner: &[u8; 4], wanted: u32) -> Option<&'f [u8]> {
-    loop {
-        let name_bytes = usize::try_from(u32_at(notes, 0)?).ok()?;
-        let bytes = usize::try_from(u32_at(notes, 4)?).ok()?;
-        let kind = u32_at(notes, 8)?;
-        let content = 12usize.checked_add(name_bytes.checked_next_multiple_of(4)?)?;
-        let end = content.checked_add(bytes)?;
-        if kind == wanted && notes.get(12..16)? == owner {
-            return notes.get(content..end);
-        }
-        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
-    }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
 #[cfg(test)]
