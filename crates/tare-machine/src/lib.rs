@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod cgroup;
+pub mod cpu_times;
 pub mod doctor;
 pub mod facts;
 pub mod fit;

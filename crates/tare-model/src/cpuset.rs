@@ -111,17 +111,18 @@ impl CpuSet {
     pub fn from_list(text: &str) -> Option<CpuSet> {
         let mut set = CpuSet::new();
         let text = trimmed(text);
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        for part in parts {
+        if text.is_empty() {
+            return Some(set);
+        }
+        for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
             if first > last || last >= CPU_NUMBERS_MAX {
                 return None;
             }
             set.extend(first..=last);
         }
-        let commas_alone = set.is_empty() && !text.is_empty();
-        (!commas_alone).then_some(set)
+        Some(set)
     }
 
     /// Reads the kernel's mask format: 32-bit words in hexadecimal, the highest first (`ff,00000000`), with or
@@ -188,6 +189,12 @@ impl FromIterator<u32> for CpuSet {
     }
 }
 
+impl From<&[u32]> for CpuSet {
+    fn from(numbers: &[u32]) -> CpuSet {
+        numbers.iter().copied().collect()
+    }
+}
+
 impl FromStr for CpuSet {
     type Err = NotCpus;
 
@@ -227,7 +234,7 @@ mod tests {
         assert_eq!(CpuSet::from_list("\n"), Some(CpuSet::new()));
         let wide = format!("{}1", "00000000,".repeat(999));
         assert_eq!(CpuSet::from_mask(&wide), Some(CpuSet::first(1)));
-        for text in [",", "3-1", "a", "1;2", "8192", "-1", "1-", "99999999999"] {
+        for text in [",", "0,,1", "0,", "3-1", "a", "1;2", "8192", "-1", "1-", "99999999999"] {
             assert_eq!(CpuSet::from_list(text), None, "{text:?}");
         }
         for text in ["", "g", "+1", "000000001", "1,", "0x"] {

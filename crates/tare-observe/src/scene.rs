@@ -13,8 +13,8 @@ pub(crate) struct Scene {
     boot_ahead_ns: u64,
 }
 
-/// Length of the clock ticks that `/proc` counts in (`USER_HZ` is 100 everywhere).
-pub(crate) const USER_TICK_NS: u64 = 10_000_000;
+/// Length of the clock ticks that `/proc` counts in.
+pub(crate) const USER_TICK_NS: u64 = tare_machine::cpu_times::TICK_NS;
 
 /// The next tick after `tick` of those that `every` divides.
 pub(crate) fn next_multiple(every: u64, tick: u64) -> u64 {

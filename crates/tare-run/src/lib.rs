@@ -52,7 +52,7 @@ pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
         .iter()
         .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
     let restored = restored.iter().map(|left| {
-        let cpus = tare_sys::affinity::format_list(&left.cpus);
+        let cpus = tare_model::CpuSet::from(left.cpus.as_slice());
         format!("put thread {} back on CPUs {cpus}, left pinned by a run that was killed", left.tid)
     });
     let groups = groups

@@ -181,7 +181,7 @@ pub fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFacts) -> 
         None => Ok(()),
         Some(cpu) => Err(LabError::usage(
             format!("{option}: there is no CPU {cpu} here"),
-            format!("online are {}", tare_sys::affinity::format_list(&online)),
+            format!("online are {}", tare_model::CpuSet::from(online.as_slice())),
         )),
     }
 }

@@ -103,7 +103,7 @@ pub fn embedded(
     let mut words =
         [program.display().to_string(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()].to_vec();
     if !cpus.is_empty() {
-        words.extend(["--cpus".into(), tare_sys::affinity::format_list(cpus)]);
+        words.extend(["--cpus".into(), tare_model::CpuSet::from(cpus).to_string()]);
         words.extend(["--threads".into(), cpus.len().to_string()]);
     }
     listening(words, cpus, groups, journal, interrupt)

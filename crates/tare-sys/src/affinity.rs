@@ -1,4 +1,4 @@
-//! Which CPUs a thread may run on, and the kernel's way of writing CPU lists.
+//! Which CPUs a thread may run on.
 
 use std::io;
 
@@ -72,39 +72,6 @@ pub fn current_cpu() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Reads the kernel's list format (`0-3,8`), ascending and without duplicates. `None` for anything else,
-/// for CPUs from [`CPUS_MAX`] on, and for an empty list.
-pub fn parse_list(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= CPUS_MAX || cpus.len() > CPUS_MAX as usize {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-/// Writes ascending CPUs in the kernel's list format.
-pub fn format_list(cpus: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let texts: Vec<String> = ranges
-        .into_iter()
-        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
-        .collect();
-    texts.join(",")
-}
-
 fn pid_from(tid: u32) -> io::Result<libc::pid_t> {
     libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
 }
@@ -112,18 +79,6 @@ fn pid_from(tid: u32) -> io::Result<libc::pid_t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_read_and_written_as_the_kernel_does() {
-        assert_eq!(parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_list("7"), Some(vec![7]));
-        for bad in ["", "a", "3-1", "0-", "-", "0,,1", "0-99999999", "4294967296"] {
-            assert_eq!(parse_list(bad), None, "{bad:?}");
-        }
-        for text in ["0", "0-3", "0-3,8", "1,3,5-7"] {
-            assert_eq!(format_list(&parse_list(text).unwrap()), text);
-        }
-    }
 
     #[test]
     fn a_thread_is_pinned_and_released() {

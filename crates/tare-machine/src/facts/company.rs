@@ -1,5 +1,6 @@
 //! Who else uses CPU: two looks at `/proc`.
 
+use crate::cpu_times::{self, CpuTicks, TICK_NS};
 use crate::procs;
 use crate::root::Root;
 use std::collections::BTreeMap;
@@ -7,8 +8,6 @@ use std::time::{Duration, Instant};
 use tare_model::Missing;
 use tare_model::survey::{Busy, Company};
 
-/// `/proc` counts CPU time in hundredths of a second on every architecture (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
 /// Processes that are looked at, and those that are told.
 const PROCESSES_MAX: usize = 32_768;
 const TOLD_MAX: usize = 10;
@@ -20,17 +19,9 @@ pub(super) struct Look {
     processes: BTreeMap<(u32, u64), (String, u64)>,
 }
 
-/// Ticks of all CPUs since boot.
-#[derive(Clone, Copy)]
-struct CpuTicks {
-    busy: u64,
-    steal: u64,
-    all: u64,
-}
-
 impl Look {
     pub(super) fn take(root: &Root) -> Look {
-        Look { at: Instant::now(), cpu: cpu_ticks(root), processes: processes(root) }
+        Look { at: Instant::now(), cpu: cpu_times::of_all(root), processes: processes(root) }
     }
 
     /// Waits until the window is over, looks again, and tells who was there.
@@ -49,13 +40,13 @@ impl Look {
         let own = busy.iter().find(|(pid, ..)| *pid == me).map_or(0, |(.., ticks)| *ticks);
         busy.retain(|(pid, _, ticks)| *pid != me && *ticks > 0);
         busy.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.cmp(&b.0)));
-        let cpus = |ticks: u64| ticks as f64 / TICKS_PER_S / seconds;
+        let cpus = |ticks: u64| ticks.saturating_mul(TICK_NS) as f64 / 1e9 / seconds;
         let between = self.cpu.clone().and_then(|first| Ok((first, second.cpu.clone()?)));
         Company {
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
             busy_cpus: between
                 .clone()
-                .map(|(first, second)| cpus(second.busy.saturating_sub(first.busy).saturating_sub(own)))
+                .map(|(first, second)| cpus(second.busy().saturating_sub(first.busy()).saturating_sub(own)))
                 .into(),
             steal_share: between.and_then(|(first, second)| share(first, second)).into(),
             runnable: runnable(root).into(),
@@ -70,27 +61,9 @@ impl Look {
 }
 
 fn share(first: CpuTicks, second: CpuTicks) -> Result<f64, Missing> {
-    match second.all.saturating_sub(first.all) {
+    match second.all().saturating_sub(first.all()) {
         0 => Err(Missing::new("/proc/stat did not move between the two looks")),
         all => Ok(second.steal.saturating_sub(first.steal) as f64 / all as f64),
-    }
-}
-
-fn cpu_ticks(root: &Root) -> Result<CpuTicks, Missing> {
-    let text = root.text("/proc/stat")?;
-    let fields: Vec<u64> = super::files::field(&text, "cpu ")
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .map_while(|field| field.parse().ok())
-        .collect();
-    match fields[..] {
-        [user, nice, system, idle, iowait, irq, softirq, steal, ..] => {
-            let busy =
-                [user, nice, system, irq, softirq].iter().fold(0u64, |sum, part| sum.saturating_add(*part));
-            let all = [idle, iowait, steal].iter().fold(busy, |sum, part| sum.saturating_add(*part));
-            Ok(CpuTicks { busy, steal, all })
-        }
-        _ => Err(Missing::new("/proc/stat has no steal column")),
     }
 }
 

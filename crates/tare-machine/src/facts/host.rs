@@ -1,6 +1,7 @@
 //! What stands between this kernel and the hardware.
 
 use super::virtualization;
+use crate::cpu_times;
 use crate::root::Root;
 use tare_model::survey::{Host, WindowsHost};
 use tare_model::{Missing, Reading};
@@ -14,21 +15,10 @@ pub(super) fn read(root: &Root, windows: Reading<WindowsHost>) -> Host {
 }
 
 fn steal_share(root: &Root) -> Result<f64, Missing> {
-    let text = root.text("/proc/stat")?;
-    let line = super::files::field(&text, "cpu ");
-    let fields: Option<Vec<u64>> =
-        line.map(|line| line.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect());
-    // user nice system idle iowait irq softirq steal; guest time is in user already.
-    match fields.as_deref() {
-        Some(fields) if fields.len() >= 8 => {
-            let total = fields[..8].iter().fold(0u64, |sum, field| sum.saturating_add(*field));
-            if total == 0 {
-                Err(Missing::new("/proc/stat counts no time"))
-            } else {
-                Ok(fields[7] as f64 / total as f64)
-            }
-        }
-        _ => Err(Missing::new("/proc/stat has no steal column")),
+    let ticks = cpu_times::of_all(root)?;
+    match ticks.all() {
+        0 => Err(Missing::new("/proc/stat counts no time")),
+        all => Ok(ticks.steal as f64 / all as f64),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The kernel: its build options, and what it counts where.
 
 use crate::cgroup;
+use crate::cpu_times;
 use crate::root::Root;
 use flate2::read::GzDecoder;
 use std::io::Read;
-use tare_model::Missing;
 use tare_model::machine::Regime;
+use tare_model::{CpuSet, Missing};
 
 /// Longest build configuration that is read, unpacked.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
@@ -70,19 +71,12 @@ pub(super) fn regime(root: &Root, config: &Config) -> Regime {
 /// `CONFIG_VIRT_CPU_ACCOUNTING_GEN` measures only on CPUs given to `nohz_full`.
 fn nohz_full(root: &Root) -> bool {
     let text = root.text("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
-    tare_sys::affinity::parse_list(&text).is_some()
+    CpuSet::from_list(&text).is_some_and(|cpus| !cpus.is_empty())
 }
 
 /// Whether the hypervisor tells how much it stole: no flag says so, a count that has grown does.
 fn steal_clock(root: &Root) -> Result<bool, Missing> {
-    let text = root.text("/proc/stat")?;
-    let total = text.lines().find_map(|line| line.strip_prefix("cpu "));
-    let steal = total.and_then(|fields| fields.split_ascii_whitespace().nth(7)?.parse::<u64>().ok());
-    match steal {
-        Some(0) => Ok(false),
-        Some(_) => Ok(true),
-        None => Err(Missing::new("/proc/stat has no steal column")),
-    }
+    cpu_times::of_all(root).map(|ticks| ticks.steal > 0)
 }
 
 /// The scheduler's base slice, from debugfs.

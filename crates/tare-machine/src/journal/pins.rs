@@ -10,6 +10,7 @@ use crate::root::Root;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+use tare_model::CpuSet;
 use tare_sys::affinity;
 
 /// Why threads could not be pinned. Those that were pinned before are as they were.
@@ -80,7 +81,7 @@ pub fn pin_tasks<'j>(
             Ok(()) => pinned.before.push(pin),
             Err(_) if identity(root, tid).ok() != Some(id) => {}
             Err(source) => {
-                return Err(PinError::Refused { tid, cpus: affinity::format_list(cpus), source });
+                return Err(PinError::Refused { tid, cpus: CpuSet::from(cpus).to_string(), source });
             }
         }
     }

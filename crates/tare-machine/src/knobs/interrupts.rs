@@ -7,8 +7,7 @@ use crate::root::Root;
 use crate::value::{self, Step};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use tare_model::Missing;
-use tare_sys::affinity::{format_list, parse_list};
+use tare_model::{CpuSet, Missing};
 
 const IRQS: &str = "/proc/irq";
 /// Most interrupts that are looked at.
@@ -22,7 +21,7 @@ pub(super) struct IrqsOff;
 struct Irq {
     path: PathBuf,
     list: String,
-    cpus: Vec<u32>,
+    cpus: CpuSet,
 }
 
 /// The interrupts that can be moved, and how many cannot: the kernel spreads the queues of some devices itself and
@@ -39,8 +38,8 @@ fn movable(root: &Root) -> Result<(Vec<Irq>, usize), Missing> {
             continue;
         }
         let list = value::read(root, &path)?;
-        let cpus =
-            parse_list(&list).ok_or_else(|| Missing::new(format!("{} holds {list:?}", path.display())))?;
+        let cpus = CpuSet::from_list(&list)
+            .ok_or_else(|| Missing::new(format!("{} holds {list:?}", path.display())))?;
         irqs.push(Irq { path, list, cpus });
     }
     if irqs.is_empty() {
@@ -63,10 +62,8 @@ impl Knob for IrqsOff {
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
         let (irqs, fixed) = movable(root)?;
-        let mut cpus: Vec<u32> = irqs.iter().flat_map(|irq| irq.cpus.iter().copied()).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        Ok(format!("{} on CPUs {}, {fixed} cannot be moved", irqs.len(), format_list(&cpus)))
+        let cpus = irqs.iter().fold(CpuSet::new(), |cpus, irq| cpus.or(&irq.cpus));
+        Ok(format!("{} on CPUs {cpus}, {fixed} cannot be moved", irqs.len()))
     }
 
     fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
@@ -75,23 +72,22 @@ impl Knob for IrqsOff {
 }
 
 fn away_from(root: &Root, off: &[u32]) -> Result<Course, Missing> {
-    let without = |cpus: &[u32]| cpus.iter().copied().filter(|cpu| !off.contains(cpu)).collect::<Vec<u32>>();
-    let others = without(&facts::online_cpus(root)?);
+    let off = CpuSet::from(off);
+    let others = facts::online_cpus(root)?.into_iter().collect::<CpuSet>().minus(&off);
     if others.is_empty() {
         return Err(Missing::new(format!(
-            "no CPU would be left for interrupts: {} are all that are online",
-            format_list(off)
+            "no CPU would be left for interrupts: {off} are all that are online"
         )));
     }
     let (irqs, fixed) = movable(root)?;
     let steps = irqs.into_iter().map(|irq| {
-        let stays: Vec<u32> = without(&irq.cpus).into_iter().filter(|cpu| others.contains(cpu)).collect();
+        let stays = irq.cpus.and(&others);
         let on = if stays.is_empty() { &others } else { &stays };
         // A list may be written in more ways than one.
         if *on == irq.cpus {
             return None;
         }
-        Step::change(irq.path, irq.list, format_list(on)).map(|step| Step { may_be_refused: true, ..step })
+        Step::change(irq.path, irq.list, on.to_string()).map(|step| Step { may_be_refused: true, ..step })
     });
     let mut course = Course::of(steps);
     if fixed > 0 {

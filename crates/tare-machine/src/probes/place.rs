@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tare_model::probes::CpuReading;
-use tare_model::{Missing, Reading};
+use tare_model::{CpuSet, Missing, Reading};
 use tare_sys::affinity;
 
 /// How much longer than it was given a probe may take: its first and last steps are not timed, and it waits its
@@ -70,7 +70,7 @@ fn outcome<T>(cpus: &[u32], duration_ns: u64, receiver: &Receiver<Result<T, Miss
     match receiver.recv_timeout(Duration::from_nanos(duration_ns).saturating_add(GRACE)) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => Err(Missing::with_remedy(
-            format!("the probe got too little of CPU {} to end in time", affinity::format_list(&named)),
+            format!("the probe got too little of CPU {} to end in time", CpuSet::from(named.as_slice())),
             "see what else runs there (ps -eLo psr,cls,rtprio,pcpu,comm), or what quota holds this process back",
         )),
         Err(RecvTimeoutError::Disconnected) => Err(Missing::new("the probe's thread ended early")),

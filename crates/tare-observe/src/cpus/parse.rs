@@ -2,6 +2,7 @@
 
 use crate::scene::USER_TICK_NS;
 use std::collections::BTreeMap;
+use tare_machine::cpu_times::{self, CpuTicks};
 
 /// Run of all tasks of a CPU: numbers in CPU order (`cpuacct.usage_percpu`), or `/proc/schedstat`, whose
 /// `cpuN` lines hold it as the seventh number since version 15.
@@ -25,24 +26,20 @@ pub(super) struct CpuTimes {
     pub(super) steal_ns: u64,
 }
 
-pub(super) fn parse_stat(text: &str) -> BTreeMap<u32, CpuTimes> {
-    text.lines().filter_map(parse_stat_line).collect()
+impl CpuTimes {
+    fn of(ticks: CpuTicks) -> Option<CpuTimes> {
+        let ns = |ticks: u64| ticks.checked_mul(USER_TICK_NS);
+        Some(CpuTimes {
+            user_ns: ns(ticks.user.checked_add(ticks.nice)?)?,
+            system_ns: ns(ticks.system)?,
+            idle_ns: ns(ticks.idle.checked_add(ticks.iowait)?)?,
+            irq_ns: ns(ticks.irq)?,
+            softirq_ns: ns(ticks.softirq)?,
+            steal_ns: ns(ticks.steal)?,
+        })
+    }
 }
 
-/// `cpu3 user nice system idle iowait irq softirq steal …`, clock ticks.
-fn parse_stat_line(line: &str) -> Option<(u32, CpuTimes)> {
-    let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
-    let cpu = fields.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
-    let mut next_ns = || fields.next()?.parse::<u64>().ok()?.checked_mul(USER_TICK_NS);
-    let (user, nice, system) = (next_ns()?, next_ns()?, next_ns()?);
-    let (idle, iowait, irq, softirq, steal) = (next_ns()?, next_ns()?, next_ns()?, next_ns()?, next_ns()?);
-    let times = CpuTimes {
-        user_ns: user.checked_add(nice)?,
-        system_ns: system,
-        idle_ns: idle.checked_add(iowait)?,
-        irq_ns: irq,
-        softirq_ns: softirq,
-        steal_ns: steal,
-    };
-    Some((cpu, times))
+pub(super) fn parse_stat(text: &str) -> BTreeMap<u32, CpuTimes> {
+    cpu_times::of_each(text).filter_map(|(cpu, ticks)| Some((cpu, CpuTimes::of(ticks)?))).collect()
 }

@@ -1,14 +1,13 @@
 //! The interference of a window: what was taken from the servers' CPUs, by the hypervisor and by quotas, and how fast their cores and memory were.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
+use tare_machine::cpu_times::{self, TICK_NS};
 use tare_machine::probes::speed::{self, Speed};
 use tare_machine::{Root, cgroup};
 use tare_model::comparison::{Disturbance, Interference};
 use tare_stats::median;
-
-/// Clock ticks in a second, as `/proc/stat` counts them (USER_HZ, the same on every architecture that Linux has today).
-const TICKS_PER_S: f64 = 100.0;
 
 /// More of the window than this taken by others disturbs.
 const TAKEN_MAX: f64 = 0.01;
@@ -59,7 +58,10 @@ impl Sky {
     pub fn until_now(self) -> Interference {
         let window_s = self.at.elapsed().as_secs_f64().max(1e-3);
         let steal_share = self.steal_ticks.zip(steal_ticks(&self.cpus)).map(|(before, after)| {
-            after.saturating_sub(before) as f64 / TICKS_PER_S / window_s / self.cpus.len().max(1) as f64
+            after.saturating_sub(before).saturating_mul(TICK_NS) as f64
+                / 1e9
+                / window_s
+                / self.cpus.len().max(1) as f64
         });
         let since = |(file, before): &(PathBuf, u64)| Some(throttled_ns(file)?.saturating_sub(*before));
         // A group's count holds its ancestors' too: the largest, never the sum.
@@ -80,14 +82,9 @@ fn steal_ticks(cpus: &[u32]) -> Option<u64> {
     steal_in(&Root::live().text("/proc/stat").ok()?, cpus)
 }
 
-/// Of lines as `cpu3 user nice system idle iowait irq softirq steal …`.
 fn steal_in(text: &str, cpus: &[u32]) -> Option<u64> {
-    let of = |cpu: &u32| {
-        let name = format!("cpu{cpu}");
-        let line = text.lines().find(|line| line.split_ascii_whitespace().next() == Some(name.as_str()))?;
-        line.split_ascii_whitespace().nth(8)?.parse::<u64>().ok()
-    };
-    cpus.iter().map(of).sum()
+    let each: BTreeMap<u32, u64> = cpu_times::of_each(text).map(|(cpu, ticks)| (cpu, ticks.steal)).collect();
+    cpus.iter().map(|cpu| each.get(cpu).copied()).sum()
 }
 
 fn throttled_ns(file: &std::path::Path) -> Option<u64> {

@@ -224,7 +224,7 @@ fn check_against(name: &str, case: &Case, is_baseline: bool) -> Result<(), LabEr
 
 /// What cannot be carried out as it stands.
 fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError> {
-    let here = || tare_sys::affinity::format_list(online);
+    let here = || tare_model::CpuSet::from(online);
     for (key, cpus) in [("sut_cpus", &settings.sut_cpus), ("load_cpus", &settings.load_cpus)] {
         let missing = cpus.iter().flatten().find(|cpu| !online.contains(cpu));
         if let Some(cpu) = missing {

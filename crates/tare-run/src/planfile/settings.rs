@@ -1,5 +1,6 @@
 //! What a case can set.
 
+use tare_model::CpuSet;
 use toml::de::DeValue;
 
 /// Most connections, as of `tare load`.
@@ -106,10 +107,11 @@ pub(super) fn integer(value: &DeValue<'_>) -> Option<u64> {
 /// CPUs in quotes, or a single one.
 fn cpus(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
     let list = match value {
-        DeValue::String(list) => tare_sys::affinity::parse_list(list),
-        _ => integer(value).and_then(|cpu| tare_sys::affinity::parse_list(&cpu.to_string())),
+        DeValue::String(list) => CpuSet::from_list(list),
+        _ => integer(value).and_then(|cpu| CpuSet::from_list(&cpu.to_string())),
     };
-    list.ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
+    let list = list.filter(|cpus| !cpus.is_empty());
+    list.map(|cpus| cpus.to_vec()).ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
 }
 
 /// What a header may hold, the generator judges.

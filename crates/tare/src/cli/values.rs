@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 use tare_load::{Capture, CaptureFrom, Stage};
+use tare_model::CpuSet;
 pub use tare_run::duration;
 use tare_server::BackendChoice;
 use tare_server::architecture::{self, ARCHITECTURES, Architecture};
@@ -11,31 +12,24 @@ use tare_server::architecture::{self, ARCHITECTURES, Architecture};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuList(pub Vec<u32>);
 
-/// Largest CPU number that is taken for one; more is a typing error.
-const CPU_MAX: u32 = 65_535;
-
 /// Parses `0-3,8`.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |digits: &str| {
-            digits
-                .trim()
-                .parse::<u32>()
-                .ok()
-                .filter(|cpu| *cpu <= CPU_MAX)
-                .ok_or_else(|| format!("'{digits}' is not a CPU number; write CPUs as 0-3,8"))
-        };
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(format!("'{part}' counts down; write it as {last}-{first}"));
-        }
-        cpus.extend(first..=last);
+    match CpuSet::from_list(text) {
+        Some(cpus) if !cpus.is_empty() => Ok(CpuList(cpus.to_vec())),
+        _ => Err(no_cpus(text)),
     }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(CpuList(cpus))
+}
+
+/// What is wrong in a list of CPUs.
+fn no_cpus(text: &str) -> String {
+    let is_list = |text: &str| CpuSet::from_list(text).is_some_and(|cpus| !cpus.is_empty());
+    let is_number = |text: &str| is_list(text) && !text.contains('-');
+    let wrong = text.split(',').find(|part| !is_list(part)).unwrap_or(text);
+    let (first, last) = wrong.split_once('-').unwrap_or((wrong, wrong));
+    match [first, last].iter().find(|number| !is_number(number)) {
+        Some(number) => format!("'{number}' is not a CPU number; write CPUs as 0-3,8"),
+        None => format!("'{wrong}' counts down; write it as {last}-{first}"),
+    }
 }
 
 /// Parses an address with a port: `127.0.0.1:8080`, `[::1]:0`.

@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::OpenOptions;
 use std::process::ExitCode;
+use tare_model::CpuSet;
 use tare_server::tables;
 use tare_server::{AccessLog, Chosen, Config, Limits, Listening, Report, Server, Steering, Timeouts};
 
@@ -145,7 +146,7 @@ fn loops_line(config: &Config) -> String {
     let place = match config.listening.cpus.as_slice() {
         [] => String::new(),
         [cpu] => format!(" on CPU {cpu}"),
-        cpus => format!(" on CPUs {}", tare_sys::affinity::format_list(cpus)),
+        cpus => format!(" on CPUs {}", CpuSet::from(cpus)),
     };
     #[cfg(feature = "tls")]
     let tls = if config.tls.is_some() { ", TLS" } else { "" };

@@ -27,7 +27,7 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     Ok(Change {
         what: format!(
             "CPUs of server and generator together (the generator on {})",
-            tare_sys::affinity::format_list(&free)
+            tare_model::CpuSet::from(free.as_slice())
         ),
         unit: "CPUs",
         before: together(&placement.load_cpus) as f64,
