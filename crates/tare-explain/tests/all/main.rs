@@ -1,0 +1,24 @@
+//! What records say, explained: made-up ones whose answer is known.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may panic, and says why"
+)]
+
+mod any_record;
+mod causes;
+mod commands;
+mod contract;
+mod rate_over_time;
+mod execution;
+mod gate;
+mod hypotheses;
+mod limits;
+mod net;
+mod spikes;
+mod stopping;
+mod support;
+mod switches;
+mod whole;
+mod why;

@@ -1,0 +1,186 @@
+//! An HTTP/2 server of few lines, written frame by frame, so that it can misbehave.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tare_load::{LoadSpec, Protocol};
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+/// `:status: 200`, `:status: 404` and `:status: 500` as HPACK's own table has them.
+pub const OK: u8 = 0x88;
+pub const NOT_FOUND: u8 = 0x8d;
+pub const BROKEN: u8 = 0x8e;
+
+/// What is done about a request.
+#[derive(Clone, Copy)]
+pub enum Act {
+    /// A status, by its number in HPACK's table, and no body.
+    Status(u8),
+    /// 200 with these bytes and an end, after a head that promises so many.
+    Body(&'static [u8], Option<usize>),
+    /// The stream is reset with this code.
+    Reset(u32),
+    /// Half an answer, then the same.
+    HalfThenReset(u32),
+    /// The connection is ended with this code, this request and those after it untouched; then closed.
+    GoAway(u32),
+    /// The connection is closed.
+    Close,
+    /// Bytes that are no frame.
+    Nonsense,
+    Silence,
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub accepted: Arc<AtomicU64>,
+    pub requests: Arc<AtomicU64>,
+    /// Most streams that were ever open at once on a connection.
+    pub streams_max: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// Does with request `n` (over all connections, from 0) what `script` says, and allows `streams` at once.
+    pub fn start(streams: Option<u32>, script: impl Fn(u64) -> Act + Send + Sync + 'static) -> Server {
+        Server::start_with(None, streams, script)
+    }
+
+    /// The same with TLS.
+    pub fn start_with(
+        tls: Option<Arc<rustls::ServerConfig>>,
+        streams: Option<u32>,
+        script: impl Fn(u64) -> Act + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server {
+            address: listener.local_addr().unwrap(),
+            accepted: Arc::default(),
+            requests: Arc::default(),
+            streams_max: Arc::default(),
+        };
+        let script = Arc::new(script);
+        let (accepted, requests, most) =
+            (Arc::clone(&server.accepted), Arc::clone(&server.requests), Arc::clone(&server.streams_max));
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                accepted.fetch_add(1, Ordering::SeqCst);
+                let (script, requests, most) =
+                    (Arc::clone(&script), Arc::clone(&requests), Arc::clone(&most));
+                let tls = tls.clone();
+                // It ends with its connection, however that ends.
+                std::thread::spawn(move || {
+                    let connection = connection?;
+                    connection.set_nodelay(true)?;
+                    match tls {
+                        None => serve(connection, streams, &*script, &requests, &most),
+                        Some(config) => {
+                            let server = rustls::ServerConnection::new(config).unwrap();
+                            let stream = rustls::StreamOwned::new(server, connection);
+                            serve(stream, streams, &*script, &requests, &most)
+                        }
+                    }
+                });
+            }
+        });
+        server
+    }
+
+    pub fn spec(&self) -> LoadSpec {
+        LoadSpec {
+            protocol: Protocol::Http2,
+            ..crate::epoll::support::spec(&format!("http://{}/", self.address))
+        }
+    }
+}
+
+fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    out.extend_from_slice(&(payload.len() as u32).to_be_bytes()[1..]);
+    out.extend_from_slice(&[kind, flags]);
+    out.extend_from_slice(&stream.to_be_bytes());
+    out.extend_from_slice(payload);
+}
+
+fn serve(
+    mut connection: impl Read + Write,
+    streams: Option<u32>,
+    script: &dyn Fn(u64) -> Act,
+    requests: &AtomicU64,
+    most: &AtomicU64,
+) -> io::Result<()> {
+    let mut preface = [0; 24];
+    connection.read_exact(&mut preface)?;
+    assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let (mut out, mut open) = (Vec::new(), BTreeSet::new());
+    let settings = streams.map(|streams| [&[0, 3][..], &streams.to_be_bytes()].concat());
+    frame(&mut out, SETTINGS, 0, 0, &settings.unwrap_or_default());
+    loop {
+        connection.write_all(&out)?;
+        out.clear();
+        let mut head = [0; 9];
+        connection.read_exact(&mut head)?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        connection.read_exact(&mut payload)?;
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        match (head[3], head[4]) {
+            (SETTINGS, 0) => frame(&mut out, SETTINGS, ACK, 0, &[]),
+            (PING, 0) => frame(&mut out, PING, ACK, 0, &payload),
+            (RST_STREAM, _) => drop(open.remove(&stream)),
+            (HEADERS, _) => {
+                open.insert(stream);
+                most.fetch_max(open.len() as u64, Ordering::SeqCst);
+                let n = requests.fetch_add(1, Ordering::SeqCst);
+                let act = script(n);
+                if !answer(&mut out, stream, act) {
+                    return connection.write_all(&out);
+                }
+                if !matches!(act, Act::Silence) {
+                    open.remove(&stream);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the connection stays.
+fn answer(out: &mut Vec<u8>, stream: u32, act: Act) -> bool {
+    match act {
+        Act::Status(status) => frame(out, HEADERS, END_HEADERS | END_STREAM, stream, &[status]),
+        Act::Body(body, promised) => {
+            let mut head = vec![OK];
+            if let Some(promised) = promised {
+                // `content-length` is entry 28 of the table; its value is spelt out.
+                let digits = promised.to_string();
+                head.extend_from_slice(&[0x0f, 28 - 15, digits.len() as u8]);
+                head.extend_from_slice(digits.as_bytes());
+            }
+            frame(out, HEADERS, END_HEADERS, stream, &head);
+            frame(out, DATA, END_STREAM, stream, body);
+        }
+        Act::Reset(code) => frame(out, RST_STREAM, 0, stream, &code.to_be_bytes()),
+        Act::HalfThenReset(code) => {
+            frame(out, HEADERS, END_HEADERS, stream, &[OK]);
+            frame(out, DATA, 0, stream, b"half");
+            frame(out, RST_STREAM, 0, stream, &code.to_be_bytes());
+        }
+        Act::GoAway(code) => {
+            let last = stream.saturating_sub(2);
+            frame(out, GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat());
+            return false;
+        }
+        Act::Close => return false,
+        Act::Nonsense => out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        Act::Silence => {}
+    }
+    true
+}

@@ -1,0 +1,6 @@
+//! What is tested on real sockets, with either engine.
+
+mod answers;
+mod content;
+mod no_heap;
+pub mod support;

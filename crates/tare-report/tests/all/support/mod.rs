@@ -1,0 +1,505 @@
+//! Records and outcomes as runs would have produced them.
+
+mod details;
+mod records;
+mod scramble;
+
+pub use records::{machine, record};
+pub use scramble::{scramble, scramble_record};
+
+use details::{traced, with_pmu, without_pmu};
+use records::{plan, regime};
+use std::collections::BTreeMap;
+use tare_model::outcome::*;
+use tare_model::plan::{CommandWorkload, Sut, Workload};
+use tare_model::{Missing, Reading, Record};
+
+fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
+    ThreadRow {
+        pid,
+        tid: pid,
+        name: name.into(),
+        user: run * 0.29,
+        system: run * 0.71,
+        run,
+        wait,
+        voluntary_hz: switches[0],
+        involuntary_hz: switches[1],
+        cpus: vec![cpu],
+    }
+}
+
+fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleAccounting {
+    let wall_s = 6.0 * threads.len() as f64;
+    let busy_cpus: f64 = threads.iter().map(|thread| thread.run).sum();
+    let wait_s: f64 = threads.iter().map(|thread| thread.wait * 6.0).sum();
+    let throttled =
+        losses.iter().find(|(cause, _)| *cause == "throttled").map_or(0.0, |(_, cpus)| cpus * 6.0);
+    let blocked_s = BTreeMap::from([("event".into(), (wall_s - busy_cpus * 6.0 - wait_s).max(0.0))]);
+    RoleAccounting {
+        wall_s,
+        run_s: busy_cpus * 6.0,
+        sut_wakeups_hz: None,
+        wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
+        serving: ServingAccounting { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
+        blocked_s,
+        busy_cpus,
+        entitled_cpus: 1.0,
+        losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),
+        execution: None,
+        threads,
+    }
+}
+
+fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuAccounting {
+    let (tare, others, irq) = (0.001, 0.002, 0.001);
+    CpuAccounting {
+        cpu,
+        sut,
+        load,
+        tare,
+        others,
+        throttled,
+        steal: 0.0,
+        irq,
+        idle: 1.0 - sut - load - throttled - tare - others - irq,
+        share: ModeShare {
+            user: (sut + load) * 0.27,
+            system: (sut + load) * 0.43,
+            softirq: (sut + load) * 0.3,
+        },
+    }
+}
+
+fn part(cause: TareCause, ln_share: f64) -> TarePart {
+    TarePart { cause, ln_share, ci95: Some([ln_share - 0.004, ln_share + 0.004]) }
+}
+
+fn net(value: f64) -> NetOrMissing {
+    NetOrMissing::Net(Net {
+        value,
+        unit: "req/s".into(),
+        ci95: Some([value * 0.985, value * 1.015]),
+        transport: "loopback".into(),
+        cpus: 1.0,
+        ref_clock_hz: Some(2.9e9),
+        against_reference: None,
+    })
+}
+
+fn rate(value: f64) -> Estimate {
+    Estimate { value, unit: "req/s".into(), ci95: Some([value * 0.988, value * 1.012]) }
+}
+
+fn evidence(name: &str, value: f64, unit: &str) -> Evidence {
+    Evidence { name: name.into(), value, unit: unit.into() }
+}
+
+/// nginx on its CPU nearly all of the time.
+pub fn server_bound() -> Outcome {
+    let gross = 178_412.0;
+    let parts = vec![
+        part(TareCause::NoWork, 0.0121),
+        part(TareCause::Cost, 0.0093),
+        part(TareCause::Clock, 0.0041),
+        part(TareCause::Preempted, 0.0006),
+        part(TareCause::Irq, 0.0004),
+        part(TareCause::Steal, 0.0),
+    ];
+    let total: f64 = parts.iter().map(|part| part.ln_share).sum();
+    let trial = |seq: u32, level: &str, connections, value| TrialSummary {
+        seq,
+        level: level.into(),
+        connections: Some(connections),
+        elapsed_s: 2.0,
+        value: Some(value),
+        sut_cpu_ns: Some(5480.0),
+        clock_hz: Some(2.89e9),
+        transfer_ns: Some(22.0),
+        residual_ratio: Some(0.0031),
+    };
+    Outcome {
+        schema: SCHEMA,
+        workload: "http".into(),
+        valid: true,
+        warnings: Vec::new(),
+        bottleneck: Cause::ServerCpuBound,
+        gross: Gross::Measured(rate(gross)),
+        gross_is: GrossIs::Capacity,
+        stopping: None,
+        net: net(gross * total.exp()),
+        tare: parts,
+        findings: vec![Finding {
+            cause: Cause::ServerCpuBound,
+            summary: "nginx ran 98 % of the time on the one CPU that it may use.".into(),
+            effect_ln: 0.0,
+            confidence: 0.99,
+            evidence: vec![
+                evidence("busy of its CPU", 98.0, "%"),
+                evidence("CPU of a request", 5480.0, "ns"),
+            ],
+            remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
+            confirm: "with two workers on two CPUs the rate nearly doubles".into(),
+        }],
+        accounting: TimeAccounting {
+            residual_ratio: Some(0.0031),
+            residuals: BTreeMap::from([("cpu 0".into(), 0.0031)]),
+            regime: regime(),
+            sut: Some(RoleAccounting {
+                execution: Some(without_pmu(15_800.0)),
+                ..role(vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)], &[("no-work", 0.012)])
+            }),
+            load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
+            tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
+            cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
+            switches: None,
+        },
+        requests: Some(Requests {
+            count: Some(1_070_472),
+            errors: ["connect", "io", "timeout", "status", "malformed"].map(|kind| (kind.into(), 0)).into(),
+            cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
+            switches_per_request: SwitchesPerRequest { voluntary: Some(0.00007), involuntary: Some(0.0006) },
+            sut_wakeups_per_request: Reading::Measured(SutWakeups { sut: 0.0 }),
+        }),
+        latency_ns: Some(LatencySummary {
+            p50: Some(360e3),
+            p90: Some(420e3),
+            p99: Some(900e3),
+            p99_9: Some(2.4e6),
+            max: Some(9.1e6),
+            mean: Some(371e3),
+            stdev: Some(112e3),
+            ..LatencySummary::default()
+        }),
+        commands: Vec::new(),
+        spikes: tare_model::Reading::missing("no slices"),
+        timeline: Some(timeline(gross)),
+        confirmation: None,
+        tried_layouts: Vec::new(),
+        own_cost: None,
+        machine: machine(),
+        trials: vec![
+            trial(0, "asked", 64, 178_100.0),
+            trial(1, "saturating", 256, 179_900.0),
+            trial(2, "asked", 64, 178_700.0),
+            trial(3, "asked", 64, 178_430.0),
+        ],
+    }
+}
+
+/// The same nginx under a quota of 30 %.
+/// A quota that runs out now and then.
+fn spikes() -> Spikes {
+    let is_spike: Vec<bool> = (0..20).map(|at| at % 7 == 3).collect();
+    let of =
+        |high: f64, low: f64| is_spike.iter().map(|is| if *is { high } else { low }).collect::<Vec<f64>>();
+    Spikes {
+        slices: 60,
+        spikes: 9,
+        p99_median_ns: Some(1.1e6),
+        largest: vec![Spike { trial: 1, at_s: 0.3, length_s: 0.1, p99_ns: Some(71.3e6) }],
+        series: 83,
+        series_left_out: 0,
+        moved: Reading::Measured(vec![Moved {
+            series: "group /demo: held back by a quota".into(),
+            metric: "groups.throttled_ns".into(),
+            unit: "s/s".into(),
+            in_spikes: 0.7,
+            in_quiet: 0.0,
+            spikes_with: 1.0,
+            quiet_with: 0.04,
+            chance: 0.001,
+        }]),
+        throttle_bursts: Reading::Measured(ThrottleBursts { slices: 14, with_spike: 9 }),
+        timeline: Some(SpikeTimeline {
+            trial: 1,
+            ends_s: (1..=20).map(|at| f64::from(at) / 10.0).collect(),
+            p99_ns: of(71.3e6, 1.1e6).into_iter().map(Some).collect(),
+            series: Some("group /demo: held back by a quota".into()),
+            unit: "s/s".into(),
+            values: of(0.7, 0.0),
+            is_spike,
+        }),
+    }
+}
+
+pub fn throttled() -> Outcome {
+    let sut = role(
+        vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)],
+        &[("throttled", 0.668), ("no-work", 0.02)],
+    );
+    let parts = vec![part(TareCause::Throttled, 1.148), part(TareCause::NoWork, 0.035)];
+    let accounting = TimeAccounting {
+        sut: Some(sut),
+        cpus: vec![cpu(0, 0.301, 0.0, 0.668), cpu(1, 0.0, 0.25, 0.0)],
+        ..server_bound().accounting
+    };
+    let finding = Finding {
+        cause: Cause::CpuQuotaThrottled,
+        summary: "The quota of /demo (30 ms of every 100 ms) held nginx back for 66.8 % of the time.".into(),
+        effect_ln: 1.148,
+        confidence: 1.0,
+        evidence: vec![
+            evidence("throttled", 4.008, "s"),
+            evidence("periods throttled", 60.0, "of 60"),
+            evidence("quota", 0.3, "CPUs"),
+        ],
+        remedy: "raise cpu.cfs_quota_us of /demo, or take it away with -1; a quota below the need of the server costs more than its share because every request that is caught waits for the next period".into(),
+        confirm: "measure it again with the quota at 100 %: about 178k req/s are expected".into(),
+    };
+    let note = Finding {
+        cause: Cause::ServerCpuBound,
+        summary: "When it was let, nginx ran without a pause.".into(),
+        effect_ln: 0.0,
+        confidence: 0.8,
+        evidence: Vec::new(),
+        remedy: String::new(),
+        confirm: String::new(),
+    };
+    Outcome {
+        spikes: Reading::Measured(spikes()),
+        confirmation: None,
+        tried_layouts: Vec::new(),
+        own_cost: Some(OwnCost {
+            observers_cpus: 0.0061,
+            observers_ran_on: vec![1],
+            observers_on_sut_cpus: 0.0007,
+            generator_cpus: Some(0.25),
+            generator_ran_on: vec![1],
+            recorded_bytes_hz: 14_300.0,
+        }),
+        bottleneck: Cause::CpuQuotaThrottled,
+        gross: Gross::Measured(rate(54_300.0)),
+        net: net(54_300.0 * 1.183f64.exp()),
+        tare: parts,
+        findings: vec![finding, note],
+        accounting,
+        ..server_bound()
+    }
+}
+
+/// A generator of many threads on one CPU that gives out first.
+pub fn generator_bound() -> Outcome {
+    let load: Vec<ThreadRow> =
+        (0..16).map(|at| thread(4800 + at, "wrk", 0.0624, 0.93, [3.1, 14.9], 1)).collect();
+    let mut sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("no-work", 0.28)]);
+    sut.execution = Some(with_pmu(15_900.0));
+    let switches = Some(traced());
+    Outcome {
+        bottleneck: Cause::LoadGeneratorBound,
+        gross: Gross::Measured(rate(129_000.0)),
+        gross_is: GrossIs::LowerBound,
+        tare: vec![part(TareCause::NoWork, 0.337), part(TareCause::Clock, -0.0212)],
+        net: net(129_000.0 * 0.3158f64.exp()),
+        accounting: TimeAccounting {
+            sut: Some(sut),
+            load: Some(role(load, &[])),
+            switches,
+            ..server_bound().accounting
+        },
+        warnings: vec![Warning {
+            id: "gross-is-a-lower-bound".into(),
+            text: "the load generator was busy all the time, so the server may be able to do more".into(),
+            hint: "give the generator more CPUs (--load-cpus) or fewer threads (-t)".into(),
+        }],
+        findings: vec![Finding {
+            cause: Cause::Oversubscribed,
+            summary: "16 threads of wrk share one CPU: each waits 15 slices of 4 ms for its turn.".into(),
+            effect_ln: 0.0,
+            confidence: 0.95,
+            evidence: vec![evidence("involuntary switches of wrk/4801", 14.9, "/s")],
+            remedy: "run wrk with -t1".into(),
+            confirm: String::new(),
+        }],
+        ..server_bound()
+    }
+}
+
+/// Every answer is a 404.
+pub fn errors() -> Outcome {
+    let mut outcome = server_bound();
+    if let Some(requests) = &mut outcome.requests {
+        requests.errors.insert("status".into(), 1_070_472);
+    }
+    Outcome {
+        valid: false,
+        bottleneck: Cause::Errors,
+        net: NetOrMissing::Missing(Missing::with_remedy(
+            "the answers are errors",
+            "give a URL that the server answers with a status below 400",
+        )),
+        findings: vec![Finding {
+            cause: Cause::Errors,
+            summary: "100 % of the answers had status 404.".into(),
+            effect_ln: 0.0,
+            confidence: 1.0,
+            evidence: Vec::new(),
+            remedy: "correct the path".into(),
+            confirm: "curl -i http://127.0.0.1:8080/absent".into(),
+        }],
+        ..outcome
+    }
+}
+
+/// A server that this host cannot look into.
+pub fn unseen() -> (Record, Outcome) {
+    let why = "another host (10.0.0.7) holds the server's sockets".to_string();
+    let outcome = server_bound();
+    let outcome = Outcome {
+        bottleneck: Cause::Unknown,
+        net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
+        tare: Vec::new(),
+        findings: Vec::new(),
+        accounting: TimeAccounting { sut: None, residual_ratio: None, ..outcome.accounting },
+        warnings: vec![Warning {
+            id: "sut-unseen".into(),
+            text: why.clone(),
+            hint: "run tare on that host".into(),
+        }],
+        latency_ns: Some(LatencySummary { p50: Some(1.1e6), p99: Some(4e6), ..LatencySummary::default() }),
+        ..outcome
+    };
+    (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
+}
+
+/// Two programs, run ten times each.
+pub fn commands() -> (Record, Outcome) {
+    let named = ["sort -u words.txt", "awk '!seen[$0]++' words.txt, \"all\" | wc -l"];
+    let summary = |command: &str, mean: f64, failed: bool| CommandSummary {
+        command: command.into(),
+        gross: Estimate { value: mean, unit: "s".into(), ci95: Some([mean * 0.98, mean * 1.02]) },
+        stopping: None,
+        net: NetOrMissing::Net(Net {
+            value: mean * 0.93,
+            unit: "s".into(),
+            ci95: None,
+            transport: "none".into(),
+            cpus: 1.0,
+            ref_clock_hz: None,
+            against_reference: None,
+        }),
+        stdev_s: Some(mean * 0.03),
+        median_s: mean * 0.99,
+        min_s: mean * 0.95,
+        max_s: mean * 1.08,
+        user_s: mean * 0.8,
+        system_s: mean * 0.1,
+        runs: 10,
+        times_s: (0..10).map(|run| mean * (0.96 + 0.01 * f64::from(run * 7 % 10))).collect(),
+        exit_codes: vec![if failed { Some(1) } else { Some(0) }; 10],
+    };
+    let outcome = server_bound();
+    let outcome = Outcome {
+        workload: "command".into(),
+        timeline: None,
+        bottleneck: Cause::ProgramCpuBound,
+        gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
+        net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
+        tare: Vec::new(),
+        findings: Vec::new(),
+        accounting: TimeAccounting {
+            load: None,
+            sut: None,
+            tare: None,
+            cpus: Vec::new(),
+            ..outcome.accounting
+        },
+        requests: None,
+        latency_ns: None,
+        commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
+        trials: (0..20)
+            .map(|seq| TrialSummary {
+                level: "run".into(),
+                connections: None,
+                elapsed_s: 0.3,
+                value: Some(0.3),
+                seq,
+                ..outcome.trials[0].clone()
+            })
+            .collect(),
+        ..outcome
+    };
+    let mut record = record();
+    record.trials.clear();
+    record.plan.workload = Workload::Command(CommandWorkload {
+        commands: named.map(String::from).to_vec(),
+        runs: 10,
+        warmup: 3,
+        shell: Some("/bin/sh".into()),
+    });
+    (record, outcome)
+}
+
+/// One program with a weight of its own.
+pub fn one_command() -> (Record, Outcome) {
+    let (record, outcome) = commands();
+    let mut first = outcome.commands[0].clone();
+    let parts = vec![part(TareCause::Preempted, 0.05), part(TareCause::Clock, 0.0226)];
+    if let NetOrMissing::Net(net) = &mut first.net {
+        net.value = first.gross.value * (-0.0726f64).exp();
+        net.ref_clock_hz = Some(2.9e9);
+    }
+    let outcome = Outcome {
+        net: first.net.clone(),
+        tare: parts,
+        trials: outcome.trials[..10].to_vec(),
+        commands: vec![first],
+        ..outcome
+    };
+    (record, outcome)
+}
+
+/// A run that was stopped before its first trial ended.
+pub fn empty() -> (Record, Outcome) {
+    let (mut record, outcome) = unseen();
+    record.trials.clear();
+    let outcome = Outcome {
+        valid: false,
+        gross: Gross::Missing { reason: Missing::new("no trial was finished"), unit: "req/s".into() },
+        requests: None,
+        latency_ns: None,
+        trials: Vec::new(),
+        warnings: Vec::new(),
+        accounting: TimeAccounting { load: None, tare: None, cpus: Vec::new(), ..outcome.accounting },
+        ..outcome
+    };
+    (record, outcome)
+}
+
+/// Every outcome with its record, by name.
+pub fn all() -> Vec<(&'static str, Record, Outcome)> {
+    let http = |name, outcome| (name, record(), outcome);
+    let pair = |name, (record, outcome)| (name, record, outcome);
+    vec![
+        http("server-bound", server_bound()),
+        http("throttled", throttled()),
+        http("generator-bound", generator_bound()),
+        http("errors", errors()),
+        pair("unseen", unseen()),
+        pair("commands", commands()),
+        pair("one-command", one_command()),
+        pair("empty", empty()),
+    ]
+}
+
+/// A clock that sank, on a server that was compiled while it ran.
+fn timeline(typical_hz: f64) -> Timeline {
+    let stage = |share: f64, clock_hz| Stage {
+        rate_hz: share * typical_hz,
+        clock_hz: Some(clock_hz),
+        interference: Some(1.0),
+    };
+    Timeline {
+        warm_up: Some(WarmUpTimeline {
+            length_s: 4.25,
+            steady_from_s: Some(0.85),
+            growth: Some(2.31),
+            latency_fall: Some(LatencyFall { from_s: 1.2, times: 3.1 }),
+        }),
+        slices: 60,
+        state: Some(State::Drifting),
+        floor: stage(0.83, 2.31e9),
+        typical: stage(1.0, 2.89e9),
+        burst: stage(1.04, 2.91e9),
+    }
+}

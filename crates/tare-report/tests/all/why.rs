@@ -1,0 +1,132 @@
+//! What `tare why` prints, as snapshots.
+
+use tare_model::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
+use tare_model::why::{Change, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::{Missing, Reading};
+use tare_report::{Style, why};
+
+fn style(width: usize, unicode: bool) -> Style {
+    Style { color: false, width, unicode }
+}
+
+fn run(name: &str, hz: f64, bottleneck: Cause) -> Run {
+    let gross = Estimate { value: hz, unit: "req/s".to_owned(), ci95: Some([hz * 0.99, hz * 1.01]) };
+    Run {
+        name: name.to_owned(),
+        started_unix_s: 0,
+        trials: 5,
+        gross: Gross::Measured(gross),
+        net: NetOrMissing::Net(Net {
+            value: 171_000.0,
+            unit: "req/s".to_owned(),
+            ci95: Some([168_000.0, 174_000.0]),
+            transport: "loopback".to_owned(),
+            cpus: 1.0,
+            ref_clock_hz: Some(2.9e9),
+            against_reference: None,
+        }),
+        bottleneck,
+        valid: true,
+    }
+}
+
+fn part(id: &str, ln: f64, half: f64, from: f64, to: f64, unit: &str) -> Part {
+    Part { id: id.to_owned(), ln, ci95: Some([ln - half, ln + half]), from, to, unit: unit.to_owned() }
+}
+
+fn difference(kind: Kind, name: &str, a: Option<&str>, b: Option<&str>, matters: &str) -> Difference {
+    let side = |text: Option<&str>| text.map(str::to_owned);
+    Difference { kind, name: name.to_owned(), a: side(a), b: side(b), matters: matters.to_owned() }
+}
+
+fn throttled() -> Why {
+    let change = |from: f64, to: f64, half: f64| {
+        let ln = (to / from).ln();
+        let unit = "req/s".to_owned();
+        Reading::Measured(Change { from, to, unit, ln, ci95: Some([ln - half, ln + half]) })
+    };
+    Why {
+        schema: SCHEMA.to_owned(),
+        workload: "http".to_owned(),
+        a: run("before.tare", 168_000.0, Cause::ServerCpuBound),
+        b: run("after.tare", 83_000.0, Cause::CpuQuotaThrottled),
+        rate: change(168_000.0, 83_000.0, 0.02),
+        net: change(171_000.0, 170_000.0, 0.02),
+        parts: Reading::Measured(vec![
+            part("throttled", -0.69, 0.02, 0.0, 0.49, "CPUs"),
+            part("cost", -0.03, 0.01, 16_400.0, 16_900.0, "cycles"),
+            part("no-work", 0.014, 0.02, 0.02, 0.01, "CPUs"),
+            part("clock", 0.0009, 0.002, 2.9e9, 2.9026e9, "Hz"),
+            part("entitlement", 0.0, 0.0, 1.0, 1.0, "CPUs"),
+        ]),
+        method: "95 % intervals that hold together".to_owned(),
+        tare: vec![TareChange { cause: TareCause::Throttled, from_ln: 0.0, to_ln: 0.69 }],
+        frames: Reading::Measured(vec![FrameChange {
+            function: "memcpy".to_owned(),
+            own: true,
+            before: 0.10,
+            after: 0.15,
+            ci95: [0.02, 0.08],
+        }]),
+        generator: None,
+        differences: vec![
+            difference(Kind::Environment, "MODE", Some("slow"), None, "libraries are tuned by variables"),
+            difference(Kind::Quota, "the program's quota", None, Some("0.50 CPUs"), "it is held back"),
+        ],
+        uncompared: vec![Missing::new("microcode: not known of A (no such file)")],
+        warnings: vec![Warning {
+            id: "other-machine".to_owned(),
+            text: "the two ran on different machines".to_owned(),
+            hint: "read it as an account".to_owned(),
+        }],
+    }
+}
+
+#[test]
+fn two_runs() {
+    insta::assert_snapshot!("why-two", why::terminal(&throttled(), style(120, true)));
+    insta::assert_snapshot!("why-two-narrow", why::terminal(&throttled(), style(60, false)));
+}
+
+#[test]
+fn what_is_within_noise_or_not_to_be_had_is_said() {
+    let mut same = throttled();
+    if let (Reading::Measured(rate), Reading::Measured(parts)) = (&mut same.rate, &mut same.parts) {
+        (rate.ln, rate.to, rate.ci95) = (-0.004, 167_300.0, Some([-0.02, 0.012]));
+        parts.iter_mut().for_each(|part| (part.ln, part.ci95) = (-0.0008, Some([-0.01, 0.01])));
+    }
+    let text = why::terminal(&same, style(100, true));
+    assert!(text.starts_with("No difference beyond what trials differ by: B is 0.40 % slower"), "{text}");
+    let mut none = throttled();
+    let missing = Missing::new("nothing was finished in B, and 0 has no logarithm");
+    (none.rate, none.parts) = (Reading::Missing(missing.clone()), Reading::Missing(missing));
+    let text = why::terminal(&none, style(100, true));
+    assert!(text.starts_with("The two cannot be compared: nothing was finished in B"), "{text}");
+}
+
+#[test]
+fn the_page_has_the_same_and_a_waterfall() {
+    let page = why::html(&throttled());
+    assert!(page.starts_with("<!doctype html>") && page.contains("class=\"rows steps\""));
+    for word in ["throttled", "MODE", "memcpy", "microcode", "before.tare"] {
+        assert!(page.contains(word), "{word}");
+    }
+    let mut odd = throttled();
+    odd.differences[0].a = Some("<script>\u{1b}[2J".to_owned());
+    assert!(!why::html(&odd).contains("<script"));
+    assert!(why::terminal(&odd, style(100, true)).chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+#[test]
+fn one_run() {
+    let (record, outcome) = (crate::support::record(), crate::support::throttled());
+    insta::assert_snapshot!("why-one", why::story(&record, &outcome, style(100, true)));
+    assert!(why::story_html(&record, &outcome).contains("Where each second of its CPUs went"));
+    let (mut record, mut outcome) = (record, outcome);
+    let figures = [f64::NAN, 0.0, -1.0, 1e300, f64::INFINITY];
+    crate::support::scramble(&mut outcome, &figures, "a\u{1b}[2J<script>");
+    crate::support::scramble_record(&mut record, &figures, "a\u{1b}[2J<script>");
+    let text = why::story(&record, &outcome, style(80, true));
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains("NaN"), "{text}");
+    assert!(!why::story_html(&record, &outcome).contains("<script"));
+}

@@ -1,0 +1,311 @@
+//! Call stacks of real servers: against `perf`, between two architectures, and as other tools read them.
+
+use crate::support::{Server, Tare, alone, free_port, go_program};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
+/// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
+const WINDOW_S: u32 = 20;
+/// Samples below which the machine was too busy with others to compare shares.
+const SAMPLES_MIN: u64 = 2000;
+/// How far two shares of a symbol may be apart.
+const APART_MAX: f64 = 0.03;
+/// The two windows overlap and are not the same: what happens in one alone is measured again.
+const TRIES: u32 = 3;
+
+/// Stacks as `tare flame --folded` prints them: frames, outermost first, and values.
+fn folded(tare: &Tare, arguments: &[&str]) -> Vec<(Vec<String>, Vec<u64>)> {
+    let output = tare.run(&[&["flame"], arguments, &["--folded"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    let line = |line: &str| {
+        let columns = line.split(' ').rev().take_while(|word| word.parse::<u64>().is_ok()).count().min(2);
+        let mut words: Vec<&str> = line.rsplitn(columns + 1, ' ').collect();
+        let path = words.pop().unwrap().split(';').map(|name| name.trim_end_matches("_[k]").to_owned());
+        words.reverse();
+        (path.collect(), words.iter().map(|word| word.parse().unwrap()).collect())
+    };
+    String::from_utf8(output.stdout).unwrap().lines().map(line).collect()
+}
+
+/// A symbol, or one word for code without a name: we tell its module, perf its address. Of names for the same place
+/// (`writev`, `__writev`, `__GI___writev`) each may take another.
+fn known(symbol: &str) -> String {
+    let unnamed = symbol.starts_with("0x") || (symbol.starts_with('[') && symbol.ends_with(']'));
+    let plain = symbol.trim_start_matches("__GI_").trim_start_matches('_');
+    if unnamed { "(no name)".into() } else { plain.into() }
+}
+
+/// Share of each symbol's own samples.
+fn own_shares(stacks: &[(Vec<String>, Vec<u64>)]) -> (BTreeMap<String, f64>, u64) {
+    let total: u64 = stacks.iter().map(|(_, values)| values[0]).sum();
+    let mut shares = BTreeMap::new();
+    for (path, values) in stacks {
+        *shares.entry(known(path.last().unwrap())).or_default() += values[0] as f64 / total as f64;
+    }
+    (shares, total)
+}
+
+/// What `perf report` says of these threads: share of each symbol's own samples. Threads are columns and not a filter,
+/// which would drop symbols that another process was seen in first.
+fn perf_shares(data: &Path, tids: &[u32]) -> BTreeMap<String, f64> {
+    let output = Command::new("perf")
+        .args(["report", "--stdio", "--no-children", "-g", "none", "-F", "overhead,pid,sym", "-i"])
+        .arg(data)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut shares = BTreeMap::new();
+    for line in text.lines() {
+        // `    12.34%     3536:serve-0          [k] finish_task_switch.isra.0`
+        let Some((share, rest)) = line.trim().split_once('%') else { continue };
+        let (Ok(share), Some((who, symbol))) = (share.parse::<f64>(), rest.split_once("] ")) else {
+            continue;
+        };
+        // The column is called pid and holds threads.
+        let tid = who.trim().split(':').next().and_then(|tid| tid.parse::<u32>().ok());
+        if tid.is_some_and(|tid| tids.contains(&tid)) {
+            *shares.entry(known(symbol.trim())).or_default() += share;
+        }
+    }
+    let all: f64 = shares.values().sum();
+    shares.values_mut().for_each(|share| *share /= all);
+    assert!(!shares.is_empty(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    shares
+}
+
+/// Compares until the shares agree.
+fn compare(name: &str, server: &Server) {
+    let tries: Vec<String> = (0..TRIES).map_while(|_| far_apart(name, server)).collect();
+    assert!(tries.len() < TRIES as usize, "{name}: {tries:?}");
+}
+
+/// Samples a server under a steady load with tare and with perf, at the same time and rate, and says which symbols are too far
+/// apart, if any are.
+fn far_apart(name: &str, server: &Server) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let tids = server.pids.iter().flat_map(threads).map(|task| task.file_name().to_str().unwrap().parse());
+    let tids: Vec<u32> = tids.map(Result::unwrap).collect();
+    let (record, data) = (folder.path().join("a.tare"), folder.path().join("perf.data"));
+    let url = server.url(server.good_path);
+    let mut wrk = Command::new("taskset")
+        .args(["-c", "1", "wrk", "-t1", "-c16", &format!("-d{}s", WINDOW_S + 12), &url])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let tare = Tare::new();
+    let (load, length) = (wrk.id().to_string(), format!("{WINDOW_S}s"));
+    let mut ours = tare.command();
+    ours.args(["run", "-q", "--stacks=999", "--trials", "1", "-d", &length, "--load-pid", &load, "-o"]);
+    let mut ours = ours.arg(&record).arg(&url).stdout(Stdio::null()).spawn().unwrap();
+    // On CPUs, as ours: a clock of a task begins anew at each of its switches, which then seem to take longer.
+    let perf = Command::new("perf")
+        .args(["record", "-q", "-F", "999", "-e", "cpu-clock", "-g", "-a", "-o"])
+        .arg(&data)
+        .args(["--", "sleep", &WINDOW_S.to_string()])
+        .output()
+        .unwrap();
+    ours.wait().unwrap();
+    crate::support::terminate(&mut wrk);
+    assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
+    let (ours, samples) = own_shares(&folded(&tare, &[record.to_str().unwrap()]));
+    let theirs = perf_shares(&data, &tids);
+    let top = |shares: &BTreeMap<String, f64>| {
+        let mut all: Vec<(&String, &f64)> = shares.iter().collect();
+        all.sort_by(|one, other| other.1.total_cmp(one.1));
+        all.into_iter().take(10).map(|(symbol, _)| symbol.clone()).collect::<Vec<String>>()
+    };
+    println!("{name}: {samples} samples; symbol, share by tare, by perf");
+    let mut apart = Vec::new();
+    for symbol in top(&theirs).into_iter().chain(top(&ours)).collect::<BTreeSet<String>>() {
+        let share = |shares: &BTreeMap<String, f64>| shares.get(&symbol).copied().unwrap_or(0.0);
+        let (our, their) = (share(&ours), share(&theirs));
+        println!("{symbol:48} {:6.2} % {:6.2} %", our * 100.0, their * 100.0);
+        if (our - their).abs() > APART_MAX {
+            apart.push(symbol);
+        }
+    }
+    if samples < SAMPLES_MIN {
+        return Some(format!("{samples} samples: others had the CPU"));
+    }
+    (!apart.is_empty()).then(|| format!("of {samples} samples: {apart:?}"))
+}
+
+#[test]
+fn the_largest_symbols_are_those_of_perf_report() {
+    let _alone = alone();
+    compare("nginx", &Server::nginx());
+    compare("tare serve", &Server::embedded());
+}
+
+/// A record of the built-in server where each request is a new connection.
+fn measured(tare: &Tare, record: &Path, architecture: &str) {
+    let port = free_port();
+    let program = env!("CARGO_BIN_EXE_tare");
+    let start = format!("exec {program} serve --listen 127.0.0.1:{port} --arch {architecture} --threads 4");
+    let url = format!("http://127.0.0.1:{port}/plaintext");
+    let output = tare
+        .command()
+        .args(["run", "-q", "--stacks", "--stacks-off-cpu", "--no-levels", "--no-keepalive", "--trials", "2"])
+        .args(["-w", "300ms", "-d", "2s", "-c", "16", "--sut", &start, "-o"])
+        .arg(record)
+        .arg(&url)
+        .output()
+        .unwrap();
+    assert!(record.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Inclusive shares of the frames whose name has this in it, in both columns.
+fn inclusive(lines: &[(Vec<String>, Vec<u64>)], part: &str) -> [f64; 2] {
+    [0, 1].map(|column: usize| {
+        let of = |with: bool| {
+            let has = |path: &[String]| !with || path.iter().any(|name| name.contains(part));
+            lines.iter().filter(|(path, _)| has(path)).map(|(_, values)| values[column]).sum::<u64>()
+        };
+        of(true) as f64 / of(false).max(1) as f64
+    })
+}
+
+#[test]
+fn handing_over_shows_as_queue_and_eventfd_in_the_difference() {
+    let _alone = alone();
+    let (tare, folder) = (Tare::new(), tempfile::tempdir().unwrap());
+    let [without, with] = ["shared-nothing", "dispatch"].map(|architecture| {
+        let record = folder.path().join(format!("{architecture}.tare"));
+        measured(&tare, &record, architecture);
+        record.to_str().unwrap().to_owned()
+    });
+    let lines = folded(&tare, &[&without, &with]);
+    for part in ["eventfd", "dispatch"] {
+        let [before, after] = inclusive(&lines, part);
+        println!("{part}: {:.2} % before, {:.2} % after", before * 100.0, after * 100.0);
+        assert!(after > before + 0.005, "{part} did not grow: {before} {after}");
+    }
+    let waits = folded(&tare, &[&with, "--off-cpu"]);
+    assert!(waits.iter().any(|(path, _)| path.iter().any(|name| name.contains("schedule"))), "{waits:?}");
+    exported(&tare, &with, folder.path());
+}
+
+/// A real reader takes what is exported.
+fn exported(tare: &Tare, record: &str, folder: &Path) {
+    let (pprof, firefox, svg) = (folder.join("a.pb.gz"), folder.join("a.json"), folder.join("a.svg"));
+    let output = tare
+        .command()
+        .args(["flame", record, "--export-pprof"])
+        .arg(&pprof)
+        .arg("--export-firefox")
+        .arg(&firefox)
+        .arg("-o")
+        .arg(&svg)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("samples at 999 Hz"), "{said}");
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("interrupts off"));
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&firefox).unwrap()).unwrap();
+    assert!(json["threads"].as_array().unwrap().len() >= 2, "threads are told apart");
+    let go = ["/usr/local/go/bin/go", "/usr/bin/go"].into_iter().find(|go| Path::new(go).exists());
+    let Some(go) = go else { return println!("no go here to read {} with", pprof.display()) };
+    let output = Command::new(go).args(["tool", "pprof", "-top"]).arg(&pprof).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{}", text.lines().take(9).collect::<Vec<_>>().join("\n"));
+    assert!(text.contains("do_syscall_64"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A Go server that spends its time in a method of its own.
+const SPINS: &str = r#"package main
+import ("net/http"; "os")
+type dealer struct { turns int }
+//go:noinline
+func (d *dealer) spin() { for i := 0; i < 1000000; i++ { d.turns += i } }
+func main() {
+	d := &dealer{}
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.spin(); w.Write([]byte("ok")) })
+	http.ListenAndServe("127.0.0.1:"+os.Args[1], nil)
+}
+"#;
+
+#[test]
+fn go_functions_have_their_names_and_callers() {
+    let _alone = alone();
+    let (tare, folder) = (Tare::new(), tempfile::tempdir().unwrap());
+    let program = go_program(folder.path(), SPINS);
+    let port = free_port();
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0"]).arg(&program).arg(port.to_string());
+    let server = Server::of(command, port);
+    let record = folder.path().join("go.tare");
+    let mut run = tare.command();
+    run.args(["run", "-q", "--stacks", "--no-levels", "--trials", "2", "-d", "1s", "-c", "2", "-o"]);
+    let output = run.arg(&record).arg(server.url("/")).output().unwrap();
+    assert!(record.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = folded(&tare, &[record.to_str().unwrap()]);
+    let spins = |path: &[String]| {
+        let at = |part: &str| path.iter().position(|name| name.contains(part));
+        at("net/http.").is_some_and(|caller| at("main.(*dealer).spin").is_some_and(|spin| caller < spin))
+    };
+    let of = |which: &dyn Fn(&[String]) -> bool| -> u64 {
+        lines.iter().filter(|(path, _)| which(path)).map(|(_, values)| values[0]).sum()
+    };
+    let (spun, all) = (of(&spins), of(&|_| true));
+    println!("{spun} of {all} samples in the method");
+    assert!(all > 0 && spun as f64 > 0.5 * all as f64, "{lines:?}");
+}
+
+#[test]
+fn without_the_right_there_is_a_reason_and_a_remedy() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let everybody = |path: &Path| {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, open).unwrap();
+    };
+    // Where nobody may start it, the folders of a build can be closed to others.
+    let program = folder.path().join("tare");
+    std::fs::copy(env!("CARGO_BIN_EXE_tare"), &program).unwrap();
+    everybody(folder.path());
+    everybody(&program);
+    let record = folder.path().join("a.tare");
+    let nobody = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(&program)
+            .args(arguments);
+        command
+            .env("TARE_STATE_DIR", folder.path().join("state"))
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let file = record.to_str().unwrap();
+    let output = nobody(&["run", "-q", "--stacks", "--no-levels", "--trials", "1", "-d", "1s", "-o", file]);
+    assert!(record.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = nobody(&["flame", file]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Where the machine lets everybody sample, there is a drawing.
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if paranoid.trim().parse::<i32>().unwrap() > 0 {
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("not permitted") && said.contains("kernel.perf_event_paranoid"), "{said}");
+    }
+}
+
+#[test]
+fn what_perf_script_printed_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("perf.txt");
+    let script = "sh  12 [000] 5.5: 1 cpu-clock: \n\tffffffff81000010 vfs_read+0x10 ([kernel.kallsyms])\n\
+        \t    55d000001234 main+0x14 (/bin/sh)\n\n";
+    std::fs::write(&text, script).unwrap();
+    let tare = Tare::new();
+    let lines = folded(&tare, &["--import", text.to_str().unwrap()]);
+    assert_eq!(lines, [(vec!["main".to_owned(), "vfs_read".to_owned()], vec![1])]);
+    std::fs::write(&text, "no stacks\n").unwrap();
+    let output = tare.run(&["flame", "--import", text.to_str().unwrap(), "--folded"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("perf script"));
+}

@@ -1,0 +1,138 @@
+//! Somebody else's generator gets the same accounting as the SUT, checked against an instrument that is not ours.
+
+use crate::support::{Server, Tare, alone, await_calm, descendants, eventually, number};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use tare_model::metric::Subject;
+use tare_model::metrics::tasks;
+use tare_model::observation::{Observation, Role, Sample};
+use tare_sys::time::monotonic_ns;
+
+#[test]
+fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
+    let _alone = alone();
+    // A host that takes so much of the CPUs that this is the bottleneck lets none other be seen: made again then.
+    if !(0..3).any(|_| accounting_agrees()) {
+        panic!("three times the bottleneck was what the hypervisor took");
+    }
+}
+
+/// Whether there was something to see.
+fn accounting_agrees() -> bool {
+    // Costs so much less than wrk that it is not full when that is, on any machine.
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrk.tare");
+    let load = format!("wrk -t8 -c64 -d13s {url}");
+    let tare = Tare::new();
+    let mut command = tare.command();
+    command.args([
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "--trials",
+        "1",
+        "--load-cpus",
+        "1",
+        "--load",
+        &load,
+    ]);
+    let child = command.arg("-o").arg(&path).arg(&url).stdout(Stdio::piped()).spawn().unwrap();
+    let wrk = std::cell::Cell::new(0);
+    eventually("wrk runs", || {
+        let found = descendants(child.id()).into_iter().find(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "wrk")
+        });
+        wrk.set(found.unwrap_or(0));
+        found.is_some()
+    });
+    // Its rows come up to a tenth of a second after it looked, on CPUs as full as these: a per cent of ten seconds.
+    let (theirs, seconds) = pidstat_switches(wrk.get(), 10);
+    let output = child.wait_with_output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    if result["bottleneck"] == "steal" {
+        await_calm();
+        return false;
+    }
+    assert_eq!(result["bottleneck"], "load-generator-bound", "{result:#}");
+    assert_eq!(result["gross_is"], "lower-bound");
+    let findings = result["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["cause"] == "oversubscribed"), "{findings:#?}");
+    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
+    assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
+
+    // wrk's rate of switches moves by a factor of three within a run, so both are read over the same seconds.
+    let record = tare_store::read(&path).unwrap();
+    let observation = &record.trials[0].observation;
+    let ours = switches_of(observation, &seconds);
+    let ratio = ours / theirs;
+    println!("switches of wrk: tare {ours:.1}/s, pidstat {theirs:.1}/s, ratio {ratio:.3}");
+    assert!((ratio - 1.0).abs() < 0.05, "tare {ours}, pidstat {theirs} over {seconds:?}");
+    // What is printed is what the record holds.
+    let printed: f64 =
+        threads.iter().map(|t| number(t, "/voluntary_hz") + number(t, "/involuntary_hz")).sum();
+    // wrk ends before the window does; nobody looks at it after that.
+    let looks = observation.columns.iter().filter(|c| c.metric == tasks::VOLUNTARY_SWITCHES.id);
+    let last_ns =
+        looks.filter_map(|c| Some(c.samples.last()?.at_ns)).filter(|at_ns| *at_ns < observation.end_ns);
+    let whole = switches_of(observation, &(observation.begin_ns..last_ns.max().unwrap()));
+    // 2 %: the last tenth of a second of each thread's life is nobody's look.
+    assert!((printed / whole - 1.0).abs() < 0.02, "printed {printed}, recorded {whole}");
+    true
+}
+
+/// Switches per second of all threads of a process as pidstat tells them in `reports`, and the stretch of CLOCK_MONOTONIC that
+/// those were about. The first report only starts the stretch.
+fn pidstat_switches(pid: u32, reports: u32) -> (f64, std::ops::Range<u64>) {
+    let count = (reports + 1).to_string();
+    let mut pidstat = Command::new("stdbuf")
+        .args(["-oL", "pidstat", "-wt", "-p", &pid.to_string(), "1", &count])
+        .env("LC_ALL", "C")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pidstat is installed by .ci/run");
+    // When each report came, and the sum of its rates: these are over its own second, which may be a longer one.
+    let (mut came, mut time): (Vec<(u64, f64)>, _) = (Vec::new(), String::new());
+    for line in BufReader::new(pidstat.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Rows of threads: "TIME UID TGID TID cswch/s nvcswch/s |__Command"; all of a report have one time.
+        if !line.contains("|__") || line.starts_with("Average") {
+            continue;
+        }
+        if fields[0] != time {
+            time = fields[0].to_string();
+            came.push((monotonic_ns(), 0.0));
+        }
+        let (_, rate) = came.last_mut().unwrap();
+        *rate += fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap();
+    }
+    pidstat.wait().unwrap();
+    assert!(came.len() as u32 == reports + 1, "{} reports", came.len());
+    let switched: f64 = came.windows(2).map(|pair| pair[1].1 * (pair[1].0 - pair[0].0) as f64).sum();
+    let stretch = came[0].0..came[came.len() - 1].0;
+    (switched / (stretch.end - stretch.start) as f64, stretch)
+}
+
+/// Switches per second of the generator's threads in a record, between two instants.
+fn switches_of(observation: &Observation, stretch: &std::ops::Range<u64>) -> f64 {
+    let of_load = |subject: &Subject| matches!(subject, Subject::Task(at) if observation.tasks[*at as usize].role == Role::Load);
+    let switches = [tasks::VOLUNTARY_SWITCHES.id, tasks::INVOLUNTARY_SWITCHES.id];
+    let columns = observation.columns.iter();
+    let columns = columns.filter(|c| switches.contains(&c.metric.as_str()) && of_load(&c.subject));
+    let grown: f64 =
+        columns.map(|c| value_at(&c.samples, stretch.end) - value_at(&c.samples, stretch.start)).sum();
+    grown * 1e9 / (stretch.end - stretch.start) as f64
+}
+
+/// A counter at an instant, on a straight line between the readings around it.
+fn value_at(samples: &[Sample], at_ns: u64) -> f64 {
+    let after = samples.partition_point(|sample| sample.at_ns <= at_ns);
+    let (Some(one), Some(other)) = (samples.get(after.wrapping_sub(1)), samples.get(after)) else {
+        return if after == 0 { samples[0].value } else { samples[samples.len() - 1].value };
+    };
+    let share = (at_ns - one.at_ns) as f64 / (other.at_ns - one.at_ns) as f64;
+    one.value + share * (other.value - one.value)
+}

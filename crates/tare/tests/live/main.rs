@@ -1,0 +1,33 @@
+//! The whole on real processes. Each test has the machine for itself: see `support::alone`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and says why")]
+
+mod bad_input;
+mod calibrate;
+mod causes;
+mod compare;
+mod confirm;
+mod crowd;
+mod drain;
+mod flame;
+mod foreign;
+mod gate;
+mod handover;
+#[path = "../support/hosts.rs"]
+mod hosts;
+mod limits;
+mod load;
+mod load_crowd;
+mod plan;
+mod privilege;
+mod readme;
+mod runs;
+mod schedule;
+mod serve;
+#[path = "../support/serving.rs"]
+mod serving;
+mod spikes;
+mod stopping;
+#[path = "../support/mod.rs"]
+mod support;
+mod warmup;
+mod why;

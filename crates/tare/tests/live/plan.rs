@@ -1,0 +1,205 @@
+//! `tare plan` on real processes: what is refused, what is measured, what is kept.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn tare(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tare"))
+        .args(args)
+        .env("TARE_STATE_DIR", dir)
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+}
+
+#[test]
+fn a_bad_plan_gets_one_line_and_starts_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for (plan, wanted) in [
+        ("thread = 2", "plan.toml:1: unknown key 'thread' (hint: did you mean 'threads'?)"),
+        ("load_cpus = 1000", "all: load_cpus: there is no CPU 1000 here"),
+        ("budget = \"2s\"\nblocks = 9", "more than the budget of 2 s"),
+        ("url = \"nowhere\"\nsut = \"true\"", "all: url:"),
+    ] {
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let output = tare(dir.path(), &["plan", "plan.toml"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted) && said.trim().lines().count() == 1, "{said}");
+    }
+    assert_eq!(tare(dir.path(), &["plan", "missing.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_is_expected_is_held_to_what_comes() {
+    let _alone = crate::support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "blocks = 2\ntrial = \"1s\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
+                [[case]]\nname = \"plain\"\n\
+                [[case]]\nname = \"slow\"\nrate = 200\nexpect = \"throughput down by 50%; throughput < 1; limit = errors\"\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let slow = &result["cells"][1];
+    assert_eq!((slow["name"].as_str(), slow["baseline"].as_str()), (Some("slow"), Some("plain")));
+    assert_eq!(slow["blocks"], 2, "{slow}");
+    let verdicts: Vec<&str> =
+        slow["expectations"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    // On a busy machine a result may not be valid, and then nothing can be told; but nobody answers less than once a second.
+    assert!(verdicts[1] != "held" && verdicts[2] != "held", "{slow}");
+    // What does not hold is an exit code, not a failure.
+    let code = if verdicts.contains(&"did-not-hold") { 1 } else { 0 };
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    assert_eq!(std::fs::read_dir(dir.path().join("kept")).unwrap().count(), 4);
+    let shown = tare(dir.path(), &["show", "kept/block-0001-cell-002.tare"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
+}
+
+#[test]
+fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
+    let _alone = crate::support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let flags =
+        ["--set", "blocks=3", "--set", "trial=300ms", "--set", "warmup=50ms", "--factor", "rate=4000,500"];
+    let output = tare(dir.path(), &[&["plan", "--json", "-q"][..], &flags].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = result["cells"].as_array().unwrap();
+    let names: Vec<&str> = cells.iter().map(|cell| cell["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rate=4000", "rate=500"]);
+    assert!(cells[0]["baseline"].is_null() && cells[1]["baseline"] == "rate=4000", "{result:#}");
+    let eighth = cells[1]["changes"]["throughput"]["ratio"]["value"].as_f64().unwrap();
+    assert!((eighth * 8.0 - 1.0).abs() < 0.1, "{result:#}");
+    let nothing = tare(dir.path(), &["plan"]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
+}
+
+/// Two cases that do the same, at a rate that any interference leaves them, are soon known well enough for so little to be asked.
+#[test]
+fn it_ends_once_enough_is_known() {
+    let _alone = crate::support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "blocks = 24\nprecision = \"20%\"\ntrial = \"500ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
+                rate = 2000\n[[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let reported = tare(dir.path(), &["plan", "plan.toml", "--dry-run"]);
+    assert!(said(&reported).contains("s at most, until throughput is known to ±20 %"), "{}", said(&reported));
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let blocks = result["cells"][1]["blocks"].as_u64().unwrap();
+    let reached = result["precision"]["reached"].as_f64();
+    assert!((8..24).contains(&blocks) && reached.is_some_and(|reached| reached <= 0.2), "{result:#}");
+}
+
+/// Two blocks of a case with the built-in server, and one with `sut` on a port of its own.
+fn beside(dir: &Path, sut: &str, port: u16, trial: &str, more: &[&str]) -> Output {
+    let plan = format!(
+        "blocks = 2\ntrial = \"{trial}\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
+         [[case]]\nname = \"ill\"\nsut = \"{}\"\nurl = \"http://127.0.0.1:{port}/plaintext\"\n",
+        serving(sut, port)
+    );
+    std::fs::write(dir.join("plan.toml"), plan).unwrap();
+    tare(dir, &[["plan", "plan.toml", "--json", "-o", "kept"].as_slice(), more].concat())
+}
+
+fn serving(command: &str, port: u16) -> String {
+    command.replace("SERVE", &format!("{} serve --listen 127.0.0.1:{port}", env!("CARGO_BIN_EXE_tare")))
+}
+
+fn kept(dir: &Path) -> usize {
+    std::fs::read_dir(dir.join("kept")).unwrap().count()
+}
+
+/// Processes that a `tare` of this folder has started and not stopped: all have its variable, wherever they went.
+fn left_running(dir: &Path) -> Vec<u32> {
+    let mark = format!("TARE_STATE_DIR={}", dir.display()).into_bytes();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_marked = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    pids.filter(is_marked).collect()
+}
+
+fn listens(port: u16) -> bool {
+    crate::support::answers((std::net::Ipv4Addr::LOCALHOST, port).into())
+}
+
+#[test]
+fn what_was_measured_before_a_server_failed_is_kept() {
+    let _alone = crate::support::alone();
+    // With this seed the other case comes first.
+    for (sut, trial, why, results) in [
+        ("exit 3", "300ms", "died: exit status 3", 1),
+        // Answers, and ends while it is measured: what it did until then is kept, too.
+        ("timeout 1 SERVE >/dev/null", "3s", "died: exit status 124", 2),
+        ("sleep 1000", "300ms", "did not answer within", 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let port = crate::support::free_port();
+        let output = beside(dir.path(), sut, port, trial, &["-q"]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{sut}: {}", said(&output));
+        let said_why = errors.contains(&format!("the system under test of case 'ill' {why}"));
+        assert!(said_why && errors.trim().lines().count() == 1, "{sut}: {errors}");
+        assert_eq!(kept(dir.path()), results, "{sut}");
+        assert!(!output.stdout.is_empty(), "{}", said(&output));
+        assert!(!listens(port) && left_running(dir.path()).is_empty(), "{sut}");
+    }
+}
+
+#[test]
+fn a_server_that_left_its_group_does_not_keep_the_port() {
+    let _alone = crate::support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let port = crate::support::free_port();
+    let output = beside(dir.path(), "setsid SERVE & exec sleep 1000", port, "300ms", &[]);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", said(&output));
+    assert_eq!(kept(dir.path()), 4, "{}", said(&output));
+    // A line for each of its launches.
+    let reported = format!("tare: port {port} was still taken when the server had been stopped");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.lines().filter(|line| line.starts_with(&reported)).count(), 2, "{errors}");
+    assert!(!listens(port) && left_running(dir.path()).is_empty());
+}
+
+/// As a service manager does it: who listens is started by somebody else, and not tare's to stop.
+#[test]
+fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
+    let _alone = crate::support::alone();
+    let dir = tempfile::tempdir().unwrap();
+    let port = crate::support::free_port();
+    let waits = serving("while [ ! -e go ]; do sleep 0.02; done; exec SERVE", port);
+    let mut manager = Command::new("sh");
+    let mut manager =
+        manager.args(["-c", &waits]).current_dir(dir.path()).stdout(Stdio::null()).spawn().unwrap();
+    let output = beside(dir.path(), "touch go; exec sleep 1000", port, "300ms", &["-q"]);
+    assert!(left_running(dir.path()).is_empty() && listens(port));
+    manager.kill().unwrap();
+    manager.wait().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let reported = format!("the system under test of case 'ill' left port {port} taken");
+    assert!(errors.contains(&reported) && errors.trim().lines().count() == 1, "{errors}");
+    // The launch that left it is among what was measured.
+    assert_eq!(kept(dir.path()), 2);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["blocks"] == 1), "{result:#}");
+}
+
+#[test]
+fn the_plans_that_come_with_tare_are_plans() {
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+    let dir = tempfile::tempdir().unwrap();
+    for plan in std::fs::read_dir(plans).unwrap() {
+        let plan = plan.unwrap().path();
+        let output = tare(dir.path(), &["plan", "--dry-run", plan.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}

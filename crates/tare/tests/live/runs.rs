@@ -1,0 +1,475 @@
+//! Whole sessions: what is started is stopped, what is killed is cleaned up, what is measured can be read again.
+
+use crate::support::{
+    Quota, Server, Tare, alive, alone, children, descendants, eventually, free_port, number,
+};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+fn path(tare: &Tare, name: &str) -> String {
+    tare.state.path().join(name).to_str().unwrap().to_string()
+}
+
+#[test]
+fn the_embedded_default_gives_gross_tare_and_net() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let record = path(&tare, "a.tare");
+    let (csv, markdown) = (path(&tare, "a.csv"), path(&tare, "a.md"));
+    let arguments = [
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "3",
+        "-d",
+        "1s",
+        "-o",
+        &record,
+        "--export-csv",
+        &csv,
+        "--export-markdown",
+        &markdown,
+    ];
+    let (result, code) = tare.json(&arguments);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/gross/value") > 1000.0);
+    let (low, high) = (number(&result, "/gross/ci95/0"), number(&result, "/gross/ci95/1"));
+    assert!(low < number(&result, "/gross/value") && number(&result, "/gross/value") < high);
+    assert_eq!(result["net"]["transport"], "loopback");
+    assert_eq!(result["trials"].as_array().unwrap().len(), 3);
+    // The same from the file alone.
+    let (shown, _) = tare.json(&["show", "--json", &record]);
+    assert_eq!(shown, result);
+    let shown = tare.run(&["show", &record]);
+    assert!(String::from_utf8_lossy(&shown.stderr).starts_with("tare: tare run "), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("gross") && text.contains("net") && !text.contains('\u{1b}'), "{text}");
+    let page = path(&tare, "a.html");
+    assert!(tare.run(&["report", &record, "-o", &page]).status.success());
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http") && !page.contains("url(http"));
+    assert!(std::fs::read_to_string(csv).unwrap().lines().count() > 3);
+    assert!(std::fs::read_to_string(markdown).unwrap().contains("| "));
+    assert!(!std::path::Path::new(&format!("{record}-wal")).exists());
+    assert!(!std::path::Path::new(&format!("{record}-journal")).exists());
+}
+
+/// Out of the server's group it would have the CPU to itself whenever the quota holds the server back, and be the cheaper for it.
+#[test]
+fn the_reference_server_is_held_back_where_the_server_is() {
+    let _alone = alone();
+    let (server, quota, tare) = (Server::embedded(), Quota::of_30_percent(), Tare::new());
+    quota.hold(&server.pids, true);
+    let members = || std::fs::read_to_string(quota.group(true).join("cgroup.procs")).unwrap().lines().count();
+    let ours = members();
+    let url = server.url("/plaintext");
+    let mut command = tare.command();
+    let words =
+        ["run", "--json", "-q", "--trials", "1", "-d", "500ms", "-w", "200ms", "--load-cpus", "1", &url];
+    let mut run = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("the reference is in the server's group", || members() > ours);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut run.stdout.take().unwrap(), &mut text).unwrap();
+    assert!(run.wait().unwrap().success());
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert!((0.7..1.4).contains(&number(&result, "/net/against_reference/ratio")), "{:#}", result["net"]);
+    assert_eq!(members(), ours);
+}
+
+#[test]
+fn levels_take_turns_with_the_reference_server_on_the_same_cpu() {
+    let _alone = alone();
+    let (tare, server) = (Tare::new(), Server::nginx());
+    let url = server.url("/");
+    let short = ["run", "-q", "--json", "--trials", "3", "-d", "300ms", "-w", "200ms", "-c", "8"];
+    let (result, _) = tare.json(&[&short[..], &[&url]].concat());
+    let levels: Vec<&str> =
+        result["trials"].as_array().unwrap().iter().map(|trial| trial["level"].as_str().unwrap()).collect();
+    for block in levels.chunks(3) {
+        let mut block = block.to_vec();
+        block.sort_unstable();
+        assert_eq!(block, ["asked", "reference", "saturating"], "{levels:?}");
+    }
+    assert_eq!(levels.len(), 9);
+    // The same kind of server within an order of magnitude, whatever the machine does meanwhile.
+    let ratio = number(&result, "/net/against_reference/ratio");
+    assert!((0.1..10.0).contains(&ratio), "{ratio}");
+    let costs = result["trials"].as_array().unwrap().iter().map(|trial| trial["sut_cpu_ns"].as_f64());
+    assert!(costs.into_iter().all(|cost_ns| cost_ns.unwrap() > 0.0));
+    // It has ended with the session.
+    let own = descendants(std::process::id());
+    let mine = server.pids.iter().flat_map(|pid| descendants(*pid)).collect::<Vec<u32>>();
+    assert!(own.iter().all(|pid| *pid == std::process::id() || mine.contains(pid)), "{own:?} {mine:?}");
+    let (result, _) = tare.json(&[&short[..], &["--no-reference", &url]].concat());
+    assert_eq!(result["trials"].as_array().unwrap().len(), 6);
+    assert!(result["net"]["against_reference"].is_null());
+}
+
+#[test]
+fn a_server_is_started_weighed_and_stopped() {
+    let _alone = alone();
+    let port = free_port();
+    let start = format!("exec {} serve --listen 127.0.0.1:{port} --threads 1", env!("CARGO_BIN_EXE_tare"));
+    let url = format!("http://127.0.0.1:{port}/plaintext");
+    let (result, code) =
+        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1);
+    assert!(!crate::support::answers(([127, 0, 0, 1], port).into()), "the server was left running");
+}
+
+#[test]
+fn a_server_is_found_behind_a_unix_socket() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let socket = server.socket();
+    let (result, code) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "--trials",
+        "2",
+        "-d",
+        "1s",
+        "--unix",
+        socket.to_str().unwrap(),
+        "http://localhost/",
+    ]);
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1, "{:#}", result["accounting"]["sut"]);
+    let output = Tare::new().run(&["run", "-q", "--unix", socket.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "the built-in server has no such socket");
+}
+
+#[test]
+fn each_trial_is_the_whole_course_of_rates() {
+    let _alone = alone();
+    let (result, code) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "-w0s",
+        "-t1",
+        "-c4",
+        "--trials",
+        "2",
+        "--steps",
+        "100-500:500ms,500:1s",
+    ]);
+    assert!(code == 0 || code == 4, "{:#}", result["warnings"]);
+    assert_eq!(result["gross_is"], "offered", "{:#}", result["warnings"]);
+    // 150 and 500 requests in 1.5 s.
+    assert!((number(&result, "/gross/value") / (650.0 / 1.5) - 1.0).abs() < 0.1, "{:#}", result["gross"]);
+}
+
+#[test]
+fn a_server_that_makes_itself_a_daemon_is_found_and_stopped() {
+    let _alone = alone();
+    let port = free_port();
+    let start = format!(
+        "setsid {} serve --listen 127.0.0.1:{port} --threads 1 >/dev/null 2>&1 </dev/null &",
+        env!("CARGO_BIN_EXE_tare")
+    );
+    let url = format!("http://127.0.0.1:{port}/plaintext");
+    let (result, _) =
+        Tare::new().json(&["run", "-q", "--json", "--trials", "2", "-d", "1s", "--sut", &start, &url]);
+    assert!(number(&result, "/accounting/sut/run_s") > 0.1);
+    assert!(!crate::support::answers(([127, 0, 0, 1], port).into()), "the daemon was left running");
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_trials_and_cleans_up() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let record = path(&tare, "i.tare");
+    let mut child = tare
+        .command()
+        .args(["run", "-d", "1s", "--trials", "100", "--json", "-o", &record])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("a trial is on disk", || trials_in(&tare, &record) >= 1);
+    let server = children(child.id());
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    assert!(server.iter().all(|pid| !alive(*pid)), "the embedded server was left running");
+    assert!(trials_in(&tare, &record) >= 1);
+}
+
+fn trials_in(tare: &Tare, record: &str) -> usize {
+    let output = tare.run(&["show", "--json", record]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    value["trials"].as_array().map_or(0, Vec::len)
+}
+
+fn affinity(pid: u32) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string()
+}
+
+#[test]
+fn what_a_killed_run_left_is_dealt_with_by_the_next() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let server = Server::nginx();
+    let worker = *server.pids.last().unwrap();
+    assert_eq!(affinity(worker), "0");
+    let record = path(&tare, "k.tare");
+    // Attached and pinned elsewhere, with a generator of somebody else's beside it.
+    let load = format!("wrk -t1 -c4 -d60s {}", server.url("/"));
+    let attached = path(&tare, "attached.tare");
+    let kill = |arguments: &[&str], ready: &mut dyn FnMut(u32) -> bool| {
+        let mut child =
+            tare.command().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the run is under way", || ready(child.id()));
+        let started = descendants(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        started
+    };
+    let url = server.url("/");
+    let started = kill(&["run", "--load", &load, "--sut-cpus", "1", "-o", &attached, &url], &mut |pid| {
+        affinity(worker) == "1" && !descendants(pid).is_empty()
+    });
+    assert_eq!(affinity(worker), "1", "nobody has put it back yet");
+    // A server of its own in the middle of its trials, and one that left its process group.
+    let port = free_port();
+    let start = format!(
+        "setsid {} serve --listen 127.0.0.1:{port} --threads 1 >/dev/null 2>&1 </dev/null & sleep 1000",
+        env!("CARGO_BIN_EXE_tare")
+    );
+    let own_url = format!("http://127.0.0.1:{port}/plaintext");
+    let more =
+        kill(&["run", "-d", "1s", "--trials", "100", "-o", &record, "--sut", &start, &own_url], &mut |_| {
+            trials_in(&tare, &record) >= 2
+        });
+    assert!(trials_in(&tare, &record) >= 2, "all finished trials can be read");
+    assert!(!more.is_empty());
+    let (result, _) = tare.json(&["run", "-q", "--json", "--trials", "2", "--", "true"]);
+    assert_eq!(result["workload"], "command");
+    assert_eq!(affinity(worker), "0", "the pinned server is back where it was");
+    for pid in started.iter().chain(&more) {
+        assert!(!alive(*pid), "{pid} was left running");
+    }
+    assert!(alive(worker), "what tare did not start lives on");
+}
+
+#[test]
+fn two_runs_do_not_pin_the_same_server() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let server = Server::nginx();
+    let worker = *server.pids.last().unwrap();
+    let url = server.url("/");
+    let mut first = tare
+        .command()
+        .args(["run", "-q", "-d", "1s", "--trials", "100", "--sut-cpus", "1", &url])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the first has pinned it", || affinity(worker) == "1");
+    let second = tare.run(&["run", "-q", "-d", "1s", "--trials", "1", "--sut-cpus", "0", &url]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("another run"), "{said}");
+    assert_eq!(affinity(worker), "0", "the first has put it back");
+}
+
+#[test]
+fn threads_that_come_and_go_are_in_the_books() {
+    let _alone = alone();
+    let port = free_port();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "ok").unwrap();
+    // A thread for each connection, and each connection for one request.
+    let mut server = Command::new("python3")
+        .args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the server answers", || crate::support::answers(([127, 0, 0, 1], port).into()));
+    let url = format!("http://127.0.0.1:{port}/");
+    let (result, _) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--no-levels",
+        "-c",
+        "4",
+        "--trials",
+        "3",
+        "-d",
+        "1s",
+        &url,
+    ]);
+    crate::support::terminate(&mut server);
+    let threads = result["accounting"]["sut"]["threads"].as_array().unwrap();
+    assert!(
+        threads.iter().any(|thread| thread["name"].as_str().unwrap().ends_with("ended threads")),
+        "{threads:#?}"
+    );
+    let busy = number(&result, "/accounting/sut/busy_cpus");
+    assert!(busy > 0.6, "its threads kept a CPU busy, the accounting say {busy}");
+    assert!(number(&result, "/accounting/residual_ratio") < 0.05, "{:#}", result["accounting"]["residuals"]);
+}
+
+#[test]
+fn another_namespace_is_said_and_the_run_goes_on() {
+    let _alone = alone();
+    let name = format!("tare{}", std::process::id());
+    let short = &name[..name.len().min(10)];
+    let (outside, inside) = (format!("{short}a"), format!("{short}b"));
+    let ip =
+        |arguments: &[&str]| Command::new("ip").args(arguments).status().is_ok_and(|status| status.success());
+    if !ip(&["netns", "add", &name]) {
+        panic!("the tests need root and iproute2");
+    }
+    let _cleanup = Cleanup(|| {
+        ip(&["netns", "del", &name]);
+    });
+    assert!(ip(&["link", "add", &outside, "type", "veth", "peer", "name", &inside, "netns", &name]));
+    assert!(ip(&["addr", "add", "10.213.7.1/24", "dev", &outside]) && ip(&["link", "set", &outside, "up"]));
+    assert!(ip(&["-n", &name, "addr", "add", "10.213.7.2/24", "dev", &inside]));
+    assert!(ip(&["-n", &name, "link", "set", &inside, "up"]));
+    let mut server = Command::new("nsenter")
+        .arg(format!("--net=/run/netns/{name}"))
+        .args([env!("CARGO_BIN_EXE_tare"), "serve", "--listen", "10.213.7.2:8080", "--threads", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the server answers", || crate::support::answers(([10, 213, 7, 2], 8080).into()));
+    let (result, _) = Tare::new().json(&[
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "2",
+        "-d",
+        "1s",
+        "http://10.213.7.2:8080/plaintext",
+    ]);
+    crate::support::terminate(&mut server);
+    assert!(number(&result, "/gross/value") > 100.0);
+    assert!(result["net"]["missing"].is_string(), "{:#}", result["net"]);
+    assert!(result["accounting"]["sut"].is_null());
+    assert!(number(&result, "/accounting/load/run_s") > 0.0);
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["id"] == "sut-unseen"), "{warnings:#?}");
+}
+
+struct Cleanup<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Cleanup<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_program_is_weighed_as_hyperfine_does() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let log = path(&tare, "log");
+    let (setup, prepare, cleanup) =
+        (format!("echo setup >> {log}"), format!("echo prepare >> {log}"), format!("echo cleanup >> {log}"));
+    let (result, code) = tare.json(&[
+        "run",
+        "-q",
+        "--json",
+        "--trials",
+        "3",
+        "--warmup",
+        "1",
+        "--setup",
+        &setup,
+        "--prepare",
+        &prepare,
+        "--cleanup",
+        &cleanup,
+        "-L",
+        "t",
+        "0.05,0.1",
+        "--",
+        "sleep {t}",
+    ]);
+    assert_eq!(code, 0);
+    let log = std::fs::read_to_string(log).unwrap();
+    let one = "setup\nprepare\nprepare\nprepare\nprepare\ncleanup\n";
+    assert_eq!(log, format!("{one}{one}"));
+    let commands = result["commands"].as_array().unwrap();
+    assert_eq!(commands.len(), 2);
+    for (command, seconds) in commands.iter().zip([0.05, 0.1]) {
+        assert_eq!(command["runs"], 3);
+        let least = number(command, "/min_s");
+        assert!(least >= seconds && least < seconds + 0.1, "{command:#}");
+    }
+    assert_eq!(commands[0]["command"], "sleep 0.05");
+}
+
+#[test]
+fn a_started_program_sees_what_fits_it_and_what_the_user_set() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let seen = path(&tare, "seen");
+    let script = format!("echo $GOMAXPROCS $JAVA_TOOL_OPTIONS > {seen}");
+    let arguments = ["run", "--trials", "1", "--fit-runtime", "--sut-cpus", "0", "--", "sh", "-c", &script];
+    let run = |variable: Option<&str>| {
+        let mut command = tare.command();
+        command.env_remove("GOMAXPROCS").env_remove("JAVA_TOOL_OPTIONS").args(arguments);
+        let output = command.envs(variable.map(|value| ("GOMAXPROCS", value))).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (std::fs::read_to_string(&seen).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (variables, said) = run(None);
+    assert!(variables.starts_with("1 -XX:ActiveProcessorCount=1"), "{variables}");
+    assert!(said.contains("GOMAXPROCS=1"), "{said}");
+    let (variables, said) = run(Some("7"));
+    assert!(variables.starts_with("7 -XX:ActiveProcessorCount=1"), "{variables}");
+    assert!(said.contains("GOMAXPROCS stays"), "{said}");
+    let refused = tare.run(&["run", "--fit-runtime", "http://127.0.0.1:9/"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn the_generators_layout_is_found_first() {
+    let _alone = alone();
+    let run = [
+        "run",
+        "--json",
+        "-q",
+        "--no-levels",
+        "--trials",
+        "2",
+        "-d",
+        "300ms",
+        "-w",
+        "100ms",
+        "--find-layout",
+    ];
+    let (result, _) = Tare::new().json(&run);
+    let tried = result["tried_layouts"].as_array().unwrap();
+    assert!((2..=8).contains(&tried.len()), "{tried:#?}");
+    let taken = &tried[0];
+    let highest = tried.iter().map(|layout| layout["rate_hz"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert!(taken["rate_hz"].as_f64().unwrap() >= 0.95 * highest, "{tried:#?}");
+    // The session is held with it: its threads are those that the generator had.
+    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
+    assert_eq!(
+        threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("tare-load")).count()
+            as u64,
+        taken["threads"].as_u64().unwrap(),
+        "{threads:#?}"
+    );
+}
