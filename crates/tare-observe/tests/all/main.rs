@@ -9,3 +9,4 @@
 mod processes;
 mod series;
 mod stacks;
+mod support;

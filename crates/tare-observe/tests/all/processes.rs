@@ -1,15 +1,15 @@
 //! Accounting of real processes: a busy loop, a sleeper, threads that come and go.
 
+use crate::support::alone;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
+use tare_observe::{LoadWatch, Observers, Watch};
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{clock, cpus, tasks, wakeups};
 use tare_model::observation::{Observation, Role, Task};
 use tare_model::schedule::{ScheduleSource, Sleep, ThreadSchedule};
-use tare_observe::{LoadWatch, Observers, Watch};
 use tare_sys::process::Signal;
 
 struct Reaped(Child);
@@ -19,13 +19,6 @@ impl Drop for Reaped {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// One test at a time of those that keep CPUs busy: whoever reads is held up by the loops of another, at an edge by a
-/// slice of each.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn shell(script: &str) -> Reaped {
@@ -164,6 +157,7 @@ fn whoever_else_ran_is_named() {
 
 #[test]
 fn cpus_are_there_and_what_is_not_is_said() {
+    let _alone = alone();
     let sut = shell("read line");
     let observers = Observers::start(Watch { clock: true, ..watch(&[&sut]) }, &Root::live()).unwrap();
     assert_eq!(observers.end(), Observation::default());
@@ -186,6 +180,7 @@ fn cpus_are_there_and_what_is_not_is_said() {
 
 #[test]
 fn a_server_that_is_not_seen_is_said_so() {
+    let _alone = alone();
     let observers = Observers::start(watch(&[]), &Root::live()).unwrap();
     let observation = window(&observers, || true);
     assert!(observation.sut_groups.is_empty());
@@ -231,6 +226,7 @@ fn a_pipe_between_two_processes_of_the_sut_is_handed_over() {
 
 #[test]
 fn wake_ups_by_strangers_are_nobodys_hand_over() {
+    let _alone = alone();
     let sleepers = [shell("while read line; do :; done"), shell("while read line; do :; done")];
     let observers = Observers::start(watch(&[&sleepers[0], &sleepers[1]]), &Root::live()).unwrap();
     observers.begin();

@@ -1,12 +1,13 @@
 //! Series on a made-up machine and on this one: each is there, or it is said why not.
 
+use crate::support::alone;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
+use tare_observe::{LoadWatch, Observers, Watch};
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{core_latency, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
 use tare_model::observation::Observation;
-use tare_observe::{LoadWatch, Observers, Watch};
 
 fn watch(sut: u32) -> Watch {
     Watch {
@@ -53,6 +54,7 @@ const PRESSURE: &str = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull 
 
 #[test]
 fn a_machine_with_everything() {
+    let _alone = alone();
     let (dir, root) = machine(&[
         ("/proc/7/stat", "7 (server) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n"),
         ("/proc/7/task/7/stat", "7 (server) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n"),
@@ -94,6 +96,7 @@ fn a_machine_with_everything() {
 
 #[test]
 fn a_machine_with_nothing_says_so_of_each() {
+    let _alone = alone();
     let (_dir, root) = machine(&[("/proc/7/stat", "7 (server) S 1 7 7 0 -1\n")]);
     let seen = window(&root, 7, || {}, Duration::ZERO);
     for metric in [
@@ -113,6 +116,7 @@ fn a_machine_with_nothing_says_so_of_each() {
 /// On this machine, whatever it is: no series without samples between the edges, none that is silent.
 #[test]
 fn this_machine_has_series_or_reasons() {
+    let _alone = alone();
     let seen = window(&Root::live(), std::process::id(), || {}, Duration::from_millis(600));
     let series = [
         (&pressure::CPU_SOME_NS, Subject::Machine, 3),
@@ -137,6 +141,7 @@ fn this_machine_has_series_or_reasons() {
 
 #[test]
 fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
+    let _alone = alone();
     let allowed = tare_sys::affinity::get(0).unwrap();
     let [one, .., other] = allowed[..] else { return };
     let found = |load: LoadWatch, load_cpus: Vec<u32>| {

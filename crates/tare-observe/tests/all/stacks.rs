@@ -1,13 +1,14 @@
 //! Names of code that runs: of symbols of C++ and Rust, of a stripped program with its debug file, of code made at run time.
 
+use crate::support::alone;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
+use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 use tare_model::observation::Role;
 use tare_model::stacks::{FrameKind, Stacks};
-use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 
 /// Spins in a function that is named by its first argument. `jit` makes the code itself and tells its name as compilers
 /// at run time do; its loop is one instruction.
@@ -105,6 +106,7 @@ fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
 
 #[test]
 fn functions_have_their_names() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("spin.c"), PROGRAM).unwrap();
@@ -150,6 +152,7 @@ fn functions_have_their_names() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn code_without_frame_pointers_has_its_callers_from_copies() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("spin.c"), PROGRAM).unwrap();
     tool("cc", &["-O1", "-fomit-frame-pointer", "-o", "spin", "spin.c"], folder.path());

@@ -32,6 +32,7 @@ fn left_in(tare: &Tare) -> Vec<String> {
 
 #[test]
 fn what_can_be_injected_is_listed_and_nothing_is_done() {
+    let _alone = alone();
     let tare = Tare::new();
     let (list, code) = tare.json(&["calibrate", "--list", "--json"]);
     assert_eq!(code, 0);
@@ -53,6 +54,7 @@ fn what_can_be_injected_is_listed_and_nothing_is_done() {
 
 #[test]
 fn what_is_not_there_is_not_begun() {
+    let _alone = alone();
     let tare = Tare::new();
     let output = tare.run(&["calibrate", "--only", "qouta"]);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -166,7 +168,6 @@ fn compared_with_itself(result: &Value) {
 /// Kills a calibration once its server is in the group that it made, or in one below that, and has the next start put everything back.
 /// `made`: how many groups; `stands`: what must have been done to the first of them by then.
 fn is_taken_down_after_a_kill(injection: &str, below: &str, made: usize, stands: impl Fn(&Path) -> bool) {
-    let _alone = alone();
     let before = groups();
     let tare = Tare::new();
     let mut killed = tare
@@ -204,11 +205,13 @@ fn is_taken_down_after_a_kill(injection: &str, below: &str, made: usize, stands:
 
 #[test]
 fn what_a_killed_calibration_left_is_taken_down() {
+    let _alone = alone();
     is_taken_down_after_a_kill("parent-quota", "tare-inner", 2, |_| true);
 }
 
 #[test]
 fn a_memory_group_that_a_killed_calibration_left_is_taken_down() {
+    let _alone = alone();
     is_taken_down_after_a_kill("little-memory", "", 1, |group| {
         let limit = ["memory.limit_in_bytes", "memory.max"]
             .iter()

@@ -90,6 +90,7 @@ fn what_is_much_dearer_is_found_and_can_fail() {
 
 #[test]
 fn what_cannot_be_compared_is_one_line_and_nothing_starts() {
+    let _alone = alone();
     let tare = Tare::new();
     for (arguments, wanted) in [
         (&["/plaintext"][..], "nothing to compare"),

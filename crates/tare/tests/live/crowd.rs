@@ -1,6 +1,7 @@
 //! Crowds that mean no good, against the real binary: what each peer can hold is bounded.
 
 use crate::serving::{Serve, ask, memory_bytes, metric};
+use crate::support::alone;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::Range;
@@ -52,6 +53,7 @@ fn read_answer(stream: &mut TcpStream) {
 /// server ends them. Each thread has a table of descriptors of its own.
 #[test]
 fn hold_connections_when_asked() {
+    let _alone = alone();
     let Ok(server) = std::env::var(HOLD) else { return };
     let server: SocketAddr = server.parse().unwrap();
     let threads = threads_for(IDLE);
@@ -94,6 +96,7 @@ fn threads_for(connections: usize) -> usize {
 /// On one server, whose threads have tables of descriptors of their own.
 #[test]
 fn fifty_thousand_idle_connections_cost_little_and_keep_nobody_out() {
+    let _alone = alone();
     for backend in ["io-uring", "epoll"] {
         let each = idle_connections(backend);
         println!("{IDLE} idle connections hold {each} bytes each with {backend}");
@@ -144,6 +147,7 @@ fn idle_connections(backend: &str) -> u64 {
 
 #[test]
 fn who_asks_and_never_reads_holds_a_bounded_amount() {
+    let _alone = alone();
     let server = Serve::start(&["--threads", "1", "--write-timeout", "10m"]);
     assert!(server.get("/plaintext").ends_with("Hello, World!"));
     let before = memory_bytes(server.child.id(), "VmRSS");
@@ -168,6 +172,7 @@ fn who_asks_and_never_reads_holds_a_bounded_amount() {
 
 #[test]
 fn a_crowd_of_slow_heads_is_cut_off_and_keeps_nobody_out() {
+    let _alone = alone();
     let server = Serve::start(&["--threads", "1", "--max-connections", "300", "--head-timeout", "500ms"]);
     let mut slow: Vec<TcpStream> = (0..300)
         .map(|_| {
@@ -192,6 +197,7 @@ fn a_crowd_of_slow_heads_is_cut_off_and_keeps_nobody_out() {
 
 #[test]
 fn resets_at_every_moment_leave_nothing_behind() {
+    let _alone = alone();
     // A reset that overtakes what was sent before it is refused (RFC 5961), and packets keep their order on one CPU only.
     let cpus = tare_sys::affinity::get(0).unwrap();
     tare_sys::affinity::set(0, &cpus[..1]).unwrap();

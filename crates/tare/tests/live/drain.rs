@@ -1,6 +1,7 @@
 //! SIGTERM under load, the real binary: every request whose bytes had arrived is answered.
 
 use crate::serving::Serve;
+use crate::support::alone;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +56,7 @@ fn read_answer(stream: &mut TcpStream) -> Result<bool, String> {
 /// with their bytes in a socket.
 #[test]
 fn whoever_waits_when_the_signal_comes_is_answered() {
+    let _alone = alone();
     for of in SERVERS {
         let ((arch, _, backend, _), server) = (of, start(of));
         let mut open: Vec<TcpStream> = (0..60).map(|_| connect(server.address).unwrap()).collect();
@@ -140,6 +142,7 @@ fn keep_connecting(address: SocketAddr, begin: Instant, stopped_ns: &AtomicU64) 
 
 #[test]
 fn a_closed_loop_loses_nothing_to_the_signal() {
+    let _alone = alone();
     for of in SERVERS {
         let ((arch, threads, backend, _), server) = (of, start(of));
         let (address, begin) = (server.address, Instant::now());

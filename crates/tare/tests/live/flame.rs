@@ -296,6 +296,7 @@ fn without_the_right_there_is_a_reason_and_a_remedy() {
 
 #[test]
 fn what_perf_script_printed_is_drawn() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("perf.txt");
     let script = "sh  12 [000] 5.5: 1 cpu-clock: \n\tffffffff81000010 vfs_read+0x10 ([kernel.kallsyms])\n\

@@ -157,6 +157,7 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
 
 #[test]
 fn what_is_no_record_and_no_history_is_told() {
+    let _alone = alone();
     let tare = Tare::new();
     let file = tare.state.path().join("words");
     std::fs::write(&file, "words\n").unwrap();

@@ -1,5 +1,6 @@
 //! `tare plan` on real processes: what is refused, what is measured, what is kept.
 
+use crate::support::alone;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -18,6 +19,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn a_bad_plan_gets_one_line_and_starts_nothing() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     for (plan, wanted) in [
         ("thread = 2", "plan.toml:1: unknown key 'thread' (hint: did you mean 'threads'?)"),
@@ -36,7 +38,7 @@ fn a_bad_plan_gets_one_line_and_starts_nothing() {
 
 #[test]
 fn what_is_expected_is_held_to_what_comes() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = "blocks = 2\ntrial = \"1s\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
                 [[case]]\nname = \"plain\"\n\
@@ -61,7 +63,7 @@ fn what_is_expected_is_held_to_what_comes() {
 
 #[test]
 fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let flags =
         ["--set", "blocks=3", "--set", "trial=300ms", "--set", "warmup=50ms", "--factor", "rate=4000,500"];
@@ -81,7 +83,7 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
 /// Two cases that do the same, at a rate that any interference leaves them, are soon known well enough for so little to be asked.
 #[test]
 fn it_ends_once_enough_is_known() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = "blocks = 24\nprecision = \"20%\"\ntrial = \"500ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
                 rate = 2000\n[[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
@@ -133,7 +135,7 @@ fn listens(port: u16) -> bool {
 
 #[test]
 fn what_was_measured_before_a_server_failed_is_kept() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     // With this seed the other case comes first.
     for (sut, trial, why, results) in [
         ("exit 3", "300ms", "died: exit status 3", 1),
@@ -156,7 +158,7 @@ fn what_was_measured_before_a_server_failed_is_kept() {
 
 #[test]
 fn a_server_that_left_its_group_does_not_keep_the_port() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let port = crate::support::free_port();
     let output = beside(dir.path(), "setsid SERVE & exec sleep 1000", port, "300ms", &[]);
@@ -172,7 +174,7 @@ fn a_server_that_left_its_group_does_not_keep_the_port() {
 /// As a service manager does it: who listens is started by somebody else, and not tare's to stop.
 #[test]
 fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
-    let _alone = crate::support::alone();
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let port = crate::support::free_port();
     let waits = serving("while [ ! -e go ]; do sleep 0.02; done; exec SERVE", port);
@@ -195,6 +197,7 @@ fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
 
 #[test]
 fn the_plans_that_come_with_tare_are_plans() {
+    let _alone = alone();
     let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let dir = tempfile::tempdir().unwrap();
     for plan in std::fs::read_dir(plans).unwrap() {

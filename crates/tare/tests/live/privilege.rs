@@ -165,7 +165,6 @@ fn ones_own_server_is_explained() {
 
 /// Looks stand in for what may not be traced; the rest is said to be missing, and how to allow it.
 fn traced_as_far_as_it_goes(who: Who) {
-    let _alone = alone();
     let place = Place::new();
     let server = place.serve(who);
     let (result, record) = place.measure(who, &server, &["--trace", "--stacks"]);
@@ -196,11 +195,13 @@ fn traced_as_far_as_it_goes(who: Who) {
 
 #[test]
 fn an_ordinary_user_who_asks_for_more_is_told_what_is_refused() {
+    let _alone = alone();
     traced_as_far_as_it_goes(Who::Nobody);
 }
 
 #[test]
 fn without_kernel_counters_and_tracepoints_the_rest_is_known() {
+    let _alone = alone();
     traced_as_far_as_it_goes(Who::Powerless);
 }
 

@@ -139,7 +139,6 @@ fn settled(case: impl Fn()) {
 
 /// By every switch, and by looks.
 fn both(case: impl Fn(bool)) {
-    let _alone = alone();
     for trace in [true, false] {
         settled(|| case(trace));
     }
@@ -147,6 +146,7 @@ fn both(case: impl Fn(bool)) {
 
 #[test]
 fn a_handler_that_sleeps() {
+    let _alone = alone();
     both(|trace| {
         let server = Server::embedded();
         let result = measure(&server, "/sleep?us=10000", 4, trace);
@@ -157,6 +157,7 @@ fn a_handler_that_sleeps() {
 
 #[test]
 fn a_handler_that_spins() {
+    let _alone = alone();
     both(|trace| {
         let server = Server::embedded();
         let result = measure(&server, "/spin?ns=1000000", 4, trace);
@@ -202,6 +203,7 @@ fn and_waited(pids: &[u32], measure: impl FnOnce() -> Value) -> (Value, f64) {
 
 #[test]
 fn handlers_that_share_a_lock() {
+    let _alone = alone();
     both(|trace| {
         let server = Server::embedded_with(4);
         let (result, waited) = and_waited(&server.pids, || measure(&server, "/lock?us=1000", 32, trace));
@@ -237,6 +239,7 @@ for _ in range(4):
 
 #[test]
 fn a_lock_that_is_held_over_a_sleep() {
+    let _alone = alone();
     both(|trace| {
         let port = free_port();
         let server = Server::python(HOLDS, port, &[&port.to_string()]);
@@ -251,6 +254,7 @@ fn a_lock_that_is_held_over_a_sleep() {
 
 #[test]
 fn a_handler_that_waits_for_the_disk() {
+    let _alone = alone();
     both(|trace| {
         let server = Server::embedded();
         let result = measure(&server, "/fsync", 4, trace);
@@ -278,6 +282,7 @@ while True:
 
 #[test]
 fn a_handler_that_asks_another_server() {
+    let _alone = alone();
     both(|trace| {
         let other = Server::embedded();
         let port = free_port();
@@ -294,6 +299,7 @@ fn a_handler_that_asks_another_server() {
 
 #[test]
 fn books_close_under_quotas() {
+    let _alone = alone();
     for (threads, by_parent) in [(1, false), (1, true), (4, false), (4, true)] {
         both(|trace| {
             let server = Server::embedded_with(threads);
@@ -340,6 +346,7 @@ func main() {
 
 #[test]
 fn a_go_server_with_a_garbage_collector() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     both(|trace| {
         // Built while nobody measures.
@@ -395,6 +402,7 @@ while True:
 
 #[test]
 fn a_program_that_waits_for_pages() {
+    let _alone = alone();
     both(|trace| {
         let dir = tempfile::tempdir().unwrap();
         let (port, pages, record) = (free_port(), dir.path().join("pages"), dir.path().join("a.tare"));
@@ -438,6 +446,7 @@ while True:
 
 #[test]
 fn a_program_that_makes_pages_runs() {
+    let _alone = alone();
     both(|trace| {
         let port = free_port();
         let server = Server::python(TOUCHES, port, &[&port.to_string()]);

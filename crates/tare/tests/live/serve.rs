@@ -1,6 +1,7 @@
 //! `tare serve`, the real binary: what it says, what it serves, and how it ends.
 
 use crate::serving::{Serve, ask};
+use crate::support::alone;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 #[test]
 fn it_says_what_it_is_and_at_the_end_what_it_did() {
+    let _alone = alone();
     for (arch, threads, loops) in
         [("reactor", "1", "1 loop)"), ("shared-nothing", "2", "2 loops)"), ("dispatch", "2", "2 loops)")]
     {
@@ -28,6 +30,7 @@ fn it_says_what_it_is_and_at_the_end_what_it_did() {
 
 #[test]
 fn a_folder_is_served_instead_of_the_test_bodies_and_counts_beside() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("index.html"), "<p>hello").unwrap();
     let root = folder.path().to_str().unwrap();
@@ -45,6 +48,7 @@ fn a_folder_is_served_instead_of_the_test_bodies_and_counts_beside() {
 
 #[test]
 fn every_option_reaches_the_server() {
+    let _alone = alone();
     let server = Serve::start(&[
         "--cpus=0",
         "--threads=2",
@@ -89,6 +93,7 @@ fn every_option_reaches_the_server() {
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_served() {
+    let _alone = alone();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (arguments, reported) in [
@@ -120,6 +125,7 @@ fn what_cannot_be_is_refused_before_anything_is_served() {
 
 #[test]
 fn a_server_that_asks_another_answers_when_that_has() {
+    let _alone = alone();
     let other = Serve::start(&["--threads", "1"]);
     let address = other.address.to_string();
     let server = Serve::start(&["--threads", "1", "--downstream", &address]);
@@ -134,6 +140,7 @@ fn a_server_that_asks_another_answers_when_that_has() {
 
 #[test]
 fn more_connections_than_one_table_of_descriptors_has_room_for() {
+    let _alone = alone();
     let server = Serve::start_limited(1000, &["--threads", "2", "--max-connections", "700"]);
     assert!(!server.first_line.contains("table of descriptors"), "{}", server.first_line);
     let more = ["--threads", "2", "--max-connections", "1400"];
@@ -166,6 +173,7 @@ fn more_connections_than_one_table_of_descriptors_has_room_for() {
 
 #[test]
 fn every_answer_is_in_the_access_log() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("access.log");
     let server = Serve::start(&["--threads", "2", "--access-log", file.to_str().unwrap()]);
@@ -189,6 +197,7 @@ fn every_answer_is_in_the_access_log() {
 /// Nobody reads the pipe: the log must cost lines, not answers.
 #[test]
 fn a_log_that_nobody_reads_holds_nobody_up() {
+    let _alone = alone();
     let server = Serve::start(&["--threads", "1", "--access-log", "-", "--drain-timeout", "1s"]);
     answer_3000_lines(&server);
     let said = server.stop();
@@ -200,6 +209,7 @@ fn a_log_that_nobody_reads_holds_nobody_up() {
 
 #[test]
 fn a_log_that_nobody_reads_does_not_hold_up_the_end() {
+    let _alone = alone();
     let mut server = Serve::start(&["--threads", "1", "--access-log", "-", "--drain-timeout", "1s"]);
     answer_3000_lines(&server);
     server.signal("TERM");
@@ -226,6 +236,7 @@ fn answer_3000_lines(server: &Serve) {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
+    let _alone = alone();
     let mut server = Serve::start(&["--threads", "1", "--drain-timeout", "1h", "--write-timeout", "1h"]);
     let mut deaf = TcpStream::connect(server.address).unwrap();
     deaf.write_all(b"GET /bytes/100000000 HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();

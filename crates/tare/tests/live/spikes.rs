@@ -29,7 +29,6 @@ fn measure_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> 
 
 /// Who else uses the machine makes spikes too: a round whose own are drowned is made again, three at most.
 fn undisturbed(round: impl Fn() -> Result<(), String>) {
-    let _alone = alone();
     let said: Vec<String> = (0..3).map_while(|_| round().err()).collect();
     assert!(said.len() < 3, "{}", said.join("\n"));
 }
@@ -44,6 +43,7 @@ fn first(result: &Value, key: &str) -> Result<String, String> {
 
 #[test]
 fn a_quota_in_bursts_is_named() {
+    let _alone = alone();
     undisturbed(|| {
         let server = Server::nginx();
         let quota = Quota::of_30_percent();

@@ -120,7 +120,6 @@ fn names(why: &Value, kind: &str) -> Vec<String> {
 /// Whoever else uses the machine meanwhile is a difference too, and not the one that was made: a round that was disturbed
 /// is made again, three at most.
 fn undisturbed(round: impl Fn(&Lab) -> Result<(), String>) {
-    let _alone = alone();
     let mut said = Vec::new();
     for _ in 0..3 {
         match round(&Lab::new()) {
@@ -221,6 +220,7 @@ fn a_quota_and_a_dearer_request_are_told_apart_alone_and_together() {
 
 #[test]
 fn a_generator_slowed_by_a_quota_starves_the_server() {
+    let _alone = alone();
     undisturbed(|lab| {
         let server = Server::embedded();
         let base = lab.measure("base.tare", &server, server.good_path);

@@ -243,3 +243,14 @@ fn dependencies_are_declared_once() {
     assert!(versions.is_empty(), "versions belong to [workspace.dependencies]: {versions:?}");
     assert!(workspace.contains("[workspace.dependencies]"));
 }
+
+#[test]
+fn every_live_test_has_the_machine_for_itself() {
+    for (path, text) in sources() {
+        if path.components().any(|part| part.as_os_str() == "live") {
+            let tests = text.matches("#[test]").count();
+            let alone = text.matches("    let _alone = alone();").count();
+            assert_eq!(tests, alone, "{}: each test begins with `let _alone = alone();`", path.display());
+        }
+    }
+}
