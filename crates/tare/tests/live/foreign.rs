@@ -92,7 +92,7 @@ fn pidstat_switches(pid: u32, reports: u32) -> (f64, std::ops::Range<u64>) {
         .env("LC_ALL", "C")
         .stdout(Stdio::piped())
         .spawn()
-        .expect("pidstat is installed by .ci/run");
+        .expect("pidstat is installed by tests/run");
     // When each report came, and the sum of its rates: these are over its own second, which may be a longer one.
     let (mut came, mut time): (Vec<(u64, f64)>, _) = (Vec::new(), String::new());
     for line in BufReader::new(pidstat.stdout.take().unwrap()).lines() {

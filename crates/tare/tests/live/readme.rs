@@ -1,10 +1,12 @@
 //! Every command of the README runs as it stands there, against a server on the port that it names.
 
 use crate::support::{Server, alone, eventually};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// How the README runs tare on a fresh machine; here the binary that the tests built does.
 const FROM_SOURCE: &str = "cargo run --release -p tare --";
+const TEST_COMMAND: &str = "tests/run";
 const PORT: u16 = 8080;
 /// How a command ends that ran, and says that what it measured is not to be quoted.
 const UNQUOTABLE: i32 = 4;
@@ -37,9 +39,12 @@ fn the_test_command_is_the_one_that_ci_runs() {
     let _alone = alone();
     let text = readme();
     let after = text.split("<!-- test-command -->").nth(1).expect("the README marks its test command");
-    let command = after.lines().find(|line| line.starts_with("cargo ")).unwrap();
-    assert!(command.starts_with("cargo test --workspace"), "{command}");
+    let command = after.lines().find(|line| !line.is_empty() && !line.starts_with("```")).unwrap();
+    assert_eq!(command, TEST_COMMAND);
     assert!(commands(&text).contains(&command.to_string()));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let ci = std::fs::read_to_string(root.join(".ci/run")).unwrap();
+    assert!(root.join(command).is_file() && ci.contains("test-command"), "{ci}");
 }
 
 #[test]
@@ -47,11 +52,11 @@ fn every_command_runs() {
     let _alone = alone();
     let text = readme();
     let commands: Vec<String> =
-        commands(&text).into_iter().filter(|command| !command.starts_with("cargo test ")).collect();
+        commands(&text).into_iter().filter(|command| command != TEST_COMMAND).collect();
     assert!(commands.len() >= 8, "{commands:#?}");
     let folder = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
-    let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
     let path = format!("{}:{}:/usr/sbin", binaries.display(), std::env::var("PATH").unwrap());
     let (mut server, mut unquotable) = (None, Vec::new());
     for command in &commands {

@@ -158,7 +158,7 @@ impl Server {
         std::fs::write(&file, config).unwrap();
         let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists());
         let mut command = Command::new("taskset");
-        command.args(["-c", "0", program.expect("nginx is installed by .ci/run"), "-c"]).arg(file);
+        command.args(["-c", "0", program.expect("nginx is installed by tests/run"), "-c"]).arg(file);
         Self::start(command, port, "/", Some(dir))
     }
 
@@ -253,7 +253,7 @@ pub fn go_program(folder: &Path, source: &str) -> PathBuf {
     let (file, program) = (folder.join("program.go"), folder.join("program"));
     std::fs::write(&file, source).unwrap();
     let go = ["/usr/local/go/bin/go", "/usr/bin/go"].into_iter().find(|path| Path::new(path).exists());
-    let mut build = Command::new(go.expect("go is installed by .ci/run"));
+    let mut build = Command::new(go.expect("go is installed by tests/run"));
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
     build.env("GOCACHE", kept).env("GO111MODULE", "off").args(["build", "-o"]).args([&program, &file]);
     assert!(build.status().unwrap().success());
