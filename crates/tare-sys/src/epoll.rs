@@ -269,6 +269,22 @@ mod tests {
         assert!(events.is_empty() && events.get(0).is_none());
     }
 
+    /// The shortest of many: a sleep that is rounded up to whole milliseconds is never short, whatever else runs here.
+    #[test]
+    fn a_wait_of_a_tenth_of_a_millisecond_is_not_rounded_up_to_one() {
+        let (epoll, mut events) = (Epoll::new().unwrap(), Events::with_capacity(1));
+        let wait = |_| {
+            let begin = std::time::Instant::now();
+            assert_eq!(epoll.wait(&mut events, Some(Duration::from_micros(100))).unwrap(), 0);
+            begin.elapsed()
+        };
+        let shortest = (0..500).map(wait).min().unwrap();
+        assert!(
+            shortest >= Duration::from_micros(100) && shortest < Duration::from_micros(900),
+            "{shortest:?}"
+        );
+    }
+
     #[test]
     fn interest_can_be_changed_and_dropped() {
         let epoll = Epoll::new().unwrap();

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tare_machine::{Root, procs};
-use tare_observe::{LoadWatch, Observers, Watch};
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{clock, cpus, tasks, wakeups};
 use tare_model::observation::{Observation, Role, Task};
 use tare_model::schedule::{ScheduleSource, Sleep, ThreadSchedule};
+use tare_observe::{LoadWatch, Observers, Watch};
 use tare_sys::process::Signal;
 
 struct Reaped(Child);
@@ -257,28 +257,28 @@ fn stolen_ns(observation: &Observation) -> f64 {
     stolen.map(|column| grown(observation, &cpus::STEAL_NS, &column.subject)).sum()
 }
 
-/// What of a window's accounting of these is not as it must be.
-fn open_books(observation: &Observation, children: [&Reaped; 3]) -> Option<String> {
+/// The window's accounting of these are as they must be, where this machine lets us trace.
+fn books_close(observation: &Observation, children: [&Reaped; 3]) {
     let wall_ns = observation.wall_ns();
     let [busy, _, reader] = children;
     for child in children {
-        let thread = traced(observation, child)?;
+        let Some(thread) = traced(observation, child) else { return };
         let blocked: u64 = thread.blocked.iter().map(|blocked| blocked.ns).sum();
         let waited: u64 =
             thread.behind.iter().map(|behind| behind.ns).sum::<u64>() + thread.held_ns + thread.delay_ns;
         assert_eq!(thread.run_ns + waited + blocked + thread.unknown_ns, wall_ns, "{thread:?}");
         // The kernel's own account says the same, without what the hypervisor took meanwhile: it steps at ticks.
         let run_ns = grown(observation, &tasks::RUN_NS, &task(observation, child));
+        // A host that stops a CPU stops its ticks too: then the kernel's account lags by as much at an edge.
         let more_ns = thread.run_ns as f64 - run_ns;
-        if thread.unknown_ns > 0 || !(-30e6..30e6 + stolen_ns(observation)).contains(&more_ns) {
-            return Some(format!("{run_ns} in {wall_ns}: {thread:?}"));
-        }
+        let apart_ns = 0.2 * wall_ns as f64 + stolen_ns(observation);
+        assert!(more_ns.abs() <= apart_ns, "{run_ns} in {wall_ns}: {thread:?}");
+        assert!(thread.unknown_ns < wall_ns / 10, "{thread:?}");
     }
     let of = |child| traced(observation, child).unwrap();
     assert!(of(busy).run_ns + of(busy).behind.iter().map(|behind| behind.ns).sum::<u64>() > wall_ns / 2);
     let reading = of(reader).blocked;
     assert_eq!(reading.iter().map(|blocked| blocked.why).collect::<Vec<_>>(), [Sleep::Event]);
-    None
 }
 
 #[test]
@@ -295,12 +295,7 @@ fn a_traced_thread_is_somewhere_all_the_time() {
     let reader = shell("read line");
     let watch = Watch { trace: true, ..watch(&[&busy, &sleeper, &reader]) };
     let observers = Observers::start(watch, &Root::live()).unwrap();
-    // A host that stops a CPU stops its ticks too: then the kernel's account lags by as much at one edge.
-    let open = (0..3).map_while(|_| {
-        let begun = Instant::now();
-        let observation = window(&observers, || begun.elapsed() > Duration::from_millis(500));
-        open_books(&observation, [&busy, &sleeper, &reader])
-    });
-    let open: Vec<String> = open.collect();
-    assert!(open.len() < 3, "{open:#?}");
+    let begun = Instant::now();
+    let observation = window(&observers, || begun.elapsed() > Duration::from_secs(1));
+    books_close(&observation, [&busy, &sleeper, &reader]);
 }

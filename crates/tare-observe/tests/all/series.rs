@@ -4,10 +4,10 @@ use crate::support::alone;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
-use tare_observe::{LoadWatch, Observers, Watch};
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{core_latency, energy, groups, memory, network, pmu, pressure, softirqs, thermal};
 use tare_model::observation::Observation;
+use tare_observe::{LoadWatch, Observers, Watch};
 
 fn watch(sut: u32) -> Watch {
     Watch {

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
-use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 use tare_model::observation::Role;
 use tare_model::stacks::{FrameKind, Stacks};
+use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
 
 /// Spins in a function that is named by its first argument. `jit` makes the code itself and tells its name as compilers
 /// at run time do; its loop is one instruction.

@@ -140,14 +140,15 @@ fn what_is_injected_is_found_taken_down_and_certified() {
     assert!(found.contains("different from itself") || found.contains("came to an end"), "{reported}");
 }
 
-/// What a single comparison was, and what is said of all, fit together; a machine that is busy may have no time for it.
+/// What a single comparison was, and what is said of all, fit together. On a machine that is busy it may have no time for the
+/// launches that an interval takes; nothing else may end it.
 fn compared_with_itself(result: &Value) {
     let [one] = result["comparisons"].as_array().unwrap().as_slice() else { panic!("{result:#}") };
     let all = &result["against_itself"];
     assert_eq!(all["budget_s"], 10.0);
     if one["result"] == "failed" {
-        println!("could not be compared: {}", one["why"]);
-        assert!(!one["why"].as_str().unwrap().is_empty());
+        let why = one["why"].as_str().unwrap();
+        assert!(why.contains("launches"), "{why}");
         assert!(all["comparisons"] == 0 && all["failed"] == 1 && all["rate_ci95"].is_null(), "{all}");
         return;
     }

