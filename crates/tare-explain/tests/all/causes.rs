@@ -251,7 +251,8 @@ fn what_failed_is_called_what_it_is() {
         let broken = reported(ended);
         assert!(broken.0.contains("refused or broke") && broken.1.contains("stays up"), "{broken:?}");
     }
-    let of_each = reported(&[(ErrorKind::Io, 9_000), (ErrorKind::Timeout, 9_000), (ErrorKind::Status, 9_000)]);
+    let of_each =
+        reported(&[(ErrorKind::Io, 9_000), (ErrorKind::Timeout, 9_000), (ErrorKind::Status, 9_000)]);
     assert!(!of_each.0.contains("error path") && of_each.1.contains("one by one"), "{of_each:?}");
     for answered in [&[(ErrorKind::Status, 30_000)][..], &[(ErrorKind::Malformed, 30_000)]] {
         assert!(reported(answered).0.contains("error path"), "{:?}", reported(answered));

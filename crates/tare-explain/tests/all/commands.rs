@@ -94,7 +94,11 @@ fn the_books_of_a_run_of_milliseconds_are_not_held_against_it() {
     assert!(!long.valid && long.accounting.residual_ratio.unwrap() > 0.29);
     let short = open(0.003);
     assert!(short.valid, "{:#?}", short.warnings);
-    assert!(!short.accounting.residuals.contains_key("cpu 0"), "missing, not zero: {:?}", short.accounting.residuals);
+    assert!(
+        !short.accounting.residuals.contains_key("cpu 0"),
+        "missing, not zero: {:?}",
+        short.accounting.residuals
+    );
     assert!(short.warnings.iter().any(|warning| warning.id == "books-unchecked"));
     // Every run has its own thread numbers; they are one program's first thread.
     assert_eq!(short.accounting.residuals.len(), 1, "{:?}", short.accounting.residuals);

@@ -177,10 +177,20 @@ fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
     scene.threads.push(server(0.7, 0.0));
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::LoadGeneratorBound);
-    let oversubscription = outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
-    assert!(oversubscription.summary.contains("generator (wrk) has 8 threads"), "{}", oversubscription.summary);
+    let oversubscription =
+        outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
+    assert!(
+        oversubscription.summary.contains("generator (wrk) has 8 threads"),
+        "{}",
+        oversubscription.summary
+    );
     // Seven slices of one 4 ms tick each.
-    assert!(oversubscription.evidence.iter().any(|number| number.unit == "s" && (number.value - 0.028).abs() < 1e-9));
+    assert!(
+        oversubscription
+            .evidence
+            .iter()
+            .any(|number| number.unit == "s" && (number.value - 0.028).abs() < 1e-9)
+    );
     sound(&outcome);
 }
 

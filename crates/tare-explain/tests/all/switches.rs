@@ -43,7 +43,10 @@ fn traced(reported: f64) -> Record {
 
 fn serving(outcome: &Outcome) -> (&ServingAccounting, f64) {
     let accounting = &outcome.accounting;
-    (&accounting.sut.as_ref().expect("seen").serving, accounting.switches.as_ref().expect("reported").sampled_share)
+    (
+        &accounting.sut.as_ref().expect("seen").serving,
+        accounting.switches.as_ref().expect("reported").sampled_share,
+    )
 }
 
 #[test]
@@ -61,7 +64,11 @@ fn switches_that_tell_too_little_leave_the_looks_and_a_verdict() {
     let outcome = explain(&traced(0.97));
     let (_, sampled_share) = serving(&outcome);
     assert_eq!((outcome.bottleneck, sampled_share), (Cause::BlockedOnDownstream, 0.0));
-    assert!((outcome.accounting.residual_ratio.expect("checked") - 0.024).abs() < 1e-3, "{:#?}", outcome.accounting);
+    assert!(
+        (outcome.accounting.residual_ratio.expect("checked") - 0.024).abs() < 1e-3,
+        "{:#?}",
+        outcome.accounting
+    );
 
     for reported in [0.5, 0.0, 2.0] {
         let outcome = explain(&traced(reported));

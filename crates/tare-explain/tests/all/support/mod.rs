@@ -445,7 +445,8 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
 pub fn sketch(outcome: &Outcome) -> String {
     use tare_model::outcome::NetOrMissing;
     let range = |ci: Option<[f64; 2]>| ci.map_or("?".to_owned(), |[lo, hi]| format!("{lo:.3}..{hi:.3}"));
-    let mut lines = vec![format!("{:?}, valid: {}, {:?}", outcome.bottleneck, outcome.valid, outcome.gross_is)];
+    let mut lines =
+        vec![format!("{:?}, valid: {}, {:?}", outcome.bottleneck, outcome.valid, outcome.gross_is)];
     lines.push(format!(
         "gross {:.3} {} ({})",
         outcome.gross.value().unwrap_or(f64::NAN),
