@@ -1,5 +1,6 @@
 //! Latency histograms: merged, never averaged, and stored in HdrHistogram's own V2 format.
 
+use crate::hexadecimal::hexadecimal;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{
     Deserializer as HdrDeserializer, Serializer as _, V2DeflateSerializer, V2Serializer,
@@ -109,7 +110,7 @@ impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&self.0, &mut bytes).map_err(S::Error::custom)?;
-        serializer.serialize_str(&crate::hexadecimal(&bytes))
+        serializer.serialize_str(&hexadecimal(&bytes))
     }
 }
 

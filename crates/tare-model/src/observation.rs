@@ -2,24 +2,11 @@
 //! them by `tare-explain`, so an old record can be explained again.
 
 use crate::metric::{Descriptor, Subject};
+pub use crate::role::Role;
 use crate::schedule::Schedule;
 use crate::stacks::Stacks;
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
-
-/// Whose accounting a thread belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// The system under test.
-    Sut,
-    /// The load generator.
-    Load,
-    /// Tare's own threads other than the generator's.
-    Tare,
-    /// Anybody else.
-    Other,
-}
 
 /// One thread that was seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@
 //! times are nanoseconds within the window; a thread's parts (run, wait, blocked, unknown) sum to its life in it.
 
 use crate::Missing;
-use crate::observation::Role;
 use crate::outcome::Judged;
+use crate::role::Role;
 use serde::{Deserialize, Serialize};
 
 /// What was learned of the SUT's threads in one window.

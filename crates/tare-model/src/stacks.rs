@@ -3,7 +3,7 @@
 //! Frames are interned: a stack is a list of indices, the outermost caller first. Everything is bounded; what is
 //! beyond a bound is still counted, under the frame [`TRUNCATED`].
 
-use crate::observation::Role;
+use crate::role::Role;
 use crate::{Missing, Reading};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -14,6 +14,9 @@ pub struct Failure {
     error: anyhow::Error,
 }
 
+/// What a command ends with: an exit code of its own, or a failure that is printed in one place.
+pub type Ended = Result<ExitCode, Failure>;
+
 impl Failure {
     /// Bad usage or input: nothing was started.
     pub fn usage(error: impl Into<anyhow::Error>) -> Self {

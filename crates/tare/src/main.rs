@@ -10,7 +10,6 @@ mod terminal;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -46,6 +45,3 @@ fn main() -> ExitCode {
         Err(failure) => failure.print(),
     }
 }
-
-/// What a command ends with: an exit code of its own, or a failure that is printed in one place.
-type Ended = Result<ExitCode, Failure>;

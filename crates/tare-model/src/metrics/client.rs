@@ -1,6 +1,6 @@
 //! The network namespace that tare and its generator are in, where that is not the SUT's.
 
-super::descriptors! {
+super::declare::descriptors! {
     DELAYED_ACKS = "client.delayed_acks", Count, Counter,
         "Acknowledgements that waited for data to go with them, and went alone when their time was up.", "/proc/self/net/netstat DelayedACKs";
     TIME_WAIT = "client.time_wait", Count, Gauge,

@@ -1,6 +1,6 @@
 //! The effective clock.
 
-super::descriptors! {
+super::declare::descriptors! {
     EFFECTIVE_HZ = "clock.effective_hz", Hertz, Gauge,
         "Effective clock of the CPU.", "a chain of dependent multiplies, 3 cycles each, timed; median of short undisturbed samples";
     APERF = "clock.aperf", Count, Counter,

@@ -1,6 +1,6 @@
 //! The connections between generator and server, as the kernel counts each: of those that were open all through the window.
 
-super::descriptors! {
+super::declare::descriptors! {
     OPEN = "connections.open", Count, Gauge,
         "Ends of the server that were there at both edges of the window.", "sock_diag, established sockets on the server's port";
     BUSY_NS = "connections.busy_ns", Nanosecond, Counter,

@@ -1,6 +1,6 @@
 //! Every CPU: who used it, how long it idled, what was taken from it.
 
-super::descriptors! {
+super::declare::descriptors! {
     TASK_RUN_NS = "cpus.task_run_ns", Nanosecond, Counter,
         "Sum of run of all tasks on this CPU.", "root cpuacct.usage_percpu, or /proc/schedstat";
     IDLE_NS = "cpus.idle_ns", Nanosecond, Counter,

@@ -1,6 +1,6 @@
 //! The SUT's control group and its ancestors.
 
-super::descriptors! {
+super::declare::descriptors! {
     USAGE_NS = "groups.usage_ns", Nanosecond, Counter,
         "CPU time of the group and its children.", "cpuacct.usage (v1), cpu.stat usage_usec (v2)";
     THROTTLED_NS = "groups.throttled_ns", Nanosecond, Counter,

@@ -1,6 +1,6 @@
 //! Memory of the SUT's processes, and of its groups and the machine where there is too little.
 
-super::descriptors! {
+super::declare::descriptors! {
     RESIDENT_BYTES = "memory.resident_bytes", Byte, Gauge,
         "Memory of the process that is in RAM, shared pages included; of its main thread.", "/proc/PID/statm field 2";
     LIMIT_HITS = "memory.limit_hits", Count, Counter,

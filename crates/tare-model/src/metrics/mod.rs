@@ -7,6 +7,7 @@ pub mod clock;
 pub mod connections;
 pub mod core_latency;
 pub mod cpus;
+mod declare;
 pub mod energy;
 pub mod groups;
 pub mod memory;
@@ -43,23 +44,6 @@ pub static ALL: &[&[&Descriptor]] = &[
 pub fn by_id(id: &str) -> Option<&'static Descriptor> {
     ALL.iter().flat_map(|group| group.iter()).copied().find(|descriptor| descriptor.id == id)
 }
-
-/// Declares descriptors and the slice that lists them, so that none can be forgotten in the registry.
-macro_rules! descriptors {
-    ($($name:ident = $id:literal, $unit:ident, $kind:ident, $help:literal, $source:literal;)*) => {
-        $(#[doc = concat!($help, " Source: ", $source, ".")]
-        pub static $name: $crate::metric::Descriptor = $crate::metric::Descriptor {
-            id: $id,
-            unit: $crate::metric::Unit::$unit,
-            kind: $crate::metric::Kind::$kind,
-            help: $help,
-            source: $source,
-        };)*
-        /// Every metric of this observer.
-        pub static DESCRIPTORS: &[&$crate::metric::Descriptor] = &[$(&$name),*];
-    };
-}
-pub(crate) use descriptors;
 
 #[cfg(test)]
 mod tests {

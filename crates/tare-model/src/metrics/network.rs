@@ -1,6 +1,6 @@
 //! TCP and the receive path of this network namespace.
 
-super::descriptors! {
+super::declare::descriptors! {
     LISTEN_OVERFLOWS = "network.listen_overflows", Count, Counter,
         "Connections that found the accept queue full.", "/proc/net/netstat ListenOverflows";
     LISTEN_DROPS = "network.listen_drops", Count, Counter,

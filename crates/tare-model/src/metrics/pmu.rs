@@ -3,7 +3,7 @@
 //! Counts are as the PMU has them: what was counted while the event was on it. Each group of events has the time for
 //! which it should have been (the time in which its thread ran) and the time for which it was.
 
-super::descriptors! {
+super::declare::descriptors! {
     CYCLES = "pmu.cycles", Count, Counter,
         "Cycles of the clock that the CPU really ran at.", "perf_event PERF_COUNT_HW_CPU_CYCLES, of one thread";
     INSTRUCTIONS = "pmu.instructions", Count, Counter,

@@ -1,6 +1,6 @@
 //! Time in which somebody waited for something that there was too little of, by the system and by the SUT's group.
 
-super::descriptors! {
+super::declare::descriptors! {
     CPU_SOME_NS = "pressure.cpu_some_ns", Nanosecond, Counter,
         "Time in which at least one thread waited for a CPU.", "/proc/pressure/cpu or the group's cpu.pressure, some total";
     MEMORY_SOME_NS = "pressure.memory_some_ns", Nanosecond, Counter,

@@ -1,6 +1,6 @@
 //! Soft interrupts by kind.
 
-super::descriptors! {
+super::declare::descriptors! {
     NET_RX = "softirqs.net_rx", Count, Counter,
         "Receive runs of the network on this CPU.", "/proc/softirqs NET_RX";
     NET_TX = "softirqs.net_tx", Count, Counter,

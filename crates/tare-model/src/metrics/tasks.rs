@@ -1,6 +1,6 @@
 //! Threads: of the SUT, the generator, tare itself, and whoever else ran on the SUT's CPUs.
 
-super::descriptors! {
+super::declare::descriptors! {
     RUN_NS = "tasks.run_ns", Nanosecond, Counter,
         "Time on a CPU.", "/proc/PID/task/TID/schedstat field 1";
     WAIT_NS = "tasks.wait_ns", Nanosecond, Counter,

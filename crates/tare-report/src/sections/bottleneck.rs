@@ -1,6 +1,8 @@
 //! What holds throughput where it is, in one sentence; and whether any of it may be quoted.
 
-use super::{Medium, Section, Source, capital, commands};
+use super::commands;
+use super::source::{Medium, Section, Source};
+use super::text::capital;
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;

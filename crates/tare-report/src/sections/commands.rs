@@ -1,6 +1,7 @@
 //! Commands, as hyperfine's users know them: mean ± σ, range, user and system time, and how they compare.
 
-use super::{Medium, Section, Source, stopping};
+use super::source::{Medium, Section, Source};
+use super::stopping;
 use crate::block::{Block, Chart, Column, Hue, Line, Note, Panel, Point, Row, Table, Text, Tone};
 use crate::format::{self, NONE, count, seconds};
 use crate::plot;

@@ -1,6 +1,6 @@
 //! Each CPU: whose it was, and in which mode it was busy.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{hundredths, percent};
 use tare_model::outcome::CpuAccounting;

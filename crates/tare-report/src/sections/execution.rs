@@ -1,6 +1,6 @@
 //! What server and generator executed for each request: instructions, cycles, misses.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, count, joined, percent, ratio};
 use std::collections::BTreeSet;

@@ -1,7 +1,8 @@
 //! Gross, tare and net at a glance.
 
+use super::net;
 use super::scale::Scale;
-use super::{Medium, Section, Source, net};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Figure, Text, Tone};
 use crate::format::{NONE, logarithm, percent, spread, with_unit};
 use crate::words;

@@ -1,7 +1,8 @@
 //! What was found, by effect: cause, proof, what to do, what would confirm it.
 
 use super::scale::Scale;
-use super::{Medium, Section, Source, join};
+use super::source::{Medium, Section, Source};
+use super::text::join;
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;

@@ -1,6 +1,6 @@
 //! Which code ran, and where threads waited.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Flame, Text};
 use crate::flame::{self, Choice, FlameError};
 use tare_model::observation::Role;

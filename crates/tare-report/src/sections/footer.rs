@@ -1,7 +1,8 @@
 //! What the figures rest on, and what taking them took.
 
+use super::source::{Medium, Section, Source};
+use super::text::join;
 use super::threads::ranges;
-use super::{Medium, Section, Source, join};
 use crate::block::{Block, Text};
 use crate::format::{bytes, count, hertz, percent, seconds};
 use crate::words;

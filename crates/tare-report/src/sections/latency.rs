@@ -1,6 +1,7 @@
 //! Latency of the asked level, and what a request cost.
 
-use super::{Medium, Section, Source, join};
+use super::source::{Medium, Section, Source};
+use super::text::join;
 use crate::block::{Axis, Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds};
 use crate::plot;

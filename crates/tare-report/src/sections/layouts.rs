@@ -1,6 +1,6 @@
 //! Layouts of the generator that were tried before the session.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{count, with_unit};
 use tare_model::cpuset::CpuSet;

@@ -1,6 +1,6 @@
 //! The machine in full.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::Block;
 use crate::format::{bytes, hertz, seconds};
 use tare_model::Reading;

@@ -1,7 +1,7 @@
 //! Gross, the tare parts, net: what was measured, what was taken, what is left to the program itself.
 
 use super::scale::Scale;
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
 use crate::words;

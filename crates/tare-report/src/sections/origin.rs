@@ -1,6 +1,6 @@
 //! What was run, and when.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use tare_model::Record;
 

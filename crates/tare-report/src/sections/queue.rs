@@ -1,6 +1,6 @@
 //! How long the server's threads waited for a CPU each time, as a histogram.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{count, hundredths, seconds};
 

@@ -1,6 +1,7 @@
 //! Moments of high latency, and what moved in them.
 
-use super::{Medium, Section, Source, join};
+use super::source::{Medium, Section, Source};
+use super::text::join;
 use crate::block::{Align, Block, Chart, Column, Hue, Line, Panel, Point, Row, Table, Text};
 use crate::format::{bytes, count, hertz, percent, seconds};
 use crate::plot;

@@ -1,6 +1,6 @@
 //! What can be promised, what is usual, and what it can do for a moment; and how long it took to get there.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, hertz, percent, seconds, with_unit};
 use tare_model::outcome::{Stage, State, Timeline, WarmUpTimeline};

@@ -1,6 +1,6 @@
 //! How well gross is known, where that or a budget ended the trials; and what more of them would tell.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::Block;
 use crate::format::{percent, seconds};
 use crate::words::things;

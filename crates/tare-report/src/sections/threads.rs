@@ -1,6 +1,6 @@
 //! The threads of each role, as pidstat shows them.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hundredths, percent, seconds};
 use crate::words;

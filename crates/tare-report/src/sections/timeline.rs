@@ -1,6 +1,6 @@
 //! Rate and busy CPUs over the whole session, on one time axis.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds, with_unit};
 use crate::plot;

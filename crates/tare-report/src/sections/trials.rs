@@ -1,6 +1,6 @@
 //! Every trial that ran, in order.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, hertz, percent, seconds, with_unit};
 use tare_model::outcome::TrialSummary;

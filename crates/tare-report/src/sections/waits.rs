@@ -1,6 +1,6 @@
 //! Why the server's threads did not run: asleep by reason, and behind whom they waited.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use tare_model::Missing;

@@ -1,6 +1,6 @@
 //! What a reader must know before quoting a number.
 
-use super::{Medium, Section, Source};
+use super::source::{Medium, Section, Source};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::joined;
 use tare_model::outcome::Warning;

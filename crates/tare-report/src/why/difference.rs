@@ -1,6 +1,5 @@
 //! What else was not the same, and what could not be compared.
 
-use super::remark;
 use crate::block::{Block, Note, Text};
 use crate::format::joined;
 use crate::words;
@@ -64,4 +63,9 @@ pub(super) fn uncompared(why: &Why) -> Vec<Block> {
         })
         .collect();
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
+}
+
+/// A note of one line.
+fn remark(title: &str, body: String) -> Note {
+    Note { title: Text::strong(title), aside: String::new(), body, lines: Vec::new() }
 }

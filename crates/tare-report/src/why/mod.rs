@@ -5,7 +5,7 @@ mod frames;
 mod story;
 mod table;
 
-use crate::block::{Block, Note, Text, Tone};
+use crate::block::{Block, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Style, render, words};
@@ -170,9 +170,4 @@ fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
         ),
     };
     format!("Net: {said}{clocks}.")
-}
-
-/// A note of one line.
-fn remark(title: &str, body: String) -> Note {
-    Note { title: Text::strong(title), aside: String::new(), body, lines: Vec::new() }
 }

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod flame;
 pub mod gate;
 pub mod load;
+pub mod output;
 pub mod plan;
 pub mod run;
 pub mod serve;
@@ -16,7 +17,8 @@ pub mod values;
 pub mod why;
 
 use clap::{Args, Parser, Subcommand};
-use std::path::{Path, PathBuf};
+use output::OutputArgs;
+use std::path::PathBuf;
 
 /// Measure the program, not the machine.
 ///
@@ -118,28 +120,6 @@ pub struct ShowArgs {
     pub output: OutputArgs,
 }
 
-/// Where results go besides the terminal.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub struct OutputArgs {
-    /// Print the result as one JSON object.
-    #[arg(long)]
-    pub json: bool,
-    /// Write the trials as CSV; `-` is standard output, in place of the result.
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
-    /// Write the result as Markdown tables; `-` is standard output, in place of the result.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
-}
-
-impl OutputArgs {
-    /// Whether an export takes the place of the result on standard output.
-    pub fn takes_stdout(&self) -> bool {
-        [&self.export_csv, &self.export_markdown].into_iter().flatten().any(|path| path == Path::new("-"))
-    }
-}
-
 /// `tare report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -148,4 +128,24 @@ pub struct ReportArgs {
     /// The page to write; by default the record's name with .html, in the current folder. `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_option_of_serve_says_what_it_is_good_for() {
+        let mut cli = Cli::command();
+        let serve = cli.find_subcommand_mut("serve").unwrap();
+        for argument in serve.get_arguments().filter(|a| a.get_id() != "help" && a.get_id() != "color") {
+            let help = argument.get_long_help().or(argument.get_help()).unwrap_or_default().to_string();
+            assert!(help.len() > 40, "--{}: {help:?}", argument.get_id());
+        }
+        let help = serve.render_long_help().to_string();
+        for architecture in tare_server::architecture::ARCHITECTURES {
+            assert!(help.contains(architecture.name()), "{}", architecture.name());
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The arguments of `tare run`.
 
-use super::OutputArgs;
+use super::output::OutputArgs;
 use super::traffic::{self, TrafficArgs};
 use super::values::{self, CpuList};
 use clap::Args;

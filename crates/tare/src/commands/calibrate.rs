@@ -1,8 +1,8 @@
 //! `tare calibrate`: from arguments to known weights to this machine's certificate.
 
 use crate::cli::calibrate::CalibrateArgs;
-use crate::failure::Failure;
-use crate::{Ended, progress, terminal};
+use crate::failure::{Ended, Failure};
+use crate::{progress, terminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tare_machine::Root;

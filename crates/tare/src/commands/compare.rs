@@ -1,8 +1,8 @@
 //! `tare compare`: from arguments to launches to what differs.
 
 use crate::cli::compare::CompareArgs;
-use crate::failure::{Failure, NOT_VALID};
-use crate::{Ended, progress, terminal};
+use crate::failure::{Ended, Failure, NOT_VALID};
+use crate::{progress, terminal};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! `tare completions`.
 
 use crate::cli::Cli;
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use clap::CommandFactory;
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! `tare doctor`: the machine surveyed, probed and judged.
 
 use crate::cli::doctor::DoctorArgs;
-use crate::failure::Failure;
-use crate::{Ended, progress, terminal};
+use crate::failure::{Ended, Failure};
+use crate::{progress, terminal};
 use anyhow::anyhow;
 use std::io::IsTerminal;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `tare flame`: call stacks as a drawing, as text, and for other tools.
 
-use crate::Ended;
 use crate::cli::flame::FlameArgs;
+use crate::failure::Ended;
 use crate::failure::Failure;
 use crate::terminal;
 use anyhow::Context;

@@ -2,8 +2,8 @@
 
 use crate::cli::compare::CompareArgs;
 use crate::cli::gate::GateArgs;
-use crate::failure::{Failure, NOT_VALID};
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure, NOT_VALID};
+use crate::terminal;
 use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! `tare load`: from arguments to load to its summary.
 
-use crate::Ended;
 use crate::cli::load::LoadArgs;
+use crate::failure::Ended;
 use crate::failure::{Failure, NOT_VALID};
 use crate::{progress, terminal};
 use std::path::Path;

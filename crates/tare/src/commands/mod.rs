@@ -18,7 +18,7 @@ mod traffic;
 pub mod tune;
 pub mod why;
 
-use crate::cli::OutputArgs;
+use crate::cli::output::OutputArgs;
 use crate::failure::Failure;
 use crate::terminal;
 use anyhow::Context;

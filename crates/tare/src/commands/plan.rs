@@ -1,8 +1,8 @@
 //! `tare plan`: from a plan file to its cells to what became of what it expects.
 
 use crate::cli::plan::PlanArgs;
-use crate::failure::Failure;
-use crate::{Ended, progress, terminal};
+use crate::failure::{Ended, Failure};
+use crate::{progress, terminal};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;

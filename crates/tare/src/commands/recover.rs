@@ -1,7 +1,7 @@
 //! `tare recover`: what every `tare run` does first, on its own.
 
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use std::process::ExitCode;
 use tare_machine::Root;
 use tare_machine::journal::{self, Recovery};

@@ -1,7 +1,7 @@
 //! `tare report`: one self-contained page.
 
-use crate::Ended;
 use crate::cli::ReportArgs;
+use crate::failure::Ended;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! `tare run`: from arguments to a session to a result.
 
-use crate::Ended;
 use crate::cli;
 use crate::cli::run::{RunArgs, StackArgs, TrialArgs, UnwindChoice};
 use crate::cli::values;
+use crate::failure::Ended;
 use crate::failure::{Failure, NOT_VALID};
 use crate::progress;
 use anyhow::anyhow;

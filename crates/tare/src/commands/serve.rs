@@ -1,8 +1,8 @@
 //! `tare serve`: the built-in server on its own.
 
 use crate::cli::serve::{ServeArgs, Steer};
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -196,4 +196,31 @@ fn end_lines(report: &Report, lost_lines: u64) -> String {
         text.push_str(&format!("{} handlers panicked, each was answered with 500\n", sum.panics));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let config = config(&Only::parse_from(["serve"]).args);
+        let own = tare_server::Config::new("127.0.0.1:8080".parse().unwrap());
+        assert_eq!((config.limits, config.timeouts), (own.limits, own.timeouts));
+        assert_eq!(config.connections_max, own.connections_max);
+        let (listening, own_listening) = (&config.listening, &own.listening);
+        assert_eq!(listening.backlog, own_listening.backlog);
+        assert_eq!(
+            (listening.steering, listening.defer_accept),
+            (own_listening.steering, own_listening.defer_accept)
+        );
+        assert_eq!((config.busy_poll, config.architecture.name()), (own.busy_poll, own.architecture.name()));
+    }
 }

@@ -1,7 +1,7 @@
 //! `tare show`: the same result again, from the file alone.
 
-use crate::Ended;
 use crate::cli::ShowArgs;
+use crate::failure::Ended;
 use crate::failure::NOT_VALID;
 use crate::terminal;
 use std::process::ExitCode;

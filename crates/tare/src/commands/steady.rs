@@ -1,8 +1,8 @@
 //! `tare steady`: from where on somebody's series of times or rates is steady.
 
 use crate::cli::steady::SteadyArgs;
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use std::fs::File;

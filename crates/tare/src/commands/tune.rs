@@ -4,8 +4,8 @@ mod show;
 
 use super::recover::{self, NOT_ALL_PUT_BACK};
 use crate::cli::tune::TuneArgs;
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use anyhow::anyhow;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! `tare why`: what holds one run where it is, or why two differ.
 
-use crate::Ended;
 use crate::cli::why::WhyArgs;
+use crate::failure::Ended;
 use crate::failure::Failure;
 use crate::terminal;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Drawings as inline SVG that stretches with the page, labels as text of the page so that they never shrink.
 
-use super::{Escaped, put};
+use super::escape::{Escaped, put};
 use crate::block::{Bar, Bars, Chart, Hue, Line, Panel, Step};
 use std::fmt::Write;
 

@@ -3,11 +3,12 @@
 //! Every text goes through [`Escaped`]; the page's own policy forbids scripts and the network on top of that.
 
 mod drawing;
+mod escape;
 
 use crate::block::{Align, Block, Figure, Flame, Note, Row, Table, Text, Tone};
 use crate::sections::Part;
 use drawing::{bars, chart, steps};
-use std::fmt::{self, Display, Write};
+use escape::{Escaped, put};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -170,35 +171,5 @@ fn class(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Warn => "warn",
         Tone::Bad => "bad",
-    }
-}
-
-/// Writing into a string cannot fail.
-fn put(page: &mut String, text: fmt::Arguments) {
-    page.write_fmt(text).ok();
-}
-
-/// Text that stays text in an element and in a quoted attribute, whatever is in it.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '&' => to.write_str("&amp;")?,
-                '<' => to.write_str("&lt;")?,
-                '>' => to.write_str("&gt;")?,
-                '"' => to.write_str("&quot;")?,
-                '\'' => to.write_str("&#39;")?,
-                '\n' => to.write_char(' ')?,
-                // A page may hold none of these, and hidden directions would let a text pose as another.
-                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}' => {
-                    to.write_char('?')?
-                }
-                c if c.is_control() => to.write_char('?')?,
-                c => to.write_char(c)?,
-            }
-        }
-        Ok(())
     }
 }

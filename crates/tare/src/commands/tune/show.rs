@@ -1,7 +1,7 @@
 //! What `tare tune` says: how settings stand, what would be done, what was done.
 
-use crate::failure::Failure;
-use crate::{Ended, terminal};
+use crate::failure::{Ended, Failure};
+use crate::terminal;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -1,0 +1,17 @@
+//! Who a thread works for.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose accounting a thread belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The system under test.
+    Sut,
+    /// The load generator.
+    Load,
+    /// Tare's own threads other than the generator's.
+    Tare,
+    /// Anybody else.
+    Other,
+}
