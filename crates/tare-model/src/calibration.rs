@@ -3,6 +3,7 @@
 
 use crate::comparison::{Change, Disturbance, Figure};
 use crate::outcome::Cause;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -20,7 +21,7 @@ pub const FINDINGS_MAX: usize = 8;
 const READ_MAX_BYTES: u64 = 16 << 20;
 
 /// A machine's certificate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -59,7 +60,7 @@ pub struct Calibration {
 }
 
 /// What a certificate is of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Place {
     /// `uname -r`.
     pub kernel: String,
@@ -78,7 +79,7 @@ impl Place {
 }
 
 /// A known weight.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Injection {
     /// Its name.
     pub name: String,
@@ -96,7 +97,7 @@ pub struct Injection {
 }
 
 /// One session with something injected.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Run {
     /// Which [`Injection`].
     pub injection: String,
@@ -113,7 +114,7 @@ pub struct Run {
 }
 
 /// What came of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "result")]
 pub enum RunResult {
     /// It was measured.
@@ -126,7 +127,7 @@ pub enum RunResult {
 }
 
 /// What a verdict said of an injection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Found {
     /// The bottleneck.
     pub bottleneck: Cause,
@@ -154,7 +155,7 @@ pub struct Found {
 }
 
 /// A finding of a verdict, in short.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Listed {
     /// What was found.
     pub cause: Cause,
@@ -163,7 +164,7 @@ pub struct Listed {
 }
 
 /// The runs counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Summary {
     /// Runs, without those that were to be undisturbed and were not.
     pub runs: usize,
@@ -192,7 +193,7 @@ impl Summary {
 }
 
 /// One comparison of the built-in server with itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SelfComparison {
     /// Seconds from the beginning of the calibration.
     pub begin_s: f64,
@@ -204,7 +205,7 @@ pub struct SelfComparison {
 }
 
 /// What came of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "result")]
 pub enum SelfResult {
     /// It could have called something different.
@@ -217,7 +218,7 @@ pub enum SelfResult {
 }
 
 /// What a comparison said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Compared {
     /// Seed of its orders.
     pub seed: u64,
@@ -230,7 +231,7 @@ pub struct Compared {
 }
 
 /// A figure that was called different.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CalledDifferent {
     /// Which.
     pub figure: Figure,
@@ -239,7 +240,7 @@ pub struct CalledDifferent {
 }
 
 /// The comparisons counted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct AgainstItself {
     /// How long each might take, seconds.
     pub budget_s: f64,
@@ -258,7 +259,7 @@ pub struct AgainstItself {
 }
 
 /// How much net moved while the program was the same, what the host did to it included.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct NetSpread {
     /// Runs that leave net alone.
     pub runs: usize,

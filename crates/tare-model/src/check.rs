@@ -1,9 +1,14 @@
 //! What a machine will do to a measurement: one check, its finding, and what can be done.
 
+use crate::Reading;
+use crate::probes::Probes;
+use crate::survey::Survey;
+use crate::topology::Topology;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters. Ordered: what is worse is greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Looked at, and nothing is wrong.
@@ -17,7 +22,7 @@ pub enum Level {
 }
 
 /// What is looked at together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Area {
     /// Quotas, sets of CPUs, limits of control groups.
@@ -43,7 +48,7 @@ pub enum Area {
 }
 
 /// One check of the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Check {
     /// Stable name (`cpu-quota`, `governor` …); a check may come more than once.
     pub id: String,
@@ -62,4 +67,17 @@ pub struct Check {
     /// The setting of `tare tune` that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<String>,
+}
+
+/// All that `tare doctor` found out.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Examination {
+    /// The checks, those that belong together one after the other.
+    pub checks: Vec<Check>,
+    /// How the machine is put together.
+    pub topology: Topology,
+    /// What was read of it.
+    pub survey: Survey,
+    /// What was measured of it.
+    pub probes: Reading<Probes>,
 }

@@ -2,6 +2,7 @@
 //! scripts use: keys may be added, none renamed.
 
 use crate::Missing;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -11,7 +12,7 @@ use std::path::Path;
 pub const SCHEMA: u32 = 1;
 
 /// What came of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -51,7 +52,7 @@ pub struct Comparison {
 }
 
 /// A server or a command that was compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Program {
     /// `A`, `B`, …
     pub name: String,
@@ -63,7 +64,7 @@ pub struct Program {
 }
 
 /// Why a comparison ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The intervals are as narrow as was asked.
@@ -74,7 +75,7 @@ pub enum Ended {
 
 /// A launch: every program started afresh, the first one twice, and all loaded interleaved within the same window. Of commands: runs of
 /// all, of the first as of two, interleaved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Launch {
     /// Seconds from the beginning of the comparison to that of the launch.
     pub begin_s: f64,
@@ -89,7 +90,7 @@ pub struct Launch {
 }
 
 /// What one server of a launch did in its own turns, or the runs of a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Arm {
     /// Time of its own turns, or of its runs, nanoseconds.
     pub own_ns: u64,
@@ -104,7 +105,7 @@ pub struct Arm {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Answers in its own turns over their time, 1/s.
@@ -191,7 +192,7 @@ impl Figure {
 }
 
 /// What was taken from the servers' CPUs in a window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Interference {
     /// Share of the servers' CPU time that the hypervisor gave to others; `null` where it does not tell.
     pub steal_share: Option<f64>,
@@ -207,7 +208,7 @@ pub struct Interference {
 }
 
 /// What disturbed a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
     /// The hypervisor gave more than 1 % of the servers' CPU time to others.
@@ -219,7 +220,7 @@ pub enum Disturbance {
 }
 
 /// What a figure of a program came to, against the first program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Effect {
     /// Which program.
     pub program: String,
@@ -249,7 +250,7 @@ pub struct Effect {
 }
 
 /// A figure that some launches lack: of the others alone it would be of the faster ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct NotKnown {
     /// Of which program.
     pub program: String,
@@ -261,7 +262,7 @@ pub struct NotKnown {
 }
 
 /// A relative change: 0.02 is 2 % more.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Change {
     /// Estimate.
     pub value: f64,
@@ -270,7 +271,7 @@ pub struct Change {
 }
 
 /// What can be said of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Better, by however little.

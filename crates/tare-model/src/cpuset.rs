@@ -1,5 +1,6 @@
 //! Sets of CPUs (or of NUMA nodes), written as the kernel writes them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +10,9 @@ pub const CPU_NUMBERS_MAX: u32 = 8192;
 const BITS: u32 = u64::BITS;
 
 /// A set of numbers below [`CPU_NUMBERS_MAX`]. Serialises in the kernel's list format (`0-3,32-35`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(with = "String")]
 pub struct CpuSet {
     /// Without zero words at the end, so that equal sets are equal values.
     words: Vec<u64>,

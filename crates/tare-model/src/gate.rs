@@ -4,6 +4,7 @@
 use crate::Reading;
 use crate::comparison::{Change, Figure, Verdict};
 use crate::outcome::Warning;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ pub const SCHEMA: u32 = 1;
 pub const RUNS_MIN: usize = 5;
 
 /// What came of a gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Gate {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -39,7 +40,7 @@ pub struct Gate {
 }
 
 /// What a run is held against.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Against {
     /// A record.
@@ -54,7 +55,7 @@ pub enum Against {
 }
 
 /// A run as a gate sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -81,7 +82,7 @@ pub struct Run {
 }
 
 /// A figure of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FigureValue {
     /// Its value.
     pub value: f64,
@@ -92,7 +93,7 @@ pub struct FigureValue {
 }
 
 /// What a figure came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Effect {
     /// Which figure.
     pub figure: Figure,
@@ -113,7 +114,7 @@ pub struct Effect {
 }
 
 /// A lasting change in a history.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ChangePoint {
     /// Of which figure.
     pub figure: Figure,
@@ -128,7 +129,7 @@ pub struct ChangePoint {
 }
 
 /// A condition and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Judged {
     /// As it is written.
     pub condition: String,
@@ -139,7 +140,7 @@ pub struct Judged {
 }
 
 /// What became of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// The whole interval is beyond it.

@@ -3,6 +3,7 @@
 use crate::latency::Packed;
 use crate::outcome::{GrossIs, LatencySummary, Requests, Warning};
 use crate::trial::HttpSample;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ pub struct LoadInterval {
 }
 
 /// The highest rate that held an objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Capacity {
     /// The objective as given, `p99<5ms`.
     pub objective: String,
@@ -49,7 +50,7 @@ pub struct Capacity {
 }
 
 /// A load as it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct AskedLoad {
     /// Open connections.
     pub connections: u32,
@@ -68,7 +69,7 @@ pub struct AskedLoad {
 
 /// The result of a load. Its JSON form is a contract as the outcome's is: `requests`, `latency_ns`, `valid` and
 /// `warnings` are the same; keys may be added, none renamed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LoadOutcome {
     /// [`crate::outcome::SCHEMA`].
     pub schema: u32,
@@ -120,7 +121,7 @@ pub struct LoadOutcome {
 }
 
 /// Whether the generator could be trusted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SelfCheck {
     /// Share of each thread's time on a CPU, 0..1.
     pub busy: Vec<f64>,
@@ -134,7 +135,7 @@ pub struct SelfCheck {
 }
 
 /// One step of the series.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SeriesPoint {
     /// Its end, seconds from the start.
     pub end_s: f64,

@@ -1,10 +1,11 @@
 //! What the machine is, as far as it bears on a measurement.
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Facts read once at the start of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// `uname -r`.
     pub kernel: String,
@@ -33,7 +34,7 @@ pub struct MachineFacts {
 }
 
 /// One CPU and its place in the machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuFacts {
     /// The kernel's number.
     pub cpu: u32,
@@ -48,7 +49,7 @@ pub struct CpuFacts {
 }
 
 /// Which time the kernel puts into a task's run, and which it keeps apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Regime {
     /// `CONFIG_IRQ_TIME_ACCOUNTING`: hard and soft interrupts are taken out of run.
     pub irq_time_accounting: Reading<bool>,

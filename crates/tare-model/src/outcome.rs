@@ -22,6 +22,7 @@ pub use timeline::{LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: u32 = 1;
 
 /// The whole result of one session, as `tare run --json` prints it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -88,7 +89,7 @@ pub struct Outcome {
 }
 
 /// What holds throughput where it is, or what was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // the names are the design's; each rule documents its cause
 pub enum Cause {
@@ -142,7 +143,7 @@ impl Cause {
 }
 
 /// One finding with its proof.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// Cause id.
     pub cause: Cause,
@@ -161,7 +162,7 @@ pub struct Finding {
 }
 
 /// One number of a proof.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Evidence {
     /// What it is; may name a process or thread.
     pub name: String,
@@ -172,7 +173,7 @@ pub struct Evidence {
 }
 
 /// A warning with the next thing to try.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Warning {
     /// Stable id, kebab-case.
     pub id: String,
@@ -183,7 +184,7 @@ pub struct Warning {
 }
 
 /// Requests of the asked level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Requests {
     /// Answers received; `None` when a foreign generator's summary could not be read.
     pub count: Option<u64>,
@@ -200,7 +201,7 @@ pub struct Requests {
 
 /// Wake-ups of a thread by another of the same role: work that is handed over. What packets and timers wake is
 /// not among them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SutWakeups {
     /// Of the SUT.
     pub sut: f64,
@@ -213,7 +214,7 @@ impl SutWakeups {
 }
 
 /// A figure of each role; `None` is missing (no requests, or the role cannot be seen).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PerRole {
     /// The SUT.
     pub sut: Option<f64>,
@@ -222,7 +223,7 @@ pub struct PerRole {
 }
 
 /// The SUT's context switches per request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SwitchesPerRequest {
     /// It went to sleep.
     pub voluntary: Option<f64>,
@@ -231,7 +232,7 @@ pub struct SwitchesPerRequest {
 }
 
 /// Latency figures in nanoseconds; `None` where a foreign generator did not print them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the statistics
 pub struct LatencySummary {
     pub p50: Option<f64>,
@@ -248,7 +249,7 @@ pub struct LatencySummary {
 }
 
 /// One command of a command workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CommandSummary {
     /// As run.
     pub command: String,
@@ -280,7 +281,7 @@ pub struct CommandSummary {
 }
 
 /// One trial, summed up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TrialSummary {
     /// Position in the session.
     pub seq: u32,
@@ -305,7 +306,7 @@ pub struct TrialSummary {
 }
 
 /// What tare's own threads took in the trials of the asked level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct OwnCost {
     /// CPU time of the observers per second.
     pub observers_cpus: f64,

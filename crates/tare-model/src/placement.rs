@@ -1,13 +1,15 @@
 //! Who runs where: the plan that placement makes of a topology.
 
 use crate::CpuSet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// How the SUT's CPUs are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(with = "String")]
 pub enum Policy {
     /// A thread on each core; within one last-level cache, else one node, else near nodes.
     #[default]
@@ -72,7 +74,7 @@ impl From<Policy> for String {
 }
 
 /// CPUs for each role. Roles share a CPU or a core only where the notes say so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuPlan {
     /// How the SUT's were chosen.
     pub policy: Policy,

@@ -1,5 +1,6 @@
 //! What a session was resolved to do.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A resolved plan: nothing in it is left to choose.
@@ -64,7 +65,7 @@ pub struct HttpWorkload {
 }
 
 /// A layout of the generator that was tried for a moment: medians of short trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TriedLayout {
     /// Its threads.
     pub threads: u32,

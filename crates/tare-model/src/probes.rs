@@ -4,6 +4,7 @@
 //! probed is missing, with the reason.
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_stats::quantile;
 
@@ -12,7 +13,7 @@ use tare_stats::quantile;
 pub const SLEW_PPM_MAX: f64 = 500.0;
 
 /// Everything that one round of probes found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Probes {
     /// The CPUs that were probed one by one, ascending.
     pub cpus: Vec<u32>,
@@ -47,7 +48,7 @@ pub struct Probes {
 }
 
 /// One probe: what it found, and how long it took.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Probed<T> {
     /// What it found, or why it found nothing.
     pub found: Reading<T>,
@@ -56,7 +57,7 @@ pub struct Probed<T> {
 }
 
 /// What a probe found on one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuReading<T> {
     /// The CPU.
     pub cpu: u32,
@@ -65,7 +66,7 @@ pub struct CpuReading<T> {
 }
 
 /// A figure that was taken several times: the median of the samples, and the range of their middle half.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Spread {
     /// The median.
     pub median: f64,
@@ -96,7 +97,7 @@ impl Spread {
 }
 
 /// Many durations, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Durations {
     /// How many.
     pub count: u32,
@@ -124,7 +125,7 @@ impl Durations {
 }
 
 /// The effective clock of one CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct EffectiveClock {
     /// Hertz; each sample is itself the median of short undisturbed ones.
     pub hz: Spread,
@@ -135,7 +136,7 @@ pub struct EffectiveClock {
 }
 
 /// How late a thread wakes up that sleeps until a given time, as `cyclictest` measures it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Wakeup {
     /// The CPU that it slept and woke on.
     pub cpu: u32,
@@ -148,7 +149,7 @@ pub struct Wakeup {
 }
 
 /// How late the wake-ups were.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Lateness {
     /// From the intended to the actual wake-up.
     pub latency: Durations,
@@ -159,7 +160,7 @@ pub struct Lateness {
 }
 
 /// What a wake-up depends on besides the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WakeupSetting {
     /// Scheduling policy.
     pub policy: Policy,
@@ -171,7 +172,7 @@ pub struct WakeupSetting {
 }
 
 /// A scheduling policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// `SCHED_OTHER`: what servers have.
@@ -181,7 +182,7 @@ pub enum Policy {
 }
 
 /// Time that went missing under a thread that read the clock without pause.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Gaps {
     /// How long it read, nanoseconds.
     pub window_ns: u64,
@@ -194,7 +195,7 @@ pub struct Gaps {
 }
 
 /// Gaps of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Lost {
     /// How many.
     pub count: u32,
@@ -207,7 +208,7 @@ pub struct Lost {
 }
 
 /// How long a load takes whose address is the result of the load before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MemoryLatency {
     /// Where the data were.
     pub place: MemoryPlace,
@@ -222,7 +223,7 @@ pub struct MemoryLatency {
 }
 
 /// A level of the memory hierarchy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryPlace {
     /// A data or unified cache of this level (1 is the innermost).
@@ -232,7 +233,7 @@ pub enum MemoryPlace {
 }
 
 /// Two hardware threads of one core, together and alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Smt {
     /// The two.
     pub cpus: [u32; 2],
@@ -246,7 +247,7 @@ pub struct Smt {
 }
 
 /// How often a loop that takes all units of a core was slowed by who else computes there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Company {
     /// The CPU it ran on.
     pub cpu: u32,
@@ -260,7 +261,7 @@ pub struct Company {
 }
 
 /// Two threads that wake each other in turn through pipes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Handover {
     /// The CPUs of the two threads; equal when they share one.
     pub cpus: [u32; 2],
@@ -271,7 +272,7 @@ pub struct Handover {
 }
 
 /// What a cache line takes from one CPU to another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Transfer {
     /// The CPUs.
     pub cpus: [u32; 2],
@@ -280,7 +281,7 @@ pub struct Transfer {
 }
 
 /// An instruction that a hypervisor must answer (`CPUID`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Exit {
     /// The CPU it ran on.
     pub cpu: u32,
@@ -291,7 +292,7 @@ pub struct Exit {
 }
 
 /// A system call that does next to nothing (`getppid`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Syscall {
     /// The CPU it ran on.
     pub cpu: u32,
@@ -300,7 +301,7 @@ pub struct Syscall {
 }
 
 /// The clocks of the machine against each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ClockAudit {
     /// How long they were watched, nanoseconds.
     pub window_ns: u64,
@@ -313,7 +314,7 @@ pub struct ClockAudit {
 }
 
 /// How much faster one clock went than another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ClockPair {
     /// The one.
     pub clock: ClockId,
@@ -324,7 +325,7 @@ pub struct ClockPair {
 }
 
 /// A difference of rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Drift {
     /// Rate of the one over that of the other, less one, parts per million; positive: the one is faster.
     pub ppm: f64,
@@ -343,7 +344,7 @@ impl Drift {
 }
 
 /// A clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockId {
     /// `CLOCK_MONOTONIC`: slewed by time synchronisation.

@@ -1,5 +1,6 @@
 //! A value that may be absent, and why.
 
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Why a value is not there, and what would bring it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize, thiserror::Error)]
 #[error("missing: {why}")]
 pub struct Missing {
     /// The reason, in words a user of the tool understands ("this VM exposes no PMU").
@@ -31,7 +32,7 @@ impl Missing {
 }
 
 /// A measured value, or the reason there is none. Serialises as the value itself or as `{"missing": "why"}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reading<T> {
     /// Nothing was measured. First, so that an object with a `missing` key is never taken for a value.

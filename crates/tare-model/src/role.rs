@@ -1,9 +1,10 @@
 //! Who a thread works for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whose accounting a thread belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// The system under test.

@@ -6,10 +6,11 @@
 use crate::Missing;
 use crate::outcome::Judged;
 use crate::role::Role;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was learned of the SUT's threads in one window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Schedule {
     /// How.
     pub source: ScheduleSource,
@@ -40,7 +41,7 @@ pub struct Schedule {
 }
 
 /// Where a schedule comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleSource {
     /// `sched_switch`, `sched_waking`, `sched_wakeup` and `lock:contention_*` through perf_event rings; a sleep's
@@ -52,7 +53,7 @@ pub enum ScheduleSource {
 }
 
 /// Why a thread slept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sleep {
     /// For events, or for a socket that it accepted.
@@ -91,7 +92,7 @@ impl Sleep {
 }
 
 /// One thread of the SUT.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadSchedule {
     /// Thread.
     pub tid: u32,
@@ -132,7 +133,7 @@ pub struct ThreadSchedule {
 }
 
 /// Sleep for one reason.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Blocked {
     /// Why.
     pub why: Sleep,
@@ -143,7 +144,7 @@ pub struct Blocked {
 }
 
 /// Somebody who ran while a thread waited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Behind {
     /// Its name; empty for all the rest of a role.
     pub name: String,
@@ -156,7 +157,7 @@ pub struct Behind {
 }
 
 /// Wake-ups by who made them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Wakers {
     /// Another thread of the SUT, no interrupt being served.
     pub sut: u64,
@@ -171,7 +172,7 @@ pub struct Wakers {
 }
 
 /// Time that threads of the SUT were held on a CPU that nobody used.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Held {
     /// The CPU.
     pub cpu: u32,
@@ -180,7 +181,7 @@ pub struct Held {
 }
 
 /// A lock of the kernel that threads of the SUT contended for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct KernelLock {
     /// The function that asked for it (`lock_sock_nested`), or its address.
     pub at: String,
@@ -197,7 +198,7 @@ pub struct KernelLock {
 }
 
 /// A server that threads of the SUT slept on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Downstream {
     /// `address:port`.
     pub peer: String,
@@ -208,7 +209,7 @@ pub struct Downstream {
 }
 
 /// What the accounting say of sleeps and waits, over all windows of the asked level: part of the outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SwitchAccounting {
     /// Where sleeps come from; `null` where nobody looked.
     pub blocked_source: Option<ScheduleSource>,
@@ -242,7 +243,7 @@ pub struct SwitchAccounting {
 }
 
 /// Somebody who ran while the SUT was ready.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Preemptor {
     /// Its name; "(others)" for all that are not told apart.
     pub name: String,
@@ -257,7 +258,7 @@ pub struct Preemptor {
 }
 
 /// Quantiles from counts by powers of two: each is the upper end of its power, so exact to a factor of two.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the quantiles
 pub struct Quantiles {
     pub count: f64,
@@ -271,7 +272,7 @@ pub struct Quantiles {
 }
 
 /// Wake-ups per second by who made them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WakerRates {
     /// Another thread of the SUT.
     pub sut: f64,
@@ -286,7 +287,7 @@ pub struct WakerRates {
 }
 
 /// A place in the kernel where the SUT contended for locks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LockShare {
     /// The function that asked.
     pub at: String,
@@ -303,7 +304,7 @@ pub struct LockShare {
 }
 
 /// Another server that the SUT slept on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PeerShare {
     /// `address:port`.
     pub peer: String,

@@ -3,6 +3,7 @@
 
 use crate::comparison::Disturbance;
 use crate::outcome::Cause;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub const SCHEMA: u32 = 1;
 pub const COMPARED: [&str; 4] = ["throughput", "cpu_per_request", "p50", "p99"];
 
 /// What came of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct StudyOutcome {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -40,7 +41,7 @@ pub struct StudyOutcome {
 }
 
 /// How well the throughput of each cell is known against its baseline's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Precision {
     /// What was asked for: half of the 95 % interval of the ratio, as a share.
     pub asked: f64,
@@ -63,7 +64,7 @@ impl Precision {
 }
 
 /// A block that counts though something was taken from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DisturbedBlock {
     /// Which, counted from 1.
     pub block: usize,
@@ -72,7 +73,7 @@ pub struct DisturbedBlock {
 }
 
 /// What came of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CellOutcome {
     /// Its case and its levels.
     pub name: String,
@@ -94,7 +95,7 @@ pub struct CellOutcome {
 }
 
 /// A figure over the blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FigureSeen {
     /// Mean. Here and in [`Seen`], where a precision was asked for: without the fifth of the blocks at either end, if there is an interval.
     pub value: f64,
@@ -105,7 +106,7 @@ pub struct FigureSeen {
 }
 
 /// What a figure is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub enum Unit {
     /// Seconds.
     #[serde(rename = "s")]
@@ -122,7 +123,7 @@ pub enum Unit {
 }
 
 /// A verdict with what it is of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Judgement {
     /// What was expected, as written.
     pub expected: String,
@@ -133,7 +134,7 @@ pub struct Judgement {
 }
 
 /// What became of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The whole 95 % interval is where it was expected.
@@ -145,7 +146,7 @@ pub enum Verdict {
 }
 
 /// What was seen of a figure over the blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen {
     /// The figure over the baseline's.

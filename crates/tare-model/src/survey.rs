@@ -29,10 +29,11 @@ pub use scheduler::{Discipline, Scheduler};
 
 use crate::Reading;
 use crate::machine::MachineFacts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The machine, area by area.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Survey {
     /// What every record holds too.
     pub machine: MachineFacts,

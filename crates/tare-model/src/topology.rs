@@ -4,10 +4,11 @@
 //! counts.
 
 use crate::{CpuSet, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The part of the machine that the process may use. Its first eight fields are a contract that scripts use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Topology {
     /// Physical packages (sockets) with an allowed CPU.
     pub packages: Reading<u32>,
@@ -38,7 +39,7 @@ pub struct Topology {
 }
 
 /// One cache.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Cache {
     /// 1 is next to the core.
     pub level: u32,
@@ -51,7 +52,7 @@ pub struct Cache {
 }
 
 /// What a cache holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheKind {
     /// Data.
@@ -63,7 +64,7 @@ pub enum CacheKind {
 }
 
 /// One NUMA node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct NumaNode {
     /// The kernel's number.
     pub id: u32,
@@ -76,7 +77,7 @@ pub struct NumaNode {
 }
 
 /// CPUs whose cores are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CoreKind {
     /// The kernel's or the vendor's name (`core`, `atom`), else `cores`.
     pub name: String,
@@ -89,7 +90,7 @@ pub struct CoreKind {
 }
 
 /// Where one CPU stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuPlace {
     /// The kernel's number.
     pub cpu: u32,

@@ -2,13 +2,14 @@
 
 use crate::outcome::{Cause, Gross, NetOrMissing, TareCause, Warning};
 use crate::{Missing, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Value of [`Why::schema`].
 pub const SCHEMA: &str = "tare-why/1";
 
 /// An account of the difference between a run A and a run B.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Why {
     /// [`SCHEMA`].
     pub schema: String,
@@ -42,7 +43,7 @@ pub struct Why {
 }
 
 /// One of the two runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Run {
     /// What the user calls it.
     pub name: String,
@@ -61,7 +62,7 @@ pub struct Run {
 }
 
 /// A figure in A and in B.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Change {
     /// In A.
     pub from: f64,
@@ -76,7 +77,7 @@ pub struct Change {
 }
 
 /// A part of ln(rate of B / rate of A).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Part {
     /// `cost`, `clock`, `instructions`, `ipc`, `entitlement`, `busy`, `unexplained`, or the name of a loss (`throttled` …).
     pub id: String,
@@ -93,7 +94,7 @@ pub struct Part {
 }
 
 /// A function that ran for another share of the time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FrameChange {
     /// Its name.
     pub function: String,
@@ -108,7 +109,7 @@ pub struct FrameChange {
 }
 
 /// How one part of the tare changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TareChange {
     /// What took it.
     pub cause: TareCause,
@@ -119,7 +120,7 @@ pub struct TareChange {
 }
 
 /// What kind of thing differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // the names say it; `Difference::matters` says more
 pub enum Kind {
@@ -145,7 +146,7 @@ pub enum Kind {
 }
 
 /// Something that is not the same in both runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Difference {
     /// What kind of thing.
     pub kind: Kind,

@@ -5,24 +5,10 @@ use crate::format::joined;
 use crate::sections::Part;
 use crate::words::things;
 use crate::{Style, render};
-use serde::Serialize;
-use tare_model::Reading;
-use tare_model::check::{Check, Level};
-use tare_model::probes::Probes;
-use tare_model::survey::Survey;
-use tare_model::topology::Topology;
+use tare_model::check::{Check, Examination, Level};
 
 /// Begins the finding of a check that could not be made.
 const MISSING: &str = "missing: ";
-
-/// The JSON object that scripts rely on.
-#[derive(Serialize)]
-struct Whole<'a> {
-    checks: &'a [Check],
-    topology: &'a Topology,
-    survey: &'a Survey,
-    probes: &'a Reading<Probes>,
-}
 
 /// The checks for a terminal: what is bad and what to mind in full, the rest short, so that it fits on a screen; in full
 /// with `everything`.
@@ -55,13 +41,8 @@ pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
 ///
 /// # Errors
 /// None that is known: every key is a string, and a number that is not finite becomes `null`.
-pub fn json(
-    checks: &[Check],
-    topology: &Topology,
-    survey: &Survey,
-    probes: &Reading<Probes>,
-) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Whole { checks, topology, survey, probes }).map(|text| text + "\n")
+pub fn json(examination: &Examination) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(examination).map(|text| text + "\n")
 }
 
 /// What a measurement stands or falls with: a quota, the clock, others on the CPUs. The names of its checks.

@@ -4,8 +4,8 @@ use crate::block::{Block, Column, Row, Table, Text, Tone};
 use crate::format::{self, count, percent};
 use crate::sections::Part;
 use crate::{Style, render};
-use serde_json::json;
 use tare_model::outcome::State;
+use tare_model::steady::{Label, Series};
 use tare_stats::{Segment, Steadiness};
 
 /// Longer names are cut in tables: the figures beside them say more.
@@ -82,22 +82,28 @@ fn before(found: &Steadiness) -> Option<f64> {
 }
 
 /// One JSON object for each series, a line each.
-pub fn json(all: &[Examined]) -> String {
-    let line = |one: &Examined| {
-        let segments = one.found.segments.iter();
-        let segments: Vec<_> = segments
-            .map(|segment| json!({"from": segment.from, "to": segment.to, "mean": segment.mean}))
-            .collect();
-        let object = json!({
-            "name": one.name,
-            "label": if one.found.from.is_some() { "steady" } else { "not-steady" },
-            "state": State::from(one.found.state),
-            "steady_from": one.found.from.map_or(-1, |from| from as i64),
-            "values": one.values,
-            "wild": one.found.wild,
-            "segments": segments,
-        });
-        format!("{object}\n")
-    };
+///
+/// # Errors
+/// None that is known: every key is a string, and a number that is not finite becomes `null`.
+pub fn json(all: &[Examined]) -> Result<String, serde_json::Error> {
+    let line = |one: &Examined| serde_json::to_string(&series(one)).map(|object| object + "\n");
     all.iter().map(line).collect()
+}
+
+fn series(one: &Examined) -> Series {
+    let found = &one.found;
+    let level = |segment: &Segment| tare_model::steady::Segment {
+        from: segment.from,
+        to: segment.to,
+        mean: segment.mean,
+    };
+    Series {
+        name: one.name.clone(),
+        label: if found.from.is_some() { Label::Steady } else { Label::NotSteady },
+        state: State::from(found.state),
+        steady_from: found.from.map_or(-1, |from| from as i64),
+        values: one.values,
+        wild: found.wild,
+        segments: found.segments.iter().map(level).collect(),
+    }
 }

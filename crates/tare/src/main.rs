@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Steady(args) => commands::steady::steady(&args, style),
         Command::Tune(args) => commands::tune::tune(&args, style),
         Command::Recover => commands::recover::recover(),
+        Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions { shell } => commands::completions::completions(shell),
     };
     match result {

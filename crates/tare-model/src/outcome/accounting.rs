@@ -1,11 +1,12 @@
 //! The accounting: of a role, of its threads, of each CPU.
 
 use super::Execution;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The accounting, pooled over the trials of the asked level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TimeAccounting {
     /// The largest of the design's residuals; `None` when nothing could be checked.
     pub residual_ratio: Option<f64>,
@@ -27,7 +28,7 @@ pub struct TimeAccounting {
 }
 
 /// Accounting of one role.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoleAccounting {
     /// Threads × window.
     pub wall_s: f64,
@@ -60,7 +61,7 @@ pub struct RoleAccounting {
 
 /// The threads of a role that do the work: those that ran for more than a thousandth of the window. The others (a main
 /// thread that waits for its workers) sleep for reasons that hold nothing back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ServingAccounting {
     /// How many.
     pub threads: usize,
@@ -71,7 +72,7 @@ pub struct ServingAccounting {
 }
 
 /// Waiting by cause, seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WaitSplit {
     /// Held back by a quota.
     pub throttled: f64,
@@ -84,7 +85,7 @@ pub struct WaitSplit {
 }
 
 /// One thread, as pidstat shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadRow {
     /// Process.
     pub pid: u32,
@@ -109,7 +110,7 @@ pub struct ThreadRow {
 }
 
 /// One CPU over the window; the parts are shares of it and sum to 1 up to the residual.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuAccounting {
     /// Number.
     pub cpu: u32,
@@ -134,7 +135,7 @@ pub struct CpuAccounting {
 }
 
 /// Busy time by mode, shares of the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ModeShare {
     /// User.
     pub user: f64,

@@ -2,10 +2,11 @@
 
 use super::Cause;
 use crate::{Missing, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a cause was confirmed by trying it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Confirmation {
     /// The cause that was tried.
     pub cause: Cause,
@@ -17,7 +18,7 @@ pub struct Confirmation {
 }
 
 /// A cause that nothing can be tried on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct NotTried {
     /// Which.
     pub cause: Cause,
@@ -27,7 +28,7 @@ pub struct NotTried {
 }
 
 /// How throughput followed the resource.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Tried {
     /// What was changed, in words.
     pub what: String,
@@ -50,7 +51,7 @@ pub struct Tried {
 }
 
 /// What an intervention says of a cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmed {
     /// The whole interval lies above the floor.

@@ -1,11 +1,12 @@
 //! Instructions and cycles.
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a role's threads executed, the kernel's part included, and what each request took of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Execution {
     /// Instructions per cycle.
     pub ipc: Reading<f64>,
@@ -23,7 +24,7 @@ pub struct Execution {
 }
 
 /// Where cycles come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CyclesFrom {
     /// Counted.

@@ -2,10 +2,11 @@
 //! against the numbers.
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What may hold back a server that shares nothing but the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hypothesis {
     /// Its threads contend for the locks of sockets.
@@ -17,7 +18,7 @@ pub enum Hypothesis {
 }
 
 /// How an explanation stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// The figure is as large as it would have to be.
@@ -29,7 +30,7 @@ pub enum Standing {
 }
 
 /// An explanation, and the figure that it stands or falls with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Judged {
     /// Which.
     pub hypothesis: Hypothesis,

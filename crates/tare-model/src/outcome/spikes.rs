@@ -1,10 +1,11 @@
 //! Moments of high latency, and what moved in them.
 
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Slices of time (100 ms) in which the 99th percentile of latency stood out of its trial's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Spikes {
     /// Slices that were looked at.
     pub slices: u32,
@@ -34,7 +35,7 @@ impl Spikes {
 }
 
 /// One slice that stood out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Spike {
     /// [`super::TrialSummary::seq`].
     pub trial: u32,
@@ -47,7 +48,7 @@ pub struct Spike {
 }
 
 /// A series that moved when latency spiked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Moved {
     /// Whose it is and what, in words.
     pub series: String,
@@ -68,7 +69,7 @@ pub struct Moved {
 }
 
 /// How often a quota held back in bursts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ThrottleBursts {
     /// Slices with such a burst.
     pub slices: u32,
@@ -77,7 +78,7 @@ pub struct ThrottleBursts {
 }
 
 /// The slices of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SpikeTimeline {
     /// [`super::TrialSummary::seq`].
     pub trial: u32,

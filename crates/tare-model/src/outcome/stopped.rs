@@ -1,11 +1,12 @@
 //! How well gross is known, where trials ended by that or by a budget.
 
 use crate::comparison::Ended;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was asked of the trials, what they came to, and what more of them would tell. All of trials within one launch: that launches
 /// may differ by more is for `tare compare`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Stopped {
     /// Half of the 95 % interval of gross that was asked for, as a share; `null`: as many trials as fit the budget.
     pub precision: Option<f64>,

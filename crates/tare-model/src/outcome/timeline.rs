@@ -1,9 +1,10 @@
 //! How the rate came to its level, and kept it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rate of the asked level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Timeline {
     /// The load before the first trial; `None` where tare's generator made none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +23,7 @@ pub struct Timeline {
 }
 
 /// What a series does in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It is at one level.
@@ -47,7 +48,7 @@ impl From<tare_stats::State> for State {
 }
 
 /// A rate, and how the machine was in the trials with such slices.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Stage {
     /// Requests per second.
     pub rate_hz: f64,
@@ -58,7 +59,7 @@ pub struct Stage {
 }
 
 /// The load before the first trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WarmUpTimeline {
     /// How long it was.
     pub length_s: f64,
@@ -73,7 +74,7 @@ pub struct WarmUpTimeline {
 }
 
 /// What became of latencies in the load before the first trial, at a given rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LatencyFall {
     /// From when on they are taken for those of the end.
     pub from_s: f64,

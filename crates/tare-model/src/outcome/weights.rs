@@ -1,10 +1,11 @@
 //! Gross, tare and net, with their intervals.
 
 use crate::Missing;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value with its 95 % interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -15,7 +16,7 @@ pub struct Estimate {
 }
 
 /// The measured figure, or why there is none: somebody else's generator may keep its count to itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Gross {
     /// Why not, and the unit that it would have; first, so that it is never taken for a value.
@@ -56,7 +57,7 @@ impl Gross {
 }
 
 /// What the gross figure measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrossIs {
     /// What the server can do as it stands.
@@ -68,7 +69,7 @@ pub enum GrossIs {
 }
 
 /// Net, or why there is none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NetOrMissing {
     /// Why not; first, so that it is never taken for a value.
@@ -78,7 +79,7 @@ pub enum NetOrMissing {
 }
 
 /// The net figure with the conditions it holds for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Net {
     /// The value.
     pub value: f64,
@@ -99,7 +100,7 @@ pub struct Net {
 
 /// Net against tare's own server, loaded on the SUT's CPUs interleaved with it: what the machine's interference does to both is
 /// not in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct AgainstReference {
     /// What the SUT does on a CPU over what the reference does on one; neither at a reference clock, as both ran at the
     /// same.
@@ -114,7 +115,7 @@ pub struct AgainstReference {
 }
 
 /// One named part of the tare.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TarePart {
     /// What took it.
     pub cause: TareCause,
@@ -125,7 +126,7 @@ pub struct TarePart {
 }
 
 /// The ways a part of the machine can be lost to the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TareCause {
     /// The SUT waited for work.

@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What may be observed here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Access {
     /// Whether it is root that looks; only of a running system.
     pub root: Reading<bool>,

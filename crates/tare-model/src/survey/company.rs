@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who used CPU while tare looked twice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Company {
     /// Time between the two looks, nanoseconds.
     pub window_ns: u64,
@@ -19,7 +20,7 @@ pub struct Company {
 }
 
 /// A process that used CPU time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Busy {
     /// Its number.
     pub pid: u32,

@@ -1,8 +1,9 @@
 use crate::{CpuSet, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The clock: who governs it, between which limits, and what takes it away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Frequency {
     /// Each cpufreq policy; missing where there is no driver.
     pub policies: Reading<Vec<Policy>>,
@@ -24,7 +25,7 @@ pub struct Frequency {
 }
 
 /// CPUs whose clock is set together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Policy {
     /// The kernel's number of the policy.
     pub id: u32,
@@ -53,7 +54,7 @@ pub struct Policy {
 }
 
 /// Thermal throttling of one CPU since boot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThrottleCount {
     /// The CPU.
     pub cpu: u32,
@@ -64,7 +65,7 @@ pub struct ThrottleCount {
 }
 
 /// A temperature and the marks at which something happens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThermalZone {
     /// `x86_pkg_temp`, `acpitz` …
     pub kind: Reading<String>,
@@ -75,7 +76,7 @@ pub struct ThermalZone {
 }
 
 /// A part of the machine whose power is counted and limited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PowerDomain {
     /// `package-0`, `dram` …
     pub name: Reading<String>,
@@ -86,7 +87,7 @@ pub struct PowerDomain {
 }
 
 /// An idle state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IdleState {
     /// `POLL`, `C1`, `C6` …
     pub name: Reading<String>,

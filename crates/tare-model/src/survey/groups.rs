@@ -1,8 +1,9 @@
 use crate::{CpuSet, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Control groups of the process that looked, each list from its own group to the highest that can be seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Groups {
     /// Groups of the `cpu` controller.
     pub cpu: Reading<Vec<CpuGroup>>,
@@ -19,7 +20,7 @@ pub struct Groups {
 }
 
 /// What one group allows of CPU time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuGroup {
     /// Path below the mount.
     pub path: String,
@@ -34,7 +35,7 @@ pub struct CpuGroup {
 }
 
 /// So much CPU time in each period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Quota {
     /// CPU time, nanoseconds.
     pub quota_ns: u64,
@@ -50,7 +51,7 @@ impl Quota {
 }
 
 /// `cpu.stat`, since the group was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Throttling {
     /// Periods that passed with something to run.
     pub periods: u64,
@@ -61,7 +62,7 @@ pub struct Throttling {
 }
 
 /// Where one group may run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpusetGroup {
     /// Path below the mount.
     pub path: String,
@@ -72,7 +73,7 @@ pub struct CpusetGroup {
 }
 
 /// What one group may keep in memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MemoryGroup {
     /// Path below the mount.
     pub path: String,

@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What stands between this kernel and the hardware. The kind of virtual machine stands in the machine's facts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Host {
     /// Whether this is a container: `docker`, `podman`, `lxc`, `kubernetes`, `container`; not applicable outside of one.
     pub container: Reading<String>,
@@ -15,7 +16,7 @@ pub struct Host {
 }
 
 /// A Windows host, asked through `powershell.exe`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WindowsHost {
     /// Name of the active power plan.
     pub power_plan: Reading<String>,

@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Limits on a process that is started from here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Limits {
     /// Open files.
     pub open_files: Reading<Limit>,
@@ -21,7 +22,7 @@ pub struct Limits {
 }
 
 /// A limit as `ulimit` shows it; `null` is unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Limit {
     /// In force.
     pub soft: Option<u64>,

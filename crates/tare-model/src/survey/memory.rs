@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Memory; its size stands in the machine's facts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Memory {
     /// What new programs could have without swapping, bytes.
     pub available_bytes: Reading<u64>,
@@ -29,7 +30,7 @@ pub struct Memory {
 }
 
 /// A pool of huge pages.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct HugePages {
     /// Size of one, bytes.
     pub size_bytes: u64,
@@ -40,7 +41,7 @@ pub struct HugePages {
 }
 
 /// What is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PressureKind {
     /// A CPU.
@@ -52,7 +53,7 @@ pub enum PressureKind {
 }
 
 /// Pressure stall information of the whole system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Pressure {
     /// What is waited for.
     pub kind: PressureKind,

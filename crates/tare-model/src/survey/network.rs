@@ -1,8 +1,9 @@
 use crate::{CpuSet, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The network of this namespace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Network {
     /// First and last port that connections going out may take.
     pub port_range: Reading<[u32; 2]>,
@@ -31,7 +32,7 @@ pub struct Network {
 }
 
 /// A network interface.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Interface {
     /// `lo`, `eth0` …
     pub name: String,
@@ -56,7 +57,7 @@ pub struct Interface {
 }
 
 /// One queue of an interface.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Queue {
     /// The kernel's number.
     pub id: u32,
@@ -65,7 +66,7 @@ pub struct Queue {
 }
 
 /// A device's interrupt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Interrupt {
     /// The kernel's number.
     pub id: u32,

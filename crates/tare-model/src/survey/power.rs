@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the current comes from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Power {
     /// Mains and batteries; empty on machines that tell of none.
     pub supplies: Reading<Vec<Supply>>,
@@ -11,7 +12,7 @@ pub struct Power {
 }
 
 /// One source of current.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Supply {
     /// `AC`, `BAT0` …
     pub name: String,

@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The processor beyond its name, which stands in the machine's facts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Processor {
     /// `GenuineIntel`, `AuthenticAMD`, `HygonGenuine`, `ARM 0x48` …
     pub vendor: Reading<String>,
@@ -17,7 +18,7 @@ pub struct Processor {
 }
 
 /// One weakness and what is done about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Mitigation {
     /// `spectre_v2`, `meltdown` …
     pub name: String,

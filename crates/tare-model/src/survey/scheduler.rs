@@ -1,8 +1,9 @@
 use crate::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How threads take turns. Ticks and base slice stand in the machine's facts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Scheduler {
     /// Which fair scheduler.
     pub discipline: Reading<Discipline>,
@@ -19,7 +20,7 @@ pub struct Scheduler {
 }
 
 /// The scheduler of ordinary tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
     /// Completely fair (before Linux 6.6).

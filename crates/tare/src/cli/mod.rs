@@ -9,6 +9,7 @@ pub mod load;
 pub mod output;
 pub mod plan;
 pub mod run;
+pub mod schema;
 pub mod serve;
 pub mod steady;
 pub mod traffic;
@@ -104,6 +105,8 @@ pub enum Command {
     Tune(Box<tune::TuneArgs>),
     /// Stop and restore what killed runs of tare left behind.
     Recover,
+    /// Print the JSON schema of what a command prints with --json.
+    Schema(schema::SchemaArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.

@@ -16,7 +16,7 @@ use tare_machine::fit::Room;
 use tare_machine::placement::Ask;
 use tare_machine::{Root, placement, probes, topology};
 use tare_model::Reading;
-use tare_model::check::{Check, Level};
+use tare_model::check::{Check, Examination, Level};
 use tare_model::placement::Policy;
 use tare_model::probes::Probes;
 use tare_model::survey::{Quota, Survey};
@@ -67,12 +67,13 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
         calibration: &calibration,
         now_unix_s: tare_sys::time::wall_s(),
     });
+    let code = exit_code(&checks);
     let text = match args.json {
-        true => report::json(&checks, &topology, &survey, &probes).map_err(Failure::underway)?,
+        true => report::json(&Examination { checks, topology, survey, probes }).map_err(Failure::underway)?,
         false => report::terminal(&checks, args.all, style),
     };
     terminal::print(&text).map_err(Failure::underway)?;
-    Ok(exit_code(&checks))
+    Ok(code)
 }
 
 /// The machine, and a plan for half of its cores, or for what a quota leaves of them.

@@ -11,6 +11,7 @@ pub mod plan;
 pub mod recover;
 pub mod report;
 pub mod run;
+pub mod schema;
 pub mod serve;
 pub mod show;
 pub mod steady;

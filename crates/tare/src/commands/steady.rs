@@ -30,7 +30,10 @@ pub fn steady(args: &SteadyArgs, style: Style) -> Ended {
     let examined = examine(&args.file)
         .with_context(|| format!("cannot use {}", args.file.display()))
         .map_err(Failure::usage)?;
-    let text = if args.json { report::json(&examined) } else { report::terminal(&examined, style) };
+    let text = match args.json {
+        true => report::json(&examined).map_err(Failure::underway)?,
+        false => report::terminal(&examined, style),
+    };
     terminal::print(&text).map_err(Failure::underway)?;
     Ok(ExitCode::SUCCESS)
 }
