@@ -48,7 +48,7 @@ pub struct Comparison {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<NotKnown>,
     /// What to know before quoting it.
-    pub warnings: Vec<crate::outcome::Warning>,
+    pub warnings: Vec<crate::warning::Warning>,
 }
 
 /// A server or a command that was compared.

@@ -36,6 +36,7 @@ pub mod study;
 pub mod survey;
 pub mod topology;
 pub mod trial;
+pub mod warning;
 pub mod why;
 
 pub use cpuset::CpuSet;

@@ -2,6 +2,7 @@
 //! keys may be added, none renamed.
 
 mod accounting;
+mod cause;
 mod confirmation;
 mod execution;
 mod hypothesis;
@@ -10,9 +11,11 @@ mod stopped;
 mod timeline;
 mod weights;
 
+pub use crate::warning::Warning;
 pub use accounting::{
     CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
 };
+pub use cause::Cause;
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
@@ -88,60 +91,6 @@ pub struct Outcome {
     pub trials: Vec<TrialSummary>,
 }
 
-/// What holds throughput where it is, or what was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // the names are the design's; each rule documents its cause
-pub enum Cause {
-    LoadGeneratorBound,
-    OfferedLoad,
-    ServerCpuBound,
-    OneThreadBound,
-    CpuQuotaThrottled,
-    CpuContended,
-    Oversubscribed,
-    PlacementConflict,
-    Steal,
-    ClockDropped,
-    ColdCaches,
-    SoftirqSaturated,
-    CrossCpuWakeups,
-    ListenOverflow,
-    MemoryPressure,
-    BlockedOnDisk,
-    BlockedOnDownstream,
-    GcPauses,
-    LockContended,
-    KernelLockContended,
-    TooLittleConcurrency,
-    NetworkCeiling,
-    DelayedAck,
-    PortsExhausted,
-    NotSteady,
-    Errors,
-    TooNoisy,
-    /// A command that was on a CPU the whole time: the program itself.
-    ProgramCpuBound,
-    /// A command that mostly slept: the program's own waits.
-    ProgramIdle,
-    Unknown,
-}
-
-impl Cause {
-    /// Its id, as it stands in data.
-    pub fn id(self) -> String {
-        // Kebab-case of the variant's name, as it is serialised.
-        let mut id = String::new();
-        for letter in format!("{self:?}").chars() {
-            if letter.is_ascii_uppercase() && !id.is_empty() {
-                id.push('-');
-            }
-            id.push(letter.to_ascii_lowercase());
-        }
-        id
-    }
-}
-
 /// One finding with its proof.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
@@ -170,17 +119,6 @@ pub struct Evidence {
     pub value: f64,
     /// Its unit.
     pub unit: String,
-}
-
-/// A warning with the next thing to try.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Warning {
-    /// Stable id, kebab-case.
-    pub id: String,
-    /// What is wrong.
-    pub text: String,
-    /// What to do.
-    pub hint: String,
 }
 
 /// Requests of the asked level.

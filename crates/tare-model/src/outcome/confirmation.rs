@@ -1,6 +1,6 @@
 //! What a change of the one resource did that the bottleneck, or the first finding that can be tried, is said to be.
 
-use super::Cause;
+use super::cause::Cause;
 use crate::{Missing, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

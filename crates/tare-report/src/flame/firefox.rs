@@ -1,6 +1,6 @@
 //! Stacks for the Firefox Profiler, in its processed profile format.
 
-use super::{Choice, FlameError, chosen, whose};
+use super::choice::{Choice, FlameError, chosen, whose};
 use fxprof_processed_profile::{
     CategoryColor, CpuDelta, Frame as Shown, FrameFlags, FrameInfo, ProcessHandle, Profile, SamplingInterval,
     ThreadHandle, Timestamp, WeightType,

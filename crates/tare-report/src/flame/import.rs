@@ -3,7 +3,7 @@
 //! `inferno` can collapse the output of `perf script` too, but gives up by panicking on text that is none; and what it
 //! collapses has lost the modules.
 
-use super::FlameError;
+use super::choice::FlameError;
 use tare_model::Reading;
 use tare_model::observation::Role;
 use tare_model::stacks::{Folded, Folder, Frame, FrameKind, Module, Stacks};

@@ -2,7 +2,7 @@
 //!
 //! Some ten fields of one message are written, and none is read: that is shorter than a generator of code for them.
 
-use super::{Choice, FlameError, chosen};
+use super::choice::{Choice, FlameError, chosen};
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! Drawings, by `inferno`.
 
-use super::{Choice, FlameError, chosen, facts, folded, whose};
+use super::choice::{Choice, FlameError, chosen, whose};
+use super::folded::{facts, folded};
 use inferno::differential;
 use inferno::flamegraph::color::{BasicPalette, MultiPalette, Palette};
 use inferno::flamegraph::{self, Options};

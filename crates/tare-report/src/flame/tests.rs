@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
-use tare_model::stacks::{Folded, Folder, Module};
+use tare_model::Reading;
+use tare_model::observation::Role;
+use tare_model::stacks::{Folded, Folder, Frame, FrameKind, Module, Stacks};
 
 const CHOICE: Choice = Choice { role: Role::Sut, off_cpu: false, by_thread: false };
 

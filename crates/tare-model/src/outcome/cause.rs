@@ -1,0 +1,58 @@
+//! What holds throughput where it is, or takes from it: by name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What holds throughput where it is, or what was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // the names are the design's; each rule documents its cause
+pub enum Cause {
+    LoadGeneratorBound,
+    OfferedLoad,
+    ServerCpuBound,
+    OneThreadBound,
+    CpuQuotaThrottled,
+    CpuContended,
+    Oversubscribed,
+    PlacementConflict,
+    Steal,
+    ClockDropped,
+    ColdCaches,
+    SoftirqSaturated,
+    CrossCpuWakeups,
+    ListenOverflow,
+    MemoryPressure,
+    BlockedOnDisk,
+    BlockedOnDownstream,
+    GcPauses,
+    LockContended,
+    KernelLockContended,
+    TooLittleConcurrency,
+    NetworkCeiling,
+    DelayedAck,
+    PortsExhausted,
+    NotSteady,
+    Errors,
+    TooNoisy,
+    /// A command that was on a CPU the whole time: the program itself.
+    ProgramCpuBound,
+    /// A command that mostly slept: the program's own waits.
+    ProgramIdle,
+    Unknown,
+}
+
+impl Cause {
+    /// Its id, as it stands in data.
+    pub fn id(self) -> String {
+        // Kebab-case of the variant's name, as it is serialised.
+        let mut id = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !id.is_empty() {
+                id.push('-');
+            }
+            id.push(letter.to_ascii_lowercase());
+        }
+        id
+    }
+}
