@@ -34,6 +34,7 @@ impl Missing {
 /// A measured value, or the reason there is none. Serialises as the value itself or as `{"missing": "why"}`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
+#[schemars(rename = "Reading_{T}")]
 pub enum Reading<T> {
     /// Nothing was measured. First, so that an object with a `missing` key is never taken for a value.
     Missing(#[serde(deserialize_with = "object")] Missing),
