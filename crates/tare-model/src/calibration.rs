@@ -2,23 +2,18 @@
 //! scripts use: keys may be added, none renamed.
 
 use crate::comparison::{Change, Disturbance, Figure};
+pub use crate::format::SCHEMA;
 use crate::outcome::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
 
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
 /// An instrument that is right less often is none.
 pub const RIGHT_SHARE_MIN: f64 = 0.95;
 /// Fewer values have no quartiles worth the name.
 pub const NET_RUNS_MIN: usize = 4;
 /// So many findings of a run are kept: the first ones, which cost most.
 pub const FINDINGS_MAX: usize = 8;
-/// A certificate is smaller by far.
-const READ_MAX_BYTES: u64 = 16 << 20;
 
 /// A machine's certificate.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -278,75 +273,11 @@ impl Calibration {
         let measured = |one: &&&Injection| self.runs.iter().any(|run| run.injection == one.name);
         (here.iter().filter(measured).count(), here.len())
     }
-
-    /// Puts it on disk in place of what stands there, whole or not at all.
-    ///
-    /// # Errors
-    /// What the file system says.
-    pub fn keep(&self, path: &Path) -> std::io::Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".tare-part");
-        let beside = path.with_file_name(name);
-        let put = || {
-            let mut file = std::fs::File::create(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
-            std::fs::rename(&beside, path)
-        };
-        put().inspect_err(|_| _ = std::fs::remove_file(&beside))
-    }
-
-    /// The one at `path`; `None` where there is none.
-    ///
-    /// # Errors
-    /// It cannot be read, or is none.
-    pub fn read(path: &Path) -> std::io::Result<Option<Calibration>> {
-        let file = match std::fs::File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let text = std::io::BufReader::new(std::io::Read::take(file, READ_MAX_BYTES));
-        serde_json::from_reader(text).map(Some).map_err(std::io::Error::other)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As it was kept before there were comparisons and net.
-    const OLD: &str = r#"{
-        "schema": 1, "argv": ["tare", "calibrate"], "started_unix_s": 1, "took_s": 9.5, "seed": 7, "repeats": 3,
-        "complete": true,
-        "machine": { "kernel": "6.1", "cpu_model": null, "cpus": 2 },
-        "injections": [{ "name": "none", "about": "nothing", "expected": ["server-cpu-bound"], "undisturbed": true, "not_here": null }],
-        "runs": [
-            { "injection": "none", "begin_s": 0.0, "took_s": 9.0, "result": "measured", "bottleneck": "server-cpu-bound",
-              "first_finding": null, "found": "server-cpu-bound", "right": true, "alarms": [], "gross": 99000.0 },
-            { "injection": "none", "begin_s": 9.0, "took_s": 0.5, "result": "failed", "why": "it did not answer" }
-        ],
-        "summary": { "runs": 2, "right": 1, "undisturbed": 2, "false_alarms": 0,
-                     "confusion": { "none": { "server-cpu-bound": 1 } } }
-    }"#;
-
-    #[test]
-    fn what_was_kept_before_is_read_and_nothing_is_made_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("calibration.json");
-        std::fs::write(&path, OLD).unwrap();
-        let old = Calibration::read(&path).unwrap().unwrap();
-        assert!(old.complete && old.summary.right == 1 && old.runs.len() == 2);
-        assert!(old.comparisons.is_empty() && old.against_itself.is_none() && old.net_spread.is_none());
-        assert!(
-            !old.injections[0].leaves_net && old.note_ln.is_none() && old.summary.right_as_listed.is_none()
-        );
-        let RunResult::Measured(found) = &old.runs[0].result else { panic!("{:?}", old.runs[0]) };
-        assert_eq!((found.gross, found.net), (Some(99000.0), None));
-        assert!(found.findings.is_empty() && found.right_as_listed.is_none());
-        old.keep(&path).unwrap();
-        assert_eq!(Calibration::read(&path).unwrap(), Some(old));
-    }
 
     #[test]
     fn what_comparisons_said_is_read_as_it_was_kept() {

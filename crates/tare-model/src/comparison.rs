@@ -2,14 +2,10 @@
 //! scripts use: keys may be added, none renamed.
 
 use crate::Missing;
+pub use crate::format::SCHEMA;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{BufReader, ErrorKind, Read, Write};
-use std::path::Path;
-
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
 
 /// What came of a comparison.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -295,55 +291,10 @@ impl From<tare_stats::Verdict> for Verdict {
     }
 }
 
-/// A stranger's file is not read further than this to find out that it is none of ours.
-const READ_MAX_BYTES: u64 = 256 << 20;
-
 impl Comparison {
     /// Whether commands were compared, and no servers.
     pub fn is_of_commands(&self) -> bool {
         !self.programs.is_empty() && self.programs.iter().all(|program| program.url.is_none())
-    }
-
-    /// Whether what stands at `path` is nothing, empty, or an earlier comparison.
-    ///
-    /// # Errors
-    /// It is something else, or cannot be read.
-    pub fn may_replace(path: &Path) -> std::io::Result<()> {
-        let file = match std::fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-            Ok(about) if about.len() == 0 && about.is_file() => return Ok(()),
-            Ok(about) if !about.is_file() => None,
-            Ok(_) => Some(std::fs::File::open(path)?),
-        };
-        let read =
-            |file| serde_json::from_reader::<_, Comparison>(BufReader::new(Read::take(file, READ_MAX_BYTES)));
-        match file.is_some_and(|file| read(file).is_ok()) {
-            true => Ok(()),
-            false => Err(std::io::Error::other(format!("{} is not a comparison of tare's", path.display()))),
-        }
-    }
-
-    /// Puts it on disk in place of what stands there, whole or not at all. Links are followed.
-    ///
-    /// # Errors
-    /// What the file system says.
-    pub fn keep(&self, path: &Path) -> std::io::Result<()> {
-        let path = match std::fs::canonicalize(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-            known => known?,
-        };
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".tare-part");
-        let beside = path.with_file_name(name);
-        let put = || {
-            let mut file = std::fs::File::create(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
-            std::fs::rename(&beside, &path)
-        };
-        put().inspect_err(|_| _ = std::fs::remove_file(&beside))
     }
 }
 
@@ -365,42 +316,5 @@ mod tests {
         let value = serde_json::to_value(&missing).unwrap();
         assert_eq!((&value["figure"], &value["missing"]), (&"p99.9".into(), &"too few answers".into()));
         assert_eq!(serde_json::from_value::<NotKnown>(value).unwrap(), missing);
-    }
-
-    #[test]
-    fn nothing_but_a_comparison_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        std::fs::write(path("empty"), "").unwrap();
-        std::fs::write(path("mine"), "{\"name\": 1}").unwrap();
-        let comparison = Comparison {
-            schema: SCHEMA,
-            argv: Vec::new(),
-            programs: Vec::new(),
-            seed: 1,
-            budget_s: 1.0,
-            precision: 0.01,
-            margin: 0.02,
-            planned: None,
-            turn_ns: 1,
-            sut_cpus: Vec::new(),
-            load_cpus: Vec::new(),
-            ended: None,
-            elapsed_s: 0.0,
-            launches: Vec::new(),
-            effects: Vec::new(),
-            not_known: Vec::new(),
-            warnings: Vec::new(),
-        };
-        comparison.keep(&path("old")).unwrap();
-        std::os::unix::fs::symlink(path("old"), path("link")).unwrap();
-        comparison.keep(&path("link")).unwrap();
-        assert!(path("link").is_symlink());
-        for fine in ["absent", "empty", "old", "link"] {
-            assert!(Comparison::may_replace(&path(fine)).is_ok(), "{fine}");
-        }
-        for other in [path("mine"), folder.path().to_owned(), "/dev/null".into()] {
-            assert!(Comparison::may_replace(&other).is_err(), "{}", other.display());
-        }
     }
 }

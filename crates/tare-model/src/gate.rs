@@ -3,13 +3,11 @@
 
 use crate::Reading;
 use crate::comparison::{Change, Figure, Verdict};
+pub use crate::format::SCHEMA;
 use crate::outcome::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Version of the JSON contract, and of a history's lines.
-pub const SCHEMA: u32 = 1;
 
 /// Fewest runs at one level that tell what another run may differ by.
 pub const RUNS_MIN: usize = 5;

@@ -10,6 +10,7 @@ pub mod check;
 pub mod comparison;
 pub mod condition;
 pub mod cpuset;
+pub mod format;
 pub mod gate;
 mod hexadecimal;
 pub mod identity;

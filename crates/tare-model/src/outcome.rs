@@ -11,6 +11,7 @@ mod stopped;
 mod timeline;
 mod weights;
 
+pub use crate::format::SCHEMA;
 pub use crate::warning::Warning;
 pub use accounting::{
     CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
@@ -28,9 +29,6 @@ use crate::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
 
 /// The whole result of one session, as `tare run --json` prints it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -49,7 +49,7 @@ pub enum ScheduleSource {
     Tracepoints,
     /// Looks at `/proc/PID/task/TID/syscall` (needs ptrace rights): a hundred a second at a thread that goes to sleep and
     /// wakes, twenty at one that sleeps on or runs nearly all the time, fewer where there are hundreds of threads.
-    Looks,
+    Samples,
 }
 
 /// Why a thread slept.

@@ -2,13 +2,11 @@
 //! contract that scripts use: keys may be added, none renamed.
 
 use crate::comparison::Disturbance;
+pub use crate::format::SCHEMA;
 use crate::outcome::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
 
 /// What is told of every cell against its baseline, whatever is expected.
 pub const COMPARED: [&str; 4] = ["throughput", "cpu_per_request", "p50", "p99"];

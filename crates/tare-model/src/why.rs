@@ -1,18 +1,16 @@
 //! Why two runs differ: what the comparison of two records says. The keys of its JSON form are a contract.
 
+pub use crate::format::SCHEMA;
 use crate::outcome::{Cause, Gross, NetOrMissing, TareCause, Warning};
 use crate::{Missing, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Value of [`Why::schema`].
-pub const SCHEMA: &str = "tare-why/1";
-
 /// An account of the difference between a run A and a run B.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Why {
     /// [`SCHEMA`].
-    pub schema: String,
+    pub schema: u32,
     /// `http` or `command`.
     pub workload: String,
     /// The run that is compared with.

@@ -68,7 +68,7 @@ impl Book {
     /// What looks at the SUT's threads told beside the columns.
     pub(crate) fn looked(&mut self, downstream: Vec<Downstream>) {
         self.observation.schedule = Some(Box::new(Schedule {
-            source: ScheduleSource::Looks,
+            source: ScheduleSource::Samples,
             not_traced: None,
             events_lost: 0,
             events: 0,

@@ -100,10 +100,10 @@ impl Observer for Wakeups {
 
     fn report(&mut self, _scene: &Scene, book: &mut Book) {
         if let Err(reason) = &self.waking {
-            return book.absent(&wakeups::PEER, None, reason.clone());
+            return book.absent(&wakeups::SUT, None, reason.clone());
         }
         if self.peers.is_empty() {
-            return book.absent(&wakeups::PEER, None, Missing::new("no thread of the SUT is seen from here"));
+            return book.absent(&wakeups::SUT, None, Missing::new("no thread of the SUT is seen from here"));
         }
         let mut by_cpu: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
         for reading in self.tape.readings() {
@@ -117,7 +117,7 @@ impl Observer for Wakeups {
             if samples.len() < 2 {
                 samples.insert(0, Sample { at_ns: book.begin_ns(), value: 0.0 });
             }
-            book.column(&wakeups::PEER, Subject::Cpu(cpu), samples);
+            book.column(&wakeups::SUT, Subject::Cpu(cpu), samples);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Offsets are those of <https://www.sqlite.org/fileformat.html#the_database_header>.
 
 use crate::error::{READ, StoreError};
-use crate::layout::{APPLICATION_ID, LAYOUT_VERSION};
+use crate::layout::{APPLICATION_ID, LAYOUT_OLD_WORDS, LAYOUT_VERSION};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -46,6 +46,11 @@ impl Header {
             return Err(StoreError::damaged(path, "its header is not one that tare writes"));
         }
         Ok(header)
+    }
+
+    /// Whether the rows have the words of 0.1.0.
+    pub(super) fn has_old_words(&self) -> bool {
+        self.word(60).cast_signed() <= LAYOUT_OLD_WORDS
     }
 
     /// The length that the header promises, bytes.

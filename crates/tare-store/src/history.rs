@@ -1,6 +1,6 @@
 //! The history of a branch: a file with a run a line, as JSON.
 
-use serde::Deserialize;
+use crate::old::{self, Part, Version};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -99,14 +99,11 @@ impl History {
     }
 }
 
-/// What every version of a line has.
-#[derive(Deserialize)]
-struct Version {
-    schema: u32,
-}
-
 fn read_line(line: &[u8]) -> Result<Run, String> {
     match serde_json::from_slice::<Version>(line) {
+        Ok(Version { schema: old::FORMAT }) => {
+            old::read(Part::Line, line).map_err(|_| "is broken".to_owned())
+        }
         Ok(Version { schema }) if schema != SCHEMA => {
             Err(format!("is of version {schema} (this tare writes version {SCHEMA})"))
         }
@@ -201,7 +198,7 @@ mod tests {
     #[test]
     fn strange_lines_are_reported_by_number_and_long_histories_by_their_end() {
         let line = serde_json::to_string(&run("a")).unwrap();
-        let older = line.replacen("\"schema\":1", "\"schema\":0", 1);
+        let older = line.replacen("\"schema\":2", "\"schema\":0", 1);
         let text = format!("{line}\n{older}\n\nnonsense\n{line}\n");
         let history = History::of(text.as_bytes());
         assert_eq!(history.runs.len(), 2);

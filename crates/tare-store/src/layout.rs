@@ -1,17 +1,19 @@
-//! What every file has: its marks, its tables and its checksums.
+//! What a file is made of.
 
 /// Samples in one record at most: about two gigabytes in memory.
 ///
 /// Stated on writing, so that whatever was written can be read.
 pub const SAMPLES_MAX: u64 = 1 << 27;
 
-/// `tare` in ASCII: distinguishes our files from other SQLite databases.
+/// `tare` in ASCII: tells our files from other SQLite databases.
 pub(crate) const APPLICATION_ID: i32 = 0x7461_7265;
 
-/// Layout of the tables without stacks, which every reader knows.
-pub(crate) const LAYOUT_PLAIN: i32 = 1;
-/// Layout with stacks, which is only written where there are any: other files stay readable by older readers.
-pub(crate) const LAYOUT_STACKS: i32 = 2;
+/// The latest layout with the words of 0.1.0 ([`crate::old`]).
+pub(crate) const LAYOUT_OLD_WORDS: i32 = 2;
+/// Layout of the tables without stacks.
+pub(crate) const LAYOUT_PLAIN: i32 = 3;
+/// Layout with stacks, which is only written where there are any.
+pub(crate) const LAYOUT_STACKS: i32 = 4;
 /// The latest layout that is known here; raised when an older reader could not read the file.
 pub(crate) const LAYOUT_VERSION: i32 = LAYOUT_STACKS;
 

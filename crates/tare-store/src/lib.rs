@@ -16,12 +16,16 @@
 //! Every row carries a checksum: SQLite proves that pages hang together, not that their bytes are the ones that
 //! were written.
 
+pub mod calibration;
+pub mod comparison;
 mod error;
 mod header;
 pub mod history;
 mod layout;
+mod old;
 mod reader;
 mod stacks;
+mod whole;
 mod writer;
 
 pub use error::StoreError;

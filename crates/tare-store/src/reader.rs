@@ -3,6 +3,7 @@
 use crate::error::{READ, StoreError};
 use crate::header::Header;
 use crate::layout::{SAMPLES_MAX, TABLES, checksum, journal_of};
+use crate::old::{self, Part};
 use crate::stacks;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -38,7 +39,8 @@ pub fn read(path: &Path) -> Result<Record, StoreError> {
     let access =
         if interrupted { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
     let reader = open(&path, access).map_err(|error| StoreError::sqlite(&path, READ, &error))?;
-    Reader { connection: reader, path: &path, samples_left: SAMPLES_MAX }.record()
+    let has_old_words = header.has_old_words();
+    Reader { connection: reader, path: &path, has_old_words, samples_left: SAMPLES_MAX }.record()
 }
 
 fn length(path: &Path) -> Result<u64, StoreError> {
@@ -60,6 +62,7 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
 struct Reader<'a> {
     connection: Connection,
     path: &'a Path,
+    has_old_words: bool,
     samples_left: u64,
 }
 
@@ -67,11 +70,10 @@ impl Reader<'_> {
     fn record(mut self) -> Result<Record, StoreError> {
         let has_stacks = self.check_tables()?;
         self.check_pages()?;
-        let machine = self.meta("machine")?;
-        let plan = self.meta("plan")?;
-        let identity = self.meta_row("identity")?.map(|json| self.parse(&json, "identity")).transpose()?;
-        let intervention =
-            self.meta_row("intervention")?.map(|json| self.parse(&json, "intervention")).transpose()?;
+        let machine = self.meta("machine", Part::Machine)?;
+        let plan = self.meta("plan", Part::Plan)?;
+        let identity = self.meta_if_there("identity", Part::Identity)?;
+        let intervention = self.meta_if_there("intervention", Part::Intervention)?;
         let mut trials = self.trials()?;
         let axes = self.axes()?;
         self.columns(&mut trials, &axes)?;
@@ -115,10 +117,12 @@ impl Reader<'_> {
         }
     }
 
-    fn meta<T: DeserializeOwned>(&self, key: &str) -> Result<T, StoreError> {
-        let found = self.meta_row(key)?;
-        let json = found.ok_or_else(|| self.damaged(format!("it has no {key}")))?;
-        self.parse(&json, key)
+    fn meta<T: DeserializeOwned>(&self, key: &str, part: Part) -> Result<T, StoreError> {
+        self.meta_if_there(key, part)?.ok_or_else(|| self.damaged(format!("it has no {key}")))
+    }
+
+    fn meta_if_there<T: DeserializeOwned>(&self, key: &str, part: Part) -> Result<Option<T>, StoreError> {
+        self.meta_row(key)?.map(|json| self.parse(&json, part, key)).transpose()
     }
 
     fn finished(&self) -> Result<bool, StoreError> {
@@ -148,7 +152,7 @@ impl Reader<'_> {
         let mut trials = Vec::with_capacity(rows.len());
         for (numbers, json, sum) in rows {
             self.verify(sum, &[json.as_bytes(), &numbers.map(u32::to_le_bytes).concat()], "a trial")?;
-            trials.push((self.parse(&json, "a trial")?, numbers[2] as usize));
+            trials.push((self.parse(&json, Part::Trial, "a trial")?, numbers[2] as usize));
         }
         Ok(trials)
     }
@@ -204,8 +208,8 @@ impl Reader<'_> {
             self.samples_left -= values.len() as u64;
             let samples = stamps.iter().zip(values);
             let samples = samples.map(|(at, value)| Sample { at_ns: at.cast_unsigned(), value }).collect();
-            let subject = self.parse(&subject, "a subject")?;
-            trial.observation.columns.push(Column { metric, subject, samples });
+            let subject = self.parse(&subject, Part::Subject, "a subject")?;
+            trial.observation.columns.push(Column { metric: self.metric(metric), subject, samples });
         }
         Ok(())
     }
@@ -229,7 +233,7 @@ impl Reader<'_> {
         rows.iter()
             .map(|(json, sum)| {
                 self.verify(*sum, &[json.as_bytes()], "a notice")?;
-                self.parse(json, "a notice")
+                self.parse(json, Part::Notice, "a notice")
             })
             .collect()
     }
@@ -251,9 +255,14 @@ impl Reader<'_> {
         }
     }
 
-    fn parse<T: DeserializeOwned>(&self, json: &str, what: &str) -> Result<T, StoreError> {
-        serde_json::from_str(json)
-            .map_err(|error| self.damaged(format!("{what} cannot be understood: {error}")))
+    fn metric(&self, id: String) -> String {
+        if self.has_old_words { old::metric(id) } else { id }
+    }
+
+    fn parse<T: DeserializeOwned>(&self, json: &str, part: Part, what: &str) -> Result<T, StoreError> {
+        let read =
+            if self.has_old_words { old::read(part, json.as_bytes()) } else { serde_json::from_str(json) };
+        read.map_err(|error| self.damaged(format!("{what} cannot be understood: {error}")))
     }
 
     fn damaged(&self, detail: impl Into<String>) -> StoreError {

@@ -51,7 +51,7 @@ fn sut_wakeups(accounting: &Accounting) -> Result<SutWakeups, Missing> {
 fn why_uncounted(accounting: &Accounting) -> Missing {
     let absences = accounting.record.trials.iter().flat_map(|trial| &trial.observation.absences);
     let mut reasons =
-        absences.filter(|absence| absence.metric == wakeups::PEER.id).map(|one| one.reason.clone());
+        absences.filter(|absence| absence.metric == wakeups::SUT.id).map(|one| one.reason.clone());
     reasons.next().unwrap_or_else(|| Missing::new("peer wake-ups were not counted"))
 }
 

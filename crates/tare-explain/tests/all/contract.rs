@@ -112,7 +112,7 @@ fn peer_wake_ups_are_per_request_or_missing_with_the_reason() {
     let mut record = asked(&Scene { sut_wakeups_hz: None, ..scene });
     for trial in &mut record.trials {
         let reason = Missing::with_remedy("tracefs: not permitted", "run tare as root");
-        let metric = wakeups::PEER.id.to_owned();
+        let metric = wakeups::SUT.id.to_owned();
         trial.observation.absences.push(Absence { metric, subject: None, reason });
     }
     let json = serde_json::to_value(explain(&record)).unwrap();

@@ -73,7 +73,7 @@ fn sockets_locks() {
         (&|schedule| schedule.locks_not_traced = Some(Missing::new("an old kernel")), "an old kernel"),
         (
             &|schedule| {
-                schedule.source = ScheduleSource::Looks;
+                schedule.source = ScheduleSource::Samples;
                 schedule.not_traced = Some(Missing::with_remedy("not permitted", "run tare as root"));
             },
             "not permitted",
@@ -139,7 +139,7 @@ fn wake_ups_across_cpus() {
     assert_eq!(of(0.1, 0.0, 1).standing, Standing::NotVisibleHere);
     assert_eq!(of(0.01, 0.0, 1).standing, Standing::Refuted);
 
-    let looked = with(traced(&Scene::default()), |schedule| schedule.source = ScheduleSource::Looks);
+    let looked = with(traced(&Scene::default()), |schedule| schedule.source = ScheduleSource::Samples);
     let found = judged(&looked, Hypothesis::CrossCpuWakeups);
     assert!(
         found.standing == Standing::NotVisibleHere && matches!(found.figure, Reading::Missing(_)),

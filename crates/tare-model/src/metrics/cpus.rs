@@ -22,7 +22,7 @@ super::declare::descriptors! {
     IDLE_EXIT_COST_NS = "cpus.idle_exit_cost_ns", Nanosecond, Gauge,
         "Time around one idle period that is in no book, less what is in two; can be negative.",
         "found between windows under the same load: (wall - run - idle) / idle periods, read on the CPU itself";
-    IDLE_EXITS_SAMPLED = "cpus.idle_exits_looked_at", Count, Gauge,
+    IDLE_EXITS_SAMPLED = "cpus.idle_exits_sampled", Count, Gauge,
         "Idle periods that the reading of cpus.idle_exit_cost_ns with the same stamp is the mean of.",
         "as cpus.idle_exits, between windows";
 }

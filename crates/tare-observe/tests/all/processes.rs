@@ -190,13 +190,13 @@ fn a_server_that_is_not_seen_is_said_so() {
 
 /// Peer wake-ups of a window on all CPUs; `None` where this machine does not let us count.
 fn sut_wakeups(observation: &Observation) -> Option<f64> {
-    let columns: Vec<_> = observation.columns.iter().filter(|one| one.metric == wakeups::PEER.id).collect();
+    let columns: Vec<_> = observation.columns.iter().filter(|one| one.metric == wakeups::SUT.id).collect();
     if columns.is_empty() {
-        let reason = observation.why_absent(&wakeups::PEER, &Subject::Cpu(0));
+        let reason = observation.why_absent(&wakeups::SUT, &Subject::Cpu(0));
         assert!(!reason.why.contains("was not observed"), "{reason}");
         return None;
     }
-    Some(columns.iter().map(|one| grown(observation, &wakeups::PEER, &one.subject)).sum())
+    Some(columns.iter().map(|one| grown(observation, &wakeups::SUT, &one.subject)).sum())
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn wake_ups_by_strangers_are_nobodys_hand_over() {
 /// Where a thread was, by the switches; `None` where this machine does not let us trace.
 fn traced(observation: &Observation, child: &Reaped) -> Option<ThreadSchedule> {
     let schedule = observation.schedule.as_ref().expect("neither traced nor looked at");
-    if schedule.source == ScheduleSource::Looks {
+    if schedule.source == ScheduleSource::Samples {
         let why = &schedule.not_traced.as_ref().expect("no reason").why;
         assert!(why.contains("not permitted") || why.contains("tracefs") || why.contains("kernel"), "{why}");
         return None;

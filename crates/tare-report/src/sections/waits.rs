@@ -42,7 +42,7 @@ fn build(source: &Source) -> Vec<Block> {
 fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
     let looks = "up to a hundred looks a second at what they were doing";
     match how {
-        ScheduleSource::Looks => match &switches.not_traced {
+        ScheduleSource::Samples => match &switches.not_traced {
             Some(Missing { why, remedy }) if remedy.is_empty() => {
                 format!("Of its serving threads, by {looks}: {}.", joined(why))
             }
@@ -276,7 +276,7 @@ mod tests {
 
         let refused = Missing::with_remedy("tracefs may not be listed", "run tare as root");
         let refused = SwitchAccounting { not_traced: Some(refused), ..switches };
-        let reported = method(ScheduleSource::Looks, &refused);
+        let reported = method(ScheduleSource::Samples, &refused);
         assert!(reported.ends_with("doing: tracefs may not be listed (run tare as root)."), "{reported}");
     }
 }

@@ -46,7 +46,7 @@ fn throttled() -> Why {
         Reading::Measured(Change { from, to, unit, ln, ci95: Some([ln - half, ln + half]) })
     };
     Why {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA,
         workload: "http".to_owned(),
         a: run("before.tare", 168_000.0, Cause::ServerCpuBound),
         b: run("after.tare", 83_000.0, Cause::CpuQuotaThrottled),

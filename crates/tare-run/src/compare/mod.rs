@@ -163,7 +163,8 @@ fn go_on(
         }
         judge(comparison);
         if let Some(path) = running.record_path() {
-            comparison.keep(path).map_err(|error| LabError::State(format!("{}: {error}", path.display())))?;
+            tare_store::comparison::keep(comparison, path)
+                .map_err(|error| LabError::State(format!("{}: {error}", path.display())))?;
         }
     }
     Ok(())
@@ -253,7 +254,7 @@ fn check_count(programs: usize) -> Result<(), LabError> {
 
 fn check_file(running: &Running<'_>) -> Result<(), LabError> {
     let Some(path) = running.record_path() else { return Ok(()) };
-    Comparison::may_replace(path)
+    tare_store::comparison::may_replace(path)
         .map_err(|error| LabError::usage(error.to_string(), "give -o a new name, like result.json"))
 }
 

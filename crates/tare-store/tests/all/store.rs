@@ -50,15 +50,15 @@ fn of(trials: Vec<Trial>) -> Record {
 }
 
 #[test]
-fn stacks_come_back_and_only_files_with_stacks_need_a_newer_reader() {
+fn stacks_come_back_and_only_files_with_stacks_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, with) = (folder.path().join("plain.tare"), folder.path().join("stacks.tare"));
     write(&plain, &record(2, 10));
-    assert_eq!(layout(&plain), 1);
+    assert_eq!(layout(&plain), 3);
     let trials = vec![trial(0, 10), trial_with_stacks(1), trial(2, 10), trial_with_stacks(3)];
     let wanted = of(trials);
     write(&with, &wanted);
-    assert_eq!(layout(&with), 2);
+    assert_eq!(layout(&with), 4);
     assert_eq!(read(&with).unwrap(), wanted);
     let connection = rusqlite::Connection::open(&with).unwrap();
     connection.execute("DELETE FROM stacks WHERE trial_seq = 3", []).unwrap();

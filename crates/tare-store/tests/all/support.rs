@@ -149,7 +149,7 @@ pub fn busy_trial(samples: u64, slices: u64) -> Trial {
 fn looked_at() -> Schedule {
     let downstream = |at: u64| Downstream { peer: format!("10.0.0.{at}:5432"), ns: 0, count: 500 * (at + 1) };
     Schedule {
-        source: ScheduleSource::Looks,
+        source: ScheduleSource::Samples,
         not_traced: Some(Missing::with_remedy("switches were not traced", "add --trace")),
         events_lost: 0,
         events: 0,

@@ -78,13 +78,15 @@ fn certificate_path() -> Result<PathBuf, Failure> {
 fn keep(calibration: &Calibration) -> Result<(), Failure> {
     let path = certificate_path()?;
     let whole = |kept: &Calibration| kept.complete && kept.machine == calibration.machine;
-    if !calibration.complete && Calibration::read(&path).ok().flatten().is_some_and(|kept| whole(&kept)) {
+    if !calibration.complete
+        && tare_store::calibration::read(&path).ok().flatten().is_some_and(|kept| whole(&kept))
+    {
         return Ok(());
     }
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(Failure::underway)?;
     }
-    calibration.keep(&path).map_err(Failure::underway)
+    tare_store::calibration::keep(calibration, &path).map_err(Failure::underway)
 }
 
 /// This machine's certificate, for `tare doctor`.
@@ -93,7 +95,7 @@ pub fn certificate(root: &Root) -> Reading<Calibration> {
         return Reading::NotApplicable { not_applicable: "a captured machine has no certificate".into() };
     }
     let Ok(path) = certificate_path() else { return Reading::missing("there is no folder for it") };
-    match Calibration::read(&path) {
+    match tare_store::calibration::read(&path) {
         Ok(Some(calibration)) => Reading::Measured(calibration),
         Ok(None) => Reading::Missing(Missing::with_remedy(
             "this machine was never calibrated",

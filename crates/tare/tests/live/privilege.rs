@@ -169,7 +169,7 @@ fn traced_as_far_as_it_goes(who: Who) {
     let server = place.serve(who);
     let (result, record) = place.measure(who, &server, &["--trace", "--stacks"]);
     let switches = &result["accounting"]["switches"];
-    assert_eq!(switches["blocked_source"], "looks", "{switches:#}");
+    assert_eq!(switches["blocked_source"], "samples", "{switches:#}");
     assert!(number(&result, "/accounting/sut/blocked_s/event") >= 0.0);
     let refused = |missing: &Value, by: &str| {
         let has = |key: &str, word: &str| missing[key].as_str().is_some_and(|text| text.contains(word));

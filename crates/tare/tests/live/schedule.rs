@@ -32,7 +32,7 @@ fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, tr
     let source = result["accounting"]["switches"]["blocked_source"].as_str();
     assert_eq!(
         source,
-        Some(if trace { "tracepoints" } else { "looks" }),
+        Some(if trace { "tracepoints" } else { "samples" }),
         "{:#}",
         result["accounting"]["switches"]
     );

@@ -83,9 +83,9 @@ impl<'a> Reconciled<'a> {
 
 /// Over all CPUs that were counted on; one that was not read to the end leaves the sum unknown.
 fn by_peers(readings: &Readings) -> Option<f64> {
-    let columns = readings.observation.columns.iter().filter(|column| column.metric == wakeups::PEER.id);
+    let columns = readings.observation.columns.iter().filter(|column| column.metric == wakeups::SUT.id);
     let of_cpus: Option<Vec<f64>> =
-        columns.map(|column| readings.growth(&wakeups::PEER, &column.subject)).collect();
+        columns.map(|column| readings.growth(&wakeups::SUT, &column.subject)).collect();
     of_cpus.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum())
 }
 

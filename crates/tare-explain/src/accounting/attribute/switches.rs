@@ -55,7 +55,7 @@ struct Tracing {
 impl Tracing {
     fn absorb(&mut self, other: &Tracing) {
         // What not all windows were measured by, all are no better than.
-        if other.source == Some(ScheduleSource::Looks) || self.source.is_none() {
+        if other.source == Some(ScheduleSource::Samples) || self.source.is_none() {
             (self.source, self.not_traced) = (other.source.or(self.source), other.not_traced.clone());
         }
         self.locks_not_traced = self.locks_not_traced.take().or_else(|| other.locks_not_traced.clone());

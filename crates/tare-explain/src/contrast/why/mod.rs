@@ -39,7 +39,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
     let (differences, uncompared) = differences::between(&accounting_a, &accounting_b);
     let warnings = warnings(split.as_ref().ok(), (&accounting_a, &before), (&accounting_b, &after));
     Ok(Why {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA,
         workload: before.workload.clone(),
         rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
         net: net((&before, &accounting_a), (&after, &accounting_b)),

@@ -192,7 +192,7 @@ impl Scene {
         }
         columns.push(self.column(&network::LISTEN_OVERFLOWS, Subject::Machine, self.listen_overflows));
         let sut_wakeups = self.sut_wakeups_hz;
-        columns.extend(sut_wakeups.map(|hz| self.column(&wakeups::PEER, Subject::Cpu(0), hz)));
+        columns.extend(sut_wakeups.map(|hz| self.column(&wakeups::SUT, Subject::Cpu(0), hz)));
         let task = |thread: &Thread| Task {
             pid: thread.pid,
             tid: thread.tid,
