@@ -1,7 +1,7 @@
 //! Who takes part in a session, for the record.
 
 use crate::request::{CommandRequest, LoadRequest};
-use crate::sut::Sut;
+use crate::subjects::server::Sut;
 use tare_machine::{Root, identity};
 use tare_model::identity::{Identity, Program};
 use tare_model::observation::Role;

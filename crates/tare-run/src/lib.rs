@@ -1,40 +1,35 @@
 //! Runs a session: resolves what was asked, starts or finds the system under test, drives load on it trial by
 //! trial while the observers watch, and leaves every finished trial on disk before the next starts.
 //!
-//! [`request`] is what the user asked for, unjudged; [`resolve`] judges it without touching anything that runs;
-//! [`http`] and [`command`] are the two kinds of session,
+//! [`request`] is what the user asked for, unjudged; [`plan`] judges it without touching anything that runs;
+//! [`session`] and [`subjects::program`] are the two kinds of session,
 //! [`generate`] is load alone. Whatever is started is stopped and whatever is changed
 //! is put back when a session ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
 mod blocks;
 pub mod calibrate;
-pub mod command;
 pub mod compare;
 mod confirm;
-mod drive;
 mod duration;
 pub mod error;
-mod fit;
 pub mod generate;
-pub mod http;
 mod identity;
-mod layout;
-mod load;
-pub mod planfile;
+mod loads;
+mod meters;
+mod plan;
 mod process;
 pub mod progress;
 pub mod records;
 pub mod request;
-pub mod resolve;
-mod session;
-mod sut;
-mod turns;
-mod warmup;
+mod running;
+pub mod session;
+pub mod study;
+pub mod subjects;
 
 pub use duration::duration;
 pub use error::LabError;
-pub use session::{Held, Session};
+pub use running::{Held, Session};
 
 use std::path::Path;
 use tare_machine::{Root, journal};

@@ -1,319 +1,307 @@
-//! What every session has: the machine's facts, the journal, the record, the interrupt flag, progress.
+//! A session with a server: it is found or started, placed, and driven (`drive`).
 
+use crate::confirm;
 use crate::error::LabError;
 use crate::identity;
+use crate::loads::drive::Drive;
+use crate::loads::layout;
+use crate::plan as resolve;
 use crate::progress::{Event, Progress};
-use crate::records;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use tare_explain::stopping::Looks;
-use tare_machine::Root;
-use tare_machine::facts::{self, Reach};
-use tare_machine::journal::Journal;
-use tare_machine::topology;
-use tare_model::Record;
-use tare_model::identity::{Identity, Program};
-use tare_model::intervention::Intervention;
-use tare_model::machine::MachineFacts;
-use tare_model::outcome::{Outcome, Stopped, Warning};
-use tare_model::plan::{Level, Plan, Purpose};
-use tare_model::survey::Survey;
+use crate::request::{HttpRequest, LoadRequest, SutRequest};
+use crate::running::{Held, Running, Session};
+use crate::subjects::fit;
+use crate::subjects::server::{self, Sut};
+use std::path::PathBuf;
+use tare_machine::cgroup::Branch;
+use tare_machine::journal::{Journal, Pinned, pin_tasks};
+use tare_machine::placement::{self, Placement, Wanted};
+use tare_machine::{Root, cgroup, procs};
+use tare_model::plan::{self, HttpWorkload, Level, Plan, Purpose, Transport, TriedLayout, Workload};
 use tare_model::topology::Topology;
-use tare_model::trial::{Trial, WarmUp};
-use tare_store::Writer;
 
-/// How often a wait shows the live rate and looks at the interrupt flag.
-const LIVE_EVERY: Duration = Duration::from_millis(100);
-/// How often a wait looks whether what it waits for has happened.
-const POLL: Duration = Duration::from_millis(2);
+/// More generator threads than this are used only when asked for.
+const LOAD_THREADS_MAX: u32 = 8;
 
-/// Where a session keeps its things.
-#[derive(Debug, Clone)]
-pub struct Session {
-    /// The record's file; `None`: a fresh one below the state directory.
-    pub record: Option<PathBuf>,
-    /// Journals of what must be undone.
-    pub state_dir: PathBuf,
-    /// Records that no file was named for.
-    pub records_dir: PathBuf,
-    /// Set from outside to end early; what was done is kept.
-    pub interrupt: Arc<AtomicBool>,
+/// Measures a server. Trials that were finished are kept whatever the end.
+pub fn measure(request: HttpRequest, session: &Session, progress: &mut dyn Progress) -> Held {
+    let mut running = match Running::begin(session, progress) {
+        Ok(running) => running,
+        Err(error) => return Held { record: None, end: Err(error) },
+    };
+    let end = hold(&request, &mut running);
+    running.end(end)
 }
 
-/// A session that is being held.
-pub struct Running<'a> {
-    session: &'a Session,
-    /// The machine as found.
-    pub facts: MachineFacts,
-    /// All that was read of it.
-    survey: Survey,
-    /// What tare may use of the machine.
-    pub topology: Topology,
-    /// What was started and turned.
-    pub journal: Rc<Journal>,
-    /// See [`Session::interrupt`].
-    pub interrupt: &'a AtomicBool,
-    /// Who shows progress.
-    pub progress: &'a mut dyn Progress,
-    /// The load before the first trial, until that is kept.
-    pub warm_up: Option<WarmUp>,
-    notices: Vec<Warning>,
-    open: Option<(Plan, Writer)>,
-    identity: Option<Box<Identity>>,
-    trials: Vec<Trial>,
-    intervention: Option<Intervention>,
-    looks: Option<Looks>,
-    known: Option<Stopped>,
-    began: Instant,
+fn hold(request: &HttpRequest, running: &mut Running<'_>) -> Result<(), LabError> {
+    let facts = running.facts.clone();
+    let request = &resolve::within_budget(request)?;
+    let target = resolve::target(request)?;
+    request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
+    resolve::check_threads(request)?;
+    resolve::check_unix_socket(request)?;
+    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
+    resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &facts)?;
+
+    let topology = running.topology.clone();
+    let mut sut = open_sut(request, target, &topology, running)?;
+    let mut placement = place(request, &sut, &topology)?;
+    let (mut found, mut tried_layouts) = (None, Vec::new());
+    if request.find_layout {
+        let (best, tried) = layout::find(request, &placement, &topology, &mut sut, running)?;
+        placement = place(&best, &sut, &topology)?;
+        (found, tried_layouts) = (Some(best), tried);
+    }
+    let request = found.as_ref().unwrap_or(request);
+    for note in &placement.notes {
+        running.progress.show(Event::Notice(note.clone()));
+    }
+    // Kept until the end: dropping it puts an attached SUT back on the CPUs it came with.
+    let journal = running.journal.clone();
+    let pinned = pin(request, &sut, &journal)?;
+    let threads = threads(request, &placement);
+    let oversubscribed = threads as usize > placement.load_cpus.len().max(1);
+    let levels = resolve::levels(request, sut.transport == Transport::Loopback, oversubscribed);
+    let drive = Drive {
+        request,
+        placement: &placement,
+        threads,
+        levels: &levels,
+        seed: tare_sys::time::monotonic_ns(),
+        may_poll: has_cores_of_its_own(&placement, &topology),
+    };
+    let reference = open_reference(request, &placement, &sut, &levels, running)?;
+    let programs = identity::of_server(&sut, &request.load);
+    running.open_record(plan(request, &sut, &drive, tried_layouts), programs)?;
+    let confirm_s = if request.confirm { confirm::EXPECTED_S } else { 0.0 };
+    let layouts_s = if request.find_layout { layout::EXPECTED_S } else { 0.0 };
+    running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
+    running.progress.show(Event::Step(format!("measuring {}{}", sut.name(), until(request))));
+    drive.all(&mut sut, reference, running)?;
+    if request.confirm {
+        confirm::confirm(&drive, &mut sut, running)?;
+    }
+    drop(pinned);
+    sut.stop();
+    free_port(request, &sut, running)
 }
 
-impl<'a> Running<'a> {
-    /// Deals with what killed runs left, then reads the machine. Nothing is started yet.
-    pub fn begin(session: &'a Session, progress: &'a mut dyn Progress) -> Result<Self, LabError> {
-        if let Some(path) = &session.record {
-            check_writable(path)?;
+/// Frees the port of a server that was started and stopped, where somebody has kept it who left its process group: the next launch would
+/// find it taken.
+fn free_port(request: &HttpRequest, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+    let is_ours = matches!(sut.kind, plan::Sut::Started { .. }) && request.traffic.route.unix_socket.is_none();
+    if !is_ours || !server::is_taken(&sut.target) {
+        return Ok(());
+    }
+    server::stop_orphans();
+    if server::is_taken(&sut.target) {
+        // Of somebody whom another has started, a service manager say: whoever wants the port again is told.
+        return Ok(());
+    }
+    let text = format!(
+        "port {} was still taken when the server had been stopped: by processes that had left its group, which were stopped as well",
+        sut.target.port()
+    );
+    running.notice("port-kept", &text, "have its command stay in the foreground, without setsid or a daemon")
+}
+
+/// When trials end before their time is up.
+fn until(request: &HttpRequest) -> String {
+    let precision = request.stopping.and_then(|stopping| stopping.precision);
+    precision.map_or_else(String::new, |share| {
+        format!(", and no longer than until gross is known to ±{} %", (1e4 * share).round() / 100.0)
+    })
+}
+
+/// The reference server, on the SUT's CPUs, where a level is for it. It idles while the SUT does not.
+fn open_reference(
+    request: &HttpRequest,
+    placement: &Placement,
+    sut: &Sut,
+    levels: &[Level],
+    running: &mut Running<'_>,
+) -> Result<Option<Sut>, LabError> {
+    if levels.iter().all(|level| level.purpose != Purpose::Reference) {
+        return Ok(None);
+    }
+    running.progress.show(Event::Step("starting the reference server".into()));
+    let start = |groups: &[PathBuf]| {
+        let program = &request.embedded_program;
+        server::embedded(program, &placement.sut_cpus, groups, &running.journal, running.interrupt)
+    };
+    match group_of(sut) {
+        // A group may refuse it: then it is measured from outside, as where nobody may put it there.
+        Some(group) => start(&[group]).or_else(|_| start(&[])).map(Some),
+        None => start(&[]).map(Some),
+    }
+}
+
+/// The list of processes of the SUT's control group, where that is not ours and ours to join. A quota there holds the reference back at
+/// the same moments as the SUT then: out of it, the reference would have the CPU to itself for as long as the SUT is held back, and
+/// be the cheaper for it.
+fn group_of(sut: &Sut) -> Option<PathBuf> {
+    let root = Root::live();
+    let first = |branch: Branch| branch.levels.into_iter().next().map(|(_, dir)| dir);
+    let group = |pid: &u32| cgroup::branch_of(&root, *pid, "cpu").ok().and_then(first);
+    let mut groups: Vec<PathBuf> = sut.pids.iter().map(group).collect::<Option<_>>()?;
+    groups.dedup();
+    let own = cgroup::own(&root, "cpu").ok().and_then(first);
+    match groups.as_slice() {
+        [one] if tare_sys::process::is_root() && own.as_ref() != Some(one) => Some(one.join("cgroup.procs")),
+        _ => None,
+    }
+}
+
+fn open_sut(
+    request: &HttpRequest,
+    target: Option<tare_load::Target>,
+    topology: &Topology,
+    running: &mut Running<'_>,
+) -> Result<Sut, LabError> {
+    match (&request.sut, target) {
+        (SutRequest::Embedded, _) | (_, None) => {
+            let place = choose(request, topology, &[], 1)?;
+            running.progress.show(Event::Step("starting the built-in server".into()));
+            server::embedded(
+                &request.embedded_program,
+                &place.sut_cpus,
+                &[],
+                &running.journal,
+                running.interrupt,
+            )
         }
-        for line in crate::recover(&session.state_dir) {
-            progress.show(Event::Notice(line));
+        (SutRequest::Start(command), Some(target)) => {
+            running.progress.show(Event::Step(format!("starting {command}")));
+            let cpus = started_on(request, topology)?;
+            let load = request.traffic.aimed_at(target);
+            let environment = match request.fit_runtime {
+                true => fit::environment(&cpus, topology, running.progress),
+                false => Vec::new(),
+            };
+            server::start(command, &load, &cpus, environment, &running.journal, running.interrupt)
         }
-        // A daemon that leaves its parent becomes our child, so that it is found and stopped.
-        tare_sys::process::become_subreaper().ok();
-        let journal = Journal::create(&session.state_dir, &Root::live())
-            .map_err(|error| LabError::State(error.to_string()))?;
-        let survey = facts::survey(&Root::live(), Reach { company: None, windows: false });
-        Ok(Running {
-            session,
-            facts: survey.machine.clone(),
-            survey,
-            topology: topology::read(&Root::live(), None),
-            journal: Rc::new(journal),
-            interrupt: &session.interrupt,
-            progress,
-            warm_up: None,
-            notices: Vec::new(),
-            open: None,
-            identity: None,
-            trials: Vec::new(),
-            intervention: None,
-            looks: None,
-            known: None,
-            began: Instant::now(),
-        })
-    }
-
-    /// Creates the record, now that the plan is known, and which programs take part.
-    pub fn open_record(&mut self, plan: Plan, programs: Vec<Program>) -> Result<(), LabError> {
-        let path = match &self.session.record {
-            Some(path) => path.clone(),
-            None => records::fresh_path(&self.session.records_dir, plan.started_unix_s)?,
-        };
-        let mut writer = Writer::create(&path, &self.facts, &plan)
-            .map_err(|error| LabError::usage(error.to_string(), ""))?;
-        for notice in &self.notices {
-            writer.notice(notice)?;
-        }
-        let identity = identity::of(self.survey.clone(), programs);
-        writer.identify(&identity)?;
-        self.identity = Some(Box::new(identity));
-        self.open = Some((plan, writer));
-        self.began = Instant::now();
-        Ok(())
-    }
-
-    /// The file that the user named for what is measured.
-    pub fn record_path(&self) -> Option<&'a Path> {
-        self.session.record.as_deref()
-    }
-
-    /// Where journals are, and the lock of settings.
-    pub fn state_dir(&self) -> &'a Path {
-        &self.session.state_dir
-    }
-
-    /// What the trials so far come to; `None` before the plan is known.
-    pub fn explained(&mut self) -> Option<Outcome> {
-        let (plan, _) = self.open.as_ref()?;
-        let record = Record {
-            machine: self.facts.clone(),
-            plan: plan.clone(),
-            // Lent: they are large.
-            trials: std::mem::take(&mut self.trials),
-            notices: self.notices.clone(),
-            identity: self.identity.clone(),
-            intervention: None,
-        };
-        let outcome = tare_explain::explain(&record);
-        self.trials = record.trials;
-        Some(outcome)
-    }
-
-    /// Puts on disk what was tried on the bottleneck.
-    pub fn keep_intervention(&mut self, tried: Intervention) -> Result<(), LabError> {
-        if let Some((_, writer)) = &mut self.open {
-            writer.intervened(&tried)?;
-        }
-        self.intervention = Some(tried);
-        Ok(())
-    }
-
-    /// Keeps a warning of the run itself.
-    pub fn notice(&mut self, id: &str, text: &str, hint: &str) -> Result<(), LabError> {
-        let warning = Warning { id: id.into(), text: text.into(), hint: hint.into() };
-        self.progress.show(Event::Notice(format!("{text} ({hint})")));
-        if let Some((_, writer)) = &mut self.open {
-            writer.notice(&warning)?;
-        }
-        self.notices.push(warning);
-        Ok(())
-    }
-
-    /// Number of the next trial.
-    pub fn next_seq(&self) -> u32 {
-        self.trials.len() as u32
-    }
-
-    /// Puts a finished trial on disk.
-    pub fn keep(&mut self, trial: Trial) -> Result<(), LabError> {
-        if let Some((_, writer)) = &mut self.open {
-            writer.append(&trial)?;
-        }
-        self.trials.push(trial);
-        Ok(())
-    }
-
-    /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
-    pub fn is_enough(&mut self, command: u32) -> bool {
-        let Some((plan, _)) = &self.open else { return false };
-        if self.looks.as_ref().is_none_or(|looks| looks.are_of_another(command)) {
-            self.looks = Looks::of(plan, command);
-        }
-        self.known = self.looks.as_mut().map(|looks| looks.look(&self.trials));
-        self.known.is_some_and(|known| known.ended.is_some())
-    }
-
-    /// How well gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
-    pub fn known(&self) -> String {
-        let reached = self.known.and_then(|known| known.reached);
-        reached.map_or_else(String::new, |reached| format!(", gross to ±{:.1} %", 100.0 * reached))
-    }
-
-    /// Which trial of a level it is, and of how many as far as that is known.
-    pub fn nth(&self, trial: u32, level: &Level) -> String {
-        let stops = self.open.as_ref().is_some_and(|(plan, _)| plan.stopping.is_some());
-        match self.known.and_then(|known| known.planned) {
-            Some(planned) if level.purpose == Purpose::Asked => format!("{}/{planned}", trial + 1),
-            _ if stops => (trial + 1).to_string(),
-            _ => format!("{}/{}", trial + 1, level.trials),
-        }
-    }
-
-    /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.
-    pub fn wait(
-        &mut self,
-        length: Duration,
-        phase: &str,
-        mut rate: impl FnMut(f64) -> Option<f64>,
-    ) -> Result<(), LabError> {
-        let end = Instant::now() + length;
-        let mut last = Instant::now();
-        loop {
-            self.check_interrupt()?;
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
+        (SutRequest::Pid(pid), Some(target)) => server::attach(*pid, &request.traffic.aimed_at(target)),
+        (SutRequest::Find, Some(target)) => {
+            let sut = server::find(&request.traffic.aimed_at(target))?;
+            if let plan::Sut::Unseen { why } = &sut.kind {
+                running.notice(
+                    "sut-unseen",
+                    why,
+                    "the accounting hold the generator's side only; --sut-pid names the server's process",
+                )?;
             }
-            std::thread::sleep(left.min(LIVE_EVERY));
-            let rate_hz = rate(last.elapsed().as_secs_f64());
-            last = Instant::now();
-            self.live(phase, rate_hz);
+            Ok(sut)
         }
-    }
-
-    /// Waits until `done`, at most `longest`.
-    pub fn wait_until(
-        &mut self,
-        longest: Duration,
-        phase: &str,
-        mut done: impl FnMut() -> bool,
-    ) -> Result<(), LabError> {
-        let end = Instant::now() + longest;
-        let mut next_live = Instant::now();
-        while !done() && Instant::now() < end {
-            self.check_interrupt()?;
-            if Instant::now() >= next_live {
-                next_live = Instant::now() + LIVE_EVERY;
-                self.live(phase, None);
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(())
-    }
-
-    /// Shows what is being done.
-    pub fn live(&mut self, phase: &str, rate_hz: Option<f64>) {
-        let elapsed_s = self.began.elapsed().as_secs_f64();
-        self.progress.show(Event::Live { elapsed_s, rate_hz, phase: phase.to_string() });
-    }
-
-    /// An error once the user has asked to end.
-    pub fn check_interrupt(&self) -> Result<(), LabError> {
-        if self.interrupt.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
-    }
-
-    /// Closes the record and the journal; everything that was started has been stopped by now.
-    pub fn end(self, end: Result<(), LabError>) -> Held {
-        // Whoever left the process group of what was started is still a descendant of ours.
-        crate::sut::stop_orphans();
-        let Running { facts, journal, mut notices, open, trials, identity, intervention, .. } = self;
-        let mut end = end;
-        let record = open.map(|(plan, mut writer)| {
-            if matches!(end, Err(LabError::Interrupted)) {
-                let warning = interrupted();
-                // The record is closed below; what is wrong with it is said there.
-                writer.notice(&warning).ok();
-                notices.push(warning);
-            }
-            if let (Ok(()), Err(error)) = (&end, writer.finish()) {
-                end = Err(error.into());
-            }
-            Record { machine: facts, plan, trials, notices, identity, intervention }
-        });
-        // Somebody who still holds the journal has not undone everything: it stays for the next start.
-        if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {
-            end = Err(LabError::State(error.to_string()));
-        }
-        Held { record, end }
     }
 }
 
-fn interrupted() -> Warning {
-    Warning {
-        id: "interrupted".into(),
-        text: "the session was interrupted: fewer trials than planned".into(),
-        hint: "let it run to its end, or plan fewer trials (--trials)".into(),
+/// Whether no CPU of the generator's is one of the SUT's, nor beside it on the same core.
+pub(crate) fn has_cores_of_its_own(placement: &Placement, topology: &Topology) -> bool {
+    let Placement { sut_cpus, load_cpus, .. } = placement;
+    let on_cores_of = |cpu: &u32| {
+        let place = topology.cpus.iter().find(|place| place.cpu == *cpu);
+        place.map_or_else(|| vec![*cpu], |place| place.siblings.iter().collect())
+    };
+    let taken: Vec<u32> = sut_cpus.iter().flat_map(on_cores_of).collect();
+    !sut_cpus.is_empty() && !load_cpus.is_empty() && load_cpus.iter().all(|cpu| !taken.contains(cpu))
+}
+
+fn request_threads(request: &HttpRequest) -> Option<u32> {
+    match request.load {
+        LoadRequest::Own { threads } => threads,
+        LoadRequest::Start(_) | LoadRequest::Pid(_) => None,
     }
 }
 
-/// How a session ended, and what there is of it.
-#[derive(Debug)]
-pub struct Held {
-    /// The trials that were finished; `None` when the session failed before its first.
-    pub record: Option<Record>,
-    /// Whether it went to its end.
-    pub end: Result<(), LabError>,
+/// The CPUs that a program of the user's is started on; none: wherever it wants to.
+fn started_on(request: &HttpRequest, topology: &Topology) -> Result<Vec<u32>, LabError> {
+    match (&request.sut_cpus, request.placement) {
+        (Some(given), _) => Ok(given.clone()),
+        (None, None) => Ok(Vec::new()),
+        (None, Some(_)) => {
+            let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
+            choose(request, topology, &[], (cores / 2).max(1)).map(|place| place.sut_cpus)
+        }
+    }
 }
 
-/// Finds out before anything is started that a record cannot be written there. Leaves no file behind.
-fn check_writable(path: &std::path::Path) -> Result<(), LabError> {
-    let existed = path.exists();
-    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
-        LabError::usage(format!("cannot write {}: {error}", path.display()), "name another file with -o")
-    })?;
-    if !existed {
-        std::fs::remove_file(path).ok();
+fn place(request: &HttpRequest, sut: &Sut, topology: &Topology) -> Result<Placement, LabError> {
+    let tids = tids(sut);
+    let mut allowed: Vec<u32> =
+        tids.iter().flat_map(|tid| tare_sys::affinity::get(*tid).unwrap_or_default()).collect();
+    allowed.sort_unstable();
+    allowed.dedup();
+    choose(request, topology, &allowed, tids.len() as u32)
+}
+
+fn choose(
+    request: &HttpRequest,
+    topology: &Topology,
+    allowed: &[u32],
+    threads: u32,
+) -> Result<Placement, LabError> {
+    let wanted = Wanted {
+        sut_allowed: allowed,
+        sut_threads: threads,
+        load_threads: request_threads(request).unwrap_or_else(|| load_threads(topology)),
+        given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
+        given_load: request.load_cpus.as_deref().unwrap_or_default(),
+        policy: request.placement.unwrap_or_default(),
+        // What tare starts is in tare's own group.
+        quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
+    };
+    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}
+
+/// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
+pub(crate) fn load_threads(topology: &Topology) -> u32 {
+    (topology.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
+}
+
+fn tids(sut: &Sut) -> Vec<u32> {
+    sut.pids.iter().flat_map(|pid| procs::tasks_of(&Root::live(), *pid)).collect()
+}
+
+/// Pins an attached SUT where that was asked for; one that tare starts is born on its CPUs.
+fn pin<'j>(request: &HttpRequest, sut: &Sut, journal: &'j Journal) -> Result<Option<Pinned<'j>>, LabError> {
+    let (Some(cpus), plan::Sut::Attached { .. }) = (&request.sut_cpus, &sut.kind) else { return Ok(None) };
+    pin_tasks(journal, &Root::live(), &tids(sut), cpus)
+        .map(Some)
+        .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
+}
+
+fn plan(request: &HttpRequest, sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>) -> Plan {
+    let placement = drive.placement;
+    let generator = match &request.load {
+        LoadRequest::Own { .. } => plan::Generator::Own { threads: drive.threads },
+        LoadRequest::Start(command) => plan::Generator::Started { command: command.clone() },
+        LoadRequest::Pid(pid) => plan::Generator::Attached { pid: *pid },
+    };
+    Plan {
+        argv: request.argv.clone(),
+        started_unix_s: tare_sys::time::wall_s(),
+        workload: Workload::Http(HttpWorkload {
+            url: sut.target.to_string(),
+            sut: sut.kind.clone(),
+            generator,
+            transport: sut.transport,
+            levels: drive.levels.to_vec(),
+            seed: (drive.levels.len() > 1).then_some(drive.seed),
+            tried_layouts,
+        }),
+        sut_cpus: match (&sut.kind, &request.sut_cpus) {
+            (_, Some(cpus)) => cpus.clone(),
+            (plan::Sut::Embedded, None) => placement.sut_cpus.clone(),
+            _ => Vec::new(),
+        },
+        load_cpus: match &request.load {
+            LoadRequest::Own { .. } => placement.load_cpus.clone(),
+            _ => request.load_cpus.clone().unwrap_or_default(),
+        },
+        ref_clock_hz: request.ref_clock_hz,
+        stopping: request.stopping,
     }
-    Ok(())
+}
+
+fn threads(request: &HttpRequest, placement: &Placement) -> u32 {
+    request_threads(request).unwrap_or(placement.load_cpus.len().max(1) as u32)
 }

@@ -6,8 +6,8 @@
 use super::injection::Ground;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
-use crate::session::Session;
-use crate::sut::Sut;
+use crate::running::Session;
+use crate::subjects::server::Sut;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;

@@ -1,10 +1,10 @@
 //! What an injection is, and what it works with.
 
 use super::hosts::Hosts;
-use crate::command::find_program;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
-use crate::sut::{self, Sut};
+use crate::subjects::program::find_program;
+use crate::subjects::server::{self, Sut};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -241,7 +241,7 @@ impl Ground<'_> {
 
     /// Another server, with the test bodies.
     pub fn server(&self, cpu: u32) -> Result<Sut, LabError> {
-        sut::embedded(self.program, &[cpu], &[], self.journal, self.interrupt)
+        server::embedded(self.program, &[cpu], &[], self.journal, self.interrupt)
     }
 
     /// A control group with a controller.

@@ -3,7 +3,7 @@
 use super::Live;
 use crate::compare::{self, Asked, EMBEDDED, PORT};
 use crate::error::LabError;
-use crate::session::Session;
+use crate::running::Session;
 use std::path::Path;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, LoadSpec, Target};

@@ -18,11 +18,12 @@ mod tests;
 
 use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
-use crate::planfile::nearest;
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, HttpRequest, LoadRequest, SutRequest, Warmup};
-use crate::session::{Held, Session};
-use crate::{blocks, command, http, sut};
+use crate::running::{Held, Session};
+use crate::study::nearest;
+use crate::subjects::{program, server};
+use crate::{blocks, session};
 use hosts::Hosts;
 use injection::{Ground, Injection, Place, Scene};
 use injections::{INJECTIONS, UNDISTURBED, leaves_net};
@@ -233,14 +234,14 @@ fn measure(
 ) -> Result<Record, LabError> {
     if let Some(words) = &scene.command {
         let measured = command_request(words, &scene.server.groups, request, ground);
-        return recorded(command::measure(measured, session, progress));
+        return recorded(program::measure(measured, session, progress));
     }
     let server = &scene.server;
     let words = match &scene.apart {
         Some((hosts, _)) => hosts.at_server(&server.words(ground.program, Hosts::address())),
         None => server.words(ground.program, "127.0.0.1"),
     };
-    let mut sut = sut::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
+    let mut sut = server::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
     let url = format!("http://{}:{}{}", sut.target.host(), sut.target.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
         return hosts.sat((&sut, &url), options, session, ground);
@@ -269,7 +270,7 @@ fn measure(
         ref_clock_hz: None,
         embedded_program: request.embedded_program.clone(),
     };
-    let held = http::measure(measured, session, progress);
+    let held = session::measure(measured, session, progress);
     sut.stop();
     recorded(held)
 }

@@ -4,12 +4,12 @@
 use super::interference::Sky;
 use super::launch::{arms, name, order};
 use super::{Compared, Step, check_count, check_file, empty, go_on, sit};
-use crate::command::{find_program, wait_for_end, words_of};
 use crate::error::LabError;
+use crate::plan;
 use crate::process::{self, Output, Started};
 use crate::progress::Progress;
-use crate::resolve;
-use crate::session::{Running, Session};
+use crate::running::{Running, Session};
+use crate::subjects::program::{find_program, wait_for_end, words_of};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tare_model::comparison::{Arm, Comparison, Figure, Launch, Program};
@@ -60,7 +60,7 @@ fn hold(
     let words = request.commands.iter().map(|line| words_of(line)).collect::<Result<Vec<_>, _>>()?;
     words.iter().filter_map(|words| words.first()).try_for_each(|program| find_program(program))?;
     check_file(running)?;
-    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
     let seed = request.seed.unwrap_or_else(monotonic_ns);
     let bench = Bench { request, words, seed };
     // What they read is in the caches then, and one that fails does so at once.

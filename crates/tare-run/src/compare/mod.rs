@@ -20,8 +20,8 @@ pub use judge::{is_valid, judge};
 
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
-use crate::session::{Running, Session};
-use crate::{http, resolve};
+use crate::running::{Running, Session};
+use crate::{plan, session};
 use launch::Stage;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -156,7 +156,7 @@ fn go_on(
         let seq = comparison.launches.len();
         let Step { launch, turn, alike } = launch(seq, begun, &phase(comparison), running)?;
         comparison.launches.push(launch);
-        comparison.turn_ns = resolve::nanoseconds(turn);
+        comparison.turn_ns = plan::nanoseconds(turn);
         comparison.elapsed_s = begun.elapsed().as_secs_f64();
         if comparison.planned.is_none() && seq + 1 >= PACE_AFTER && alike >= PACE_OF {
             comparison.planned = Some(planned(comparison));
@@ -301,8 +301,8 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     let connections = request.connections.unwrap_or(request.traffic.connections);
     let traffic = LoadSpec { connections, ..request.traffic.clone() };
     traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
-    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
-    resolve::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
+    plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    plan::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
 }
 
 /// All servers on the same CPUs, half of the cores unless told otherwise; the generators on others.
@@ -311,7 +311,7 @@ fn place(request: &Request, topology: &Topology) -> Result<Placement, LabError> 
     let wanted = Wanted {
         sut_allowed: &[],
         sut_threads: (cores / 2).max(1),
-        load_threads: request.threads.unwrap_or_else(|| http::load_threads(topology)),
+        load_threads: request.threads.unwrap_or_else(|| session::load_threads(topology)),
         given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
         given_load: request.load_cpus.as_deref().unwrap_or_default(),
         policy: Default::default(),

@@ -3,7 +3,7 @@
 //! The shorter the better: what a host does for milliseconds to seconds meets all servers alike then. But what is in flight when a
 //! turn ends is answered after it, so the end of a turn is left to that.
 
-use crate::turns::TURN_MAX;
+use crate::loads::turns::TURN_MAX;
 use std::time::Duration;
 
 /// Length of a turn, unless requests take too long for it. A core's speed changes for milliseconds, with what its other hyperthread does for

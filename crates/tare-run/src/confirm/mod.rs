@@ -8,13 +8,13 @@
 mod intervention;
 mod interventions;
 
-use crate::drive::{Drive, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
+use crate::loads::drive::{Drive, start};
 use crate::progress::Event;
 use crate::request::LoadRequest;
-use crate::session::Running;
-use crate::sut::Sut;
+use crate::running::Running;
+use crate::subjects::server::Sut;
 use intervention::{Change, Ground, Lever, Turn};
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing};

@@ -11,7 +11,7 @@ use tare_machine::facts::{self, Reach};
 use tare_model::study::Verdict;
 use tare_report::Style;
 use tare_report::study as report;
-use tare_run::planfile::{self, Setup, Study};
+use tare_run::study::{self, Setup, Study};
 use tare_run::{LabError, Session};
 
 /// Exit code where an expectation did not hold.
@@ -36,7 +36,7 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
     };
     let mut progress = progress::display(args.quiet);
-    let studied = planfile::hold(&study, &setup, progress.as_mut());
+    let studied = study::hold(&study, &setup, progress.as_mut());
     drop(progress);
     let outcome = &studied.outcome;
     let measured = outcome.cells.iter().any(|cell| cell.blocks > 0);
@@ -64,10 +64,10 @@ fn study(args: &PlanArgs) -> Result<Study, Failure> {
             .map_err(Failure::usage)?;
         Ok((text, file.display().to_string()))
     });
-    let flags = (planfile::as_plan(&args.set, &args.factor)?, "the command line".to_owned());
+    let flags = (study::as_plan(&args.set, &args.factor)?, "the command line".to_owned());
     let texts: Vec<(String, String)> = file.into_iter().chain([Ok(flags)]).collect::<Result<_, Failure>>()?;
     let texts: Vec<(&str, &str)> = texts.iter().map(|(text, file)| (text.as_str(), file.as_str())).collect();
-    let plan = planfile::read(&texts)?;
+    let plan = study::read(&texts)?;
     let machine = facts::survey(&Root::live(), Reach { company: None, windows: false }).machine;
     let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.cpu).collect();
     Ok(plan.resolve(&online)?)

@@ -53,9 +53,9 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     };
     let mut progress = progress::display(args.quiet);
     let held = if args.command.is_empty() {
-        tare_run::http::measure(http_request(&args)?, &session, progress.as_mut())
+        tare_run::session::measure(http_request(&args)?, &session, progress.as_mut())
     } else {
-        tare_run::command::measure(command_request(&args)?, &session, progress.as_mut())
+        tare_run::subjects::program::measure(command_request(&args)?, &session, progress.as_mut())
     };
     drop(progress);
     finish(held, &args, style)

@@ -6,12 +6,12 @@
 //! must come from a disk first. So the rate is looked at in slices, and the warm-up ends where that is at one level (`WarmUp::is_over`); where
 //! that does not come, it ends all the same, and the result says so.
 
-use crate::drive::{Drive, live_rate, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
+use crate::loads::drive::{Drive, live_rate, start};
 use crate::request::{LoadRequest, Warmup};
-use crate::session::Running;
-use crate::sut::Sut;
+use crate::running::Running;
+use crate::subjects::server::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Pacing};
 use tare_model::plan::Purpose;

@@ -6,13 +6,13 @@
 //! is cheap because it is in the server's way.
 
 use crate::blocks::shuffle;
-use crate::drive::start;
 use crate::error::LabError;
 use crate::generate::load_failed;
+use crate::loads::drive::start;
 use crate::progress::Event;
 use crate::request::{HttpRequest, LoadRequest};
-use crate::session::Running;
-use crate::sut::Sut;
+use crate::running::Running;
+use crate::subjects::server::Sut;
 use std::time::Duration;
 use tare_machine::placement::Placement;
 use tare_model::plan::TriedLayout;

@@ -8,8 +8,8 @@ use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::request::{HttpRequest, LoadRequest, SutRequest, Warmup};
-use crate::session::Session;
-use crate::sut;
+use crate::running::Session;
+use crate::subjects::server;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -137,7 +137,7 @@ fn pass(
         let file = |folder: &PathBuf| folder.join(format!("{file}-cell-{:03}.tare", at + 1));
         let session = Session { record: setup.records.as_ref().map(file), ..setup.session.clone() };
         let request = &requests[at];
-        let held = crate::http::measure(request.clone(), &session, progress);
+        let held = crate::session::measure(request.clone(), &session, progress);
         let measured = held.end.is_ok();
         if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
             end = Err(error.of(&format!("of case '{}'", study.cells[at].name), "try its command by hand"));
@@ -155,7 +155,7 @@ fn pass(
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
 fn port_is_free(request: &HttpRequest) -> Result<(), LabError> {
     let target = &request.traffic.route.target;
-    if !matches!(request.sut, SutRequest::Start(_)) || !sut::is_taken(target) {
+    if !matches!(request.sut, SutRequest::Start(_)) || !server::is_taken(target) {
         return Ok(());
     }
     let what = format!("left port {} taken: whoever listens there is none that it started", target.port());

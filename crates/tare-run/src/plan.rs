@@ -1,7 +1,7 @@
 //! Judges a request before anything is started: what cannot be carried out is a usage error here.
 
-use crate::drive;
 use crate::error::LabError;
+use crate::loads::drive;
 use crate::request::{HttpRequest, LoadRequest, SutRequest};
 use std::time::Duration;
 use tare_load::{Pacing, Protocol, Target};

@@ -8,13 +8,13 @@
 use crate::blocks::{self, Stint};
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::load;
+use crate::meters::tool;
+use crate::plan;
 use crate::process::{Launch, Output, Started};
 use crate::progress::Event;
 use crate::request::{HttpRequest, LoadRequest};
-use crate::resolve;
-use crate::session::Running;
-use crate::sut::Sut;
+use crate::running::Running;
+use crate::subjects::server::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Gaps, Generator, LoadSpec, Pacing, Stage, Workers};
 use tare_machine::Root;
@@ -271,7 +271,7 @@ impl Stand<'_> {
         let warmup = Duration::from_nanos(if trial == 0 { self.level.warmup_ns } else { 0 });
         let lead_in = LEAD_IN + warmup;
         let begin_hz = stages.first().map_or(0.0, |first| first.from_hz);
-        let before = Stage { from_hz: begin_hz, to_hz: begin_hz, for_ns: resolve::nanoseconds(lead_in) };
+        let before = Stage { from_hz: begin_hz, to_hz: begin_hz, for_ns: plan::nanoseconds(lead_in) };
         let stages = std::iter::once(before).chain(stages.iter().copied()).collect();
         let spec = self.spec(Pacing::Stages { stages, gaps }, sut);
         let mut generator = start(&spec, sut)?;
@@ -343,7 +343,7 @@ impl Stand<'_> {
         observers.begin();
         let begun = Instant::now();
         let finished = running.wait_until(FOREIGN_MAX, &phase, || generator.has_ended());
-        let window_ns = resolve::nanoseconds(begun.elapsed());
+        let window_ns = plan::nanoseconds(begun.elapsed());
         let observation = observers.end();
         observers.stop();
         finished?;
@@ -353,7 +353,7 @@ impl Stand<'_> {
             let what = format!("did not end within {} s", FOREIGN_MAX.as_secs());
             return Err(LabError::Load { what, last_output: generator.output() });
         }
-        let sample = load::summary(&mut generator, window_ns)?;
+        let sample = tool::summary(&mut generator, window_ns)?;
         self.keep(sample, observation, running)
     }
 
@@ -368,7 +368,7 @@ impl Stand<'_> {
             let observation = observers.end();
             sut.check_alive()?;
             let why = "the generator was started by somebody else; only it knows its requests";
-            self.keep(load::uncounted(observation.wall_ns(), why), observation, running)?;
+            self.keep(tool::uncounted(observation.wall_ns(), why), observation, running)?;
         }
         observers.stop();
         Ok(())

@@ -4,12 +4,12 @@
 //! the same instants.
 
 use crate::blocks::Stint;
-use crate::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::resolve;
-use crate::session::Running;
-use crate::sut::Sut;
+use crate::loads::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
+use crate::plan;
+use crate::running::Running;
+use crate::subjects::server::Sut;
 use std::time::Duration;
 use tare_load::{Generator, Pacing, Turns};
 use tare_model::metric::Subject;
@@ -54,7 +54,7 @@ impl Drive<'_> {
             arms = self.arms(&levels, turn, sut, reference)?;
             running.wait(SETTLE, "warm-up", |_| None)?;
         }
-        let turns_ns = resolve::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
+        let turns_ns = plan::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
         let trial_ns = longest.trial_ns.max(turns_ns);
         let observers = observe(self.watch_interleaved(sut, reference, &arms))?;
         observers.begin();
@@ -94,7 +94,7 @@ impl Drive<'_> {
         for (place, (index, level, trial)) in (0..).zip(levels) {
             let turns = Turns {
                 begin_ns,
-                turn_ns: resolve::nanoseconds(turn),
+                turn_ns: plan::nanoseconds(turn),
                 rest_ns: 0,
                 arms: levels.len() as u32,
                 place,

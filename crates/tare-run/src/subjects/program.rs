@@ -1,13 +1,13 @@
 //! A session with a program: runs of it, one after the other, each a trial.
 
 use crate::error::LabError;
-use crate::fit;
 use crate::identity;
+use crate::plan;
 use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::request::{CommandRequest, Parameter};
-use crate::resolve;
-use crate::session::{Held, Running, Session};
+use crate::running::{Held, Running, Session};
+use crate::subjects::fit;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
@@ -45,7 +45,7 @@ pub fn measure(request: CommandRequest, session: &Session, progress: &mut dyn Pr
 
 fn hold(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabError> {
     let facts = running.facts.clone();
-    resolve::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
+    plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &facts)?;
     let variants = expand(&request.command, &request.parameters)?;
     let programs = variants.iter().map(|words| program(words, request)).collect::<Result<Vec<_>, _>>()?;
     let wanted = Wanted {

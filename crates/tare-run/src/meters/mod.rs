@@ -1,0 +1,3 @@
+//! What counts the result.
+
+pub(crate) mod tool;

@@ -1,0 +1,319 @@
+//! What every session has: the machine's facts, the journal, the record, the interrupt flag, progress.
+
+use crate::error::LabError;
+use crate::identity;
+use crate::progress::{Event, Progress};
+use crate::records;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tare_explain::stopping::Looks;
+use tare_machine::Root;
+use tare_machine::facts::{self, Reach};
+use tare_machine::journal::Journal;
+use tare_machine::topology;
+use tare_model::Record;
+use tare_model::identity::{Identity, Program};
+use tare_model::intervention::Intervention;
+use tare_model::machine::MachineFacts;
+use tare_model::outcome::{Outcome, Stopped, Warning};
+use tare_model::plan::{Level, Plan, Purpose};
+use tare_model::survey::Survey;
+use tare_model::topology::Topology;
+use tare_model::trial::{Trial, WarmUp};
+use tare_store::Writer;
+
+/// How often a wait shows the live rate and looks at the interrupt flag.
+const LIVE_EVERY: Duration = Duration::from_millis(100);
+/// How often a wait looks whether what it waits for has happened.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Where a session keeps its things.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The record's file; `None`: a fresh one below the state directory.
+    pub record: Option<PathBuf>,
+    /// Journals of what must be undone.
+    pub state_dir: PathBuf,
+    /// Records that no file was named for.
+    pub records_dir: PathBuf,
+    /// Set from outside to end early; what was done is kept.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// A session that is being held.
+pub struct Running<'a> {
+    session: &'a Session,
+    /// The machine as found.
+    pub facts: MachineFacts,
+    /// All that was read of it.
+    survey: Survey,
+    /// What tare may use of the machine.
+    pub topology: Topology,
+    /// What was started and turned.
+    pub journal: Rc<Journal>,
+    /// See [`Session::interrupt`].
+    pub interrupt: &'a AtomicBool,
+    /// Who shows progress.
+    pub progress: &'a mut dyn Progress,
+    /// The load before the first trial, until that is kept.
+    pub warm_up: Option<WarmUp>,
+    notices: Vec<Warning>,
+    open: Option<(Plan, Writer)>,
+    identity: Option<Box<Identity>>,
+    trials: Vec<Trial>,
+    intervention: Option<Intervention>,
+    looks: Option<Looks>,
+    known: Option<Stopped>,
+    began: Instant,
+}
+
+impl<'a> Running<'a> {
+    /// Deals with what killed runs left, then reads the machine. Nothing is started yet.
+    pub fn begin(session: &'a Session, progress: &'a mut dyn Progress) -> Result<Self, LabError> {
+        if let Some(path) = &session.record {
+            check_writable(path)?;
+        }
+        for line in crate::recover(&session.state_dir) {
+            progress.show(Event::Notice(line));
+        }
+        // A daemon that leaves its parent becomes our child, so that it is found and stopped.
+        tare_sys::process::become_subreaper().ok();
+        let journal = Journal::create(&session.state_dir, &Root::live())
+            .map_err(|error| LabError::State(error.to_string()))?;
+        let survey = facts::survey(&Root::live(), Reach { company: None, windows: false });
+        Ok(Running {
+            session,
+            facts: survey.machine.clone(),
+            survey,
+            topology: topology::read(&Root::live(), None),
+            journal: Rc::new(journal),
+            interrupt: &session.interrupt,
+            progress,
+            warm_up: None,
+            notices: Vec::new(),
+            open: None,
+            identity: None,
+            trials: Vec::new(),
+            intervention: None,
+            looks: None,
+            known: None,
+            began: Instant::now(),
+        })
+    }
+
+    /// Creates the record, now that the plan is known, and which programs take part.
+    pub fn open_record(&mut self, plan: Plan, programs: Vec<Program>) -> Result<(), LabError> {
+        let path = match &self.session.record {
+            Some(path) => path.clone(),
+            None => records::fresh_path(&self.session.records_dir, plan.started_unix_s)?,
+        };
+        let mut writer = Writer::create(&path, &self.facts, &plan)
+            .map_err(|error| LabError::usage(error.to_string(), ""))?;
+        for notice in &self.notices {
+            writer.notice(notice)?;
+        }
+        let identity = identity::of(self.survey.clone(), programs);
+        writer.identify(&identity)?;
+        self.identity = Some(Box::new(identity));
+        self.open = Some((plan, writer));
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// The file that the user named for what is measured.
+    pub fn record_path(&self) -> Option<&'a Path> {
+        self.session.record.as_deref()
+    }
+
+    /// Where journals are, and the lock of settings.
+    pub fn state_dir(&self) -> &'a Path {
+        &self.session.state_dir
+    }
+
+    /// What the trials so far come to; `None` before the plan is known.
+    pub fn explained(&mut self) -> Option<Outcome> {
+        let (plan, _) = self.open.as_ref()?;
+        let record = Record {
+            machine: self.facts.clone(),
+            plan: plan.clone(),
+            // Lent: they are large.
+            trials: std::mem::take(&mut self.trials),
+            notices: self.notices.clone(),
+            identity: self.identity.clone(),
+            intervention: None,
+        };
+        let outcome = tare_explain::explain(&record);
+        self.trials = record.trials;
+        Some(outcome)
+    }
+
+    /// Puts on disk what was tried on the bottleneck.
+    pub fn keep_intervention(&mut self, tried: Intervention) -> Result<(), LabError> {
+        if let Some((_, writer)) = &mut self.open {
+            writer.intervened(&tried)?;
+        }
+        self.intervention = Some(tried);
+        Ok(())
+    }
+
+    /// Keeps a warning of the run itself.
+    pub fn notice(&mut self, id: &str, text: &str, hint: &str) -> Result<(), LabError> {
+        let warning = Warning { id: id.into(), text: text.into(), hint: hint.into() };
+        self.progress.show(Event::Notice(format!("{text} ({hint})")));
+        if let Some((_, writer)) = &mut self.open {
+            writer.notice(&warning)?;
+        }
+        self.notices.push(warning);
+        Ok(())
+    }
+
+    /// Number of the next trial.
+    pub fn next_seq(&self) -> u32 {
+        self.trials.len() as u32
+    }
+
+    /// Puts a finished trial on disk.
+    pub fn keep(&mut self, trial: Trial) -> Result<(), LabError> {
+        if let Some((_, writer)) = &mut self.open {
+            writer.append(&trial)?;
+        }
+        self.trials.push(trial);
+        Ok(())
+    }
+
+    /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
+    pub fn is_enough(&mut self, command: u32) -> bool {
+        let Some((plan, _)) = &self.open else { return false };
+        if self.looks.as_ref().is_none_or(|looks| looks.are_of_another(command)) {
+            self.looks = Looks::of(plan, command);
+        }
+        self.known = self.looks.as_mut().map(|looks| looks.look(&self.trials));
+        self.known.is_some_and(|known| known.ended.is_some())
+    }
+
+    /// How well gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
+    pub fn known(&self) -> String {
+        let reached = self.known.and_then(|known| known.reached);
+        reached.map_or_else(String::new, |reached| format!(", gross to ±{:.1} %", 100.0 * reached))
+    }
+
+    /// Which trial of a level it is, and of how many as far as that is known.
+    pub fn nth(&self, trial: u32, level: &Level) -> String {
+        let stops = self.open.as_ref().is_some_and(|(plan, _)| plan.stopping.is_some());
+        match self.known.and_then(|known| known.planned) {
+            Some(planned) if level.purpose == Purpose::Asked => format!("{}/{planned}", trial + 1),
+            _ if stops => (trial + 1).to_string(),
+            _ => format!("{}/{}", trial + 1, level.trials),
+        }
+    }
+
+    /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.
+    pub fn wait(
+        &mut self,
+        length: Duration,
+        phase: &str,
+        mut rate: impl FnMut(f64) -> Option<f64>,
+    ) -> Result<(), LabError> {
+        let end = Instant::now() + length;
+        let mut last = Instant::now();
+        loop {
+            self.check_interrupt()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LIVE_EVERY));
+            let rate_hz = rate(last.elapsed().as_secs_f64());
+            last = Instant::now();
+            self.live(phase, rate_hz);
+        }
+    }
+
+    /// Waits until `done`, at most `longest`.
+    pub fn wait_until(
+        &mut self,
+        longest: Duration,
+        phase: &str,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<(), LabError> {
+        let end = Instant::now() + longest;
+        let mut next_live = Instant::now();
+        while !done() && Instant::now() < end {
+            self.check_interrupt()?;
+            if Instant::now() >= next_live {
+                next_live = Instant::now() + LIVE_EVERY;
+                self.live(phase, None);
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Shows what is being done.
+    pub fn live(&mut self, phase: &str, rate_hz: Option<f64>) {
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        self.progress.show(Event::Live { elapsed_s, rate_hz, phase: phase.to_string() });
+    }
+
+    /// An error once the user has asked to end.
+    pub fn check_interrupt(&self) -> Result<(), LabError> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Closes the record and the journal; everything that was started has been stopped by now.
+    pub fn end(self, end: Result<(), LabError>) -> Held {
+        // Whoever left the process group of what was started is still a descendant of ours.
+        crate::subjects::server::stop_orphans();
+        let Running { facts, journal, mut notices, open, trials, identity, intervention, .. } = self;
+        let mut end = end;
+        let record = open.map(|(plan, mut writer)| {
+            if matches!(end, Err(LabError::Interrupted)) {
+                let warning = interrupted();
+                // The record is closed below; what is wrong with it is said there.
+                writer.notice(&warning).ok();
+                notices.push(warning);
+            }
+            if let (Ok(()), Err(error)) = (&end, writer.finish()) {
+                end = Err(error.into());
+            }
+            Record { machine: facts, plan, trials, notices, identity, intervention }
+        });
+        // Somebody who still holds the journal has not undone everything: it stays for the next start.
+        if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {
+            end = Err(LabError::State(error.to_string()));
+        }
+        Held { record, end }
+    }
+}
+
+fn interrupted() -> Warning {
+    Warning {
+        id: "interrupted".into(),
+        text: "the session was interrupted: fewer trials than planned".into(),
+        hint: "let it run to its end, or plan fewer trials (--trials)".into(),
+    }
+}
+
+/// How a session ended, and what there is of it.
+#[derive(Debug)]
+pub struct Held {
+    /// The trials that were finished; `None` when the session failed before its first.
+    pub record: Option<Record>,
+    /// Whether it went to its end.
+    pub end: Result<(), LabError>,
+}
+
+/// Finds out before anything is started that a record cannot be written there. Leaves no file behind.
+fn check_writable(path: &std::path::Path) -> Result<(), LabError> {
+    let existed = path.exists();
+    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
+        LabError::usage(format!("cannot write {}: {error}", path.display()), "name another file with -o")
+    })?;
+    if !existed {
+        std::fs::remove_file(path).ok();
+    }
+    Ok(())
+}
