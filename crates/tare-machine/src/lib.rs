@@ -11,6 +11,7 @@ pub mod identity;
 pub mod journal;
 pub mod knobs;
 mod mounts;
+pub mod peers;
 pub mod placement;
 pub mod probes;
 pub mod procs;

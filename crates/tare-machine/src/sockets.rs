@@ -10,6 +10,8 @@ const ESTABLISHED: u8 = 1;
 const LISTEN: u8 = 10;
 /// Most processes and open files that are looked at for a socket's holder.
 const FILES_MAX: usize = 4 << 20;
+/// Most tables of open files of one process that are looked at for its own sockets.
+const TABLES_MAX: usize = 16;
 
 /// Why the server's processes are not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +52,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether both ends are there.
+    pub fn is_established(&self) -> bool {
+        self.state == ESTABLISHED
+    }
+
     /// Whether connections to it can be accepted.
     pub fn listens(&self) -> bool {
         self.state == LISTEN
@@ -90,28 +97,58 @@ pub fn find_server(
     inodes.extend(connection);
     // A connection that the server has not accepted yet belongs to no file: its inode reads 0.
     inodes.remove(&0);
-    let allowed = |pid: &u32| *pid != 1 && !exclude.contains(pid);
-    let look = |tables: Tables| -> Result<(Vec<u32>, usize), NotFound> {
-        let (found, hidden) = holders(root, &inodes, tables)?;
-        Ok((found.into_iter().filter(allowed).collect(), hidden))
-    };
-    let (mut holders, mut hidden) = look(of_process)?;
-    if holders.is_empty() {
-        let (of_any_thread, more_hidden) = look(of_threads)?;
-        (holders, hidden) = (of_any_thread, hidden.max(more_hidden));
-    }
+    let (holders, hidden) = who_holds(root, &inodes, exclude)?;
     match (holders.is_empty(), hidden) {
         (true, 0) => return Err(NotFound::Nobody),
         (true, hidden) => return Err(NotFound::NoRights { hidden }),
         _ => {}
     }
     let found = procs::descendants(root, &holders).map_err(NotFound::Unreadable)?;
-    Ok(found.into_iter().filter(allowed).collect())
+    Ok(found.into_iter().filter(|pid| *pid != 1 && !exclude.contains(pid)).collect())
 }
 
 /// A listener on `local` takes connections to `server`.
-fn listens_for(local: SocketAddr, server: SocketAddr) -> bool {
+pub(crate) fn listens_for(local: SocketAddr, server: SocketAddr) -> bool {
     local.port() == server.port() && (local.ip().is_unspecified() || local.ip() == server.ip())
+}
+
+/// The processes that hold one of the sockets, by whichever thread; and how many hide their open files. Never PID 1, never
+/// one in `exclude`.
+///
+/// # Errors
+/// [`NotFound::Unreadable`].
+pub(crate) fn who_holds(
+    root: &Root,
+    inodes: &BTreeSet<u64>,
+    exclude: &[u32],
+) -> Result<(Vec<u32>, usize), NotFound> {
+    let allowed = |pid: &u32| *pid != 1 && !exclude.contains(pid);
+    let look = |tables: Tables| -> Result<(Vec<u32>, usize), NotFound> {
+        let (found, hidden) = holders(root, inodes, tables)?;
+        Ok((found.into_iter().filter(allowed).collect(), hidden))
+    };
+    let (found, hidden) = look(of_process)?;
+    if !found.is_empty() {
+        return Ok((found, hidden));
+    }
+    let (of_any_thread, more_hidden) = look(of_threads)?;
+    Ok((of_any_thread, hidden.max(more_hidden)))
+}
+
+/// The sockets that a process has open, by whichever thread.
+pub(crate) fn sockets_of(root: &Root, pid: u32) -> BTreeSet<u64> {
+    let mut dirs = of_process(root, pid);
+    let threads = of_threads(root, pid);
+    // A thread with a table of its own is rare: of many threads the first few tell.
+    dirs.extend(threads.into_iter().take(TABLES_MAX));
+    let mut inodes = BTreeSet::new();
+    for dir in dirs {
+        for name in root.names(&dir).unwrap_or_default().iter().take(FILES_MAX) {
+            let link = std::fs::read_link(root.path(format!("{dir}/{name}"))).ok();
+            inodes.extend(link.and_then(|link| socket_inode(link.to_str()?)));
+        }
+    }
+    inodes
 }
 
 /// Which tables of open files of a process are looked at.

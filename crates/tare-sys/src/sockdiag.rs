@@ -17,6 +17,11 @@ const ESTABLISHED: u32 = 1 << 1;
 const HEADER_BYTES: usize = 16;
 const MESSAGE_BYTES: usize = 72;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
+/// The same of Unix sockets, where the attribute is the inode of the other end.
+const UNIX_DIAG_PEER: u16 = 2;
+const WITH_PEER: u32 = 1 << 2;
+const UNIX_MESSAGE_BYTES: usize = 16;
+const UNIX_REQUEST_BYTES: usize = HEADER_BYTES + 24;
 
 /// Which sockets a dump is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +84,18 @@ impl SockDiag {
     /// # Errors
     /// `FileTooLarge` where the buffer has no room for them; else as the kernel says.
     pub fn dump(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
-        let request = request(family);
+        self.ask(&request(family), buffer)
+    }
+
+    /// All Unix sockets that have another end, as [`dump`](SockDiag::dump) does it for TCP; see [`unix_pairs`].
+    ///
+    /// # Errors
+    /// As [`dump`](SockDiag::dump).
+    pub fn dump_unix(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ask(&unix_request(), buffer)
+    }
+
+    fn ask(&self, request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
         let fd = self.0.as_raw_fd();
         // SAFETY: the pointer and the length are those of `request`, which lives through the call.
         let sent = unsafe { libc::send(fd, request.as_ptr().cast(), request.len(), 0) };
@@ -129,6 +145,28 @@ fn request(family: Family) -> [u8; REQUEST_BYTES] {
     ]);
     bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&ESTABLISHED.to_ne_bytes());
     bytes
+}
+
+fn unix_request() -> [u8; UNIX_REQUEST_BYTES] {
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let mut bytes = [0; UNIX_REQUEST_BYTES];
+    bytes[..4].copy_from_slice(&(UNIX_REQUEST_BYTES as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+    // `struct unix_diag_req`: family, protocol, padding, states, inode, what to show, cookie.
+    bytes[HEADER_BYTES] = libc::AF_UNIX as u8;
+    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&u32::MAX.to_ne_bytes());
+    bytes[HEADER_BYTES + 12..HEADER_BYTES + 16].copy_from_slice(&WITH_PEER.to_ne_bytes());
+    bytes
+}
+
+/// The Unix sockets of a dump that have another end: the inodes of both.
+pub fn unix_pairs(dump: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| {
+        let inode = u32::from_ne_bytes(read(message, 4)?);
+        let peer = attribute(message.get(UNIX_MESSAGE_BYTES..)?, UNIX_DIAG_PEER)?;
+        Some((u64::from(inode), u64::from(u32::from_ne_bytes(read(peer, 0)?))))
+    })
 }
 
 /// One end of a connection, and what was counted since it was opened.
@@ -247,6 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn both_ends_of_a_unix_connection_are_paired() {
+        use std::os::linux::fs::MetadataExt;
+        let inode = |socket: &std::os::unix::net::UnixStream| {
+            let link = format!("/proc/self/fd/{}", socket.as_raw_fd());
+            std::fs::metadata(link).unwrap().st_ino()
+        };
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut buffer = vec![0; 4 << 20];
+        let filled = SockDiag::open().unwrap().dump_unix(&mut buffer).unwrap();
+        let pairs: Vec<(u64, u64)> = unix_pairs(&buffer[..filled]).collect();
+        assert!(pairs.contains(&(inode(&one), inode(&other))));
+        assert!(pairs.contains(&(inode(&other), inode(&one))));
+    }
+
+    #[test]
     fn a_namespace_that_is_our_own_may_be_entered_by_root() {
         let namespace = std::fs::File::open("/proc/self/ns/net").unwrap();
         match SockDiag::open_in(std::os::fd::AsFd::as_fd(&namespace)) {
@@ -264,6 +317,8 @@ mod tests {
             framed.extend(&bytes);
             sockets(&bytes).for_each(drop);
             sockets(&framed).for_each(drop);
+            unix_pairs(&bytes).for_each(drop);
+            unix_pairs(&framed).for_each(drop);
         }
     }
 }
