@@ -3,13 +3,16 @@
 
 use crate::procs;
 use crate::root::Root;
-use crate::sockets::{NotFound, Row, listens_for, sockets_of, tcp_of, who_holds};
+use crate::sockets::{NotFound, Row, listens_for, socket_inode, sockets_of, tcp_of, who_holds};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Most network namespaces that are searched for an end that is not in the generator's own.
 const NAMESPACES_MAX: usize = 64;
+/// Most connections whose files are watched.
+const WATCHED_MAX: usize = 4;
 /// Most addresses that a message names.
 const NAMED_MAX: usize = 3;
 
@@ -132,6 +135,56 @@ pub fn other_ends(
     }
 }
 
+/// How many connections the processes of `tree` have to anybody but themselves, wherever they lead. Who is there is not asked: this
+/// is cheap enough to be asked again and again.
+pub fn connections(root: &Root, tree: &[u32], unix_pairs: &[(u64, u64)]) -> usize {
+    let own: BTreeSet<u64> = tree.iter().flat_map(|pid| sockets_of(root, *pid)).collect();
+    connected(root, tree, unix_pairs, &own).len()
+}
+
+/// Files of a few of these connections, each with its socket: while one of them leads to its socket, not all have been closed.
+pub fn some_files(root: &Root, tree: &[u32], unix_pairs: &[(u64, u64)]) -> Vec<(PathBuf, u64)> {
+    let own: BTreeSet<u64> = tree.iter().flat_map(|pid| sockets_of(root, *pid)).collect();
+    let connected = connected(root, tree, unix_pairs, &own);
+    let mut files = Vec::new();
+    for pid in tree {
+        let dir = format!("/proc/{pid}/fd");
+        for name in root.names(&dir).unwrap_or_default() {
+            let path = root.path(format!("{dir}/{name}"));
+            let inode = std::fs::read_link(&path).ok().and_then(|link| socket_inode(link.to_str()?));
+            if let Some(inode) = inode.filter(|inode| connected.contains(inode)) {
+                files.push((path, inode));
+            }
+            if files.len() >= WATCHED_MAX {
+                return files;
+            }
+        }
+    }
+    files
+}
+
+/// Whether one of these files still leads to its socket.
+pub fn any_open(files: &[(PathBuf, u64)]) -> bool {
+    files.iter().any(|(path, inode)| {
+        let link = std::fs::read_link(path).ok();
+        link.and_then(|link| socket_inode(link.to_str()?)) == Some(*inode)
+    })
+}
+
+/// Those of the sockets that are the asking end of a connection.
+fn connected(root: &Root, tree: &[u32], pairs: &[(u64, u64)], own: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let mut connected = BTreeSet::new();
+    for rows in tables(root, tree).values() {
+        let asks = |row: &&Row| asks(row, rows, own);
+        // Between parts of the generator itself.
+        let leads_out =
+            |row: &&Row| !rows.iter().any(|other| is_other_end(row, other) && own.contains(&other.inode));
+        connected.extend(rows.iter().filter(asks).filter(leads_out).map(|row| row.inode));
+    }
+    connected.extend(pairs.iter().filter(|pair| leads_out(pair, own)).map(|pair| pair.0));
+    connected
+}
+
 /// Whether any process of `pids` can be connected to: it, or what descends from it, has a socket that listens.
 pub fn listens(root: &Root, pids: &[u32]) -> bool {
     let pids = procs::descendants(root, pids).unwrap_or_else(|_| pids.to_vec());
@@ -161,24 +214,12 @@ struct Ends {
 
 impl Ends {
     fn tcp(&mut self, root: &Root, tree: &[u32], own: &BTreeSet<u64>) {
-        let mut tables: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for pid in tree {
-            let namespace = namespace(root, *pid);
-            if tables.len() < NAMESPACES_MAX && !tables.contains_key(&namespace) {
-                // A process that ended meanwhile has none.
-                tables.insert(namespace, tcp_of(root, *pid).unwrap_or_default());
-            }
-        }
+        let tables = tables(root, tree);
         let mut lost: Vec<Row> = Vec::new();
         for rows in tables.values() {
-            let is_own = |row: &&Row| row.is_established() && own.contains(&row.inode);
-            for row in rows.iter().filter(is_own) {
-                // What was accepted is a server's end: of the generator's own parts, or of who asks it for its state.
-                if !rows.iter().any(|other| other.listens() && listens_for(other.local, row.local)) {
-                    let here = self.meet(row, rows, true);
-                    if !here {
-                        lost.push(*row);
-                    }
+            for row in rows.iter().filter(|row| asks(row, rows, own)) {
+                if !self.meet(row, rows, true) {
+                    lost.push(*row);
                 }
             }
         }
@@ -209,8 +250,7 @@ impl Ends {
     }
 
     fn unix(&mut self, root: &Root, pairs: &[(u64, u64)], own: &BTreeSet<u64>) {
-        let leads_out = |(one, other): &&(u64, u64)| own.contains(one) && !own.contains(other) && *other != 0;
-        let pairs: Vec<(u64, u64)> = pairs.iter().filter(leads_out).copied().collect();
+        let pairs: Vec<(u64, u64)> = pairs.iter().filter(|pair| leads_out(pair, own)).copied().collect();
         if pairs.is_empty() {
             return;
         }
@@ -229,6 +269,34 @@ impl Ends {
             end.inodes.extend(rows.iter().filter(|row| row.listens && row.path == path).map(|row| row.inode));
         }
     }
+}
+
+/// The sockets of each network namespace that a process of the tree is in.
+fn tables(root: &Root, tree: &[u32]) -> BTreeMap<String, Vec<Row>> {
+    let mut tables: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for pid in tree {
+        let namespace = namespace(root, *pid);
+        if tables.len() < NAMESPACES_MAX && !tables.contains_key(&namespace) {
+            // A process that ended meanwhile has none.
+            tables.insert(namespace, tcp_of(root, *pid).unwrap_or_default());
+        }
+    }
+    tables
+}
+
+/// Whether it is the asking end of a connection. What was accepted is a server's end: of the generator's own parts, or of who asks it
+/// for its state.
+fn asks(row: &Row, rows: &[Row], own: &BTreeSet<u64>) -> bool {
+    let was_accepted = || rows.iter().any(|other| other.listens() && listens_for(other.local, row.local));
+    row.is_established() && own.contains(&row.inode) && !was_accepted()
+}
+
+fn is_other_end(row: &Row, other: &Row) -> bool {
+    other.is_established() && other.local == row.remote && other.remote == row.local
+}
+
+fn leads_out((one, other): &(u64, u64), own: &BTreeSet<u64>) -> bool {
+    own.contains(one) && !own.contains(other) && *other != 0
 }
 
 /// The sockets of every other network namespace that a process is in.

@@ -83,6 +83,21 @@ fn the_servers_at_the_other_ends_are_found_most_connections_first() {
 }
 
 #[test]
+fn connections_are_counted_and_a_few_are_watched() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(dir.path());
+    let root = Root::at(dir.path());
+    // Two to the server, one to the collector, one to another machine; the one to the shell leads nowhere.
+    assert_eq!(connections(&root, &[20, 21], &[]), 4);
+    assert_eq!(connections(&root, &[10, 11], &[]), 0);
+    let files = some_files(&root, &[20, 21], &[]);
+    assert_eq!(files.len(), 4);
+    assert!(any_open(&files));
+    std::fs::remove_dir_all(dir.path().join("proc/21/fd")).unwrap();
+    assert!(!any_open(&files));
+}
+
+#[test]
 fn a_generator_without_connections_says_what_was_looked_at() {
     let dir = tempfile::tempdir().unwrap();
     tree(dir.path());

@@ -42,11 +42,23 @@ pub enum Workload {
     Command(CommandWorkload),
 }
 
+impl Workload {
+    /// The unit of gross: what is counted, or how long a run takes.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Workload::Http(server) if server.url.is_none() => "op/s",
+            Workload::Http(_) => "req/s",
+            Workload::Command(_) => "s",
+        }
+    }
+}
+
 /// A server and the load on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HttpWorkload {
-    /// The URL as given (or made, for the embedded server).
-    pub url: String,
+    /// The URL as given (or made, for the embedded server); `None`: the server speaks something else than HTTP.
+    #[serde(default)]
+    pub url: Option<String>,
     /// Which server.
     pub sut: Sut,
     /// Which generator.

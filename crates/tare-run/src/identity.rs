@@ -1,17 +1,10 @@
-//! Who takes part in a session, for the record.
+//! Which programs take part in a session, for the record.
 
 use crate::request::{CommandRequest, LoadRequest};
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use tare_machine::{Root, identity};
-use tare_model::identity::{Identity, Program};
+use tare_model::identity::Program;
 use tare_model::observation::Role;
-use tare_model::survey::Survey;
-
-/// With tare's own program, whose threads make the load and watch.
-pub fn of(survey: Survey, mut programs: Vec<Program>) -> Identity {
-    programs.extend(identity::of_processes(&Root::live(), Role::Tare, &[std::process::id()]));
-    Identity { tare: env!("CARGO_PKG_VERSION").to_owned(), survey, programs }
-}
 
 /// The server's processes, and a generator that is somebody else's.
 pub fn of_server(sut: &Sut, load: &LoadRequest) -> Vec<Program> {

@@ -1,8 +1,8 @@
 //! Runs a session: resolves what was asked, starts or finds the system under test, drives load on it trial by
 //! trial while the observers watch, and leaves every finished trial on disk before the next starts.
 //!
-//! [`request`] is what the user asked for, unjudged; [`plan`] judges it without touching anything that runs;
-//! [`session`] and [`subjects::program`] are the two kinds of session,
+//! [`request`] is what the user asked for, unjudged; `plan` judges it without touching anything that runs;
+//! [`session`] is the one way through: a subject is opened, a load driven, each trial read by a meter.
 //! [`generate`] is load alone. Whatever is started is stopped and whatever is changed
 //! is put back when a session ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
@@ -15,8 +15,10 @@ mod duration;
 pub mod error;
 pub mod generate;
 mod identity;
+mod levels;
 mod loads;
 mod meters;
+mod place;
 mod plan;
 mod process;
 pub mod progress;
@@ -25,7 +27,7 @@ pub mod request;
 mod running;
 pub mod session;
 pub mod study;
-pub mod subjects;
+mod subjects;
 
 pub use duration::duration;
 pub use error::LabError;

@@ -7,17 +7,19 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tare_machine::Root;
 use tare_machine::journal::{Journal, RUN_VARIABLE};
+use tare_machine::{Root, procs};
 use tare_sys::process::{self, Confinement, Ended, Signal};
 
 /// How much of a process's output is kept: enough for any generator's summary and any last words.
-const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// How long a process group may take to end when asked politely.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long reading the last output may take after the end: descendants may hold the pipe open for ever.
 const DRAIN: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(5);
+/// How often those are looked for that left their group.
+const ORPHANS_EVERY: Duration = Duration::from_millis(20);
 
 /// What a process is started with.
 pub struct Launch<'a> {
@@ -203,5 +205,45 @@ fn keep_reading(mut pipe: Box<dyn Read + Send>, tail: &Arc<Mutex<Tail>>) {
     // Without a thread the pipe fills and the process blocks on it; it is then stopped like any other.
     if std::thread::Builder::new().name("tare-output".into()).spawn(read).is_err() {
         lock(tail, &mut |tail| tail.readers -= 1);
+    }
+}
+
+/// Whether a process is there and has not ended. A zombie has ended, though its number is still taken.
+pub(crate) fn alive(pid: u32) -> bool {
+    procs::stat(&Root::live(), pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// A process and what descends from it.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    procs::descendants(&Root::live(), &[pid]).unwrap_or_default()
+}
+
+/// What descends from us and is still there.
+pub(crate) fn orphans() -> Vec<u32> {
+    let own = std::process::id();
+    descendants(own).into_iter().filter(|pid| *pid != own && alive(*pid)).collect()
+}
+
+/// Ends what was started and left its process group.
+pub(crate) fn stop_orphans() {
+    for signal in [Signal::Term, Signal::Kill] {
+        for pid in orphans() {
+            process::kill(pid, signal).ok();
+        }
+        let deadline = Instant::now() + GRACE;
+        while !orphans().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(ORPHANS_EVERY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_the_living() {
+        assert!(alive(std::process::id()));
+        assert!(!alive(u32::MAX));
     }
 }

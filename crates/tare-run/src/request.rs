@@ -1,4 +1,4 @@
-//! What the user asked for, parsed but not judged.
+//! What the user asked for, parsed but not judged. Defaults are applied here, once: whoever makes a request says what differs from them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,37 +8,104 @@ use tare_model::plan::Stopping;
 
 pub use tare_observe::{StackWatch, Unwind};
 
+/// Trials of a level unless told otherwise.
+const TRIALS: u32 = 5;
+/// Trials with somebody else's generator, whose own length is unknown.
+const TRIALS_FOREIGN: u32 = 3;
+/// The rate must be seen for so long before it can be called steady, and is given up after so long.
+const WARMUP_MIN: Duration = Duration::from_millis(1500);
+const WARMUP_MAX: Duration = Duration::from_secs(20);
+
+/// A request to measure something.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// A server, under a load.
+    Server(Box<ServerRequest>),
+    /// A program that ends.
+    Program(Box<CommandRequest>),
+}
+
 /// A request to measure a server.
 #[derive(Debug, Clone)]
-pub struct HttpRequest {
-    /// Where the load goes; `None` only with the embedded server.
-    pub url: Option<String>,
+pub struct ServerRequest {
     /// The command line, for the record.
     pub argv: Vec<String>,
+    /// Where the load goes; `None`: to the embedded server, or where somebody else's generator is connected to.
+    pub url: Option<String>,
     /// Where the SUT comes from.
     pub sut: SutRequest,
     /// Who makes the load.
     pub load: LoadRequest,
     /// The load to make, but for where it goes and what a level changes; used by tare's own generator.
     pub traffic: LoadSpec,
+    /// How many trials, how long, after which warm-up.
+    pub trials: TrialsRequest,
+    /// Who runs where.
+    pub place: PlaceRequest,
+    /// What is done beside the trials of the asked level.
+    pub beside: BesideRequest,
+    /// What is watched beyond the usual.
+    pub watch: WatchRequest,
+    /// Clock that net is stated at.
+    pub ref_clock_hz: Option<f64>,
+    /// How to start the embedded server: the program and its leading arguments.
+    pub embedded_program: PathBuf,
+}
+
+impl ServerRequest {
+    /// Everything as it is unless told otherwise.
+    pub fn new(sut: SutRequest, load: LoadRequest, traffic: LoadSpec, embedded_program: PathBuf) -> Self {
+        let trials = TrialsRequest {
+            length: None,
+            count: if matches!(load, LoadRequest::Start(_)) { TRIALS_FOREIGN } else { TRIALS },
+            stopping: None,
+            warmup: Warmup::UntilSteady { at_least: WARMUP_MIN, at_most: WARMUP_MAX },
+        };
+        ServerRequest {
+            argv: Vec::new(),
+            url: None,
+            sut,
+            load,
+            traffic,
+            trials,
+            place: PlaceRequest::default(),
+            beside: BesideRequest::default(),
+            watch: WatchRequest::default(),
+            ref_clock_hz: None,
+            embedded_program,
+        }
+    }
+}
+
+/// How many trials, how long, after which warm-up.
+#[derive(Debug, Clone)]
+pub struct TrialsRequest {
     /// Length of a trial; `None`: a course's own, or two seconds, or one where `stopping` ends them.
-    pub trial: Option<Duration>,
+    pub length: Option<Duration>,
     /// How many trials, where `stopping` does not end them.
-    pub trials: u32,
+    pub count: u32,
     /// Trials go on until gross is known well enough, or time is up.
     pub stopping: Option<Stopping>,
     /// Load before the first trial.
     pub warmup: Warmup,
+}
+
+/// Who runs where.
+#[derive(Debug, Clone, Default)]
+pub struct PlaceRequest {
     /// CPUs to hold the SUT on.
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generator on.
     pub load_cpus: Option<Vec<u32>>,
     /// How to choose the CPUs of a SUT that tare starts; `None`: tare's own server has one, another program all.
-    pub placement: Option<Policy>,
+    pub policy: Option<Policy>,
     /// Start the SUT with variables that fit its runtime to the CPUs and the memory that it may use.
     pub fit_runtime: bool,
-    /// Trace switches and wake-ups of the SUT's threads.
-    pub trace: bool,
+}
+
+/// What is done beside the trials of the asked level.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BesideRequest {
     /// Drive only the level that was asked for.
     pub no_levels: bool,
     /// Do not measure the reference server beside the SUT.
@@ -47,12 +114,15 @@ pub struct HttpRequest {
     pub confirm: bool,
     /// Whether layouts of the generator are tried first, and the one with the most headroom taken.
     pub find_layout: bool,
+}
+
+/// What is watched beyond the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WatchRequest {
+    /// Trace switches and wake-ups of the SUT's threads.
+    pub trace: bool,
     /// Which call stacks to sample in every trial.
     pub stacks: Option<StackWatch>,
-    /// Clock that net is stated at.
-    pub ref_clock_hz: Option<f64>,
-    /// How to start the embedded server: the program and its leading arguments.
-    pub embedded_program: PathBuf,
 }
 
 /// Where the SUT comes from.
@@ -60,7 +130,7 @@ pub struct HttpRequest {
 pub enum SutRequest {
     /// Tare's own server, as a child.
     Embedded,
-    /// Whoever answers at the URL.
+    /// Whoever answers at the URL; without one, whom the generator is connected to.
     Find,
     /// This process and its descendants.
     Pid(u32),
@@ -82,8 +152,23 @@ pub enum LoadRequest {
     Pid(u32),
 }
 
+impl LoadRequest {
+    /// Whether it is tare's own generator.
+    pub fn is_own(&self) -> bool {
+        matches!(self, LoadRequest::Own { .. })
+    }
+
+    /// The threads of tare's own generator that were asked for.
+    pub fn own_threads(&self) -> Option<u32> {
+        match self {
+            LoadRequest::Own { threads } => *threads,
+            LoadRequest::Start(_) | LoadRequest::Pid(_) => None,
+        }
+    }
+}
+
 /// A request to measure a program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CommandRequest {
     /// The command line, for the record.
     pub argv: Vec<String>,
@@ -93,32 +178,44 @@ pub struct CommandRequest {
     pub command: Vec<String>,
     /// The shell; `None`: the program itself is run.
     pub shell: Option<String>,
+    /// `{name}` in the command is replaced by each value in turn.
+    pub parameters: Vec<Parameter>,
+    /// How often.
+    pub runs: RunsRequest,
+    /// What runs around it.
+    pub around: AroundRequest,
+    /// A non-zero exit is not an error.
+    pub ignore_failure: bool,
+    /// Let the command write to this terminal.
+    pub show_output: bool,
+    /// Who runs where; the program is the SUT.
+    pub place: PlaceRequest,
+    /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
+    pub groups: Vec<PathBuf>,
+    /// Clock that net is stated at.
+    pub ref_clock_hz: Option<f64>,
+}
+
+/// How often a program is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunsRequest {
     /// Counted runs; `None`: at least 10 and at least 3 s, or what `stopping` says.
-    pub runs: Option<u32>,
+    pub count: Option<u32>,
     /// Runs go on until their time is known well enough, or time is up.
     pub stopping: Option<Stopping>,
     /// Runs before those.
     pub warmup: u32,
+}
+
+/// What runs around a program's runs.
+#[derive(Debug, Clone, Default)]
+pub struct AroundRequest {
     /// Once before the first run of each command.
     pub setup: Option<String>,
     /// Before each run, not timed.
     pub prepare: Option<String>,
     /// Once after the last run of each command.
     pub cleanup: Option<String>,
-    /// A non-zero exit is not an error.
-    pub ignore_failure: bool,
-    /// Let the command write to this terminal.
-    pub show_output: bool,
-    /// `{name}` in the command is replaced by each value in turn.
-    pub parameters: Vec<Parameter>,
-    /// Start the program with variables that fit its runtime to the CPUs and the memory that it may use.
-    pub fit_runtime: bool,
-    /// CPUs to hold the program on.
-    pub sut_cpus: Option<Vec<u32>>,
-    /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
-    pub groups: Vec<PathBuf>,
-    /// Clock that net is stated at.
-    pub ref_clock_hz: Option<f64>,
 }
 
 /// A parameter and the values it takes.

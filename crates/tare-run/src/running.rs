@@ -1,7 +1,6 @@
 //! What every session has: the machine's facts, the journal, the record, the interrupt flag, progress.
 
 use crate::error::LabError;
-use crate::identity;
 use crate::progress::{Event, Progress};
 use crate::records;
 use std::path::{Path, PathBuf};
@@ -12,14 +11,16 @@ use std::time::{Duration, Instant};
 use tare_explain::stopping::Looks;
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
+use tare_machine::identity::of_processes;
 use tare_machine::journal::Journal;
 use tare_machine::topology;
 use tare_model::Record;
 use tare_model::identity::{Identity, Program};
 use tare_model::intervention::Intervention;
 use tare_model::machine::MachineFacts;
+use tare_model::observation::Role;
 use tare_model::outcome::{Outcome, Stopped, Warning};
-use tare_model::plan::{Level, Plan, Purpose};
+use tare_model::plan::{Level, Plan, Purpose, Workload};
 use tare_model::survey::Survey;
 use tare_model::topology::Topology;
 use tare_model::trial::{Trial, WarmUp};
@@ -115,7 +116,7 @@ impl<'a> Running<'a> {
         for notice in &self.notices {
             writer.notice(notice)?;
         }
-        let identity = identity::of(self.survey.clone(), programs);
+        let identity = identity(self.survey.clone(), programs);
         writer.identify(&identity)?;
         self.identity = Some(Box::new(identity));
         self.open = Some((plan, writer));
@@ -168,6 +169,13 @@ impl<'a> Running<'a> {
         }
         self.notices.push(warning);
         Ok(())
+    }
+
+    /// Whether a level is the one that was asked for.
+    pub fn is_asked(&self, level: u32) -> bool {
+        let Some((plan, _)) = &self.open else { return false };
+        let Workload::Http(http) = &plan.workload else { return false };
+        http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
     }
 
     /// Number of the next trial.
@@ -266,7 +274,7 @@ impl<'a> Running<'a> {
     /// Closes the record and the journal; everything that was started has been stopped by now.
     pub fn end(self, end: Result<(), LabError>) -> Held {
         // Whoever left the process group of what was started is still a descendant of ours.
-        crate::subjects::server::stop_orphans();
+        crate::process::stop_orphans();
         let Running { facts, journal, mut notices, open, trials, identity, intervention, .. } = self;
         let mut end = end;
         let record = open.map(|(plan, mut writer)| {
@@ -287,6 +295,12 @@ impl<'a> Running<'a> {
         }
         Held { record, end }
     }
+}
+
+/// Who takes part, with tare's own program, whose threads make the load and watch.
+fn identity(survey: Survey, mut programs: Vec<Program>) -> Identity {
+    programs.extend(of_processes(&Root::live(), Role::Tare, &[std::process::id()]));
+    Identity { tare: env!("CARGO_PKG_VERSION").to_owned(), survey, programs }
 }
 
 fn interrupted() -> Warning {

@@ -3,11 +3,13 @@
 use super::{accounting, confirmation, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
-use crate::bottlenecks::signs::requests::{fails, missed_schedule};
+use crate::bottlenecks::decide::{self, Bottleneck};
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, estimate, net, runs};
+use crate::capacity::{command, net, summary};
 use crate::timeline::{rate_over_time, spikes};
-use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
+use tare_model::outcome::{
+    AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
+};
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};
 
@@ -18,9 +20,14 @@ use tare_model::{Missing, Reading, Record};
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::keep(record);
     let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
-    let bottleneck = bottlenecks::decide(&accounting, open);
+    let mut bottleneck = decide::decide(&accounting);
     // Errors show in the requests, whatever the time accounting say.
-    let failed = fails(&accounting);
+    let failed = decide::fails(&accounting);
+    // And this in the connections, beside two sides that have more time to spare than the accounting miss.
+    let stands = failed || bottleneck.cause == Cause::NetworkCeiling;
+    if open && !stands {
+        bottleneck = Bottleneck { cause: Cause::Unknown, gross_is: bottleneck.gross_is };
+    }
     let judgement = bottlenecks::judge(&accounting, bottleneck.cause);
     let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);
     let http = accounting.http.is_some();
@@ -31,7 +38,7 @@ pub fn explain(record: &Record) -> Outcome {
         valid: gross.value().is_some_and(|value| value > 0.0)
             && !open
             && !failed
-            && !missed_schedule(&accounting.asked.pool),
+            && !decide::missed_schedule(&accounting.asked.pool),
         warnings,
         bottleneck: bottleneck.cause,
         gross,
@@ -61,17 +68,18 @@ pub fn explain(record: &Record) -> Outcome {
 }
 
 fn gross(accounting: &Accounting) -> Gross {
-    let (unit, figure): (&str, fn(&Closed) -> Option<f64>) = match accounting.http {
-        Some(_) => ("req/s", Closed::rate_hz),
-        None => ("s", runs::mean_s),
+    let figure: fn(&Closed) -> Option<f64> = match accounting.http {
+        Some(_) => Closed::rate_hz,
+        None => command::mean_s,
     };
+    let unit = accounting.record.plan.workload.unit();
     let why = if accounting.asked.trials.is_empty() {
         "no trial was finished"
     } else {
         "the requests could not be counted"
     };
-    estimate::estimate(&accounting.asked, unit, figure)
-        .map(|estimate| estimate::stopped(estimate, accounting.stopping.as_ref()))
+    summary::estimate(&accounting.asked, unit, figure)
+        .map(|estimate| summary::stopped(estimate, accounting.stopping.as_ref()))
         .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 
@@ -80,7 +88,7 @@ fn net(accounting: &Accounting) -> NetOrMissing {
     match &accounting.net_estimate {
         Ok(net_estimate) => NetOrMissing::Net(Net {
             value: net_estimate.net,
-            unit: "req/s".to_owned(),
+            unit: accounting.record.plan.workload.unit().to_owned(),
             ci95: net_estimate.net_ci95.map(|interval| [interval.lo, interval.hi]),
             transport: match http.transport {
                 Transport::Loopback => "loopback",

@@ -54,7 +54,7 @@ fn the_port_of_a_server_that_is_started_is_no_part_of_the_plan() {
     let plan = |url: &str, sut: Sut| {
         let mut record = asked(&Scene::default());
         let Workload::Http(http) = &mut record.plan.workload else { panic!() };
-        (http.url, http.sut) = (url.to_owned(), sut);
+        (http.url, http.sut) = (Some(url.to_owned()), sut);
         run(&record, "one").unwrap().plan
     };
     let started = |url: &str| plan(url, Sut::Started { command: "./server".to_owned() });

@@ -131,7 +131,7 @@ fn other_machines_loads_and_places_are_listed() {
     b.machine.cpu_model = Reading::Measured("another CPU".to_owned());
     b.machine.governor = Reading::Measured("powersave".to_owned());
     if let Workload::Http(http) = &mut b.plan.workload {
-        http.url = "http://127.0.0.1:9090/other".to_owned();
+        http.url = Some("http://127.0.0.1:9090/other".to_owned());
         http.levels[0].connections = 8;
     }
     for trial in &mut b.trials {

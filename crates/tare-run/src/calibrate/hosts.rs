@@ -7,7 +7,7 @@ use super::injection::Ground;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use crate::running::Session;
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;

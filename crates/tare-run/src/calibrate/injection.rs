@@ -3,8 +3,9 @@
 use super::hosts::Hosts;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
+use crate::subjects::embedded::embedded;
 use crate::subjects::program::find_program;
-use crate::subjects::server::{self, Sut};
+use crate::subjects::sut::Sut;
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -241,7 +242,7 @@ impl Ground<'_> {
 
     /// Another server, with the test bodies.
     pub fn server(&self, cpu: u32) -> Result<Sut, LabError> {
-        server::embedded(self.program, &[cpu], &[], self.journal, self.interrupt)
+        embedded(self.program, &[cpu], &[], self.journal, self.interrupt)
     }
 
     /// A control group with a controller.

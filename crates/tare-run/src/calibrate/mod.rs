@@ -19,10 +19,12 @@ mod tests;
 use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
-use crate::request::{CommandRequest, HttpRequest, LoadRequest, SutRequest, Warmup};
+use crate::request::{
+    CommandRequest, LoadRequest, PlaceRequest, Request as Ask, RunsRequest, ServerRequest, SutRequest, Warmup,
+};
 use crate::running::{Held, Session};
 use crate::study::nearest;
-use crate::subjects::{program, server};
+use crate::subjects::embedded;
 use crate::{blocks, session};
 use hosts::Hosts;
 use injection::{Ground, Injection, Place, Scene};
@@ -234,43 +236,33 @@ fn measure(
 ) -> Result<Record, LabError> {
     if let Some(words) = &scene.command {
         let measured = command_request(words, &scene.server.groups, request, ground);
-        return recorded(program::measure(measured, session, progress));
+        return recorded(session::measure(Ask::Program(Box::new(measured)), session, progress));
     }
     let server = &scene.server;
     let words = match &scene.apart {
         Some((hosts, _)) => hosts.at_server(&server.words(ground.program, Hosts::address())),
         None => server.words(ground.program, "127.0.0.1"),
     };
-    let mut sut = server::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
-    let url = format!("http://{}:{}{}", sut.target.host(), sut.target.port(), server.path);
+    let mut sut = embedded::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
+    let at = sut.target.as_ref().ok_or_else(|| LabError::Observe("the server told no address".into()))?;
+    let url = format!("http://{}:{}{}", at.host(), at.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
         return hosts.sat((&sut, &url), options, session, ground);
     }
     let target = tare_load::Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))?;
-    let measured = HttpRequest {
-        url: Some(url),
-        argv: request.argv.clone(),
-        sut: sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid)),
-        load: LoadRequest::Own { threads: Some(server.load_threads) },
-        traffic: server.traffic.aimed_at(target),
-        trial: Some(scene.trial),
-        trials: scene.trials,
-        stopping: None,
-        warmup: Warmup::Fixed(scene.warmup),
-        sut_cpus: None,
-        load_cpus: Some(server.load_cpus.clone()),
-        placement: None,
-        fit_runtime: false,
-        trace: false,
-        no_levels: !server.levels,
-        no_reference: true,
-        confirm: false,
-        find_layout: false,
-        stacks: None,
-        ref_clock_hz: None,
-        embedded_program: request.embedded_program.clone(),
-    };
-    let held = session::measure(measured, session, progress);
+    let subject = sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid));
+    let load = LoadRequest::Own { threads: Some(server.load_threads) };
+    let traffic = server.traffic.aimed_at(target);
+    let mut measured = ServerRequest::new(subject, load, traffic, request.embedded_program.clone());
+    measured.argv = request.argv.clone();
+    measured.url = Some(url);
+    measured.trials.length = Some(scene.trial);
+    measured.trials.count = scene.trials;
+    measured.trials.warmup = Warmup::Fixed(scene.warmup);
+    measured.place.load_cpus = Some(server.load_cpus.clone());
+    measured.beside.no_levels = !server.levels;
+    measured.beside.no_reference = true;
+    let held = session::measure(Ask::Server(Box::new(measured)), session, progress);
     sut.stop();
     recorded(held)
 }
@@ -288,22 +280,11 @@ fn command_request(
 ) -> CommandRequest {
     CommandRequest {
         argv: request.argv.clone(),
-        trace: false,
         command: words.to_vec(),
-        shell: None,
-        runs: Some(COMMAND_RUNS),
-        stopping: None,
-        warmup: 1,
-        setup: None,
-        prepare: None,
-        cleanup: None,
-        ignore_failure: false,
-        show_output: false,
-        parameters: Vec::new(),
-        fit_runtime: false,
-        sut_cpus: Some(vec![ground.place.sut_cpu]),
+        runs: RunsRequest { count: Some(COMMAND_RUNS), stopping: None, warmup: 1 },
+        place: PlaceRequest { sut_cpus: Some(vec![ground.place.sut_cpu]), ..PlaceRequest::default() },
         groups: groups.to_vec(),
-        ref_clock_hz: None,
+        ..CommandRequest::default()
     }
 }
 

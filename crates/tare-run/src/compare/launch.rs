@@ -7,11 +7,14 @@ use super::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use crate::blocks::shuffle;
 use crate::error::LabError;
 use crate::generate::load_failed;
+use crate::levels::nanoseconds;
 use crate::loads::drive::start;
 use crate::loads::turns::slowest_median;
+use crate::place;
+use crate::process::stop_orphans;
 use crate::running::Running;
-use crate::subjects::server::{self, Sut};
-use crate::{plan, session};
+use crate::subjects::started;
+use crate::subjects::sut::Sut;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
@@ -75,7 +78,7 @@ struct Counted {
 
 impl<'a> Stage<'a> {
     pub fn new(request: &'a Request, placement: &'a Placement, topology: &Topology, seed: u64) -> Stage<'a> {
-        let may_poll = session::has_cores_of_its_own(placement, topology);
+        let may_poll = place::has_cores_of_its_own(placement, topology);
         let length = Length::new(request.window, WINDOW);
         let cpus = placement.sut_cpus.len().max(1) as u32;
         let connections = request.connections.unwrap_or(CONNECTIONS_EACH_CPU * cpus);
@@ -121,7 +124,7 @@ impl<'a> Stage<'a> {
         servers.iter().for_each(|server| server.sut.ask_to_end());
         servers.iter_mut().for_each(|server| server.sut.stop());
         // Whoever turned into a daemon is in no group of ours, and would stand beside the next launch.
-        server::stop_orphans();
+        stop_orphans();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
         self.length.learn(halves, took_s, left_s);
@@ -138,7 +141,7 @@ impl<'a> Stage<'a> {
             let name = name(arms[at], at, &asked.command);
             let command = self.command(&asked.command, ports[at]);
             let cpus = &self.placement.sut_cpus;
-            let sut = server::launch(&command, cpus, Vec::new(), &running.journal).map_err(of(&name))?;
+            let sut = started::launch(&command, cpus, Vec::new(), &running.journal).map_err(of(&name))?;
             starting.push((at, name, target(&asked.url, ports[at])?, sut));
         }
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();
@@ -171,18 +174,18 @@ impl<'a> Stage<'a> {
         // Whole pairs of rounds, each the mirror of the other.
         let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
         let turns = Turns {
-            begin_ns: monotonic_ns() + plan::nanoseconds(OPENING * generators),
-            turn_ns: plan::nanoseconds(turn.length),
-            rest_ns: plan::nanoseconds(turn.rest),
+            begin_ns: monotonic_ns() + nanoseconds(OPENING * generators),
+            turn_ns: nanoseconds(turn.length),
+            rest_ns: nanoseconds(turn.rest),
             arms: generators,
             place: 0,
             seed,
-            slices: Some(Slices { rounds: 2 * pairs, break_ns: plan::nanoseconds(BREAK) }),
+            slices: Some(Slices { rounds: 2 * pairs, break_ns: nanoseconds(BREAK) }),
         };
         let mut generators = Vec::with_capacity(servers.len());
         for at in order(servers.len(), !seed) {
             let Server { sut, name } = &mut servers[at];
-            let mut spec = traffic.aimed_at(sut.target.clone());
+            let mut spec = sut.aim(traffic);
             spec.pacing = Pacing::Interleaved(Turns { place: at as u32, ..turns });
             spec.workers = Workers {
                 threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
@@ -296,7 +299,7 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
 fn slices_in(turns: &Turns, length: Duration) -> u64 {
     let (begin_ns, end_ns) = turns.slice_ns(0);
     let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
-    (plan::nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
+    (nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
 }
 
 /// Waits until the last turn before a break is over and all are asleep.
@@ -309,7 +312,7 @@ fn wait_for(
 ) -> Result<(), LabError> {
     let answers = || generators.iter().map(|generator| generator.live().answers).sum::<u64>();
     let mut before = answers();
-    let settled_ns = end_ns.saturating_add(plan::nanoseconds(SETTLED));
+    let settled_ns = end_ns.saturating_add(nanoseconds(SETTLED));
     let left = Duration::from_nanos(settled_ns.saturating_sub(monotonic_ns()));
     running.wait(left, phase, |seconds| {
         let now = answers();

@@ -19,9 +19,10 @@ pub use commands::{CommandsRequest, compare_commands};
 pub use judge::{is_valid, judge};
 
 use crate::error::LabError;
+use crate::levels::nanoseconds;
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
-use crate::{plan, session};
+use crate::{place, plan};
 use launch::Stage;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -156,7 +157,7 @@ fn go_on(
         let seq = comparison.launches.len();
         let Step { launch, turn, alike } = launch(seq, begun, &phase(comparison), running)?;
         comparison.launches.push(launch);
-        comparison.turn_ns = plan::nanoseconds(turn);
+        comparison.turn_ns = nanoseconds(turn);
         comparison.elapsed_s = begun.elapsed().as_secs_f64();
         if comparison.planned.is_none() && seq + 1 >= PACE_AFTER && alike >= PACE_OF {
             comparison.planned = Some(planned(comparison));
@@ -311,7 +312,7 @@ fn place(request: &Request, topology: &Topology) -> Result<Placement, LabError> 
     let wanted = Wanted {
         sut_allowed: &[],
         sut_threads: (cores / 2).max(1),
-        load_threads: request.threads.unwrap_or_else(|| session::load_threads(topology)),
+        load_threads: request.threads.unwrap_or_else(|| place::load_threads(topology)),
         given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
         given_load: request.load_cpus.as_deref().unwrap_or_default(),
         policy: Default::default(),

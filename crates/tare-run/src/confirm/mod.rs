@@ -12,9 +12,8 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::loads::drive::{Drive, start};
 use crate::progress::Event;
-use crate::request::LoadRequest;
 use crate::running::Running;
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use intervention::{Change, Ground, Lever, Turn};
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing};
@@ -128,7 +127,7 @@ fn blocks(
 /// The load that was asked for, where it is tare's to change and stays the same while it is compared.
 fn asked(drive: &Drive<'_>, sut: &Sut) -> Result<LoadSpec, Missing> {
     let pacing = &drive.request.traffic.pacing;
-    if !matches!(drive.request.load, LoadRequest::Own { .. }) {
+    if !drive.request.load.is_own() {
         return Err(Missing::with_remedy(
             "the load is somebody else's generator",
             "run again with tare's own (without --load and --load-pid)",

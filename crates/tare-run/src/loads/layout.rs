@@ -5,12 +5,12 @@
 //! if the server were never the limit. It is taken among those layouts that got the highest rate, so that none is taken that
 //! is cheap because it is in the server's way.
 
+use super::drive::start;
 use crate::blocks::shuffle;
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::loads::drive::start;
 use crate::progress::Event;
-use crate::request::{HttpRequest, LoadRequest};
+use crate::request::ServerRequest;
 use crate::running::Running;
 use crate::subjects::server::Sut;
 use std::time::Duration;
@@ -39,14 +39,14 @@ struct Layout {
 /// How long it takes at most, about.
 pub(crate) const EXPECTED_S: f64 = (LAYOUTS_MAX * ROUNDS) as f64 * 0.3;
 
-/// Tries them; gives the request for a sitting with the best, and what was tried, the best first.
+/// Tries them; what was tried, the best first, of which there is one at least.
 pub(crate) fn find(
-    request: &HttpRequest,
+    request: &ServerRequest,
     placement: &Placement,
     topology: &Topology,
     sut: &mut Sut,
     running: &mut Running<'_>,
-) -> Result<(HttpRequest, Vec<TriedLayout>), LabError> {
+) -> Result<Vec<TriedLayout>, LabError> {
     if request.traffic.pacing.course_ns().is_some() {
         let hint = "find it at one rate (--rate) or without one, then give --threads and --load-cpus";
         return Err(LabError::usage("--find-layout needs a load that does not change by itself", hint));
@@ -65,16 +65,11 @@ pub(crate) fn find(
     }
     let tried = layouts.into_iter().zip(seen).filter_map(|(layout, seen)| tried(layout, &seen)).collect();
     let tried = best_first(tried);
-    let Some(best) = tried.first() else {
+    if tried.is_empty() {
         let what = "answered nothing with any layout".to_owned();
         return Err(LabError::Load { what, last_output: String::new() });
-    };
-    let found = HttpRequest {
-        load: LoadRequest::Own { threads: Some(best.threads) },
-        load_cpus: Some(best.cpus.clone()),
-        ..request.clone()
-    };
-    Ok((found, tried))
+    }
+    Ok(tried)
 }
 
 /// The CPUs that tare would choose, one of them, all but the server's and all that there are, each with one thread and with one for
@@ -102,12 +97,12 @@ fn layouts(placement: &Placement, topology: &Topology, connections: u32) -> Vec<
 /// Answers per second, and CPUs that the generator's threads were busy for it.
 fn trial(
     layout: &Layout,
-    request: &HttpRequest,
+    request: &ServerRequest,
     sut: &mut Sut,
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<(f64, f64), LabError> {
-    let mut spec = request.traffic.aimed_at(sut.target.clone());
+    let mut spec = sut.aim(&request.traffic);
     (spec.workers.threads, spec.workers.cpus) = (layout.threads, layout.cpus.clone());
     let mut generator = start(&spec, sut)?;
     running.wait(SETTLE, phase, |_| None)?;

@@ -3,11 +3,12 @@
 //! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their accounting are over
 //! the same instants.
 
+use super::drive::{Drive, Stand, live_rate, observe, start};
+use super::load::{Counted, Driven};
 use crate::blocks::Stint;
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::loads::drive::{Drive, SETTLE, Stand, live_rate, observe, start};
-use crate::plan;
+use crate::levels::{SETTLE, nanoseconds};
 use crate::running::Running;
 use crate::subjects::server::Sut;
 use std::time::Duration;
@@ -29,58 +30,60 @@ const ROUNDS_MIN: u64 = 4;
 /// A server whose requests take longer than this allows for does not keep to its turns, which its accounting then show.
 pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
 
-impl Drive<'_> {
-    /// One trial of each level of `stint`, interleaved: `reference` answers where a level's purpose is that, else the SUT.
-    pub(crate) fn interleaved(
-        &self,
-        stint: &Stint,
-        sut: &mut Sut,
-        reference: &mut Sut,
-        running: &mut Running<'_>,
-    ) -> Result<(), LabError> {
-        let levels: Vec<(u32, &Level, u32)> = stint
-            .iter()
-            .filter_map(|(index, trial)| Some((*index as u32, self.levels.get(*index)?, *trial)))
-            .collect();
-        let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
-            return Ok(());
-        };
-        let mut arms = self.arms(&levels, TURN, sut, reference)?;
-        let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
-        running.wait(warmup, "warm-up", |_| None)?;
-        let turn = turn_for(arms.iter_mut().map(|arm| &mut arm.generator));
-        if turn > TURN {
-            stop(arms)?;
-            arms = self.arms(&levels, turn, sut, reference)?;
-            running.wait(SETTLE, "warm-up", |_| None)?;
-        }
-        let turns_ns = plan::nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
-        let trial_ns = longest.trial_ns.max(turns_ns);
-        let observers = observe(self.watch_interleaved(sut, reference, &arms))?;
-        observers.begin();
-        arms.iter_mut().for_each(|arm| _ = arm.generator.cut());
-        let mut answered = arms.first().map_or(0, |arm| arm.generator.live().answers);
-        let nth = running.nth(trial, longest);
-        let phase = format!("trial {nth} interleaved with the reference{}", running.known());
-        running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
-            arms.first().map(|arm| live_rate(&arm.generator, seconds, &mut answered))
-        })?;
-        let samples: Vec<_> = arms.iter_mut().map(|arm| arm.generator.cut()).collect();
-        let observation = observers.end();
-        observers.stop();
-        sut.check_alive()?;
-        reference.check_alive()?;
-        for (Arm { stand, generator }, sample) in arms.into_iter().zip(samples) {
-            let theirs = match stand.level.purpose {
-                Purpose::Reference => from_beside(&observation, &reference.pids, &generator.thread_ids()),
-                Purpose::Asked | Purpose::Saturating => observation.clone(),
-            };
-            generator.stop().map_err(load_failed)?;
-            stand.keep(sample, theirs, running)?;
-        }
-        Ok(())
+/// One trial of each level of `stint`, interleaved: `reference` answers where a level's purpose is that, else the SUT.
+pub(super) fn interleaved(
+    drive: &Drive<'_>,
+    stint: &Stint,
+    sut: &mut Sut,
+    reference: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<Vec<Driven>, LabError> {
+    let levels: Vec<(u32, &Level, u32)> = stint
+        .iter()
+        .filter_map(|(index, trial)| Some((*index as u32, drive.levels.get(*index)?, *trial)))
+        .collect();
+    let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
+        return Ok(Vec::new());
+    };
+    let mut arms = drive.arms(&levels, TURN, sut, reference)?;
+    let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
+    running.wait(warmup, "warm-up", |_| None)?;
+    let turn = turn_for(arms.iter_mut().map(|arm| &mut arm.generator));
+    if turn > TURN {
+        stop(arms)?;
+        arms = drive.arms(&levels, turn, sut, reference)?;
+        running.wait(SETTLE, "warm-up", |_| None)?;
     }
+    let turns_ns = nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
+    let trial_ns = longest.trial_ns.max(turns_ns);
+    let observers = observe(drive.watch_interleaved(sut, reference, &arms))?;
+    observers.begin();
+    arms.iter_mut().for_each(|arm| _ = arm.generator.cut());
+    let mut answered = arms.first().map_or(0, |arm| arm.generator.live().answers);
+    let nth = running.nth(trial, longest);
+    let phase = format!("trial {nth} interleaved with the reference{}", running.known());
+    running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
+        arms.first().map(|arm| live_rate(&arm.generator, seconds, &mut answered))
+    })?;
+    let samples: Vec<_> = arms.iter_mut().map(|arm| arm.generator.cut()).collect();
+    let observation = observers.end();
+    observers.stop();
+    sut.check_alive()?;
+    reference.check_alive()?;
+    let mut driven = Vec::with_capacity(samples.len());
+    for (Arm { stand, generator }, sample) in arms.into_iter().zip(samples) {
+        let theirs = match stand.level.purpose {
+            Purpose::Reference => from_beside(&observation, &reference.pids, &generator.thread_ids()),
+            Purpose::Asked | Purpose::Saturating => observation.clone(),
+        };
+        generator.stop().map_err(load_failed)?;
+        let counted = Counted::Requests(Box::new(sample));
+        driven.push(Driven { level: stand.index, counted, observation: theirs });
+    }
+    Ok(driven)
+}
 
+impl Drive<'_> {
     /// Their generators, started; the turns have another order in each trial.
     fn arms<'l>(
         &'l self,
@@ -94,7 +97,7 @@ impl Drive<'_> {
         for (place, (index, level, trial)) in (0..).zip(levels) {
             let turns = Turns {
                 begin_ns,
-                turn_ns: plan::nanoseconds(turn),
+                turn_ns: nanoseconds(turn),
                 rest_ns: 0,
                 arms: levels.len() as u32,
                 place,

@@ -6,10 +6,10 @@
 //! must come from a disk first. So the rate is looked at in slices, and the warm-up ends where that is at one level (`WarmUp::is_over`); where
 //! that does not come, it ends all the same, and the result says so.
 
+use super::drive::{Drive, live_rate, start};
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::loads::drive::{Drive, live_rate, start};
-use crate::request::{LoadRequest, Warmup};
+use crate::request::Warmup;
 use crate::running::Running;
 use crate::subjects::server::Sut;
 use std::time::{Duration, Instant};
@@ -22,30 +22,27 @@ const SLICE: Duration = Duration::from_millis(50);
 /// The rate is judged anew after so many slices.
 const JUDGED_EVERY: usize = 5;
 
-impl Drive<'_> {
-    /// Loads the SUT before anything is counted; `None` where somebody else's generator makes the load, or the rate is meant to
-    /// change: those warm up in their own ways.
-    pub(crate) fn warm_up(
-        &self,
-        sut: &mut Sut,
-        running: &mut Running<'_>,
-    ) -> Result<Option<WarmUp>, LabError> {
-        let mut levels = self.levels.iter().zip(0u32..);
-        let Some((level, index)) = levels.find(|(level, _)| level.purpose == Purpose::Asked) else {
-            return Ok(None);
-        };
-        let pacing = &self.request.traffic.pacing;
-        let own = matches!(self.request.load, LoadRequest::Own { .. });
-        if !own || matches!(pacing, Pacing::Stages { .. }) || self.request.warmup.at_most().is_zero() {
-            return Ok(None);
-        }
-        let spec = self.stand(index, level).spec(pacing.clone(), sut);
-        let generator = start(&spec, sut)?;
-        let is_given = matches!(pacing, Pacing::Open { .. } | Pacing::Thinking { .. });
-        let warm_up = load_until_steady(&self.request.warmup, is_given, &generator, sut, running)?;
-        generator.stop().map_err(load_failed)?;
-        Ok(Some(warm_up))
+/// Loads the SUT before anything is counted; `None` where the rate is meant to change: that warms up in its own way.
+pub(super) fn warm_up(
+    drive: &Drive<'_>,
+    sut: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<Option<WarmUp>, LabError> {
+    let mut levels = drive.levels.iter().zip(0u32..);
+    let Some((level, index)) = levels.find(|(level, _)| level.purpose == Purpose::Asked) else {
+        return Ok(None);
+    };
+    let pacing = &drive.request.traffic.pacing;
+    let asked = &drive.request.trials.warmup;
+    if !drive.request.load.is_own() || matches!(pacing, Pacing::Stages { .. }) || asked.at_most().is_zero() {
+        return Ok(None);
     }
+    let spec = drive.stand(index, level).spec(pacing.clone(), sut);
+    let generator = start(&spec, sut)?;
+    let is_given = matches!(pacing, Pacing::Open { .. } | Pacing::Thinking { .. });
+    let warm_up = load_until_steady(asked, is_given, &generator, sut, running)?;
+    generator.stop().map_err(load_failed)?;
+    Ok(Some(warm_up))
 }
 
 fn load_until_steady(

@@ -1,35 +1,19 @@
-//! Somebody else's generator: started for each trial or found running, its summary read when it ends.
+//! What somebody else's generator says that it did, read from what it printed.
 
-use crate::error::LabError;
-use crate::process::Started;
-use std::collections::BTreeMap;
-use tare_model::Reading;
-use tare_model::trial::HttpSample;
+use super::meter::Meter;
+use crate::loads::load::Counted;
+use tare_model::trial::Measure;
 
-/// What is known when the generator says nothing that can be read.
-pub fn uncounted(elapsed_ns: u64, why: &str) -> HttpSample {
-    HttpSample {
-        elapsed_ns,
-        requests: Reading::missing(why),
-        errors: BTreeMap::new(),
-        latency: Reading::missing(why),
-        printed_quantiles_ns: Vec::new(),
-        bytes_in: Reading::missing(why),
-        in_flight: Reading::missing(why),
-        connections: Reading::missing(why),
-        scheduled: None,
-        lateness: None,
-        slices: Vec::new(),
-        detail: None,
+/// A summary that a format reads.
+pub(super) struct Tool;
+
+impl Meter for Tool {
+    fn read(&self, counted: Counted) -> Result<Measure, Counted> {
+        match counted {
+            Counted::Printed { output, window_ns } => {
+                Ok(Measure::Http(tare_formats::http_sample(&output, window_ns)))
+            }
+            other => Err(other),
+        }
     }
-}
-
-/// Reads an ended generator's summary.
-pub fn summary(generator: &mut Started, window_ns: u64) -> Result<HttpSample, LabError> {
-    let output = generator.output();
-    let status = generator.exit_description();
-    if !generator.succeeded() {
-        return Err(LabError::Load { what: format!("failed: {status}"), last_output: output });
-    }
-    Ok(tare_formats::http_sample(&output, window_ns))
 }

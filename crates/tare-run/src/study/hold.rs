@@ -7,9 +7,9 @@ use super::{Cell, Looks, Study, orders};
 use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
-use crate::request::{HttpRequest, LoadRequest, SutRequest, Warmup};
+use crate::request::{LoadRequest, Request, ServerRequest, SutRequest, Warmup};
 use crate::running::Session;
-use crate::subjects::server;
+use crate::subjects::answer::is_taken;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -84,7 +84,7 @@ fn all(
             )
         })?;
     }
-    let requests: Vec<HttpRequest> =
+    let requests: Vec<ServerRequest> =
         study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
     let looks = Looks::of(study);
     for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
@@ -119,7 +119,7 @@ fn all(
 fn pass(
     study: &Study,
     setup: &Setup,
-    requests: &[HttpRequest],
+    requests: &[ServerRequest],
     order: &[usize],
     (name, file): (&str, &str),
     progress: &mut dyn Progress,
@@ -137,7 +137,7 @@ fn pass(
         let file = |folder: &PathBuf| folder.join(format!("{file}-cell-{:03}.tare", at + 1));
         let session = Session { record: setup.records.as_ref().map(file), ..setup.session.clone() };
         let request = &requests[at];
-        let held = crate::session::measure(request.clone(), &session, progress);
+        let held = crate::session::measure(Request::Server(Box::new(request.clone())), &session, progress);
         let measured = held.end.is_ok();
         if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
             end = Err(error.of(&format!("of case '{}'", study.cells[at].name), "try its command by hand"));
@@ -153,9 +153,9 @@ fn pass(
 }
 
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
-fn port_is_free(request: &HttpRequest) -> Result<(), LabError> {
+fn port_is_free(request: &ServerRequest) -> Result<(), LabError> {
     let target = &request.traffic.route.target;
-    if !matches!(request.sut, SutRequest::Start(_)) || !server::is_taken(target) {
+    if !matches!(request.sut, SutRequest::Start(_)) || !is_taken(target) {
         return Ok(());
     }
     let what = format!("left port {} taken: whoever listens there is none that it started", target.port());
@@ -167,7 +167,7 @@ fn taken(interference: &Interference) -> f64 {
     interference.steal_share.unwrap_or(0.0) + interference.throttled_share.unwrap_or(0.0)
 }
 
-fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, LabError> {
+fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, LabError> {
     let settings = &cell.settings;
     let sut = match (&settings.sut, &settings.url) {
         (Some(command), _) => SutRequest::Start(command.clone()),
@@ -191,29 +191,19 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<HttpRequest, Lab
     // Net needs a saturating level and the reference beside it, some figures need tracepoints; nobody else waits for them.
     let expected = || study.cells.iter().flat_map(|cell| &cell.expect);
     let wants_net = expected().any(|expected| expected.is_about("net"));
-    Ok(HttpRequest {
-        url: settings.url.clone(),
-        argv: setup.argv.clone(),
-        sut,
-        load: LoadRequest::Own { threads: settings.threads },
-        traffic,
-        trial: Some(study.trial),
-        trials: study.trials,
-        stopping: None,
-        warmup: Warmup::Fixed(study.warmup),
-        sut_cpus: settings.sut_cpus.clone(),
-        load_cpus: settings.load_cpus.clone(),
-        placement: None,
-        fit_runtime: false,
-        trace: expected().any(Expectation::needs_trace),
-        no_levels: !wants_net,
-        no_reference: !wants_net,
-        confirm: false,
-        find_layout: false,
-        stacks: None,
-        ref_clock_hz: None,
-        embedded_program: setup.embedded_program.clone(),
-    })
+    let load = LoadRequest::Own { threads: settings.threads };
+    let mut request = ServerRequest::new(sut, load, traffic, setup.embedded_program.clone());
+    request.argv = setup.argv.clone();
+    request.url = settings.url.clone();
+    request.trials.length = Some(study.trial);
+    request.trials.count = study.trials;
+    request.trials.warmup = Warmup::Fixed(study.warmup);
+    request.place.sut_cpus = settings.sut_cpus.clone();
+    request.place.load_cpus = settings.load_cpus.clone();
+    request.watch.trace = expected().any(Expectation::needs_trace);
+    request.beside.no_levels = !wants_net;
+    request.beside.no_reference = !wants_net;
+    Ok(request)
 }
 
 fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {

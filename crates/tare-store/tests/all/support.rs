@@ -56,7 +56,7 @@ pub fn plan() -> Plan {
         argv: vec!["tare".into(), "run".into(), "'; --".into()],
         started_unix_s: 1_800_000_000,
         workload: Workload::Http(HttpWorkload {
-            url: "http://127.0.0.1:8080/ü".into(),
+            url: Some("http://127.0.0.1:8080/ü".into()),
             sut: Sut::Attached { pids: vec![11, 12] },
             generator: Generator::Own { threads: 1 },
             transport: Transport::Loopback,

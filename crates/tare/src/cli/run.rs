@@ -15,6 +15,10 @@ use tare_model::placement::Policy;
   tare run URL                  the one that answers there; its processes are found by its sockets
   tare run --sut 'CMD' URL      started, waited for, measured and stopped
   tare run --sut-pid PID URL    where the sockets cannot tell
+Of any protocol, without a URL: the server is found by the other ends of the generator's connections
+  tare run --load 'redis-benchmark -t get -n 2000000'
+  tare run --sut 'redis-server --port 7777' --load 'redis-benchmark -p 7777 …'
+  tare run --sut-pid PID --load '…'
 Which load:
   (nothing)                     tare's own generator, closed loop, and --rate for an open loop
   --load 'wrk -t4 -c500 -d20s URL'   somebody else's, watched with the same accounting
@@ -66,11 +70,11 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "System under test")]
 pub struct SutArgs {
-    /// Start this server (through sh), wait until URL answers, stop it afterwards.
-    #[arg(long = "sut", value_name = "COMMAND", conflicts_with_all = ["sut_pid", "command"], requires = "url")]
+    /// Start this server (through sh), wait until URL answers (without one: until it listens), stop it afterwards.
+    #[arg(long = "sut", value_name = "COMMAND", conflicts_with_all = ["sut_pid", "command"])]
     pub start: Option<String>,
     /// The server is this process and its descendants.
-    #[arg(long, value_name = "PID", conflicts_with = "command", requires = "url",
+    #[arg(long, value_name = "PID", conflicts_with = "command",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub sut_pid: Option<u32>,
     /// Hold the SUT on these CPUs (0-3,8); one that was already running is put back afterwards.
@@ -96,7 +100,7 @@ pub struct GeneratorArgs {
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"], conflicts_with_all = traffic::ALL)]
     pub load: Option<String>,
     /// Watch this running load generator; its requests cannot be counted.
-    #[arg(long, value_name = "PID", conflicts_with = "command", conflicts_with_all = traffic::ALL, requires = "url",
+    #[arg(long, value_name = "PID", conflicts_with = "command", conflicts_with_all = traffic::ALL,
           value_parser = clap::value_parser!(u32).range(2..))]
     pub load_pid: Option<u32>,
     /// Drive only the load that was asked for, not also a saturating one (which net is taken from) and the reference server.

@@ -14,19 +14,13 @@ use tare_load::Target;
 use tare_model::plan::Stopping;
 use tare_report::Style;
 use tare_run::request::{
-    CommandRequest, HttpRequest, LoadRequest, Parameter, StackWatch, SutRequest, Unwind, Warmup,
+    AroundRequest, BesideRequest, CommandRequest, LoadRequest, Parameter, PlaceRequest, Request, RunsRequest,
+    ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
 };
 use tare_run::{Held, LabError, Session};
 
-/// Trials of a level unless told otherwise.
-const TRIALS: u32 = 5;
-/// Trials with somebody else's generator, whose own length is unknown.
-const TRIALS_FOREIGN: u32 = 3;
 /// Trials take no longer than this to become as precise as was asked, unless told otherwise.
 const BUDGET: Duration = Duration::from_secs(60);
-/// The rate must be seen for so long before it can be called steady, and is given up after so long.
-const WARMUP_MIN: Duration = Duration::from_millis(1500);
-const WARMUP_MAX: Duration = Duration::from_secs(20);
 /// Stands for the built-in server until it is up and its port known.
 const EMBEDDED_URL: &str = "http://127.0.0.1/";
 /// A single argument with one of these is a command line, not the name of a program.
@@ -52,11 +46,11 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let held = if args.command.is_empty() {
-        tare_run::session::measure(http_request(&args)?, &session, progress.as_mut())
-    } else {
-        tare_run::subjects::program::measure(command_request(&args)?, &session, progress.as_mut())
+    let request = match args.command.is_empty() {
+        true => Request::Server(Box::new(server_request(&args)?)),
+        false => Request::Program(Box::new(command_request(&args)?)),
     };
+    let held = tare_run::session::measure(request, &session, progress.as_mut());
     drop(progress);
     finish(held, &args, style)
 }
@@ -85,13 +79,15 @@ pub(super) fn argv() -> Vec<String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }
 
-fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
+fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
     let sut = match (&args.sut.start, args.sut.sut_pid, &args.url) {
         (Some(command), _, _) => SutRequest::Start(command.clone()),
         (None, Some(pid), _) => SutRequest::Pid(pid),
         (None, None, Some(_)) => SutRequest::Find,
-        // With a foreign generator the URL may stand in its own command.
-        (None, None, None) if args.generator.load.is_some() => SutRequest::Find,
+        // Somebody else's generator shows whom it loads: by a URL in its command, or by its connections.
+        (None, None, None) if args.generator.load.is_some() || args.generator.load_pid.is_some() => {
+            SutRequest::Find
+        }
         (None, None, None) => SutRequest::Embedded,
     };
     if args.sut.fit_runtime && !matches!(sut, SutRequest::Start(_)) {
@@ -109,42 +105,41 @@ fn http_request(args: &RunArgs) -> Result<HttpRequest, Failure> {
         (None, Some(pid)) => LoadRequest::Pid(pid),
         (None, None) => LoadRequest::Own { threads: args.traffic.threads },
     };
-    let trials = match load {
-        LoadRequest::Start(_) => TRIALS_FOREIGN,
-        _ => TRIALS,
-    };
-    let warmup = match &args.trials.warmup {
-        Some(text) => {
-            let length = values::duration(text);
-            Warmup::Fixed(length.map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?)
-        }
-        None => Warmup::UntilSteady { at_least: WARMUP_MIN, at_most: WARMUP_MAX },
-    };
     let target = Target::parse(args.url.as_deref().unwrap_or(EMBEDDED_URL)).map_err(Failure::usage)?;
     let traffic = super::traffic::spec(&args.traffic, target)?;
-    Ok(HttpRequest {
-        url: args.url.clone(),
-        argv: argv(),
-        trace: args.trace,
-        sut,
-        load,
-        traffic,
-        trial: args.trials.duration,
-        trials: args.trials.trials.unwrap_or(trials),
-        stopping: stopping(&args.trials),
-        warmup,
-        sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
-        load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
-        placement: args.sut.placement,
-        fit_runtime: args.sut.fit_runtime,
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    let mut request = ServerRequest::new(sut, load, traffic, program);
+    request.argv = argv();
+    request.url = args.url.clone();
+    request.trials.length = args.trials.duration;
+    request.trials.stopping = stopping(&args.trials);
+    if let Some(count) = args.trials.trials {
+        request.trials.count = count;
+    }
+    if let Some(text) = &args.trials.warmup {
+        let length = values::duration(text);
+        request.trials.warmup =
+            Warmup::Fixed(length.map_err(|error| Failure::usage(anyhow!("--warmup: {error}")))?);
+    }
+    request.place = place(args);
+    request.beside = BesideRequest {
         no_levels: args.generator.no_levels,
         no_reference: args.generator.no_reference,
         confirm: args.generator.confirm,
         find_layout: args.generator.find_layout,
-        stacks: stacks(args),
-        ref_clock_hz: args.trials.ref_clock,
-        embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
-    })
+    };
+    request.watch = WatchRequest { trace: args.trace, stacks: stacks(args) };
+    request.ref_clock_hz = args.trials.ref_clock;
+    Ok(request)
+}
+
+fn place(args: &RunArgs) -> PlaceRequest {
+    PlaceRequest {
+        sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
+        load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
+        policy: args.sut.placement,
+        fit_runtime: args.sut.fit_runtime,
+    }
 }
 
 /// What `--precision` and `--budget` ask for.
@@ -196,17 +191,16 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         trace: args.trace,
         command: args.command.clone(),
         shell,
-        runs: args.trials.trials,
-        stopping: stopping(&args.trials),
-        warmup,
-        setup: program.setup.clone(),
-        prepare: program.prepare.clone(),
-        cleanup: program.cleanup.clone(),
+        parameters: parameters(args)?,
+        runs: RunsRequest { count: args.trials.trials, stopping: stopping(&args.trials), warmup },
+        around: AroundRequest {
+            setup: program.setup.clone(),
+            prepare: program.prepare.clone(),
+            cleanup: program.cleanup.clone(),
+        },
         ignore_failure: program.ignore_failure,
         show_output: program.show_output,
-        parameters: parameters(args)?,
-        fit_runtime: args.sut.fit_runtime,
-        sut_cpus: args.sut.sut_cpus.clone().map(|list| list.0),
+        place: place(args),
         groups: Vec::new(),
         ref_clock_hz: args.trials.ref_clock,
     })

@@ -183,13 +183,14 @@ fn plan(record: &Record, http: &HttpWorkload, accounting: &Accounting) -> String
     )
 }
 
-/// The URL; of a server that tare starts without its port, which may be another one each time.
+/// The URL, where there is one; of a server that tare starts without its port, which may be another one each time.
 fn url(http: &HttpWorkload) -> String {
-    let whole = || http.url.clone();
+    let Some(given) = &http.url else { return "no URL".to_owned() };
+    let whole = || given.clone();
     if !matches!(http.sut, Sut::Embedded | Sut::Started { .. }) {
         return whole();
     }
-    let Some((scheme, rest)) = http.url.split_once("://") else { return whole() };
+    let Some((scheme, rest)) = given.split_once("://") else { return whole() };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let port = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     let host = host.rsplit_once(':').filter(|(_, digits)| port(digits)).map_or(host, |(name, _)| name);

@@ -290,7 +290,7 @@ pub fn level(purpose: Purpose, connections: u32) -> Level {
 
 pub fn http(levels: Vec<Level>) -> HttpWorkload {
     HttpWorkload {
-        url: "http://127.0.0.1:8080/".to_owned(),
+        url: Some("http://127.0.0.1:8080/".to_owned()),
         sut: Sut::Attached { pids: vec![SUT_PID] },
         generator: Generator::Own { threads: 1 },
         transport: Transport::Loopback,

@@ -57,7 +57,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
         argv: ["tare", "run", "http://127.0.0.1:8080/"].map(String::from).to_vec(),
         started_unix_s: 1_795_298_400,
         workload: Workload::Http(HttpWorkload {
-            url: "http://127.0.0.1:8080/".into(),
+            url: Some("http://127.0.0.1:8080/".into()),
             sut,
             generator: Generator::Own { threads: 1 },
             transport: Transport::Loopback,

@@ -22,13 +22,14 @@ pub(super) fn compare(a: &Accounting, b: &Accounting, list: &mut List) {
 }
 
 fn http(a: &HttpWorkload, b: &HttpWorkload, levels: (Option<&Level>, Option<&Level>), list: &mut List) {
-    let path = |url: &str| {
-        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = |url: &Option<String>| {
+        let url = url.as_ref()?;
+        let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
         Some(rest.find('/').map_or("/", |at| &rest[at..]).to_owned())
     };
     let matters = "another request: its cost is not that of the first";
     list.compare(Kind::Request, "the path that is asked for", path(&a.url), path(&b.url), matters);
-    let scheme = |url: &str| url.split_once("://").map(|(scheme, _)| scheme.to_owned());
+    let scheme = |url: &Option<String>| Some(url.as_ref()?.split_once("://")?.0.to_owned());
     let matters = "encryption is part of a request's cost";
     list.compare(Kind::Request, "the scheme", scheme(&a.url), scheme(&b.url), matters);
     let matters = "on loopback the sender pays for the receiver's part of the network";

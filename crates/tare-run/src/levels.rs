@@ -1,0 +1,148 @@
+//! Which load levels a server is driven at, and how long their trials take.
+
+use crate::request::{LoadRequest, ServerRequest, SutRequest};
+use std::time::Duration;
+use tare_load::{Pacing, Protocol};
+use tare_model::plan::{Level, Purpose};
+use tare_stats::PLANNED_MAX;
+
+/// Connections that saturate any server when each waits for its answer: several requests are always due.
+pub const SATURATING_CONNECTIONS: u32 = 64;
+/// Length of a trial unless told otherwise, or a course of rates has its own.
+const TRIAL_NS: u64 = 2_000_000_000;
+/// The same where they end by what is known: it is their number that tells, and shorter ones read the kernel's ticks in their accounting.
+const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
+/// Where trials end by what is known, other levels have one in so many blocks.
+const BLOCKS_EACH_OTHER: u32 = 2;
+/// A saturating level alone is short: only the cost per request is taken from it, and pooled over its trials. Of schedstat's
+/// tick-wise steps half a per cent is left in one, and less in all.
+const SATURATING_TRIAL_NS: u64 = 600_000_000;
+/// In turns with the reference server each of the two has half of it.
+const INTERLEAVED_TRIAL_NS: u64 = 2_000_000_000;
+/// Shorter than this, steps and edges are more than they are worth.
+const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
+const OTHER_TRIALS_MAX: u32 = 10;
+const OTHER_WARMUP_NS: u64 = 150_000_000;
+/// With more connections than these, opening them for every trial takes longer than the trial.
+const BLOCK_CONNECTIONS_MAX: u32 = 1024;
+/// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
+/// changes with the interference of a virtual machine, and only several seconds together tell it well enough.
+pub(crate) const CALIBRATION: Duration = Duration::from_millis(500);
+/// One look at that; a saturated CPU is hardly ever idle, so that it is enough there.
+const CALIBRATION_MIN: Duration = Duration::from_millis(250);
+/// Load on new connections before a trial, where there was a warm-up before.
+pub(crate) const SETTLE: Duration = Duration::from_millis(100);
+
+/// The levels of a request: the asked one, and those beside it where the SUT turns out to be within reach.
+#[derive(Debug, Clone)]
+pub(crate) struct Levels {
+    asked: Level,
+    beside: Vec<Level>,
+    /// The levels beside it are driven only where the generator has more threads than CPUs.
+    only_crowded: bool,
+}
+
+impl Levels {
+    /// A level below saturation has a saturating one beside it, because only there can the program's cost per request be measured. In
+    /// turns with it the reference server is loaded, which tells the machine's interference: then there is one beside a saturating level too.
+    pub fn of(request: &ServerRequest, speaks_http: bool) -> Levels {
+        let trials = &request.trials;
+        let (usual_ns, count, count_of_others) = match trials.stopping {
+            Some(_) => (LOOKED_AT_TRIAL_NS, PLANNED_MAX as u32, PLANNED_MAX as u32 / BLOCKS_EACH_OTHER),
+            None => (TRIAL_NS, trials.count, trials.count.min(OTHER_TRIALS_MAX)),
+        };
+        let traffic = &request.traffic;
+        let asked = Level {
+            purpose: Purpose::Asked,
+            connections: traffic.connections,
+            rate_hz: traffic.pacing.rate_hz(),
+            pipeline: traffic.pipeline,
+            trial_ns: trials.length.map_or(traffic.pacing.course_ns().unwrap_or(usual_ns), nanoseconds),
+            warmup_ns: nanoseconds(trials.warmup.at_least()),
+            trials: count,
+            arms: 1,
+        };
+        let other = |purpose, trial_ns: u64, arms: u32| Level {
+            purpose,
+            connections: traffic.connections.max(SATURATING_CONNECTIONS),
+            rate_hz: None,
+            pipeline: traffic.pipeline,
+            trial_ns: (asked.trial_ns.saturating_mul(u64::from(arms))).clamp(OTHER_TRIAL_NS_MIN, trial_ns),
+            warmup_ns: OTHER_WARMUP_NS,
+            trials: count_of_others,
+            arms,
+        };
+        // Nobody's generator that runs already would stop for another level, and tare's own speaks HTTP alone.
+        let may = speaks_http && !request.beside.no_levels && !matches!(request.load, LoadRequest::Pid(_));
+        let below_saturation = !request.load.is_own()
+            || traffic.pacing != Pacing::Closed
+            || traffic.connections < SATURATING_CONNECTIONS;
+        let with_reference = may && !request.beside.no_reference && reference_would_tell(request);
+        let beside = if with_reference {
+            [Purpose::Saturating, Purpose::Reference]
+                .map(|purpose| other(purpose, INTERLEAVED_TRIAL_NS, 2))
+                .to_vec()
+        } else if may {
+            vec![other(Purpose::Saturating, SATURATING_TRIAL_NS, 1)]
+        } else {
+            Vec::new()
+        };
+        Levels { asked, beside, only_crowded: !with_reference && !below_saturation }
+    }
+
+    /// Those that are driven. Never others than the asked one against another host unasked.
+    ///
+    /// `oversubscribed`: the generator that was asked for has more threads than CPUs.
+    pub fn driven(&self, transport_is_local: bool, oversubscribed: bool) -> Vec<Level> {
+        let beside = transport_is_local && (oversubscribed || !self.only_crowded);
+        let beside = if beside { self.beside.as_slice() } else { &[] };
+        std::iter::once(&self.asked).chain(beside).cloned().collect()
+    }
+
+    /// Seconds that the fewest trials take that tell an interval, `fewest` of the asked level.
+    pub fn fewest_s(&self, fewest: usize) -> (f64, usize) {
+        let levels = self.driven(true, false);
+        let each_s = levels.iter().map(|level| {
+            let blocks = if level.purpose == Purpose::Asked { 1 } else { BLOCKS_EACH_OTHER };
+            trial_s(level, levels.len() > 1) / f64::from(blocks * level.arms.max(1))
+        });
+        (each_s.sum::<f64>() * fewest as f64, levels.len())
+    }
+}
+
+/// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept. Beside itself
+/// it tells nothing.
+fn reference_would_tell(request: &ServerRequest) -> bool {
+    let traffic = &request.traffic;
+    let same_transport =
+        !traffic.route.target.is_tls() && traffic.route.unix_socket.is_none() && traffic.protocol == Protocol::Http1;
+    same_transport
+        && traffic.keep_alive
+        && request.sut != SutRequest::Embedded
+        && traffic.connections <= BLOCK_CONNECTIONS_MAX
+}
+
+/// How long all trials of a level take, with the load before them.
+pub(crate) fn level_s(level: &Level, in_blocks: bool) -> f64 {
+    level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s(level, in_blocks)
+}
+
+/// How long a trial takes, with what is found out before it.
+fn trial_s(level: &Level, in_blocks: bool) -> f64 {
+    let settle = if in_blocks { SETTLE } else { Duration::ZERO };
+    level.trial_ns as f64 / 1e9 + (calibration(level) + settle).as_secs_f64()
+}
+
+/// How long idle periods are looked at before a trial.
+pub(crate) fn calibration(level: &Level) -> Duration {
+    match level.purpose {
+        Purpose::Asked => (Duration::from_nanos(level.trial_ns) / 2).clamp(CALIBRATION_MIN, CALIBRATION),
+        // Only its cost per request is of use, which has no idle periods in it.
+        _ if level.arms > 1 => Duration::ZERO,
+        Purpose::Saturating | Purpose::Reference => CALIBRATION_MIN,
+    }
+}
+
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,140 @@
+//! Somebody else's generator, started anew for each trial: that is how it is used without us.
+
+use super::connections::{self, Connections, SetUp};
+use super::drive::{Drive, observe};
+use super::load::{Counted, Driven, Load};
+use crate::blocks::Stint;
+use crate::error::LabError;
+use crate::levels::{CALIBRATION, nanoseconds};
+use crate::plan::Resolved;
+use crate::process::{Launch, Output, Started};
+use crate::running::Running;
+use crate::subjects::sut::Sut;
+use std::time::{Duration, Instant};
+use tare_observe::LoadWatch;
+
+/// How long a generator is given to open its connections; it is watched afterwards.
+const SET_UP: SetUp = SetUp { steady_for: Duration::from_millis(200), at_most: Duration::from_millis(400) };
+/// A generator that runs longer than this is stopped.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// What a generator should run for, in words of a hint.
+const WORTH_WATCHING: &str = "have it load for 3 s or more";
+
+/// Somebody else's generator.
+pub(crate) struct Command<'d> {
+    drive: &'d Drive<'d>,
+    command: &'d str,
+    /// Started already, for the first trial.
+    first: Option<Started>,
+}
+
+impl<'d> Command<'d> {
+    pub fn new(drive: &'d Drive<'d>, command: &'d str, first: Option<Started>) -> Self {
+        Command { drive, command, first }
+    }
+}
+
+/// Starts a generator, and has its connections show the SUT.
+pub(super) fn shown(
+    command: &str,
+    resolved: &Resolved,
+    sut: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<Started, LabError> {
+    let cpus = resolved.request.place.load_cpus.clone().unwrap_or_default();
+    let mut generator = launch(command, cpus, running)?;
+    let connected = set_up(&generator, true, "waiting for connections", running)?;
+    if generator.has_ended() {
+        return Err(too_short(&mut generator, connected));
+    }
+    connections::show(generator.pid(), sut, running)?;
+    Ok(generator)
+}
+
+fn launch(command: &str, cpus: Vec<u32>, running: &Running<'_>) -> Result<Started, LabError> {
+    let launch = Launch {
+        what: "the load generator",
+        words: ["sh", "-c", command].map(String::from).to_vec(),
+        cpus,
+        groups: Vec::new(),
+        environment: Vec::new(),
+        output: Output::Keep,
+    };
+    Started::launch(&launch, &running.journal)
+}
+
+fn set_up(
+    generator: &Started,
+    must_connect: bool,
+    phase: &str,
+    running: &mut Running<'_>,
+) -> Result<bool, LabError> {
+    connections::set_up(generator.pid(), SET_UP, must_connect, phase, || generator.has_ended(), running)
+}
+
+/// What is wrong with one that has ended before it was watched.
+fn too_short(generator: &mut Started, connected: bool) -> LabError {
+    let output = generator.output();
+    let status = generator.exit_description();
+    let what = match (generator.succeeded(), connected) {
+        (false, _) => format!("failed: {status}"),
+        (true, true) => format!("ended before it could be watched (hint: {WORTH_WATCHING})"),
+        (true, false) => {
+            format!(
+                "ended, and no connection of it to a server was seen (hint: check its address, and {WORTH_WATCHING})"
+            )
+        }
+    };
+    LabError::Load { what, last_output: output }
+}
+
+impl Load for Command<'_> {
+    fn drive(
+        &mut self,
+        stint: &Stint,
+        sut: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<Vec<Driven>, LabError> {
+        let Some((index, trial)) = stint.first().copied() else { return Ok(Vec::new()) };
+        let Some(level) = self.drive.levels.get(index) else { return Ok(Vec::new()) };
+        let stand = self.drive.stand(index as u32, level);
+        let phase = stand.phase(trial, &format!("of {}", self.command), running);
+        let mut generator = match self.first.take() {
+            Some(first) => first,
+            None => {
+                let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
+                let generator = launch(self.command, cpus, running)?;
+                set_up(&generator, sut.target.is_none(), &phase, running)?;
+                generator
+            }
+        };
+        let observers = observe(stand.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
+        observers.calibrate_idle(CALIBRATION);
+        if generator.has_ended() {
+            sut.check_alive()?;
+            return Err(too_short(&mut generator, true));
+        }
+        let mut connections = Connections::of(generator.pid());
+        observers.begin();
+        let begun = Instant::now();
+        let watched = running.wait_until(LONGEST, &phase, || generator.has_ended() || connections.are_gone());
+        let window_ns = nanoseconds(begun.elapsed());
+        let observation = observers.end();
+        observers.stop();
+        watched?;
+        // What it does when it loads no more, summing up say, is none of the trial.
+        running.wait_until(LONGEST.saturating_sub(begun.elapsed()), &phase, || generator.has_ended())?;
+        sut.check_alive()?;
+        if !generator.has_ended() {
+            generator.stop();
+            let what = format!("did not end within {} s", LONGEST.as_secs());
+            return Err(LabError::Load { what, last_output: generator.output() });
+        }
+        let output = generator.output();
+        if !generator.succeeded() {
+            let what = format!("failed: {}", generator.exit_description());
+            return Err(LabError::Load { what, last_output: output });
+        }
+        Ok(vec![Driven { level: stand.index, counted: Counted::Printed { output, window_ns }, observation }])
+    }
+}

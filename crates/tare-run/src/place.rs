@@ -1,0 +1,74 @@
+//! Who runs where: the SUT's CPUs where tare starts it, then the generator's and the observers' around it.
+
+use crate::error::LabError;
+use crate::request::{PlaceRequest, ServerRequest, SutRequest};
+use tare_machine::placement::{self, Placement, Wanted};
+use tare_machine::{Root, cgroup};
+use tare_model::topology::Topology;
+
+/// More generator threads than this are used only when asked for.
+const LOAD_THREADS_MAX: u32 = 8;
+
+/// The CPUs that a SUT is started on; none: wherever it wants to.
+pub(crate) fn started_on(request: &ServerRequest, topology: &Topology) -> Result<Vec<u32>, LabError> {
+    let threads = match (&request.sut, &request.place) {
+        // Tare's own has one CPU unless told otherwise.
+        (SutRequest::Embedded, _) => 1,
+        (_, PlaceRequest { sut_cpus: Some(given), .. }) => return Ok(given.clone()),
+        (_, PlaceRequest { policy: None, .. }) => return Ok(Vec::new()),
+        (_, PlaceRequest { policy: Some(_), .. }) => {
+            let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
+            (cores / 2).max(1)
+        }
+    };
+    choose(request, topology, &[], threads).map(|place| place.sut_cpus)
+}
+
+/// The CPUs of generator and observers, around a SUT whose threads are these.
+pub(crate) fn around(
+    request: &ServerRequest,
+    tids: &[u32],
+    topology: &Topology,
+) -> Result<Placement, LabError> {
+    let mut allowed: Vec<u32> =
+        tids.iter().flat_map(|tid| tare_sys::affinity::get(*tid).unwrap_or_default()).collect();
+    allowed.sort_unstable();
+    allowed.dedup();
+    choose(request, topology, &allowed, tids.len() as u32)
+}
+
+fn choose(
+    request: &ServerRequest,
+    topology: &Topology,
+    allowed: &[u32],
+    threads: u32,
+) -> Result<Placement, LabError> {
+    let place = &request.place;
+    let wanted = Wanted {
+        sut_allowed: allowed,
+        sut_threads: threads,
+        load_threads: request.load.own_threads().unwrap_or_else(|| load_threads(topology)),
+        given_sut: place.sut_cpus.as_deref().unwrap_or_default(),
+        given_load: place.load_cpus.as_deref().unwrap_or_default(),
+        policy: place.policy.unwrap_or_default(),
+        // What tare starts is in tare's own group.
+        quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
+    };
+    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}
+
+/// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
+pub(crate) fn load_threads(topology: &Topology) -> u32 {
+    (topology.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
+}
+
+/// Whether no CPU of the generator's is one of the SUT's, nor beside it on the same core.
+pub(crate) fn has_cores_of_its_own(placement: &Placement, topology: &Topology) -> bool {
+    let Placement { sut_cpus, load_cpus, .. } = placement;
+    let on_cores_of = |cpu: &u32| {
+        let place = topology.cpus.iter().find(|place| place.cpu == *cpu);
+        place.map_or_else(|| vec![*cpu], |place| place.siblings.iter().collect())
+    };
+    let taken: Vec<u32> = sut_cpus.iter().flat_map(on_cores_of).collect();
+    !sut_cpus.is_empty() && !load_cpus.is_empty() && load_cpus.iter().all(|cpu| !taken.contains(cpu))
+}

@@ -1,0 +1,61 @@
+//! Asking a server as the load will, and whose processes answer.
+
+use crate::error::LabError;
+use crate::process::{alive, descendants};
+use std::net::TcpStream;
+use std::time::Duration;
+use tare_load::{LoadError, LoadSpec, Preflight, Target};
+use tare_machine::{Root, sockets};
+
+/// How long one attempt to get an answer may take, at least and at most: else as long as the load's own timeout.
+const ATTEMPT_MIN: Duration = Duration::from_secs(2);
+const ATTEMPT_MAX: Duration = Duration::from_secs(30);
+/// How long a listener may take to accept; the kernel does so for it.
+const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
+
+/// Asks once as the load will; a load with patience has it here too.
+pub(super) fn preflight(load: &LoadSpec) -> Result<Preflight, LoadError> {
+    tare_load::preflight(load, Duration::from_nanos(load.timeout_ns).clamp(ATTEMPT_MIN, ATTEMPT_MAX))
+}
+
+/// The same, where it must be answered.
+pub(super) fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
+    preflight(load).map_err(|error| match error {
+        LoadError::NoConnection { why, .. } => LabError::usage(
+            format!("nothing answers at {}: {why}", load.route.target),
+            "start the server, or have it started with --sut 'COMMAND'",
+        ),
+        LoadError::NoAnswer { .. } => LabError::usage(
+            format!("nothing answers at {}: {error}", load.route.target),
+            "is this its address? one that is slow to answer needs a longer --timeout",
+        ),
+        // Something is there: what is wrong with it says what to do.
+        error => LabError::usage(format!("nothing answers at {}: {error}", load.route.target), ""),
+    })
+}
+
+/// The processes that answered.
+pub(super) fn find_pids(preflight: &Preflight) -> Result<Vec<u32>, sockets::NotFound> {
+    if let Some(listener) = preflight.peer_pid {
+        return of_unix_socket(listener);
+    }
+    let (Some(local), Some(peer)) = (preflight.local_addr, preflight.peer_addr) else {
+        return Err(sockets::NotFound::OtherHost);
+    };
+    sockets::find_server(&Root::live(), local, peer, &[std::process::id()])
+}
+
+/// Who made a Unix socket listen, and what descends from it.
+fn of_unix_socket(listener: u32) -> Result<Vec<u32>, sockets::NotFound> {
+    // PID 1 hands sockets on to others that it starts.
+    if listener == 1 || !alive(listener) {
+        return Err(sockets::NotFound::Nobody);
+    }
+    Ok(descendants(listener))
+}
+
+/// Whether somebody listens where this leads, be it that nobody answers there.
+pub(crate) fn is_taken(target: &Target) -> bool {
+    let addresses = target.resolve().unwrap_or_default();
+    addresses.iter().any(|address| TcpStream::connect_timeout(address, ACCEPT_WITHIN).is_ok())
+}

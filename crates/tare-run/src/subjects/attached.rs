@@ -1,0 +1,38 @@
+//! A server that runs already, named by its process.
+
+use super::answer::reach;
+use super::subject::Subject;
+use super::sut::Sut;
+use crate::error::LabError;
+use crate::plan::Resolved;
+use crate::process::{alive, descendants};
+use crate::request::SutRequest;
+use crate::running::Running;
+use tare_model::plan;
+
+/// The given process and its descendants.
+pub(super) struct Attached;
+
+impl Subject for Attached {
+    fn is_asked(&self, resolved: &Resolved) -> bool {
+        matches!(resolved.request.sut, SutRequest::Pid(_))
+    }
+
+    fn open(&self, resolved: &Resolved, _running: &mut Running<'_>) -> Result<Sut, LabError> {
+        let SutRequest::Pid(pid) = resolved.request.sut else {
+            return Err(LabError::usage("no process is named", "give --sut-pid PID"));
+        };
+        if !alive(pid) {
+            return Err(LabError::usage(format!("there is no process {pid}"), "check --sut-pid"));
+        }
+        let mut pids = vec![pid];
+        pids.extend(descendants(pid).into_iter().filter(|descendant| *descendant != pid));
+        let kind = plan::Sut::Attached { pids: pids.clone() };
+        if resolved.by_connections {
+            return Ok(Sut::connected(pids, kind));
+        }
+        let load = &resolved.request.traffic;
+        reach(load)?;
+        Ok(Sut::answering(load.route.target.clone(), pids, kind))
+    }
+}

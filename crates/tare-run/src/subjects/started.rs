@@ -1,0 +1,185 @@
+//! A server that is started through sh and stopped afterwards.
+
+use super::answer::{find_pids, is_taken, preflight};
+use super::fit;
+use super::subject::Subject;
+use super::sut::{Sut, dead};
+use crate::error::LabError;
+use crate::place;
+use crate::plan::Resolved;
+use crate::process::{Launch, Output, Started, descendants, orphans, stop_orphans};
+use crate::progress::Event;
+use crate::request::SutRequest;
+use crate::running::Running;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tare_load::LoadSpec;
+use tare_machine::journal::Journal;
+use tare_machine::{Root, peers};
+use tare_model::plan;
+
+/// How long a started server may take until it answers or listens.
+pub(super) const LISTENS_WITHIN: Duration = Duration::from_secs(30);
+const RETRY: Duration = Duration::from_millis(20);
+/// After the first address that a server listens on, it has so long for the others.
+const ALL_LISTEN: Duration = Duration::from_millis(100);
+
+/// The command of `--sut`.
+pub(super) struct Command;
+
+impl Subject for Command {
+    fn is_asked(&self, resolved: &Resolved) -> bool {
+        matches!(resolved.request.sut, SutRequest::Start(_))
+    }
+
+    fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
+        let SutRequest::Start(command) = &resolved.request.sut else {
+            return Err(LabError::usage("no command is given", "give --sut 'COMMAND'"));
+        };
+        running.progress.show(Event::Step(format!("starting {command}")));
+        let cpus = place::started_on(&resolved.request, &running.topology)?;
+        let environment = match resolved.request.place.fit_runtime {
+            true => fit::environment(&cpus, &running.topology, running.progress),
+            false => Vec::new(),
+        };
+        let load = &resolved.request.traffic;
+        if resolved.by_connections {
+            return launch(command, &cpus, environment, &running.journal)?.listening(running.interrupt);
+        }
+        if preflight(load).is_ok() {
+            return Err(LabError::usage(
+                format!("something answers at {} already", load.route.target),
+                "stop it first, or leave out --sut to measure it as it is",
+            ));
+        }
+        launch(command, &cpus, environment, &running.journal)?.answered(load, &[], running.interrupt)
+    }
+
+    /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.
+    fn close(&self, sut: &mut Sut, resolved: &Resolved, running: &mut Running<'_>) -> Result<(), LabError> {
+        sut.stop();
+        let Some(target) = sut.target.as_ref().filter(|_| resolved.request.traffic.route.unix_socket.is_none())
+        else {
+            return Ok(());
+        };
+        if !is_taken(target) {
+            return Ok(());
+        }
+        stop_orphans();
+        if is_taken(target) {
+            // Of somebody whom another has started, a service manager say: whoever wants the port again is told.
+            return Ok(());
+        }
+        let text = format!(
+            "port {} was still taken when the server had been stopped: by processes that had left its group, which were stopped as well",
+            target.port()
+        );
+        running.notice(
+            "port-kept",
+            &text,
+            "have its command stay in the foreground, without setsid or a daemon",
+        )
+    }
+}
+
+/// A SUT that was started and need not answer yet.
+pub(crate) struct Starting {
+    command: String,
+    started: Started,
+    deadline: Instant,
+}
+
+/// Starts `command` through sh.
+pub(crate) fn launch(
+    command: &str,
+    cpus: &[u32],
+    environment: Vec<(&'static str, String)>,
+    journal: &Journal,
+) -> Result<Starting, LabError> {
+    let words = ["sh", "-c", command].map(String::from).to_vec();
+    let launch = Launch {
+        what: "the system under test",
+        words,
+        cpus: cpus.to_vec(),
+        groups: Vec::new(),
+        environment,
+        output: Output::Keep,
+    };
+    let started = Started::launch(&launch, journal)?;
+    Ok(Starting { command: command.to_string(), started, deadline: Instant::now() + LISTENS_WITHIN })
+}
+
+impl Starting {
+    /// The process that was started, which may have handed over to others.
+    pub fn pid(&self) -> u32 {
+        self.started.pid()
+    }
+
+    /// Waits until it answers what the load asks; `others` were started too, and what descends from them is none of its own.
+    pub fn answered(
+        mut self,
+        load: &LoadSpec,
+        others: &[u32],
+        interrupt: &AtomicBool,
+    ) -> Result<Sut, LabError> {
+        let preflight = loop {
+            match preflight(load) {
+                Ok(preflight) => break preflight,
+                Err(_) => wait(&mut self.started, others, self.deadline, "answer", interrupt)?,
+            }
+        };
+        let pids = match find_pids(&preflight) {
+            Ok(pids) => pids,
+            Err(_) => descendants(self.started.pid()),
+        };
+        let kind = plan::Sut::Started { command: self.command };
+        Ok(Sut::answering(load.route.target.clone(), pids, kind).with(self.started))
+    }
+
+    /// Waits until it listens, on whatever and for whatever protocol.
+    fn listening(mut self, interrupt: &AtomicBool) -> Result<Sut, LabError> {
+        let root = Root::live();
+        let listens = |pid| peers::listens(&root, &[pid]) || peers::listens(&root, &orphans());
+        while !listens(self.started.pid()) {
+            wait(&mut self.started, &[], self.deadline, "listen on a TCP or Unix socket", interrupt)?;
+        }
+        // A server may listen on one address before the next.
+        std::thread::sleep(ALL_LISTEN);
+        let mut pids = descendants(self.started.pid());
+        if self.started.has_ended() {
+            pids = orphans();
+        }
+        let kind = plan::Sut::Started { command: self.command };
+        Ok(Sut::connected(pids, kind).with(self.started))
+    }
+}
+
+/// Waits a moment for a started server; an error when it died, took too long, or the user has had enough.
+pub(super) fn wait(
+    started: &mut Started,
+    others: &[u32],
+    deadline: Instant,
+    what: &str,
+    interrupt: &AtomicBool,
+) -> Result<(), LabError> {
+    if interrupt.load(Ordering::Relaxed) {
+        return Err(LabError::Interrupted);
+    }
+    if started.has_ended() && !has_heirs(others) {
+        return Err(dead(started));
+    }
+    if Instant::now() > deadline {
+        return Err(LabError::Sut {
+            what: format!("did not {what} within {} s", LISTENS_WITHIN.as_secs()),
+            last_output: started.output_so_far(),
+        });
+    }
+    std::thread::sleep(RETRY);
+    Ok(())
+}
+
+/// Whether anybody descends from us who descends from none of the `others`: a started program that handed over to somebody.
+fn has_heirs(others: &[u32]) -> bool {
+    let theirs: Vec<u32> = others.iter().flat_map(|pid| descendants(*pid)).collect();
+    orphans().iter().any(|pid| !theirs.contains(pid))
+}

@@ -1,0 +1,121 @@
+//! A system under test: its boundary, and what was started for it.
+
+use crate::error::LabError;
+use crate::process::{Started, alive};
+use tare_load::{LoadSpec, Target};
+use tare_machine::{Root, procs};
+use tare_model::plan::{self, Transport};
+use tare_sys::process::{self, Signal};
+
+/// A SUT that can be loaded.
+pub struct Sut {
+    /// Where it answers HTTP; `None`: it speaks something else, or nothing.
+    pub target: Option<Target>,
+    /// The port that its connections come in on, where it is known.
+    pub port: Option<u16>,
+    /// Its processes now; empty when it cannot be seen.
+    pub pids: Vec<u32>,
+    /// What goes into the plan.
+    pub kind: plan::Sut,
+    /// How requests reach it.
+    pub transport: Transport,
+    pub(super) started: Option<Started>,
+}
+
+impl Sut {
+    /// One that answers HTTP on this machine.
+    pub(super) fn answering(target: Target, pids: Vec<u32>, kind: plan::Sut) -> Sut {
+        let port = Some(target.port());
+        Sut { target: Some(target), port, pids, kind, transport: Transport::Loopback, started: None }
+    }
+
+    /// One that is connected to, whatever it speaks.
+    pub(super) fn connected(pids: Vec<u32>, kind: plan::Sut) -> Sut {
+        Sut { target: None, port: None, pids, kind, transport: Transport::Loopback, started: None }
+    }
+
+    /// A program, whose processes are others in each run.
+    pub(crate) fn of_runs() -> Sut {
+        Sut::connected(Vec::new(), plan::Sut::Attached { pids: Vec::new() })
+    }
+
+    pub(super) fn with(self, started: Started) -> Sut {
+        let mut sut = self;
+        sut.started = Some(started);
+        sut
+    }
+
+    /// The load, aimed at where it answers.
+    pub fn aim(&self, load: &LoadSpec) -> LoadSpec {
+        match &self.target {
+            Some(target) => load.aimed_at(target.clone()),
+            None => load.clone(),
+        }
+    }
+
+    /// Whose name stands in messages.
+    pub fn name(&self) -> String {
+        let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+        match (self.pids.first().and_then(comm), &self.target) {
+            (Some(name), _) => format!("{} (pid {})", name.trim_end(), self.pids[0]),
+            (None, Some(target)) => target.to_string(),
+            (None, None) => "the server".to_owned(),
+        }
+    }
+
+    /// The threads of its processes.
+    pub fn tids(&self) -> Vec<u32> {
+        self.pids.iter().flat_map(|pid| procs::tasks_of(&Root::live(), *pid)).collect()
+    }
+
+    /// Counts those as its own that its processes have started since it first answered.
+    pub fn meet_children(&mut self) {
+        let mut at = 0;
+        while let Some(pid) = self.pids.get(at).copied() {
+            let children = procs::children(&Root::live(), pid);
+            let new: Vec<u32> = children.into_iter().filter(|child| !self.pids.contains(child)).collect();
+            self.pids.extend(new);
+            at += 1;
+        }
+    }
+
+    /// An error when the SUT has died; with its last words where tare started it.
+    pub fn check_alive(&mut self) -> Result<(), LabError> {
+        if self.pids.is_empty() || self.pids.iter().any(|pid| alive(*pid)) {
+            return Ok(());
+        }
+        Err(match &mut self.started {
+            Some(started) => dead(started),
+            None => LabError::Sut {
+                what: format!("(pid {}) ended while it was being measured", self.pids[0]),
+                last_output: String::new(),
+            },
+        })
+    }
+
+    /// Asks what was started to end, and does not wait for it.
+    pub fn ask_to_end(&self) {
+        if let Some(started) = &self.started {
+            process::kill_group(started.pid(), Signal::Term).ok();
+        }
+    }
+
+    /// Stops what was started, with everything that descends from it.
+    pub fn stop(&mut self) {
+        if let Some(mut started) = self.started.take() {
+            started.stop();
+        }
+    }
+}
+
+impl Drop for Sut {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What a started server that has ended is told to be.
+pub(super) fn dead(started: &mut Started) -> LabError {
+    let what = format!("died: {}", started.exit_description());
+    LabError::Sut { what, last_output: started.output() }
+}
