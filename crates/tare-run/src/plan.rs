@@ -11,11 +11,8 @@ use tare_stats::SERIES_MIN;
 
 /// What a request to measure a server comes to.
 pub(crate) struct Resolved {
-    /// As it was asked for, with a warm-up that its budget has room for.
+    /// As it was asked for, with a load that goes where its URL says, and a warm-up that its budget has room for.
     pub request: ServerRequest,
-    /// Where the load goes. `None`: to the embedded server, whose port is known when it is up, or where somebody else's generator is
-    /// connected to.
-    pub target: Option<Target>,
     /// Whether the SUT is shown by the connections of somebody else's generator, whatever they speak: nobody sends it a request.
     pub by_connections: bool,
     /// What it is driven at.
@@ -36,7 +33,7 @@ pub(crate) fn resolve(mut request: ServerRequest, facts: &MachineFacts) -> Resul
     check_unix_socket(&request)?;
     check_cpus("--sut-cpus", request.place.sut_cpus.as_deref(), facts)?;
     check_cpus("--load-cpus", request.place.load_cpus.as_deref(), facts)?;
-    Ok(Resolved { request, target, by_connections, levels })
+    Ok(Resolved { request, by_connections, levels })
 }
 
 /// Where the load goes.

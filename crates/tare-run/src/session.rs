@@ -26,7 +26,7 @@ use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
 use tare_model::placement::Policy;
 use tare_model::plan::{
-    self, CommandWorkload, HttpWorkload, Level, Plan, Purpose, Transport, TriedLayout, Workload,
+    self, CommandWorkload, HttpWorkload, Plan, Purpose, Transport, TriedLayout, Workload,
 };
 use tare_model::topology::Topology;
 use tare_model::trial::{Measure, Trial};

@@ -244,7 +244,7 @@ fn measure(
         None => server.words(ground.program, "127.0.0.1"),
     };
     let mut sut = embedded::listening(words, &server.cpus, &server.groups, ground.journal, ground.interrupt)?;
-    let at = sut.target.as_ref().ok_or_else(|| LabError::Observe("the server told no address".into()))?;
+    let at = sut.answers_at()?;
     let url = format!("http://{}:{}{}", at.host(), at.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
         return hosts.sat((&sut, &url), options, session, ground);

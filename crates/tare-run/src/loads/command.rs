@@ -1,6 +1,6 @@
 //! Somebody else's generator, started anew for each trial: that is how it is used without us.
 
-use super::connections::{self, Connections, SetUp};
+use super::connections::{self, Connections};
 use super::drive::{Drive, observe};
 use super::load::{Counted, Driven, Load};
 use crate::blocks::Stint;
@@ -11,10 +11,9 @@ use crate::process::{Launch, Output, Started};
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::{Duration, Instant};
+use tare_formats::{Generator, OTHER};
 use tare_observe::LoadWatch;
 
-/// How long a generator is given to open its connections; it is watched afterwards.
-const SET_UP: SetUp = SetUp { steady_for: Duration::from_millis(200), at_most: Duration::from_millis(400) };
 /// A generator that runs longer than this is stopped.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// What a generator should run for, in words of a hint.
@@ -43,7 +42,7 @@ pub(super) fn shown(
 ) -> Result<Started, LabError> {
     let cpus = resolved.request.place.load_cpus.clone().unwrap_or_default();
     let mut generator = launch(command, cpus, running)?;
-    let connected = set_up(&generator, true, "waiting for connections", running)?;
+    let connected = set_up(&generator, command, true, "waiting for connections", running)?;
     if generator.has_ended() {
         return Err(too_short(&mut generator, connected));
     }
@@ -65,11 +64,27 @@ fn launch(command: &str, cpus: Vec<u32>, running: &Running<'_>) -> Result<Starte
 
 fn set_up(
     generator: &Started,
+    command: &str,
     must_connect: bool,
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<bool, LabError> {
-    connections::set_up(generator.pid(), SET_UP, must_connect, phase, || generator.has_ended(), running)
+    connections::set_up(
+        generator.pid(),
+        known(command).set_up,
+        must_connect,
+        phase,
+        || generator.has_ended(),
+        running,
+    )
+}
+
+/// What is known of the generator that a command line starts, be it through another program.
+fn known(command: &str) -> &'static Generator {
+    let words = shell_words::split(command).unwrap_or_default();
+    let known =
+        words.iter().map(|word| tare_formats::generator(word)).find(|known| !known.program.is_empty());
+    known.unwrap_or(OTHER)
 }
 
 /// What is wrong with one that has ended before it was watched.
@@ -104,7 +119,7 @@ impl Load for Command<'_> {
             None => {
                 let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
                 let generator = launch(self.command, cpus, running)?;
-                set_up(&generator, sut.target.is_none(), &phase, running)?;
+                set_up(&generator, self.command, sut.target.is_none(), &phase, running)?;
                 generator
             }
         };
@@ -136,5 +151,17 @@ impl Load for Command<'_> {
             return Err(LabError::Load { what, last_output: output });
         }
         Ok(vec![Driven { level: stand.index, counted: Counted::Printed { output, window_ns }, observation }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_is_known_by_its_name_wherever_it_stands() {
+        assert_eq!(known("redis-benchmark -p 7777 -n 2000000").program, "redis-benchmark");
+        assert_eq!(known("taskset -c 1 /usr/bin/wrk -t1 http://127.0.0.1/").program, "wrk");
+        assert_eq!(known("./my-load 'redis").program, "");
     }
 }

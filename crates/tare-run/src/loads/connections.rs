@@ -7,6 +7,7 @@ use crate::subjects::met;
 use crate::subjects::sut::Sut;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tare_formats::SetUp;
 use tare_machine::Root;
 use tare_machine::peers::{self, NoPeer};
 use tare_sys::sockdiag::{SockDiag, unix_pairs};
@@ -22,15 +23,6 @@ const OPEN_EVERY: Duration = Duration::from_millis(50);
 /// Without a connection for so long a generator has stopped; one that opens them again and again, for longer.
 const GONE: Duration = Duration::from_millis(300);
 const GONE_AGAIN: Duration = Duration::from_secs(1);
-
-/// When the set-up of a generator is over.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SetUp {
-    /// The number of connections has not grown for so long.
-    pub steady_for: Duration,
-    /// At the latest.
-    pub at_most: Duration,
-}
 
 /// Waits until a generator, process `pid` and its descendants, has been set up, or `ended`. Whether it has a connection.
 pub(super) fn set_up(

@@ -12,7 +12,7 @@ use crate::generate::load_failed;
 use crate::progress::Event;
 use crate::request::ServerRequest;
 use crate::running::Running;
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use std::time::Duration;
 use tare_machine::placement::Placement;
 use tare_model::plan::TriedLayout;

@@ -10,7 +10,7 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::levels::{SETTLE, nanoseconds};
 use crate::running::Running;
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use std::time::Duration;
 use tare_load::{Generator, Pacing, Turns};
 use tare_model::metric::Subject;

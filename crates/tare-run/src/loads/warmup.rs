@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::request::Warmup;
 use crate::running::Running;
-use crate::subjects::server::Sut;
+use crate::subjects::sut::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Pacing};
 use tare_model::plan::Purpose;

@@ -53,6 +53,14 @@ impl Sut {
         }
     }
 
+    /// Where it answers HTTP.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn answers_at(&self) -> Result<&Target, LabError> {
+        self.target.as_ref().ok_or_else(|| LabError::Observe(format!("{} answers at no URL", self.name())))
+    }
+
     /// Whose name stands in messages.
     pub fn name(&self) -> String {
         let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();

@@ -12,7 +12,7 @@ pub(super) static INJECTION: Injection = Injection {
 fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let other = ground.server(ground.place.load_cpu)?;
     let server = &mut scene.server;
-    server.option("--downstream", &other.target.authority());
+    server.option("--downstream", &other.answers_at()?.authority());
     server.traffic.connections = 4;
     server.path = "/downstream?us=5000".into();
     scene.hold(other);
