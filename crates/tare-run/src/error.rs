@@ -67,9 +67,16 @@ fn hinted(hint: &str) -> String {
     if hint.is_empty() { String::new() } else { format!(" (hint: {hint})") }
 }
 
+/// Lines of a program's output that a message ends with.
+const LAST_LINES: usize = 20;
+
+/// The last lines, of each what was left to be seen of it: progress is written over itself.
 fn printed(last_output: &str) -> String {
-    match last_output.trim_end() {
-        "" => String::new(),
-        text => format!("; it printed last:\n{text}"),
+    let seen = |line: &str| line.trim_end().rsplit('\r').next().unwrap_or_default().to_owned();
+    let lines: Vec<String> = last_output.trim_end().lines().map(seen).collect();
+    let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+    match last {
+        [] => String::new(),
+        last => format!("; it printed last:\n{}", last.join("\n")),
     }
 }

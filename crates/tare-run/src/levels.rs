@@ -114,8 +114,9 @@ impl Levels {
 /// it tells nothing.
 fn reference_would_tell(request: &ServerRequest) -> bool {
     let traffic = &request.traffic;
-    let same_transport =
-        !traffic.route.target.is_tls() && traffic.route.unix_socket.is_none() && traffic.protocol == Protocol::Http1;
+    let same_transport = !traffic.route.target.is_tls()
+        && traffic.route.unix_socket.is_none()
+        && traffic.protocol == Protocol::Http1;
     same_transport
         && traffic.keep_alive
         && request.sut != SutRequest::Embedded

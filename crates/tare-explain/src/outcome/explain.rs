@@ -3,13 +3,11 @@
 use super::{accounting, confirmation, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
-use crate::bottlenecks::decide::{self, Bottleneck};
+use crate::bottlenecks::signs::requests::{fails, missed_schedule};
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, net, summary};
+use crate::capacity::{command, estimate, net, runs};
 use crate::timeline::{rate_over_time, spikes};
-use tare_model::outcome::{
-    AgainstReference, Cause, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart,
-};
+use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};
 
@@ -20,14 +18,9 @@ use tare_model::{Missing, Reading, Record};
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::keep(record);
     let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
-    let mut bottleneck = decide::decide(&accounting);
+    let bottleneck = bottlenecks::decide(&accounting, open);
     // Errors show in the requests, whatever the time accounting say.
-    let failed = decide::fails(&accounting);
-    // And this in the connections, beside two sides that have more time to spare than the accounting miss.
-    let stands = failed || bottleneck.cause == Cause::NetworkCeiling;
-    if open && !stands {
-        bottleneck = Bottleneck { cause: Cause::Unknown, gross_is: bottleneck.gross_is };
-    }
+    let failed = fails(&accounting);
     let judgement = bottlenecks::judge(&accounting, bottleneck.cause);
     let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);
     let http = accounting.http.is_some();
@@ -35,10 +28,10 @@ pub fn explain(record: &Record) -> Outcome {
     Outcome {
         schema: SCHEMA,
         workload: if http { "http" } else { "command" }.to_owned(),
-        valid: gross.value().is_some_and(|value| value > 0.0)
+        valid: (gross.value().is_some_and(|value| value > 0.0) || is_uncounted(&accounting))
             && !open
             && !failed
-            && !decide::missed_schedule(&accounting.asked.pool),
+            && !missed_schedule(&accounting.asked.pool),
         warnings,
         bottleneck: bottleneck.cause,
         gross,
@@ -67,19 +60,26 @@ pub fn explain(record: &Record) -> Outcome {
     }
 }
 
+/// Whether a server that is not asked over HTTP was loaded, and nobody counted what it did: its CPU time and time accounting stand
+/// for themselves.
+fn is_uncounted(accounting: &Accounting) -> bool {
+    let any_protocol = accounting.http.is_some_and(|server| server.url.is_none());
+    any_protocol && !accounting.asked.trials.is_empty() && accounting.asked.pool.answered.requests.is_none()
+}
+
 fn gross(accounting: &Accounting) -> Gross {
     let figure: fn(&Closed) -> Option<f64> = match accounting.http {
         Some(_) => Closed::rate_hz,
-        None => command::mean_s,
+        None => runs::mean_s,
     };
     let unit = accounting.record.plan.workload.unit();
-    let why = if accounting.asked.trials.is_empty() {
-        "no trial was finished"
-    } else {
-        "the requests could not be counted"
+    let why = match accounting.http {
+        _ if accounting.asked.trials.is_empty() => "no trial was finished",
+        Some(server) if server.url.is_none() => "nobody counted the operations",
+        _ => "the requests could not be counted",
     };
-    summary::estimate(&accounting.asked, unit, figure)
-        .map(|estimate| summary::stopped(estimate, accounting.stopping.as_ref()))
+    estimate::estimate(&accounting.asked, unit, figure)
+        .map(|estimate| estimate::stopped(estimate, accounting.stopping.as_ref()))
         .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 

@@ -29,27 +29,60 @@ const OBSERVERS_CPUS_MAX: f64 = 0.01;
 enum LoadWarning<'a> {
     NoTrials,
     OneTrial,
-    TooFewTrials { trials: usize },
-    AccountingOpen { name: &'a str, ratio: f64 },
+    TooFewTrials {
+        trials: usize,
+    },
+    AccountingOpen {
+        name: &'a str,
+        ratio: f64,
+    },
     SutUnseen(Missing),
     RequestsUnknown,
+    /// The same of a server that is asked something else than HTTP: nobody promised a count.
+    OperationsUnknown,
     NoRequests,
-    Errors { share: f64 },
-    RunsFailed { failed: usize, runs: usize },
+    Errors {
+        share: f64,
+    },
+    RunsFailed {
+        failed: usize,
+        runs: usize,
+    },
     GeneratorSaturated,
-    ScheduleMissed { share: f64 },
+    ScheduleMissed {
+        share: f64,
+    },
     ClockMissing(Missing),
-    CostNotSaturated { fitted: bool },
+    CostNotSaturated {
+        fitted: bool,
+    },
     NetMissing(&'a Missing),
-    NotSteady { ln: f64 },
-    NotWarmedUp { seconds: f64 },
-    TooNoisy { half_ln: f64 },
+    NotSteady {
+        ln: f64,
+    },
+    NotWarmedUp {
+        seconds: f64,
+    },
+    TooNoisy {
+        half_ln: f64,
+    },
     CpusMoved(Moved),
-    FewRequests { count: f64 },
-    ShortWindow { seconds: f64 },
-    RunsUnchecked { seconds: f64 },
-    ObserversOnSutCpus { cpus: f64 },
-    CouldNotJudge { causes: String, missing: &'a Missing },
+    FewRequests {
+        count: f64,
+    },
+    ShortWindow {
+        seconds: f64,
+    },
+    RunsUnchecked {
+        seconds: f64,
+    },
+    ObserversOnSutCpus {
+        cpus: f64,
+    },
+    CouldNotJudge {
+        causes: String,
+        missing: &'a Missing,
+    },
 }
 
 impl LoadWarning<'_> {
@@ -65,6 +98,7 @@ impl LoadWarning<'_> {
             LoadWarning::AccountingOpen { .. } => "books-open",
             LoadWarning::SutUnseen(_) => "sut-unseen",
             LoadWarning::RequestsUnknown => "requests-unknown",
+            LoadWarning::OperationsUnknown => "operations-unknown",
             LoadWarning::NoRequests => "no-requests",
             LoadWarning::Errors { .. } | LoadWarning::RunsFailed { .. } => "errors",
             LoadWarning::GeneratorSaturated => "generator-saturated",
@@ -99,6 +133,9 @@ impl LoadWarning<'_> {
             LoadWarning::SutUnseen(missing) => missing.why.clone(),
             LoadWarning::RequestsUnknown => {
                 "the requests could not be counted, so there is no gross figure".to_owned()
+            }
+            LoadWarning::OperationsUnknown => {
+                "no result of the load generator could be read: CPU time and time accounting alone".to_owned()
             }
             LoadWarning::NoRequests => "no request was answered".to_owned(),
             LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
@@ -162,6 +199,9 @@ impl LoadWarning<'_> {
             LoadWarning::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
             LoadWarning::RequestsUnknown => {
                 "use tare's own generator, or one whose summary can be read (wrk)"
+            }
+            LoadWarning::OperationsUnknown => {
+                "for a gross figure use a generator whose result can be read (wrk, wrk2, redis-benchmark)"
             }
             LoadWarning::NoRequests => "ask for the URL by hand; is the server up and the path right?",
             LoadWarning::Errors { .. } => {
@@ -243,6 +283,9 @@ pub(crate) fn warnings(
 fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<LoadWarning<'a>>) {
     let pool = &accounting.asked.pool;
     match pool.answered.requests {
+        None if accounting.http.is_some_and(|server| server.url.is_none()) => {
+            warnings.push(LoadWarning::OperationsUnknown);
+        }
         None => warnings.push(LoadWarning::RequestsUnknown),
         Some(0.0) => warnings.push(LoadWarning::NoRequests),
         Some(count) if count < REQUESTS_MIN => warnings.push(LoadWarning::FewRequests { count }),

@@ -25,8 +25,12 @@ fn build(source: &Source) -> Vec<Block> {
     if roles == [None; 2] {
         return Vec::new();
     }
+    let named = |name: String| match source.counts_operations() {
+        true => name.replace("a request", "an operation"),
+        false => name,
+    };
     let rows: Vec<Row> =
-        figures(&roles).into_iter().map(|(name, words, both)| row(&name, words, both)).collect();
+        figures(&roles).into_iter().map(|(name, words, both)| row(&named(name), words, both)).collect();
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         let columns =

@@ -67,7 +67,7 @@ pub(crate) fn bottleneck_of(source: &Source) -> Vec<Block> {
 /// What was found, and what to know before quoting it.
 pub(crate) fn findings_and_warnings(source: &Source) -> Vec<Part> {
     [&findings::SECTION, &warnings::SECTION]
-        .map(|section| Part { title: section.title, blocks: (section.build)(source) })
+        .map(|section| Part { title: source.counted(section.title), blocks: (section.build)(source) })
         .into_iter()
         .filter(|part| !part.blocks.is_empty())
         .collect()
@@ -78,7 +78,7 @@ pub(crate) fn build(source: &Source, medium: Medium) -> Vec<Part> {
     SECTIONS
         .iter()
         .filter(|section| section.media.contains(&medium))
-        .map(|section| Part { title: section.title, blocks: (section.build)(source) })
+        .map(|section| Part { title: source.counted(section.title), blocks: (section.build)(source) })
         .filter(|part| !part.blocks.is_empty())
         .collect()
 }

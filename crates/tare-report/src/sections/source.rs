@@ -37,6 +37,19 @@ pub(crate) struct Part {
 }
 
 impl Source<'_> {
+    /// A title that says what was counted.
+    pub fn counted(&self, title: &'static str) -> &'static str {
+        match title {
+            "Requests" if self.counts_operations() => "Operations",
+            title => title,
+        }
+    }
+
+    /// Whether operations of another protocol than HTTP were counted.
+    pub fn counts_operations(&self) -> bool {
+        self.outcome.gross.unit() == "op/s"
+    }
+
     /// The HTTP workload of the plan.
     pub fn http(&self) -> Option<&HttpWorkload> {
         match &self.record.plan.workload {

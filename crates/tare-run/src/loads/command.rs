@@ -1,7 +1,7 @@
 //! Somebody else's generator, started anew for each trial: that is how it is used without us.
 
 use super::connections::{self, Connections};
-use super::drive::{Drive, observe};
+use super::drive::{Drive, Stand, observe};
 use super::load::{Counted, Driven, Load};
 use crate::blocks::Stint;
 use crate::error::LabError;
@@ -12,10 +12,15 @@ use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::{Duration, Instant};
 use tare_formats::{Generator, OTHER};
+use tare_model::observation::Observation;
 use tare_observe::LoadWatch;
 
 /// A generator that runs longer than this is stopped.
 const LONGEST: Duration = Duration::from_secs(3600);
+/// One that is watched for less than this is started again, and nothing is found out before it is watched.
+const HURRIED_NS: u64 = 1_000_000_000;
+/// What is seen in less is the kernel's ticks.
+const WINDOW_NS_MIN: u64 = 100_000_000;
 /// What a generator should run for, in words of a hint.
 const WORTH_WATCHING: &str = "have it load for 3 s or more";
 
@@ -25,11 +30,13 @@ pub(crate) struct Command<'d> {
     command: &'d str,
     /// Started already, for the first trial.
     first: Option<Started>,
+    /// Whether its runs are so short that all of them must be watched.
+    in_a_hurry: bool,
 }
 
 impl<'d> Command<'d> {
     pub fn new(drive: &'d Drive<'d>, command: &'d str, first: Option<Started>) -> Self {
-        Command { drive, command, first }
+        Command { drive, command, first, in_a_hurry: false }
     }
 }
 
@@ -103,6 +110,67 @@ fn too_short(generator: &mut Started, connected: bool) -> LabError {
     LabError::Load { what, last_output: output }
 }
 
+/// A generator, and what was seen of it while it loaded the SUT.
+struct Watched {
+    generator: Started,
+    seen: Option<Seen>,
+}
+
+struct Seen {
+    window_ns: u64,
+    observation: Observation,
+}
+
+impl Watched {
+    fn window_ns(&self) -> u64 {
+        self.seen.as_ref().map_or(0, |seen| seen.window_ns)
+    }
+}
+
+impl Command<'_> {
+    /// Has a generator load the SUT until it ends or stops doing so.
+    fn watch(
+        &mut self,
+        stand: &Stand<'_>,
+        phase: &str,
+        sut: &mut Sut,
+        running: &mut Running<'_>,
+    ) -> Result<Watched, LabError> {
+        let mut generator = match self.first.take() {
+            Some(first) => first,
+            None => {
+                let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
+                let generator = launch(self.command, cpus, running)?;
+                set_up(&generator, self.command, sut.target.is_none(), phase, running)?;
+                generator
+            }
+        };
+        let observers = observe(stand.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
+        if !self.in_a_hurry {
+            observers.calibrate_idle(CALIBRATION);
+        }
+        if generator.has_ended() {
+            return Ok(Watched { generator, seen: None });
+        }
+        let mut connections = Connections::of(generator.pid());
+        observers.begin();
+        let begun = Instant::now();
+        let watched = running.wait_until(LONGEST, phase, || generator.has_ended() || connections.are_gone());
+        let window_ns = nanoseconds(begun.elapsed());
+        let observation = observers.end();
+        observers.stop();
+        watched?;
+        // What it does when it loads no more, summing up say, is none of the trial.
+        running.wait_until(LONGEST.saturating_sub(begun.elapsed()), phase, || generator.has_ended())?;
+        if !generator.has_ended() {
+            generator.stop();
+            let what = format!("did not end within {} s", LONGEST.as_secs());
+            return Err(LabError::Load { what, last_output: generator.output() });
+        }
+        Ok(Watched { generator, seen: Some(Seen { window_ns, observation }) })
+    }
+}
+
 impl Load for Command<'_> {
     fn drive(
         &mut self,
@@ -114,43 +182,21 @@ impl Load for Command<'_> {
         let Some(level) = self.drive.levels.get(index) else { return Ok(Vec::new()) };
         let stand = self.drive.stand(index as u32, level);
         let phase = stand.phase(trial, &format!("of {}", self.command), running);
-        let mut generator = match self.first.take() {
-            Some(first) => first,
-            None => {
-                let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
-                let generator = launch(self.command, cpus, running)?;
-                set_up(&generator, self.command, sut.target.is_none(), &phase, running)?;
-                generator
-            }
-        };
-        let observers = observe(stand.watch(sut, LoadWatch::Process(vec![generator.pid()])))?;
-        observers.calibrate_idle(CALIBRATION);
-        if generator.has_ended() {
-            sut.check_alive()?;
-            return Err(too_short(&mut generator, true));
+        let mut watched = self.watch(&stand, &phase, sut, running)?;
+        if watched.window_ns() < HURRIED_NS && !self.in_a_hurry && watched.generator.succeeded() {
+            // It ends soon: once more, with nothing found out before.
+            self.in_a_hurry = true;
+            watched = self.watch(&stand, &phase, sut, running)?;
         }
-        let mut connections = Connections::of(generator.pid());
-        observers.begin();
-        let begun = Instant::now();
-        let watched = running.wait_until(LONGEST, &phase, || generator.has_ended() || connections.are_gone());
-        let window_ns = nanoseconds(begun.elapsed());
-        let observation = observers.end();
-        observers.stop();
-        watched?;
-        // What it does when it loads no more, summing up say, is none of the trial.
-        running.wait_until(LONGEST.saturating_sub(begun.elapsed()), &phase, || generator.has_ended())?;
         sut.check_alive()?;
-        if !generator.has_ended() {
-            generator.stop();
-            let what = format!("did not end within {} s", LONGEST.as_secs());
-            return Err(LabError::Load { what, last_output: generator.output() });
+        let Watched { mut generator, seen } = watched;
+        match seen.filter(|seen| seen.window_ns >= WINDOW_NS_MIN && generator.succeeded()) {
+            Some(Seen { window_ns, observation }) => {
+                let counted = Counted::Printed { output: generator.output(), window_ns };
+                Ok(vec![Driven { level: stand.index, counted, observation }])
+            }
+            None => Err(too_short(&mut generator, true)),
         }
-        let output = generator.output();
-        if !generator.succeeded() {
-            let what = format!("failed: {}", generator.exit_description());
-            return Err(LabError::Load { what, last_output: output });
-        }
-        Ok(vec![Driven { level: stand.index, counted: Counted::Printed { output, window_ns }, observation }])
     }
 }
 

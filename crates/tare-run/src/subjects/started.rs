@@ -58,7 +58,8 @@ impl Subject for Command {
     /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.
     fn close(&self, sut: &mut Sut, resolved: &Resolved, running: &mut Running<'_>) -> Result<(), LabError> {
         sut.stop();
-        let Some(target) = sut.target.as_ref().filter(|_| resolved.request.traffic.route.unix_socket.is_none())
+        let Some(target) =
+            sut.target.as_ref().filter(|_| resolved.request.traffic.route.unix_socket.is_none())
         else {
             return Ok(());
         };
