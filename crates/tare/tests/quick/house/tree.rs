@@ -222,7 +222,7 @@ impl Reader<'_> {
 /// Whether an attribute says that what follows is there in tests alone.
 fn is_test(attribute: &[Token]) -> bool {
     let words: Vec<&str> = attribute.iter().filter_map(Token::word).collect();
-    words.first() == Some(&"cfg") && words.contains(&"test") && !words.contains(&"not")
+    matches!(words[..], ["cfg", "test"]) || matches!(words[..], ["cfg", "all", ..] if words.contains(&"test"))
 }
 
 /// Just behind the bracket that closes the one at `open`.
