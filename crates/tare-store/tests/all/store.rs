@@ -44,7 +44,7 @@ fn layout(path: &Path) -> i32 {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
-/// These trials, and nothing told beside them.
+/// These trials, and no notices.
 fn of(trials: Vec<Trial>) -> Record {
     Record { notices: Vec::new(), trials, ..record(0, 0) }
 }

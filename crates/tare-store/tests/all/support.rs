@@ -264,7 +264,7 @@ fn step(descriptor: &Descriptor) -> usize {
             "tasks.voluntary_switches" | "tasks.involuntary_switches" => 2,
             "tasks.last_cpu" | "tasks.minor_faults" | "tasks.major_faults" => 4,
             "tasks.wait_ns" => 20,
-            // Of looks and ticks the ends are kept.
+            // Of samples and ticks the ends are kept.
             _ => 1000,
         },
         _ => 1,
@@ -285,7 +285,7 @@ fn growth(descriptor: &Descriptor, random: &mut Random) -> f64 {
         }
         (Unit::Microjoule, _) => 2_000_000 + random.below(200_000),
         _ if descriptor.id.contains("switches") || descriptor.id.contains("exits") => random.below(500),
-        // Faults are rare, and each look at a thread finds it in one state.
+        // Faults are rare, and each sample of a thread has one state.
         _ => u64::from(random.below(3) == 0),
     };
     grown as f64
