@@ -2,13 +2,13 @@
 
 use crate::load::{Load, Serves};
 
-/// Seconds of load in a turn: wrk and ab take whole ones only.
+/// Seconds of load in a trial: wrk and ab take whole ones only.
 pub const SECONDS: u32 = 1;
 
 /// One generator, or one way to run it.
 pub struct Generator {
     pub name: &'static str,
-    /// The program, looked for in the folder of peers and in PATH.
+    /// The program, looked for in the folder of other generators and in PATH.
     pub program: &'static str,
     pub version: &'static [&'static str],
     /// Its arguments; the script is a file with wrk's pipelining.

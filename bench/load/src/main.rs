@@ -1,4 +1,4 @@
-//! Measures load generators against wrk: requests per second of the *generator's* CPU time, in interleaved turns.
+//! Measures load generators against wrk: requests per second of the *generator's* CPU time, in interleaved trials.
 //!
 //! `bench-load [--rounds 31] [--out ../results/load.json] [--table ../results/load.md]`, see README.md beside this.
 
@@ -8,7 +8,7 @@ mod report;
 #[path = "../../server/src/statistics.rs"]
 mod statistics;
 mod table;
-mod turn;
+mod trial;
 
 use clap::Parser;
 use generators::GENERATORS;
@@ -16,12 +16,12 @@ use load::{Load, Serves};
 use std::path::PathBuf;
 use std::time::Instant;
 use table::{Row, Table};
-use turn::Workshop;
+use trial::Workshop;
 
 /// What is measured and where the result goes.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Rounds; in each, every generator has one turn of a second under every load, in random order.
+    /// Rounds; in each, every generator has one trial of a second under every load, in random order.
     #[arg(long, default_value_t = 31)]
     rounds: usize,
     /// The `tare` to measure; by default the release build of this tree.
@@ -36,7 +36,7 @@ struct Args {
     /// Only these generators, by their names.
     #[arg(long, value_delimiter = ',')]
     by: Vec<String>,
-    /// Where every turn goes as JSON.
+    /// Where every trial goes as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
     /// Where the tables go as Markdown, besides standard output.
@@ -97,7 +97,7 @@ fn main() -> Result<(), String> {
         .map(|load| {
             let wanted = |name: &str| args.by.is_empty() || args.by.iter().any(|by| by == name);
             let names = load.by.iter().filter(|name| wanted(name) && can(name));
-            Table { load, rows: names.map(|generator| Row { generator, turns: Vec::new() }).collect() }
+            Table { load, rows: names.map(|generator| Row { generator, trials: Vec::new() }).collect() }
         })
         .collect();
     let places: Vec<(usize, usize)> =
@@ -108,11 +108,11 @@ fn main() -> Result<(), String> {
         for at in random.order(places.len()) {
             let (t, r) = places[at];
             let table = &mut tables[t];
-            let turn = workshop.turn(table.rows[r].generator, table.load);
-            if let Err(why) = &turn {
+            let trial = workshop.trial(table.rows[r].generator, table.load);
+            if let Err(why) = &trial {
                 eprintln!("round {round}, {}, {}: {why}", table.load.name, table.rows[r].generator);
             }
-            table.rows[r].turns.push(turn.ok());
+            table.rows[r].trials.push(trial.ok());
         }
     }
     eprintln!("{} rounds in {:.0} s", args.rounds, start.elapsed().as_secs_f64());

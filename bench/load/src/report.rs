@@ -1,9 +1,9 @@
-//! Medians, ratios to wrk of the same round, their intervals; as Markdown and as JSON with every turn.
+//! Medians, ratios to wrk of the same round, their intervals; as Markdown and as JSON with every trial.
 
 use crate::generators::Generator;
 use crate::statistics::{Interval, median_interval};
 use crate::table::{Row, Table};
-use crate::turn::Turn;
+use crate::trial::Trial;
 use serde_json::{Value, json};
 use tare_machine::{Root, facts};
 
@@ -18,9 +18,9 @@ pub fn markdown(tables: &[Table]) -> String {
         text += "| generator | requests per CPU second | 95 % | CPU µs each | ÷ wrk | 95 % | req/s | server's CPU busy |\n";
         text += "|---|---|---|---|---|---|---|---|\n";
         for row in &table.rows {
-            let Some(per_cpu_s) = of(row, Turn::per_cpu_s) else { continue };
+            let Some(per_cpu_s) = of(row, Trial::per_cpu_s) else { continue };
             let middle =
-                |value: fn(&Turn) -> f64| of(row, value).map_or(f64::NAN, |interval| interval.median);
+                |value: fn(&Trial) -> f64| of(row, value).map_or(f64::NAN, |interval| interval.median);
             let (ratio, ends) = ratio(table, row).map_or(("–".to_owned(), "–".to_owned()), |ratio| {
                 (format!("{:.2}", ratio.median), format!("{:.2}–{:.2}", ratio.low, ratio.high))
             });
@@ -31,8 +31,8 @@ pub fn markdown(tables: &[Table]) -> String {
                 per_cpu_s.low / 1e3,
                 per_cpu_s.high / 1e3,
                 1e6 / per_cpu_s.median,
-                middle(Turn::rate_hz) / 1e3,
-                100.0 * middle(|turn| turn.server_cpu_s / turn.wall_s),
+                middle(Trial::rate_hz) / 1e3,
+                100.0 * middle(|trial| trial.server_cpu_s / trial.wall_s),
             );
         }
     }
@@ -49,12 +49,12 @@ pub fn json(tables: &[Table], generators: &[(&Generator, Result<String, String>)
         let rows = table.rows.iter().map(|row| {
             json!({
                 "generator": row.generator,
-                "requests_per_cpu_s": of(row, Turn::per_cpu_s).map(interval),
-                "rate_hz": of(row, Turn::rate_hz).map(interval),
+                "requests_per_cpu_s": of(row, Trial::per_cpu_s).map(interval),
+                "rate_hz": of(row, Trial::rate_hz).map(interval),
                 "ratio_to_wrk": ratio(table, row).map(interval),
-                "turns": row.turns.iter().map(|turn| turn.as_ref().map(|turn| json!({
-                    "requests": turn.requests, "cpu_s": turn.cpu_s, "wall_s": turn.wall_s,
-                    "server_cpu_s": turn.server_cpu_s,
+                "trials": row.trials.iter().map(|trial| trial.as_ref().map(|trial| json!({
+                    "requests": trial.requests, "cpu_s": trial.cpu_s, "wall_s": trial.wall_s,
+                    "server_cpu_s": trial.server_cpu_s,
                 }))).collect::<Vec<_>>(),
             })
         });
@@ -75,17 +75,17 @@ fn interval(interval: Interval) -> Value {
     json!({ "median": interval.median, "ci95": [interval.low, interval.high] })
 }
 
-fn of(row: &Row, value: impl Fn(&Turn) -> f64) -> Option<Interval> {
-    some_interval(row.turns.iter().flatten().map(value).collect())
+fn of(row: &Row, value: impl Fn(&Trial) -> f64) -> Option<Interval> {
+    some_interval(row.trials.iter().flatten().map(value).collect())
 }
 
 /// Requests per CPU second over the base's of the same round.
 fn ratio(table: &Table, row: &Row) -> Option<Interval> {
     let base = table.rows.iter().find(|row| row.generator == BASE)?;
-    let pairs = row.turns.iter().zip(&base.turns);
+    let pairs = row.trials.iter().zip(&base.trials);
     some_interval(
         pairs
-            .filter_map(|(turn, base)| Some(turn.as_ref()?.per_cpu_s() / base.as_ref()?.per_cpu_s()))
+            .filter_map(|(trial, base)| Some(trial.as_ref()?.per_cpu_s() / base.as_ref()?.per_cpu_s()))
             .collect(),
     )
 }

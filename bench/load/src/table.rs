@@ -1,12 +1,12 @@
 //! What was measured under one load.
 
 use crate::load::Load;
-use crate::turn::Turn;
+use crate::trial::Trial;
 
-/// Every turn of one generator under one load, one a round; `None` where it failed.
+/// Every trial of one generator under one load, one a round; `None` where it failed.
 pub struct Row {
     pub generator: &'static str,
-    pub turns: Vec<Option<Turn>>,
+    pub trials: Vec<Option<Trial>>,
 }
 
 /// One load and the generators that could make it.

@@ -9,7 +9,7 @@ use crate::servers::{Kind, Server};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::time::Duration;
-use tare_load::{CONNECTIONS_DEFAULT, Generator, LoadSpec, Pacing, Target, Turns, Workers};
+use tare_load::{CONNECTIONS_DEFAULT, Generator, Interleaving, LoadSpec, Pacing, Target, Workers};
 use tare_stats::{mean, trimmed_mean_interval};
 use tare_sys::time::{monotonic_ns, process_cpu_ns};
 
@@ -85,8 +85,15 @@ pub fn interleaved(args: &Args, row: Row, pairs: u32) -> Result<Interleaved> {
     let servers = [Server::start(Kind::Embedded, &args.tare)?, Server::start(Kind::Nginx, &args.tare)?];
     let begin_ns = monotonic_ns();
     let start = |(place, server): (u32, &Server)| -> Result<Generator> {
-        let turns =
-            Turns { begin_ns, turn_ns: TURN_NS, rest_ns: 0, arms: 2, place, seed: begin_ns, slices: None };
+        let turns = Interleaving {
+            begin_ns,
+            turn_ns: TURN_NS,
+            rest_ns: 0,
+            arms: 2,
+            place,
+            seed: begin_ns,
+            slices: None,
+        };
         let pacing = Pacing::Interleaved(turns);
         let mut spec = LoadSpec { pacing, ..load(server)? };
         spec.workers.busy_poll = true;

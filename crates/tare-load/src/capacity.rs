@@ -126,7 +126,7 @@ impl CapacitySearch {
     }
 
     /// What came of the rate that [`CapacitySearch::next_hz`] gave.
-    pub fn tell(&mut self, rate_hz: f64, held: bool) {
+    pub fn report(&mut self, rate_hz: f64, held: bool) {
         self.runs += 1;
         if held {
             self.held_hz = Some(self.held_hz.map_or(rate_hz, |best| best.max(rate_hz)));
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn one_bad_run_is_no_proof() {
         let mut search = CapacitySearch::new(1.0, 1e6, 1000.0, 0.05);
-        search.tell(1000.0, false);
+        search.report(1000.0, false);
         assert_eq!((search.next_hz(), search.missed_hz()), (Some(1000.0), None));
-        search.tell(1000.0, true);
+        search.report(1000.0, true);
         assert_eq!((search.next_hz(), search.held_hz()), (Some(2000.0), Some(1000.0)));
     }
 
@@ -211,7 +211,7 @@ mod tests {
         fn a_sharp_capacity_is_found(capacity_hz in 2f64..900_000.0, begin_hz in 1f64..1e6, precision in 0.002f64..0.3) {
             let mut search = CapacitySearch::new(1.0, 1e6, begin_hz, precision);
             while let Some(rate_hz) = search.next_hz() {
-                search.tell(rate_hz, rate_hz <= capacity_hz);
+                search.report(rate_hz, rate_hz <= capacity_hz);
             }
             let (held, missed) = (search.held_hz().unwrap(), search.missed_hz().unwrap());
             prop_assert!(held <= capacity_hz && capacity_hz < missed);
@@ -226,7 +226,7 @@ mod tests {
             for held in answers {
                 let Some(rate_hz) = search.next_hz() else { break };
                 prop_assert!((10.0..=1e5).contains(&rate_hz));
-                search.tell(rate_hz, held);
+                search.report(rate_hz, held);
                 runs += 1;
             }
             prop_assert!(runs <= RUNS_MAX);

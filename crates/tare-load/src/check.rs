@@ -77,7 +77,7 @@ fn check_pacing(pacing: &Pacing) -> Result<(), SpecError> {
     match pacing {
         Pacing::Closed => Ok(()),
         Pacing::Interleaved(turns) if turns.is_possible() => Ok(()),
-        Pacing::Interleaved(turns) => Err(SpecError::Turns { given: *turns }),
+        Pacing::Interleaved(turns) => Err(SpecError::Interleaving { given: *turns }),
         Pacing::Thinking { mean_ns, .. } if (1..=THINK_NS_MAX).contains(mean_ns) => Ok(()),
         Pacing::Thinking { mean_ns, .. } => Err(SpecError::Think { given_ns: *mean_ns }),
         Pacing::Open { rate_hz, .. } => rate(*rate_hz, false),
@@ -114,8 +114,8 @@ mod tests {
         let stage = |from_hz, to_hz, for_s: u64| Stage { from_hz, to_hz, for_ns: for_s * 1_000_000_000 };
         let stages = vec![stage(100.0, 100.0, 1), stage(100.0, 500.0, 2), stage(0.0, 0.0, 1)];
         let pacing = Pacing::Stages { stages, gaps: Gaps::Fixed };
-        assert_eq!((pacing.course_ns(), pacing.rate_hz()), (Some(4_000_000_000), Some(175.0)));
-        assert_eq!((Pacing::Closed.course_ns(), Pacing::Closed.rate_hz()), (None, None));
+        assert_eq!((pacing.stages_ns(), pacing.rate_hz()), (Some(4_000_000_000), Some(175.0)));
+        assert_eq!((Pacing::Closed.stages_ns(), Pacing::Closed.rate_hz()), (None, None));
     }
 
     #[test]

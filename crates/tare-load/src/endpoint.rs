@@ -21,7 +21,7 @@ const CONNECTIONS_PER_ADDRESS: u32 = 13_000;
 pub(crate) enum Endpoint {
     Tcp {
         remote: SocketAddr,
-        /// In turn; empty: the kernel's choice.
+        /// One after the other; empty: the kernel's choice.
         locals: Vec<IpAddr>,
     },
     Unix(PathBuf),

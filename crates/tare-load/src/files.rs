@@ -13,7 +13,7 @@ use tare_sys::epoll::Waker;
 const BESIDES: u64 = 64;
 /// And each thread besides its connections.
 const PER_THREAD: u64 = 4;
-/// With io_uring: sockets that are closed at the end of a turn, after others were opened.
+/// With io_uring: sockets that are closed at the end of a pass of the event loop, after others were opened.
 const CLOSING: u64 = 128;
 
 /// Whose descriptors a thread's connections have.

@@ -1,4 +1,4 @@
-//! The generator as its driver sees it: start, look, cut, stop.
+//! The generator as its driver sees it: start, watch, cut, stop.
 
 use crate::client::Client;
 use crate::endpoint::Endpoint;
@@ -26,7 +26,7 @@ use tare_sys::{affinity, process};
 /// Longest that [`Generator::start`] waits for connections; those that come later join in then.
 const RAMP_MAX: Duration = Duration::from_secs(5);
 const RAMP_PER_CONNECTION: Duration = Duration::from_micros(200);
-/// Longest that [`Generator::cut`] waits for a thread. They answer within microseconds unless starved.
+/// Longest that [`Generator::cut`] waits for a thread. They answer within microseconds unless they get no CPU.
 const CUT_MAX: Duration = Duration::from_secs(10);
 /// Longest that stopping waits for a thread.
 const STOP_MAX: Duration = Duration::from_secs(5);

@@ -16,6 +16,7 @@ mod generator;
 #[cfg(feature = "http2")]
 mod http2;
 mod inspect;
+mod interleaving;
 mod lines;
 mod live;
 mod merge;
@@ -33,12 +34,12 @@ mod tally;
 mod target;
 mod template;
 mod tls;
-mod turns;
 mod worker;
 
 pub use capacity::{CapacitySearch, Missed, Objective};
 pub use error::LoadError;
 pub use generator::Generator;
+pub use interleaving::{ARMS_MAX, Interleaving, Slices, TURN_NS_MAX, TURN_NS_MIN};
 pub use live::Live;
 pub use message::{
     BODY_KEPT_BYTES_MAX, CAPTURES_MAX, Capture, CaptureFrom, Expect, MessageError, URLS_MAX, WEIGHT_MAX,
@@ -51,4 +52,3 @@ pub use spec::{
     Workers,
 };
 pub use target::{Target, TargetError};
-pub use turns::{ARMS_MAX, Slices, TURN_NS_MAX, TURN_NS_MIN, Turns};

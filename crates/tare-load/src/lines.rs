@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_take_lines_in_turn_and_begin_again() {
+    fn each_thread_takes_every_nth_line_and_begins_again() {
         let file = file(
             "GET /a\n\n{\"path\":\"/b\",\"body\":\"x\"}\r\nPOST /c HTTP/1.1\\r\\nA: b\\r\\n\\r\\nl1\\nl2",
         );
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_come_with_their_line() {
         for (text, line) in
             [("", 1), ("GET /\nnonsense\n", 2), ("{\"pat\":1}", 1), ("GET / HTTP/2", 1), ("GET /\\r\\nx", 1)]
         {

@@ -43,7 +43,7 @@ pub(crate) fn merge(tallies: &[&Tally], tids: &[u32], end_ns: u64, spec: &LoadSp
     }
 }
 
-/// What is told beside the counts.
+/// What is reported beside the counts.
 fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &LoadSpec) -> HttpDetail {
     let mut detail = HttpDetail { series, ..HttpDetail::default() };
     let mut whole_apart = Latencies::new();

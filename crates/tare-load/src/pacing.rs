@@ -3,9 +3,9 @@
 //! An open loop's arrivals are never queued: the sequence is made again by whoever needs it, from its seed.
 //! One cursor stands at the oldest arrival not yet sent, another counts what was due by some time.
 
+use crate::interleaving::TurnClock;
 use crate::random::Random;
 use crate::spec::{Gaps, LoadSpec, Pacing, Stage};
-use crate::turns::TurnClock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -16,7 +16,7 @@ pub(crate) enum Schedule {
     Held,
     /// Whenever a connection is free.
     Closed,
-    /// The same, in its turns.
+    /// The same, in its turns among interleaved loops.
     Interleaved(TurnClock),
     /// When a user has paused long enough.
     Thinking(Thoughts),
@@ -165,8 +165,12 @@ impl Arrivals {
         (thread, threads): (u32, u32),
         random: Random,
     ) -> Self {
-        let law =
-            Law { gaps, thread: f64::from(thread), threads: f64::from(threads), course: Course::new(stages) };
+        let law = Law {
+            gaps,
+            thread: f64::from(thread),
+            threads: f64::from(threads),
+            profile: Profile::new(stages),
+        };
         let mut first = Cursor { random, arrivals: 0.0, leg: 0, index: 0, begin_ns, due_ns: begin_ns };
         first.place(&law);
         Arrivals { law, not_due: first.clone(), unsent: first, ended: false }
@@ -205,7 +209,7 @@ struct Law {
     gaps: Gaps,
     thread: f64,
     threads: f64,
-    course: Course,
+    profile: Profile,
 }
 
 /// A place in the sequence of arrivals.
@@ -215,7 +219,7 @@ struct Cursor {
     begin_ns: u64,
     /// Expected number of arrivals of *all* threads before this one.
     arrivals: f64,
-    /// Where in the course that is.
+    /// Where in the profile that is.
     leg: usize,
     /// This thread's arrivals before this one.
     index: u64,
@@ -233,12 +237,12 @@ impl Cursor {
     #[inline]
     fn place(&mut self, law: &Law) {
         match law.gaps {
-            // Threads take turns, so that all arrivals together have equal gaps.
+            // Each thread has every nth arrival, so that all together have equal gaps.
             Gaps::Fixed => self.arrivals = self.index as f64 * law.threads + law.thread,
             // Independent Poisson processes add up to one.
             Gaps::Poisson => self.arrivals -= self.random.unit().ln() * law.threads,
         }
-        let since_begin_ns = law.course.when_ns(self.arrivals, &mut self.leg);
+        let since_begin_ns = law.profile.when_ns(self.arrivals, &mut self.leg);
         // Never due is the end of time, which the cast saturates to.
         self.due_ns = self.begin_ns.saturating_add((since_begin_ns + 0.5) as u64);
     }
@@ -246,7 +250,7 @@ impl Cursor {
 
 /// How the rate of an open loop changes: legs of evenly changing rate, the last one steady and endless.
 #[derive(Debug)]
-struct Course(Vec<Leg>);
+struct Profile(Vec<Leg>);
 
 #[derive(Debug)]
 struct Leg {
@@ -259,7 +263,7 @@ struct Leg {
     slope: f64,
 }
 
-impl Course {
+impl Profile {
     fn new(stages: &[Stage]) -> Self {
         let (mut legs, mut begin_ns, mut before, mut end_hz) =
             (Vec::with_capacity(stages.len() + 1), 0.0, 0.0, 0.0);
@@ -270,7 +274,7 @@ impl Course {
             (begin_ns, before, end_hz) = (begin_ns + for_ns, before + within, stage.to_hz);
         }
         legs.push(Leg { begin_ns, before, within: f64::INFINITY, rate: end_hz / 1e9, slope: 0.0 });
-        Course(legs)
+        Profile(legs)
     }
 
     /// When this many arrivals are expected to have come, nanoseconds from the beginning; asked in ascending order, `leg`
@@ -368,21 +372,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_in_the_course_sends_nothing() {
+    fn a_pause_in_the_profile_sends_nothing() {
         let stage = |from_hz, to_hz| Stage { from_hz, to_hz, for_ns: 1_000_000_000 };
         let stages =
             [stage(0.0, 0.0), stage(10.0, 10.0), stage(0.0, 0.0), stage(0.0, 20.0), stage(20.0, 0.0)];
-        let mut course = Arrivals::new(&stages, Gaps::Fixed, 0, (0, 1), Random::new(0, 0));
-        let sent = until(&mut course, u64::MAX - 1);
+        let mut arrivals = Arrivals::new(&stages, Gaps::Fixed, 0, (0, 1), Random::new(0, 0));
+        let sent = until(&mut arrivals, u64::MAX - 1);
         let in_stage = |k: u64| sent.iter().filter(|&&ns| ns / 1_000_000_000 == k).count();
         assert_eq!([0, 1, 2, 3, 4].map(in_stage), [0, 10, 0, 10, 10]);
-        assert_eq!((course.next_due_ns(), sent.len()), (Some(u64::MAX), 30));
+        assert_eq!((arrivals.next_due_ns(), sent.len()), (Some(u64::MAX), 30));
     }
 
     proptest! {
-        /// However the rate changes, arrivals are in order, and as many as the course's area by any time.
+        /// However the rate changes, arrivals are in order, and as many as the area under the profile by any time.
         #[test]
-        fn a_course_has_the_area_that_was_asked(
+        fn a_profile_has_the_area_that_was_asked(
             stages in prop::collection::vec((0f64..5e3, 0f64..5e3, 1_000_000u64..2_000_000_000), 1..6),
             threads in 1u32..4,
             share in 0f64..1.0,

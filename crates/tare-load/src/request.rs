@@ -164,7 +164,7 @@ pub(crate) enum Requests {
 pub(crate) struct Varying {
     program: Arc<Program>,
     lines: Option<Lines>,
-    /// The next request's number over all threads, which take turns.
+    /// The next request's number over all threads: each has every nth.
     number: u64,
     threads: u64,
     random: Random,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_get_their_shares_and_threads_their_turns() {
+    fn urls_get_their_shares_and_threads_every_nth_request() {
         let mut spec = spec();
         let url = |path: &str, weight| WeightedUrl {
             target: Target::parse(&format!("http://h:81{path}")).unwrap(),

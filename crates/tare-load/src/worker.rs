@@ -1,6 +1,6 @@
 //! One generator thread without its I/O: the life of its connections around a [`Client`], when to look after
-//! them, and its side door. An engine drives it: it says what happened to which connection, and does what it
-//! is told.
+//! them, and the requests of other threads to it. An engine drives it: it says what happened to which connection, and does what the
+//! worker says.
 
 use crate::client::{Client, Verdict};
 use crate::connections::{Connections, Stage};
@@ -25,7 +25,7 @@ use tare_sys::time::{monotonic_ns, monotonic_raw_ns, thread_cpu_ns};
 /// Rest after a second failure in a row, doubled with each one more.
 const REST_NS_MIN: u64 = 10_000_000;
 const REST_NS_MAX: u64 = 1_000_000_000;
-/// Between looks at timeouts: at least and at most.
+/// Between two checks of timeouts: at least and at most.
 const HOUSEKEEPING_NS_MIN: u64 = 1_000_000;
 const HOUSEKEEPING_NS_MAX: u64 = 100_000_000;
 
@@ -154,7 +154,7 @@ impl Worker {
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns))
     }
 
-    /// What to sleep through while others have their turns: so many answers, for so long at most.
+    /// What to sleep through while other loops have their turns: so many answers, for so long at most.
     #[inline]
     pub(crate) fn sleep_through(&mut self) -> Option<(u32, Duration)> {
         let (until_ns, answers) = self.client.sleeps_until_ns(self.now_ns)?;
@@ -185,7 +185,7 @@ impl Worker {
 
     /// A socket on its way to the server, for connection `c`.
     pub(crate) fn connect(&self, c: u32) -> io::Result<(OwnedFd, Connecting)> {
-        // Threads take local addresses in turn as well.
+        // Each thread uses the local addresses one after the other.
         self.endpoint.connect(c * self.spec.workers.threads + self.thread)
     }
 
@@ -277,7 +277,7 @@ impl Worker {
         self.now_ns >= self.housekeeping_ns
     }
 
-    /// Looks after what no event tells of: timeouts, and rests that are over. The engine is told what to `close`, and
+    /// Looks after what no event reports: timeouts, and rests that are over. It says what the engine is to `close`; the engine
     /// asks for what is [to open](Worker::next_to_open) afterwards. Streams of a connection are the engine's to look after.
     #[cold]
     pub(crate) fn keep_house(&mut self, mut close: impl FnMut(u32)) {
@@ -306,9 +306,9 @@ impl Worker {
         self.housekeeping_ns = self.now_ns + pause_ns;
     }
 
-    /// After each round of events: tells how far it has come.
+    /// After each pass: publishes how far it has come.
     #[inline]
-    pub(crate) fn end_turn(&mut self) {
+    pub(crate) fn end_pass(&mut self) {
         self.shared.publish(self.before.live + self.client.tally.live());
         if self.finished_ns.is_none() && self.client.finished() {
             self.finished_ns = Some(self.now_ns);

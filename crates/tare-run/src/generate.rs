@@ -100,7 +100,7 @@ pub fn find(
         let judged = objective.held_by(&run.sample);
         let said = judged.map_or_else(|missed| missed.to_string(), |()| "held".to_owned());
         progress.show(Event::Step(format!("{rate_hz:.0} req/s: {said}")));
-        search.tell(rate_hz, judged.is_ok());
+        search.report(rate_hz, judged.is_ok());
         if search.held_hz().is_none_or(|held| judged.is_ok() && held <= rate_hz) {
             best = run;
         }

@@ -57,7 +57,7 @@ impl Levels {
             connections: traffic.connections,
             rate_hz: traffic.pacing.rate_hz(),
             pipeline: traffic.pipeline,
-            trial_ns: trials.length.map_or(traffic.pacing.course_ns().unwrap_or(usual_ns), nanoseconds),
+            trial_ns: trials.length.map_or(traffic.pacing.stages_ns().unwrap_or(usual_ns), nanoseconds),
             warmup_ns: nanoseconds(trials.warmup.at_least()),
             trials: count,
             arms: 1,

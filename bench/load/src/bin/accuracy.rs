@@ -156,7 +156,7 @@ struct Delaying {
     thread: Option<std::thread::JoinHandle<Result<()>>>,
 }
 
-/// One connection: what it is to be told, and when.
+/// One connection: what to answer on it, and when.
 struct Delayed {
     stream: TcpStream,
     /// Which delay is next: in no order, so that each comes after short ones and after long ones.
@@ -193,18 +193,18 @@ fn serve_delayed(
 ) -> Result<()> {
     affinity::set(0, &[0]).map_err(said)?;
     let (mut all, mut delays) = (Vec::new(), Vec::with_capacity(1 << 20));
-    let mut looked = Instant::now();
+    let mut checked = Instant::now();
     while !ends.load(Ordering::Relaxed) {
-        // Seldom: a look at the listener is no part of anybody's delay.
-        if looked.elapsed() > Duration::from_millis(1) {
-            looked = Instant::now();
+        // Seldom, so that accepting adds to no answer's delay.
+        if checked.elapsed() > Duration::from_millis(1) {
+            checked = Instant::now();
             if let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).map_err(said)?;
                 all.push(Delayed { stream, random: all.len() as u64 + 1, arrived: None });
             }
         }
         for one in &mut all {
-            delays.extend(one.look(script));
+            delays.extend(one.serve(script));
         }
     }
     log.lock().map_err(said)?.append(&mut delays);
@@ -212,8 +212,8 @@ fn serve_delayed(
 }
 
 impl Delayed {
-    /// Answers if that is due, and gives the delay; else looks whether a request has come.
-    fn look(&mut self, script: &[u64]) -> Option<u64> {
+    /// Answers if that is due, and gives the delay; else checks whether a request has come.
+    fn serve(&mut self, script: &[u64]) -> Option<u64> {
         let Some(arrived) = self.arrived else {
             let mut buffer = [0; 4096];
             if matches!(self.stream.read(&mut buffer), Ok(read) if read > 0) {
@@ -246,36 +246,36 @@ const NO_DELAY: &[u64] = &[0];
 const PERCENTILE_TURNS: usize = 6;
 
 fn percentiles(tare: &Path) -> Result<Finding> {
-    let (mut trips, mut told, mut log) = (None, None, Vec::new());
-    // In turns: a machine that is slow for half a minute is slow for both.
+    let (mut trips, mut reported, mut log) = (None, None, Vec::new());
+    // Interleaved: a machine that is slow for half a minute is slow for both.
     for _ in 0..PERCENTILE_TURNS {
         let server = Delaying::start(NO_DELAY)?;
         // As often as the delayed ones come: what has not been done for milliseconds has left the caches.
         add(&mut trips, load_all(tare, "-c 4 -R 460 --poisson -d 3s --busy-poll", &server.url)?.1)?;
         server.end()?;
         let server = Delaying::start(SCRIPT_NS)?;
-        add(&mut told, load_all(tare, "-c 4 -d 3s --busy-poll", &server.url)?.1)?;
+        add(&mut reported, load_all(tare, "-c 4 -d 3s --busy-poll", &server.url)?.1)?;
         log.append(&mut server.end()?);
     }
-    let (trips, told) = (trips.ok_or("no trips")?, told.ok_or("no latencies")?);
+    let (trips, reported) = (trips.ok_or("no trips")?, reported.ok_or("no latencies")?);
     let expected = with_trips(&log, &trips);
     let (mut rows, mut holds) = (Vec::new(), log.len() > 1000);
     for percent in (1..=99).chain([999]) {
         let quantile = if percent == 999 { 0.999 } else { f64::from(percent) / 100.0 };
-        let told_ns = told.value_at_quantile(quantile) as f64;
+        let reported_ns = reported.value_at_quantile(quantile) as f64;
         let place = |quantile: f64| {
             let rank = (quantile * expected.len() as f64).ceil() as usize;
             expected[rank.clamp(1, expected.len()) - 1] as f64
         };
         let expected_ns = place(quantile);
-        let (off_ns, room_ns) = (told_ns - expected_ns, 0.01 * expected_ns + 20e3);
+        let (off_ns, room_ns) = (reported_ns - expected_ns, 0.01 * expected_ns + 20e3);
         // Between two delays of the script the quantile jumps: a hundredth more of long trips moves it across.
         let few = 0.01;
         let near = |quantile: f64| (place(quantile) - expected_ns).abs() < room_ns;
         let on_an_edge = !(near(quantile - few) && near(quantile + few));
         holds &= on_an_edge || off_ns.abs() <= room_ns;
         rows.push(
-            json!({ "quantile": quantile, "told_ns": told_ns, "expected_ns": expected_ns, "off_ns": off_ns,
+            json!({ "quantile": quantile, "reported_ns": reported_ns, "expected_ns": expected_ns, "off_ns": off_ns,
                           "room_ns": room_ns, "on_an_edge": on_an_edge }),
         );
     }
@@ -327,7 +327,7 @@ fn omission(tare: &Path) -> Result<Finding> {
     let stopper = stops(server.child.id(), &[5.0, 15.0, 25.0]);
     // Room for each request that falls due in a stop, so that all of them have been sent when it ends; on few connections, so
     // that the server has caught up within a millisecond or two: what is beyond 0.1 (1 - x) is its time for that.
-    let (result, told) = load_all(tare, "-c 64 --pipeline 20 -R 1000 -d 30s --timeout 10s", &server.url)?;
+    let (result, reported) = load_all(tare, "-c 64 --pipeline 20 -R 1000 -d 30s --timeout 10s", &server.url)?;
     let lengths_s = stopper.join().map_err(|_| "the stopper panicked")?;
     let stopper = stops(server.child.id(), &[1.0]);
     let closed = load(tare, "-c 16 -d 4s --timeout 10s", &server.url)?;
@@ -335,13 +335,13 @@ fn omission(tare: &Path) -> Result<Finding> {
     let closed_warns = warns(&closed, "coordinated-omission");
     let (mut rows, mut holds) = (Vec::new(), closed_warns);
     for quantile in [0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.999] {
-        let told_ns = told.value_at_quantile(quantile) as f64;
+        let reported_ns = reported.value_at_quantile(quantile) as f64;
         // P(latency > x) = 0.1 (1 - x), so x = 1 - 10 (1 - q).
         let expected_ns = (1.0 - 10.0 * (1.0 - quantile)) * 1e9;
-        let off = told_ns / expected_ns - 1.0;
+        let off = reported_ns / expected_ns - 1.0;
         holds &= off.abs() < 0.03;
         rows.push(
-            json!({ "quantile": quantile, "told_ns": told_ns, "expected_ns": expected_ns, "off": off }),
+            json!({ "quantile": quantile, "reported_ns": reported_ns, "expected_ns": expected_ns, "off": off }),
         );
     }
     let figures = json!({

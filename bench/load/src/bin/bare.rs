@@ -1,4 +1,4 @@
-//! The bare generator: for each batch of answers one send and one receive, nothing of what came looked at but its
+//! The bare generator: for each batch of answers one send and one receive, nothing of what came is read but its
 //! length. What it uses is the kernel's part, below which no generator of sockets and epoll comes.
 //!
 //! `bare CONNECTIONS DEPTH SECONDS http://127.0.0.1:PORT/PATH`, and prints `N requests in …` as wrk does.

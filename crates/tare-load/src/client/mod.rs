@@ -413,12 +413,12 @@ impl Client {
     /// When the next request will be due; `None`: not by any clock.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
-        // A turn is nothing to be woken for while every connection waits for its answer.
+        // The begin of a turn need not wake this thread while every connection waits for its answer.
         let waits = matches!(self.schedule, Schedule::Interleaved(_)) && self.free.is_empty();
         if waits { None } else { self.schedule.next_due_ns() }
     }
 
-    /// Whether it is others' turn to send.
+    /// Whether it is the turn of other loops to send.
     #[inline]
     pub(crate) fn is_out_of_turn(&mut self, now_ns: u64) -> bool {
         match &mut self.schedule {
@@ -427,7 +427,7 @@ impl Client {
         }
     }
 
-    /// Others have their turns: until when nobody needs to be woken for an answer, and how many are still to come.
+    /// In the turns of other loops: until when no answer needs to wake this thread, and how many are still to come.
     #[inline]
     pub(crate) fn sleeps_until_ns(&mut self, now_ns: u64) -> Option<(u64, u32)> {
         let Schedule::Interleaved(clock) = &mut self.schedule else { return None };

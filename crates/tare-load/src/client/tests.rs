@@ -1,7 +1,7 @@
 use super::*;
+use crate::interleaving::{Interleaving, TURN_NS_MIN};
 use crate::spec::{Gaps, Pacing};
 use crate::target::Target;
-use crate::turns::{TURN_NS_MIN, Turns};
 use proptest::prelude::*;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -255,7 +255,8 @@ proptest! {
 #[test]
 fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
     let turn_ns = TURN_NS_MIN;
-    let turns = |place| Turns { begin_ns: 0, turn_ns, rest_ns: 0, arms: 2, place, seed: 1, slices: None };
+    let turns =
+        |place| Interleaving { begin_ns: 0, turn_ns, rest_ns: 0, arms: 2, place, seed: 1, slices: None };
     // Whoever is second in the first round.
     let turns = [0, 1].map(turns).into_iter().find(|turns| !turns.at(0).is_ours).unwrap();
     let mut client = client(Pacing::Interleaved(turns), 1, 2);
@@ -272,7 +273,7 @@ fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
     (0..2).for_each(|c| _ = send_all(&mut client, c));
     assert_eq!(deliver(&mut client, 0, ANSWER, turn_ns + 10), Verdict::Keep);
     assert_eq!(client.in_flight(turn_ns + 10), 2, "in its turn it is a closed loop");
-    // The second round is the first one's mirror: its first turn is ours again.
+    // The second round is in the reverse order: its first turn is ours again.
     let over_ns = 3 * turn_ns;
     send_all(&mut client, 0);
     assert_eq!(deliver(&mut client, 0, ANSWER, over_ns + 10), Verdict::Keep);

@@ -33,9 +33,9 @@ pub(crate) fn choose(spec: &LoadSpec) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleaving::{Interleaving, TURN_NS_MIN};
     use crate::spec::Workers;
     use crate::target::Target;
-    use crate::turns::{TURN_NS_MIN, Turns};
 
     #[test]
     fn closed_loops_that_keep_plain_connections_take_either() {
@@ -50,8 +50,15 @@ mod tests {
         assert_eq!(with(EngineChoice::Auto, open.clone(), true, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, false, false), Choice::Epoll);
         assert_eq!(with(EngineChoice::Auto, Pacing::Closed, true, true), Choice::Epoll);
-        let turns =
-            Turns { begin_ns: 0, turn_ns: TURN_NS_MIN, rest_ns: 0, arms: 2, place: 0, seed: 0, slices: None };
+        let turns = Interleaving {
+            begin_ns: 0,
+            turn_ns: TURN_NS_MIN,
+            rest_ns: 0,
+            arms: 2,
+            place: 0,
+            seed: 0,
+            slices: None,
+        };
         assert_eq!(with(EngineChoice::Auto, Pacing::Interleaved(turns), true, true), Choice::Either);
         assert_eq!(with(EngineChoice::IoUring, open, true, false), Choice::IoUring);
         assert_eq!(with(EngineChoice::Epoll, Pacing::Closed, true, false), Choice::Epoll);

@@ -7,7 +7,7 @@
 //! socket while this thread served others.
 
 use super::channel::Channel;
-use super::turns::Turns;
+use super::event_loop::EventLoop;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::tls::Context;
@@ -27,7 +27,7 @@ const _: () = assert!(BUFFER_BYTES >= BUFFER_BYTES_MIN);
 /// Events taken at once.
 const EVENTS: usize = 256;
 
-/// Full buffers that are read from one socket before the others, the timeouts and the caller have their turn: an answer
+/// Full buffers that are read from one socket before the others, the timeouts and the caller are served: an answer
 /// without end may come as fast as it is read.
 const READS_MAX: usize = 16;
 
@@ -39,7 +39,7 @@ pub(crate) struct EpollEngine {
     channels: Vec<Option<Channel>>,
     tls: Option<Context>,
     buffer: Vec<u8>,
-    /// Connections whose sockets are not empty yet, and whether the end of their stream follows: nothing tells of them again.
+    /// Connections whose sockets are not empty yet, and whether the end of their stream follows: no event reports them again.
     unfinished: Vec<(u32, bool)>,
 }
 
@@ -79,13 +79,13 @@ impl EpollEngine {
                 }
             }
             self.read_on();
-            if self.end_turn(woken)? {
+            if self.end_pass(woken)? {
                 return Ok(());
             }
         }
     }
 
-    /// Goes on with those that had more to read than one turn takes.
+    /// Goes on with those that had more to read than one pass takes.
     #[inline]
     fn read_on(&mut self) {
         for (c, end_follows) in std::mem::take(&mut self.unfinished) {
@@ -120,7 +120,7 @@ impl EpollEngine {
         self.flush(c);
     }
 
-    /// Reads until the socket is empty, or enough for one turn. A short read means that it is, unless the end of the stream
+    /// Reads until the socket is empty, or enough for one pass. A short read means that it is, unless the end of the stream
     /// follows.
     #[inline]
     fn read(&mut self, c: u32, end_follows: bool) {
@@ -212,7 +212,7 @@ impl EpollEngine {
     }
 }
 
-impl Turns for EpollEngine {
+impl EventLoop for EpollEngine {
     #[inline]
     fn worker(&mut self) -> &mut Worker {
         &mut self.worker

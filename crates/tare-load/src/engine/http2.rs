@@ -1,10 +1,10 @@
-//! HTTP/2 over sockets that epoll tells of.
+//! HTTP/2 over sockets that epoll reports.
 //!
 //! Each stream is a place of the client with one request in flight. An answer's latency ends when the piece that
-//! brought its last frame came; all that came together is taken in before the first of it is looked at.
+//! brought its last frame came; all that came together is taken in before the first of it is read.
 
 use super::channel::Channel;
-use super::turns::Turns;
+use super::event_loop::EventLoop;
 use crate::client::Verdict;
 use crate::connections::Stage;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
@@ -117,7 +117,7 @@ impl Http2Engine {
                 }
             }
             self.go_on()?;
-            if self.end_turn(called)? {
+            if self.end_pass(called)? {
                 return Ok(());
             }
         }
@@ -130,7 +130,7 @@ impl Http2Engine {
             (Stage::Connecting { .. } | Stage::Open, Some(Peer::Link { link, .. })) => {
                 let carrier = &mut link.wire().metered().transport;
                 carrier.end_follows |= event.peer_closed();
-                // What it could not send is told when it is to send more.
+                // An error of its send shows when it is to send more.
                 carrier.channel.wake().ok();
                 self.woken.wake(c);
             }
@@ -138,14 +138,14 @@ impl Http2Engine {
         }
     }
 
-    /// Polls what is woken now; what falls due meanwhile is sent. What this wakes is for the next turn: on a fast connection
-    /// there is always more, and the other connections, timeouts and the caller want their turn too.
+    /// Polls what is woken now; what falls due meanwhile is sent. What this wakes is for the next pass: on a fast connection
+    /// there is always more, and the other connections, timeouts and the caller wait too.
     fn go_on(&mut self) -> io::Result<()> {
         for _ in 0..self.woken.len() {
             let Some(number) = self.woken.next() else { break };
             match number.checked_sub(self.worker.connections()) {
                 None => match self.worker.stage(number) {
-                    Stage::Open => self.turn(number),
+                    Stage::Open => self.advance(number),
                     Stage::Connecting { .. } => self.greet(number),
                     _ => {}
                 },
@@ -159,10 +159,10 @@ impl Http2Engine {
     }
 
     /// Takes in what came on connection `c`, and sends what is to be sent.
-    fn turn(&mut self, c: u32) {
+    fn advance(&mut self, c: u32) {
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
         let waker = self.woken.waker(c);
-        let over = link.turn(&mut Context::from_waker(&waker)).is_ready();
+        let over = link.advance(&mut Context::from_waker(&waker)).is_ready();
         let mut metered = link.wire().metered();
         let (bytes_in, bytes_out) = (metered.bytes_in, metered.bytes_out);
         (metered.bytes_in, metered.bytes_out) = (0, 0);
@@ -252,7 +252,7 @@ impl Http2Engine {
         }
     }
 
-    /// `place` is tried again in the next turn of its connection; one that timed out meanwhile may be there already.
+    /// `place` is tried again when its connection advances next; one that timed out meanwhile may be there already.
     fn hold_back(&mut self, c: u32, place: u32) {
         let held_back = &mut self.held_back[c as usize];
         if !held_back.contains(&place) {
@@ -306,7 +306,7 @@ impl Http2Engine {
                 for place in self.worker.lanes(c) {
                     self.send(place);
                 }
-                self.turn(c);
+                self.advance(c);
                 self.open_waiting();
             }
             Poll::Ready(Err(why)) => self.refuse(c, why),
@@ -320,7 +320,7 @@ impl Http2Engine {
         self.open_waiting();
     }
 
-    /// Connection `c` is over: every stream tells what became of its request.
+    /// Connection `c` is over: every stream reports what became of its request.
     #[cold]
     fn end(&mut self, c: u32) {
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
@@ -379,11 +379,11 @@ impl Http2Engine {
             self.worker.client.opened(place, now_ns);
             self.send(place);
         }
-        self.turn(c);
+        self.advance(c);
     }
 }
 
-impl Turns for Http2Engine {
+impl EventLoop for Http2Engine {
     fn worker(&mut self) -> &mut Worker {
         &mut self.worker
     }
@@ -394,7 +394,7 @@ impl Turns for Http2Engine {
             self.open_waiting();
         }
         self.send(place);
-        self.turn(c);
+        self.advance(c);
         Ok(())
     }
 

@@ -1,15 +1,15 @@
 //! Completions by io_uring, for plain connections.
 //!
-//! A turn is one system call: it gives the kernel all that is to be sent, and comes back when something came. One
+//! A pass is one system call: it gives the kernel all that is to be sent, and comes back when something came. One
 //! clock reading after it ends the latencies of all answers that it brought, which were there by then; one before
 //! the next begins those of the requests that go with it. So latency includes the time in which the kernel sent the
-//! requests of the same turn before, as with epoll it includes the time that the answer waited in the socket while
+//! requests of the same pass before, as with epoll it includes the time that the answer waited in the socket while
 //! this thread served others.
 //!
-//! The kernel tells how a send went before it tells of what came afterwards, so an answer never overtakes its
+//! The kernel reports how a send went before it reports what came afterwards, so an answer never overtakes its
 //! request. What one connection has to send goes in one send after the other.
 
-use super::turns::Turns;
+use super::event_loop::EventLoop;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::spec::CONNECTIONS_MAX;
@@ -22,7 +22,7 @@ use tare_sys::time::monotonic_ns;
 use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingSizes};
 use tare_sys::{net, slack};
 
-/// 128 buffers of 16 KiB: few stay in the caches, and a turn seldom brings more answers.
+/// 128 buffers of 16 KiB: few stay in the caches, and a pass seldom brings more answers.
 pub(crate) const SIZES: RingSizes = RingSizes {
     requests: 512,
     completions: 4096,
@@ -34,18 +34,18 @@ const BUFFER_BYTES: usize = 16 * 1024;
 /// What is longer goes by a system call of its own: a copy would cost more, and a socket may not take it whole.
 const RING_SEND_BYTES_MAX: usize = 16 * 1024;
 
-/// Connections that are closed before the ring is looked at, at the end.
+/// Connections that are closed before the ring is read, at the end.
 const CLOSED_AT_ONCE: usize = 128;
 /// Longest that is waited for their ends: they take less, and those that do not come with the next ones.
 const CLOSING_MAX: Duration = Duration::from_millis(1);
 
-/// A token is a connection's number and, above it, the serial number of its socket, from 1: what is told of a socket
+/// A token is a connection's number and, above it, the serial number of its socket, from 1: what is reported of a socket
 /// that is closed is not taken for the next one's.
 const CONNECTION_BITS: u32 = 20;
 const _: () = assert!(CONNECTIONS_MAX <= 1 << CONNECTION_BITS);
 const WAKER: u64 = 0;
 
-/// One socket, and what the ring was asked for and has not told the end of.
+/// One socket, and what the ring was asked for and has not reported as ended.
 struct Link {
     socket: OwnedFd,
     token: u64,
@@ -53,7 +53,7 @@ struct Link {
     sending: bool,
     /// Until it is connected or has room.
     watched: bool,
-    /// Among those that are looked at when the turn ends.
+    /// Among those that are served when the pass ends.
     touched: bool,
 }
 
@@ -93,14 +93,14 @@ impl IoUringEngine {
         self.ring.watch(self.worker.waker(), Readiness::Readable, WAKER)?;
         self.open_waiting()?;
         loop {
-            // Out of turn: once all have come, not for each.
+            // In other arms' turns: once all have come, not for each.
             let (answers, patience) =
                 self.worker.sleep_through().unwrap_or_else(|| (1, self.worker.patience()));
             self.ring.wait_beyond_sends(answers, Some(patience))?;
             self.worker.now_ns = monotonic_ns();
             let woken = self.take_in()?;
             self.send_out()?;
-            if self.end_turn(woken)? {
+            if self.end_pass(woken)? {
                 return self.close_all();
             }
             self.open_waiting()?;
@@ -198,7 +198,7 @@ impl IoUringEngine {
         self.touch(c);
     }
 
-    /// The turn's end looks at connection `c`.
+    /// The end of the pass serves connection `c`.
     #[inline]
     fn touch(&mut self, c: u32) {
         if let Some(link) = &mut self.links[c as usize]
@@ -314,7 +314,7 @@ impl IoUringEngine {
     }
 }
 
-impl Turns for IoUringEngine {
+impl EventLoop for IoUringEngine {
     #[inline]
     fn worker(&mut self) -> &mut Worker {
         &mut self.worker

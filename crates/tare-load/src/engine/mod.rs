@@ -4,10 +4,10 @@
 mod channel;
 mod choice;
 mod epoll;
+mod event_loop;
 #[cfg(feature = "http2")]
 mod http2;
 mod io_uring;
-mod turns;
 
 pub(crate) use choice::{Choice, choose};
 
@@ -49,7 +49,7 @@ impl Engine {
         })
     }
 
-    /// Drives the worker until it is told to stop.
+    /// Drives the worker until it is to stop.
     ///
     /// # Errors
     /// Only what makes the engine itself useless; whatever happens to a connection is counted.

@@ -16,7 +16,7 @@ use tare_http::response::HEAD_BYTES_MAX;
 /// What a server may send before it was taken in: it never waits for us, and memory has a bound.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const WINDOW_BYTES: u32 = 16 << 20;
-/// Streams that were given up are remembered for so long, so that a late answer is told from nonsense.
+/// Streams that were given up are remembered for so long, so that a late answer can be distinguished from a protocol error.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 const GIVEN_UP_MAX: usize = 1 << 16;
 
@@ -104,13 +104,13 @@ impl<T: Transport + 'static> Link<T> {
     }
 
     /// Takes in what came and sends what is to be sent; ready when the connection is over.
-    pub(crate) fn turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Up { connection, .. } = &mut self.state else { return Poll::Ready(()) };
-        // Why it ended, each stream is told.
+        // Each stream gets to know why it ended.
         Pin::new(connection).poll(cx).map(drop)
     }
 
-    /// Gives it a request, which leaves with the next [`Link::turn`].
+    /// Gives it a request, which leaves with the next [`Link::advance`].
     pub(crate) fn send(&mut self, ask: Ask, cx: &mut Context<'_>) -> Sent {
         let State::Up { send, .. } = &mut self.state else { return Sent::Never };
         match send.poll_ready(cx) {
@@ -122,7 +122,7 @@ impl<T: Transport + 'static> Link<T> {
         let Ok((response, mut stream)) = send.send_request(request, body.is_empty()) else {
             return Sent::Never;
         };
-        // A stream that ended meanwhile is told so when its answer is asked for.
+        // A stream that ended meanwhile learns it when its answer is asked for.
         if !body.is_empty() {
             stream.send_data(body, true).ok();
         }

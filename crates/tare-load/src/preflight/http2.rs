@@ -12,7 +12,7 @@ use tare_http::response::Answer;
 struct Blocking {
     connection: Connection,
     deadline: Instant,
-    /// Whether the next look for what came may wait for it.
+    /// Whether the next read may wait for what comes.
     may_wait: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn ask(
         return Err(no_answer(io::ErrorKind::NotConnected));
     };
     let answer = loop {
-        let over = link.turn(&mut cx).is_ready();
+        let over = link.advance(&mut cx).is_ready();
         match exchange.poll(&mut cx, None::<()>) {
             Poll::Ready(Ok(answer)) => break answer,
             Poll::Ready(Err(Failure::Untouched)) => return Err(no_answer(io::ErrorKind::ConnectionAborted)),
@@ -70,7 +70,7 @@ pub(super) fn ask(
     Ok((answer, link.into_wire().into_transport().map(|blocking| blocking.connection)))
 }
 
-/// Lets the next look wait for what comes, unless the time is over.
+/// Lets the next read wait for what comes, unless the time is over.
 fn wait(link: &Link<Blocking>, deadline: Instant) -> Result<(), io::ErrorKind> {
     if Instant::now() >= deadline {
         return Err(io::ErrorKind::TimedOut);

@@ -2,8 +2,8 @@
 
 use super::load::IN_FLIGHT_MAX;
 use super::pacing::{RATE_HZ_MAX, STAGES_MAX};
+use crate::interleaving::{ARMS_MAX, Interleaving};
 use crate::message::MessageError;
-use crate::turns::{ARMS_MAX, Turns};
 use std::time::Duration;
 
 /// A load that cannot be made as asked.
@@ -71,11 +71,11 @@ pub enum SpecError {
         /// As given.
         given_ns: u64,
     },
-    /// Turns that cannot be taken.
-    #[error("{given:?} are no turns (hint: 1 ms to 1 min each, at most {ARMS_MAX} arms)")]
-    Turns {
+    /// Values of an interleaving that do not fit together.
+    #[error("{given:?} cannot be interleaved (hint: turns of 1 ms to 1 min, at most {ARMS_MAX} arms)")]
+    Interleaving {
         /// As given.
-        given: Turns,
+        given: Interleaving,
     },
     /// The number of requests to stop after.
     #[error("a run of 0 requests has nothing to measure (hint: at least 1)")]

@@ -6,7 +6,7 @@ use crate::target::Target;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Connections of a load that nobody said otherwise of: several requests are always due.
+/// Connections of a load unless given: several requests are always due.
 pub const CONNECTIONS_DEFAULT: u32 = 64;
 /// Most connections of one generator: more than one address has ports for.
 pub const CONNECTIONS_MAX: u32 = 1 << 20;
@@ -21,14 +21,14 @@ pub(crate) const IN_FLIGHT_MAX: u64 = 1 << 24;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
     /// Io_uring for closed loops of plain connections that are kept, where the kernel has it: it takes less CPU time for
-    /// a request the more of them a turn brings (`bench/load` has the figures). Else epoll, which sends each request of an
+    /// a request the more of them one pass of its event loop brings (`bench/load` has the figures). Else epoll, which sends each request of an
     /// open loop as it falls due, and opens and closes connections for less.
     #[default]
     Auto,
     /// Readiness by epoll: every kernel; in an open loop each request leaves as it falls due.
     Epoll,
-    /// Batched submission by io_uring: Linux 6.1, plain connections. Requests leave at the end of a turn, and latency
-    /// counts from before all sends of the turn.
+    /// Batched submission by io_uring: Linux 6.1, plain connections. Requests leave at the end of a pass of the
+    /// event loop, and latency counts from before all sends of that pass.
     IoUring,
 }
 

@@ -1,12 +1,12 @@
 //! When requests are sent: plain data.
 
-use crate::turns::Turns;
+use crate::interleaving::Interleaving;
 
 /// Highest rate of an open loop, requests per second.
 pub const RATE_HZ_MAX: f64 = 1e9;
 /// Longest mean pause of a thinking user (an hour).
 pub const THINK_NS_MAX: u64 = 3_600_000_000_000;
-/// Most stages of an open loop's course, and longest one (a day).
+/// Most stages of an open loop, and the longest one (a day).
 pub const STAGES_MAX: usize = 10_000;
 /// See [`STAGES_MAX`].
 pub const STAGE_NS_MAX: u64 = 86_400_000_000_000;
@@ -24,8 +24,8 @@ pub enum Pacing {
         /// All pauses the same, or exponential.
         gaps: Gaps,
     },
-    /// A closed loop that sends only while it is its turn among several; what is in flight then is still answered.
-    Interleaved(Turns),
+    /// A closed loop that sends only in its own turns, interleaved with others; what is in flight after a turn is still answered.
+    Interleaved(Interleaving),
     /// At a rate of its own, whatever the server does; latency counts from the *intended* send time.
     Open {
         /// Requests per second over all threads, above 0, at most [`RATE_HZ_MAX`].
@@ -42,7 +42,7 @@ pub enum Pacing {
     },
 }
 
-/// A part of an open loop's course: a step where both rates are the same, else a ramp.
+/// A part of an open loop: a step where both rates are the same, else a ramp.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
     /// Requests per second at its beginning, 0 (none) to [`RATE_HZ_MAX`].
@@ -55,7 +55,7 @@ pub struct Stage {
 
 impl Pacing {
     /// How long the rate changes, nanoseconds; `None` where it does not.
-    pub fn course_ns(&self) -> Option<u64> {
+    pub fn stages_ns(&self) -> Option<u64> {
         match self {
             Pacing::Stages { stages, .. } => {
                 Some(stages.iter().fold(0, |sum, stage| stage.for_ns.saturating_add(sum)))
@@ -71,7 +71,7 @@ impl Pacing {
             Pacing::Stages { stages, .. } => {
                 let requests: f64 =
                     stages.iter().map(|s| (s.from_hz + s.to_hz) / 2.0 * s.for_ns as f64).sum();
-                self.course_ns().map(|course_ns| requests / course_ns.max(1) as f64)
+                self.stages_ns().map(|stages_ns| requests / stages_ns.max(1) as f64)
             }
             Pacing::Closed | Pacing::Interleaved(_) | Pacing::Thinking { .. } => None,
         }

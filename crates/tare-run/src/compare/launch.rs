@@ -18,7 +18,7 @@ use crate::subjects::sut::Sut;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
-use tare_load::{Generator, LoadSpec, Pacing, Slices, Target, Turns, Workers};
+use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
 use tare_machine::{Root, procs};
@@ -166,14 +166,14 @@ impl<'a> Stage<'a> {
     }
 
     /// A generator for each server.
-    fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Turns, Vec<Generator>), LabError> {
+    fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Interleaving, Vec<Generator>), LabError> {
         let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
         let generators = servers.len() as u32;
         let turn = self.pace.turn();
         let round = turn.length * generators;
         // Whole pairs of rounds, each the mirror of the other.
         let pairs = (SLICE.as_secs_f64() / (2.0 * round.as_secs_f64())).round().max(1.0) as u32;
-        let turns = Turns {
+        let turns = Interleaving {
             begin_ns: monotonic_ns() + nanoseconds(OPENING * generators),
             turn_ns: nanoseconds(turn.length),
             rest_ns: nanoseconds(turn.rest),
@@ -186,7 +186,7 @@ impl<'a> Stage<'a> {
         for at in order(servers.len(), !seed) {
             let Server { sut, name } = &mut servers[at];
             let mut spec = sut.aim(traffic);
-            spec.pacing = Pacing::Interleaved(Turns { place: at as u32, ..turns });
+            spec.pacing = Pacing::Interleaved(Interleaving { place: at as u32, ..turns });
             spec.workers = Workers {
                 threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
                 cpus: cpus.clone(),
@@ -202,7 +202,7 @@ impl<'a> Stage<'a> {
     /// Slices that are not counted; which one was the last.
     fn warm_up(
         &self,
-        turns: &Turns,
+        turns: &Interleaving,
         servers: &mut [Server],
         generators: &[Generator],
         phase: &str,
@@ -217,7 +217,7 @@ impl<'a> Stage<'a> {
     /// The slices that are counted, behind `before`.
     fn window(
         &self,
-        turns: &Turns,
+        turns: &Interleaving,
         before: u64,
         servers: &mut [Server],
         generators: &mut [Generator],
@@ -296,7 +296,7 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
 }
 
 /// Slices that make up a length of time.
-fn slices_in(turns: &Turns, length: Duration) -> u64 {
+fn slices_in(turns: &Interleaving, length: Duration) -> u64 {
     let (begin_ns, end_ns) = turns.slice_ns(0);
     let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
     (nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
@@ -325,7 +325,7 @@ fn wait_for(
 /// The accounting after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
 /// cut, some of it is in them.
 fn cut(
-    turns: &Turns,
+    turns: &Interleaving,
     mut last: u64,
     servers: &mut [Server],
     generators: &mut [Generator],
@@ -347,7 +347,7 @@ fn cut(
 }
 
 /// The slice at an instant, or the next one.
-fn slice_at(turns: &Turns, now_ns: u64) -> u64 {
+fn slice_at(turns: &Interleaving, now_ns: u64) -> u64 {
     let (begin_ns, _) = turns.slice_ns(0);
     let length_ns = turns.slice_ns(1).0.saturating_sub(begin_ns).max(1);
     let slice = now_ns.saturating_sub(begin_ns) / length_ns;
@@ -423,7 +423,7 @@ mod tests {
         /// Accounting are cut between the end of a slice and the begin of the next.
         #[test]
         fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
-            let turns = Turns {
+            let turns = Interleaving {
                 begin_ns: 1_000_000,
                 turn_ns: 5_000_000,
                 rest_ns: 1_000_000,

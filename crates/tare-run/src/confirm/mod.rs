@@ -133,7 +133,7 @@ fn asked(drive: &Drive<'_>, sut: &Sut) -> Result<LoadSpec, Missing> {
             "run again with tare's own (without --load and --load-pid)",
         ));
     }
-    if pacing.course_ns().is_some() {
+    if pacing.stages_ns().is_some() {
         return Err(Missing::with_remedy(
             "the load's rate changes by itself",
             "run again at one rate (--rate)",

@@ -47,7 +47,7 @@ pub(crate) fn find(
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<Vec<TriedLayout>, LabError> {
-    if request.traffic.pacing.course_ns().is_some() {
+    if request.traffic.pacing.stages_ns().is_some() {
         let hint = "find it at one rate (--rate) or without one, then give --threads and --load-cpus";
         return Err(LabError::usage("--find-layout needs a load that does not change by itself", hint));
     }

@@ -12,7 +12,7 @@ use crate::levels::{SETTLE, nanoseconds};
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::Duration;
-use tare_load::{Generator, Pacing, Turns};
+use tare_load::{Generator, Interleaving, Pacing};
 use tare_model::metric::Subject;
 use tare_model::observation::{Column, Observation, Role};
 use tare_model::plan::{Level, Purpose};
@@ -95,7 +95,7 @@ impl Drive<'_> {
         let begin_ns = monotonic_ns();
         let mut arms = Vec::with_capacity(levels.len());
         for (place, (index, level, trial)) in (0..).zip(levels) {
-            let turns = Turns {
+            let turns = Interleaving {
                 begin_ns,
                 turn_ns: nanoseconds(turn),
                 rest_ns: 0,

@@ -68,7 +68,7 @@ fn place(spec: &mut LoadSpec, args: &LoadArgs) {
 }
 
 fn length(args: &LoadArgs, spec: &LoadSpec) -> Result<Length, Failure> {
-    let whole = args.duration.unwrap_or(spec.pacing.course_ns().map_or(LENGTH, Duration::from_nanos));
+    let whole = args.duration.unwrap_or(spec.pacing.stages_ns().map_or(LENGTH, Duration::from_nanos));
     if args.warmup >= whole {
         return Err(Failure::usage(anyhow::anyhow!(
             "nothing is left to count after a warm-up of {:?} in a run of {whole:?}",

@@ -306,7 +306,7 @@ fn preflight_holds_its_connection() {
 
 #[test]
 fn an_open_loop_counts_from_the_intended_time() {
-    // Stands still until told, then answers at once: every request of that time waited.
+    // Stands still until the test says so, then answers at once: every request of that time waited.
     let still = Arc::new(AtomicBool::new(true));
     let gate = Arc::clone(&still);
     let server = Server::start(move |_, _| {

@@ -1,12 +1,12 @@
-//! Closed loops that take turns, so that several servers are loaded in the same interference: a host's bursts and slow half-seconds
-//! meet all of them alike, where trials one after the other would each meet their own.
+//! Interleaved closed loops: several servers are loaded by turns of some milliseconds, so that bursts and slow half-seconds of the host
+//! affect all of them alike. Trials one after the other would each have their own.
 //!
-//! Nobody conducts: each thread of each generator works out from the clock whose turn it is.
+//! Each thread of each generator computes from the clock whose turn it is.
 
 use crate::random::Random;
 use std::cmp::Ordering;
 
-/// Most loops that take turns with each other.
+/// Most loops that are interleaved with each other.
 pub const ARMS_MAX: u32 = 64;
 /// Shortest turn: below a millisecond the ramp of a turn is all of it.
 pub const TURN_NS_MIN: u64 = 1_000_000;
@@ -15,27 +15,27 @@ pub const TURN_NS_MAX: u64 = 60_000_000_000;
 
 /// When one closed loop among several sends. All of them have the same values but for their `place`.
 ///
-/// Each has one turn in a round. Rounds come in pairs, the second in the reverse order of the first, which is drawn at
-/// random: what changes evenly over a pair meets every arm alike (ABBA), and what is periodic meets nobody's turns for long.
+/// Each has one turn in a round. Rounds come in pairs: the order of the first is random, the second has the reverse order. So what
+/// changes evenly over a pair affects every arm alike (ABBA), and what is periodic does not stay on the turns of one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turns {
+pub struct Interleaving {
     /// When the first round begins, on the monotonic clock.
     pub begin_ns: u64,
     /// Length of a turn, nanoseconds, [`TURN_NS_MIN`] to [`TURN_NS_MAX`].
     pub turn_ns: u64,
-    /// Of it, this much at its end is for what is in flight: nobody sends then. Less than half of it.
+    /// The last part of a turn, for what is in flight: no arm sends then. Less than half of the turn.
     pub rest_ns: u64,
-    /// How many take turns, 1 to [`ARMS_MAX`].
+    /// How many arms there are, 1 to [`ARMS_MAX`].
     pub arms: u32,
-    /// Which of them this one is, from 0.
+    /// Which arm this one is, from 0.
     pub place: u32,
     /// Seed of the order.
     pub seed: u64,
-    /// Rounds come in slices with a break after each; `None`: without end.
+    /// Rounds come in slices with a break after each; `None`: no break, no end.
     pub slices: Option<Slices>,
 }
 
-/// Rounds between two breaks, in which nobody sends and so everybody's accounting can be cut at leisure.
+/// Rounds between two breaks. No arm sends in a break, so there is time to read the counters of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
     /// Rounds in a slice, one or more; an even number has whole pairs.
@@ -44,8 +44,8 @@ pub struct Slices {
     pub break_ns: u64,
 }
 
-impl Turns {
-    /// Whether turns can be taken so.
+impl Interleaving {
+    /// Whether these values fit together.
     pub(crate) fn is_possible(&self) -> bool {
         let turn = (TURN_NS_MIN..=TURN_NS_MAX).contains(&self.turn_ns) && self.rest_ns < self.turn_ns / 2;
         let arms = (1..=ARMS_MAX).contains(&self.arms) && self.place < self.arms;
@@ -73,7 +73,7 @@ impl Turns {
         self.begin_ns.saturating_add(turns.saturating_mul(self.turn_ns)).saturating_add(breaks_ns)
     }
 
-    /// Which turn of a round is this arm's.
+    /// Which turn of a round this arm has.
     fn turn_in(&self, round: u64) -> u32 {
         let mut order = [0u8; ARMS_MAX as usize];
         let arms = self.arms as usize;
@@ -120,7 +120,7 @@ impl Turns {
     }
 }
 
-/// Whose turn it is, for one arm.
+/// Whether it is one arm's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Phase {
     pub(crate) is_ours: bool,
@@ -128,16 +128,16 @@ pub(crate) struct Phase {
     pub(crate) until_ns: u64,
 }
 
-/// The turns of one thread, worked out anew only when a phase is over.
+/// The turns of one thread, computed anew only when a phase is over.
 #[derive(Debug)]
 pub(crate) struct TurnClock {
-    turns: Turns,
+    turns: Interleaving,
     phase: Phase,
     ended: bool,
 }
 
 impl TurnClock {
-    pub(crate) fn new(turns: Turns, now_ns: u64) -> Self {
+    pub(crate) fn new(turns: Interleaving, now_ns: u64) -> Self {
         TurnClock { turns, phase: turns.at(now_ns), ended: false }
     }
 
@@ -174,13 +174,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn turns(arms: u32, place: u32, seed: u64) -> Turns {
-        Turns { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, arms, place, seed, slices: None }
+    fn turns(arms: u32, place: u32, seed: u64) -> Interleaving {
+        Interleaving { begin_ns: 1_000, turn_ns: TURN_NS_MIN, rest_ns: 0, arms, place, seed, slices: None }
     }
 
     #[test]
     fn who_is_not_to_send_sleeps_until_its_turn_unless_answers_have_a_rest() {
-        let of = |rest_ns| TurnClock::new(Turns { rest_ns, ..turns(2, 0, 7) }, 1_000);
+        let of = |rest_ns| TurnClock::new(Interleaving { rest_ns, ..turns(2, 0, 7) }, 1_000);
         let (mut plain, mut rested) = (of(0), of(TURN_NS_MIN / 4));
         let mut slept = 0;
         for at_ns in (1_000..1_000 + 40 * TURN_NS_MIN).step_by(TURN_NS_MIN as usize / 7) {
@@ -236,7 +236,7 @@ mod tests {
             rest_ns in 0..TURN_NS_MIN / 2, now_ns in 0u64..100_000_000,
         ) {
             let slices = Some(Slices { rounds, break_ns });
-            let turns = Turns { rest_ns, slices, ..turns(arms, place % arms, seed) };
+            let turns = Interleaving { rest_ns, slices, ..turns(arms, place % arms, seed) };
             prop_assert!(turns.is_possible());
             let phase = turns.at(now_ns);
             prop_assert!(phase.until_ns > now_ns);
@@ -272,9 +272,9 @@ mod tests {
             turns(0, 0, 0),
             turns(65, 0, 0),
             turns(2, 2, 0),
-            Turns { turn_ns: 0, ..turns(1, 0, 0) },
-            Turns { rest_ns: TURN_NS_MIN, ..turns(1, 0, 0) },
-            Turns { slices: Some(Slices { rounds: 0, break_ns: 0 }), ..turns(1, 0, 0) },
+            Interleaving { turn_ns: 0, ..turns(1, 0, 0) },
+            Interleaving { rest_ns: TURN_NS_MIN, ..turns(1, 0, 0) },
+            Interleaving { slices: Some(Slices { rounds: 0, break_ns: 0 }), ..turns(1, 0, 0) },
         ] {
             assert!(!wrong.is_possible(), "{wrong:?}");
         }

@@ -1,4 +1,4 @@
-//! One turn: a fresh server on CPU 0, one generator on CPU 1, and what each used.
+//! One trial: a fresh server on CPU 0, one generator on CPU 1, and what each used.
 
 use crate::generators::{GENERATORS, Generator, WRK_PIPELINE};
 use crate::load::{Load, Serves};
@@ -11,20 +11,20 @@ use tare_sys::process::{self, Confinement, Ended, Signal};
 
 const SERVER_CPU: u32 = 0;
 const GENERATOR_CPU: u32 = 1;
-/// A turn's server has a port of its own, so that what lingers of the last one is not met.
+/// A trial's server has a port of its own, so that what lingers of the last one is not met.
 const PORTS: std::ops::Range<u16> = 22_100..22_900;
 /// A generator that takes longer for a second of load is ended.
-const TURN_MAX: Duration = Duration::from_secs(10);
+const TRIAL_MAX: Duration = Duration::from_secs(10);
 
-/// What a turn showed. CPU time is of the whole process, start and end included, by `wait4`.
-pub struct Turn {
+/// What a trial showed. CPU time is of the whole process, start and end included, by `wait4`.
+pub struct Trial {
     pub requests: f64,
     pub cpu_s: f64,
     pub wall_s: f64,
     pub server_cpu_s: f64,
 }
 
-impl Turn {
+impl Trial {
     /// Requests per second of the generator's CPU time.
     pub fn per_cpu_s(&self) -> f64 {
         self.requests / self.cpu_s
@@ -44,7 +44,7 @@ pub struct Workshop {
     scratch: PathBuf,
     script: PathBuf,
     tls: bool,
-    turns: u16,
+    trials: u16,
 }
 
 impl Workshop {
@@ -60,7 +60,7 @@ impl Workshop {
             peers: peers.map(Path::to_owned),
             script,
             tls: false,
-            turns: 0,
+            trials: 0,
             scratch,
         };
         workshop.tls = workshop.make_certificate();
@@ -106,7 +106,7 @@ impl Workshop {
         if generator.program == "bare" {
             return self
                 .program("bare")
-                .map(|_| "one send and one receive a batch, nothing looked at".to_owned());
+                .map(|_| "one send and one receive a batch, nothing parsed".to_owned());
         }
         let output = Command::new(self.program(generator.program)?)
             .args(generator.version)
@@ -121,11 +121,11 @@ impl Workshop {
         Ok(line.unwrap_or_default())
     }
 
-    /// One turn of one generator under one load.
-    pub fn turn(&mut self, name: &str, load: &Load) -> Result<Turn, String> {
+    /// One trial of one generator under one load.
+    pub fn trial(&mut self, name: &str, load: &Load) -> Result<Trial, String> {
         let generator = GENERATORS.iter().find(|g| g.name == name).ok_or("no such generator")?;
-        self.turns = (self.turns + 1) % (PORTS.end - PORTS.start);
-        let port = PORTS.start + self.turns;
+        self.trials = (self.trials + 1) % (PORTS.end - PORTS.start);
+        let port = PORTS.start + self.trials;
         let server = self.serve(load, port, generator.wants_keep_alive)?;
         let scheme = if load.server == Serves::Tls { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{port}/plaintext");
@@ -139,7 +139,7 @@ impl Workshop {
             return Err(format!("ended with {:?}: {text}", ended.exit_code));
         }
         let requests = (generator.requests)(&text).ok_or_else(|| format!("no count in: {text}"))?;
-        Ok(Turn { requests, cpu_s: cpu_s(&ended), wall_s, server_cpu_s: cpu_s(&server) })
+        Ok(Trial { requests, cpu_s: cpu_s(&ended), wall_s, server_cpu_s: cpu_s(&server) })
     }
 
     fn serve(&self, load: &Load, port: u16, keep_alive: bool) -> Result<Server, String> {
@@ -224,7 +224,7 @@ fn start(command: &mut Command, cpu: u32) -> Result<Child, String> {
 fn run(command: &mut Command) -> Result<(Ended, String), String> {
     let mut child = start(command.stdout(Stdio::piped()), GENERATOR_CPU)?;
     let pid = child.id();
-    let deadline = Instant::now() + TURN_MAX;
+    let deadline = Instant::now() + TRIAL_MAX;
     while !process::has_ended(pid, false).map_err(|why| why.to_string())? {
         if Instant::now() > deadline {
             process::kill(pid, Signal::Kill).map_err(|why| why.to_string())?;

@@ -1,11 +1,11 @@
-//! What every engine does in each of its turns.
+//! What every engine does in each pass of its event loop.
 
 use crate::worker::Worker;
 use std::io;
 use tare_sys::time::monotonic_ns;
 
-/// What every engine does when a turn's events have been dealt with.
-pub(super) trait Turns {
+/// What every engine does when the events of a pass have been served.
+pub(super) trait EventLoop {
     fn worker(&mut self) -> &mut Worker;
 
     /// Sends the request that `place` was just given.
@@ -23,19 +23,19 @@ pub(super) trait Turns {
         }
     }
 
-    /// Looks after what no event tells of.
+    /// Looks after what no event reports.
     fn keep_house(&mut self);
 
-    /// Ends a turn in which somebody did or did not wake this thread; true: that was to stop it.
+    /// Ends a pass in which somebody did or did not wake this thread; true: that was to stop it.
     #[inline]
-    fn end_turn(&mut self, woken: bool) -> io::Result<bool> {
+    fn end_pass(&mut self, woken: bool) -> io::Result<bool> {
         if self.worker().keeps_time() {
             self.send_due()?;
         }
         if self.worker().is_housekeeping_due() {
             self.keep_house();
         }
-        self.worker().end_turn();
+        self.worker().end_pass();
         if woken {
             if self.worker().answer_the_door() {
                 return Ok(true);
