@@ -119,7 +119,7 @@ impl Client {
         verdict
     }
 
-    /// What was answered since the count was `before` goes into the accounting.
+    /// What was answered since the count was `before` goes into the histograms.
     #[inline]
     fn settle(&mut self, before: u64, now_ns: u64) {
         self.tally.settle();
