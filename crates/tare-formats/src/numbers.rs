@@ -24,7 +24,8 @@ impl Scaled {
 
 /// A number that is neither negative nor endless.
 pub(crate) fn positive(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+    // "-0" is 0.
+    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0).map(f64::abs)
 }
 
 /// The nearest whole number.

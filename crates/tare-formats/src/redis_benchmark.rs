@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, share, whole};
-use crate::result::{LatencySummary, RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -33,6 +33,8 @@ pub(crate) const GENERATOR: Generator = Generator {
 
 /// Starts of lines that say what went wrong.
 const COMPLAINTS: [&str; 3] = ["Error from server:", "Could not connect to Redis at ", "Error: "];
+/// Most columns of the CSV report that are read.
+const COLUMNS_MAX: usize = 64;
 const CSV_HEAD: &str = "\"test\",\"rps\",";
 const PER_SECOND: &str = " requests per second";
 
@@ -89,7 +91,7 @@ struct Current {
     result: ToolResult,
     part: Part,
     mean_ns: Option<u64>,
-    quantiles_ns: Vec<(f64, u64)>,
+    quantiles: Quantiles,
 }
 
 /// Where in the report of one test a line stands.
@@ -128,13 +130,19 @@ impl Column {
 
 impl Reader {
     fn read(&mut self, line: &str) {
+        if self.output.results.len() >= RESULTS_MAX {
+            return;
+        }
         if COMPLAINTS.iter().any(|complaint| line.starts_with(complaint)) {
             self.output.complaint.get_or_insert_with(|| short(line));
         } else if let Some(name) = title(line) {
             self.end_result();
             self.current = Some(Current::new(name));
         } else if line.starts_with(CSV_HEAD) {
-            self.columns = Some(line.trim_matches('"').split("\",\"").map(str::to_owned).take(64).collect());
+            let columns = || line.trim_matches('"').split("\",\"");
+            let fits = columns().take(COLUMNS_MAX + 1).count() <= COLUMNS_MAX;
+            // Without columns no row is read.
+            self.columns = Some(if fits { columns().map(short).collect() } else { Vec::new() });
         } else if line.starts_with('"') && line.ends_with('"') {
             self.read_row(line);
         } else if let Some(current) = &mut self.current {
@@ -143,7 +151,9 @@ impl Reader {
             let mut quiet = Current::new(name);
             quiet.result.rate_hz = Reading::Measured(rate_hz);
             let median = rest.strip_prefix(", p50=").and_then(|rest| rest.strip_suffix(" msec"));
-            quiet.quantiles_ns.extend(median.and_then(ms_in_ns).map(|ns| (0.5, ns)));
+            if let Some(ns) = median.and_then(ms_in_ns) {
+                quiet.quantiles.note(0.5, ns);
+            }
             self.keep(quiet, "-q");
         }
     }
@@ -208,7 +218,7 @@ impl Current {
         result.name = Some(short(name));
         // It stops at the first one, or counts them as answers.
         result.errors = Reading::missing("redis-benchmark does not count errors");
-        Current { result, part: Part::Head, mean_ns: None, quantiles_ns: Vec::new() }
+        Current { result, part: Part::Head, mean_ns: None, quantiles: Quantiles::default() }
     }
 
     /// A line of the text report.
@@ -232,7 +242,9 @@ impl Current {
             }
             (Part::Percentiles, [percent, "<=", ms, "milliseconds", ..]) => {
                 let quantile = percent.strip_suffix('%').and_then(share);
-                self.quantiles_ns.extend(quantile.zip(ms_in_ns(ms)));
+                if let Some((quantile, ns)) = quantile.zip(ms_in_ns(ms)) {
+                    self.quantiles.note(quantile, ns);
+                }
             }
             (Part::Cumulative, [_, "<=", ..]) => {}
             (_, ["throughput", "summary:", rate, ..] | [rate, "requests", "per", "second"]) => {
@@ -267,7 +279,7 @@ impl Current {
         let Some(ns) = ms_in_ns(ms) else { return };
         match column {
             Column::Mean => self.mean_ns = Some(ns),
-            Column::Quantile(thousandths) => self.quantiles_ns.push((f64::from(thousandths) / 1e3, ns)),
+            Column::Quantile(thousandths) => self.quantiles.note(f64::from(thousandths) / 1e3, ns),
             Column::Unknown => {}
         }
     }
@@ -277,7 +289,7 @@ impl Current {
             || Reading::missing("this report of redis-benchmark has no mean latency"),
             Reading::Measured,
         );
-        if let Some(latency) = LatencySummary::of(mean_ns, &self.quantiles_ns) {
+        if let Some(latency) = LatencySummary::of(mean_ns, std::mem::take(&mut self.quantiles)) {
             self.result.latency = Reading::Measured(latency);
         }
         if let Some(window_ns) = self.window_ns() {

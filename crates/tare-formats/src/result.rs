@@ -82,19 +82,28 @@ impl ToolResult {
 }
 
 impl LatencySummary {
-    /// Sorted, each quantile once (of several with the same rank the last one), those that are none left out;
-    /// `None` where nothing is left.
-    pub(crate) fn of(mean_ns: Reading<u64>, quantiles_ns: &[(f64, u64)]) -> Option<LatencySummary> {
-        let mut kept: Vec<(f64, u64)> = Vec::new();
-        for (quantile, ns) in quantiles_ns.iter().filter(|(quantile, _)| (0.0..=1.0).contains(quantile)) {
-            match kept.binary_search_by(|(known, _)| known.total_cmp(quantile)) {
-                Ok(at) => kept[at].1 = *ns,
-                Err(at) if kept.len() < QUANTILES_MAX => kept.insert(at, (*quantile, *ns)),
-                Err(_) => {}
-            }
+    /// `None` where nothing is known.
+    pub(crate) fn of(mean_ns: Reading<u64>, quantiles: Quantiles) -> Option<LatencySummary> {
+        let any = !quantiles.0.is_empty() || mean_ns.value().is_some();
+        any.then_some(LatencySummary { mean_ns, quantiles_ns: quantiles.0 })
+    }
+}
+
+/// Quantiles as they are read: sorted, each once (of several with the same rank the last one), at most [`QUANTILES_MAX`].
+#[derive(Debug, Default)]
+pub(crate) struct Quantiles(Vec<(f64, u64)>);
+
+impl Quantiles {
+    /// Keeps one, if it is from 0 to 1 and there is room for it.
+    pub(crate) fn note(&mut self, quantile: f64, ns: u64) {
+        if !(0.0..=1.0).contains(&quantile) {
+            return;
         }
-        let any = !kept.is_empty() || mean_ns.value().is_some();
-        any.then_some(LatencySummary { mean_ns, quantiles_ns: kept })
+        match self.0.binary_search_by(|(known, _)| known.total_cmp(&quantile)) {
+            Ok(at) => self.0[at].1 = ns,
+            Err(at) if self.0.len() < QUANTILES_MAX => self.0.insert(at, (quantile, ns)),
+            Err(_) => {}
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{Scaled, positive, share};
-use crate::result::{LatencySummary, ToolOutput, ToolResult, short};
+use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -69,12 +69,18 @@ struct Summary {
     duration: Option<Scaled>,
     rate_hz: Option<f64>,
     errors: BTreeMap<ErrorKind, u64>,
-    quantiles: Vec<(f64, u64)>,
+    quantiles: Quantiles,
+    latency: LatencyLine,
+    complaint: Option<String>,
+}
+
+/// The line of the table with the latencies.
+#[derive(Debug, Default)]
+struct LatencyLine {
     mean_ns: Option<u64>,
-    /// The third column of the latencies' line: the greatest, or in some builds of wrk2 the 99th percentile.
+    /// Its third column: the greatest, or in some builds of wrk2 the 99th percentile.
     third_ns: Option<u64>,
     third_is_p99: bool,
-    complaint: Option<String>,
 }
 
 impl Summary {
@@ -86,13 +92,13 @@ impl Summary {
                 self.threads = Some((*threads).to_owned());
                 self.connections = connections.parse().ok();
             }
-            ["Thread", "Stats", "Avg", "Stdev", "99%", ..] => self.third_is_p99 = true,
+            ["Thread", "Stats", "Avg", "Stdev", "99%", ..] => self.latency.third_is_p99 = true,
             ["Latency", mean, _stdev, third, _within] => {
-                (self.mean_ns, self.third_ns) = (time_ns(mean), time_ns(third));
+                (self.latency.mean_ns, self.latency.third_ns) = (time_ns(mean), time_ns(third));
             }
             [percent, time] if percent.ends_with('%') => {
                 if let (Some(quantile), Some(ns)) = (share(percent.trim_end_matches('%')), time_ns(time)) {
-                    self.quantiles.push((quantile, ns));
+                    self.quantiles.note(quantile, ns);
                 }
             }
             [count, "requests", "in", duration, bytes, "read"] => {
@@ -136,15 +142,18 @@ impl Summary {
             return ToolOutput { results: Vec::new(), complaint: self.complaint };
         }
         let mut result = ToolResult::unsaid(tool);
-        if let Some(ns) = self.third_ns {
-            self.quantiles.push((if self.third_is_p99 { 0.99 } else { 1.0 }, ns));
+        if let Some(ns) = self.latency.third_ns {
+            self.quantiles.note(if self.latency.third_is_p99 { 0.99 } else { 1.0 }, ns);
         }
         if self.requests == Some(0) {
             // wrk prints zeros then.
             result.latency = Reading::missing("no request was answered");
         } else if let Some(latency) = LatencySummary::of(
-            measured(self.mean_ns, Reading::missing(format!("{tool} has not printed a mean latency"))),
-            &self.quantiles,
+            measured(
+                self.latency.mean_ns,
+                Reading::missing(format!("{tool} has not printed a mean latency")),
+            ),
+            std::mem::take(&mut self.quantiles),
         ) {
             result.latency = Reading::Measured(latency);
         }

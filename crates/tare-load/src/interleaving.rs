@@ -1,4 +1,4 @@
-//! Interleaved closed loops: several servers are loaded by turns of some milliseconds, so that bursts and slow half-seconds of the host
+//! Interleaved closed loops: each server is loaded for some milliseconds, then the next, so that bursts and slow half-seconds of the host
 //! affect all of them alike. Trials one after the other would each have their own.
 //!
 //! Each thread of each generator computes from the clock whose turn it is.

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_dealt_once() {
+    fn all_is_given_out_once() {
         let shared = Arc::new(AtomicU64::new(1000));
         let mut threads = [(); 3].map(|()| Quota::new(Some(Arc::clone(&shared)), false));
         let mut sent = 0;

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for text in ["", "a,b\n", "a,b\n1\n", "a\n\"x", "a\n\"x\"y\n", "a\nx\"\n"] {
             assert!(Table::parse(text.as_bytes()).is_err(), "{text:?}");
         }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_told_once_until_it_was_polled() {
+    fn each_is_reported_once_until_it_was_polled() {
         let woken = Woken::new(3);
         let waker = woken.waker(2);
         waker.wake_by_ref();

@@ -492,7 +492,7 @@ fn a_black_hole_is_no_server() {
 }
 
 #[test]
-fn what_is_told_beside_the_counts() {
+fn what_is_reported_beside_the_counts() {
     let mut long = b"HTTP/1.1 503 No\r\nContent-Length: 200000\r\n\r\n".to_vec();
     long.resize(long.len() + 200_000, b'x');
     let server = Server::start(move |n, _| if n % 2 == 0 { hello() } else { Reply::Keep(long.clone()) });
@@ -530,7 +530,7 @@ fn a_storm_of_server_errors_is_counted_and_goes_on() {
 }
 
 #[test]
-fn an_address_that_cannot_be_reached_is_told() {
+fn an_address_that_cannot_be_reached_is_reported() {
     let spec = super::support::spec("http://255.255.255.255:9/");
     assert!(matches!(Generator::start(&spec), Err(LoadError::NoConnection { .. })));
     assert!(matches!(preflight(&spec, Duration::from_secs(1)), Err(LoadError::NoConnection { .. })));
