@@ -42,7 +42,7 @@ pub enum Missed {
         /// Errors of requests.
         share: f64,
     },
-    /// There was nothing to judge by.
+    /// The run has no figures to decide by.
     #[error("the run counted no requests")]
     Nothing,
 }
@@ -125,7 +125,7 @@ impl CapacitySearch {
         }
     }
 
-    /// What came of the rate that [`CapacitySearch::next_hz`] gave.
+    /// Takes the result of the rate that [`CapacitySearch::next_hz`] gave.
     pub fn report(&mut self, rate_hz: f64, held: bool) {
         self.runs += 1;
         if held {

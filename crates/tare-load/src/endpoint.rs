@@ -12,8 +12,8 @@ use tare_sys::net::{self, Connecting};
 use tare_sys::unix;
 
 /// Connections to one server that a local address has ports for at once. The kernel's default range has 28,232, but it
-/// gives the even ones first and looks at all of them before it gives an odd one: from 14,116 on, connecting takes half a
-/// millisecond. By a margin.
+/// gives the even ones first and searches all of them before it gives an odd one: from 14,116 on, connecting takes half a
+/// millisecond. This stays below by a margin.
 const CONNECTIONS_PER_ADDRESS: u32 = 13_000;
 
 /// Where connections go.

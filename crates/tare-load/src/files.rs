@@ -11,7 +11,7 @@ use tare_sys::epoll::Waker;
 
 /// Files that a process has besides its generator's.
 const BESIDES: u64 = 64;
-/// And each thread besides its connections.
+/// Files that each thread has besides its connections.
 const PER_THREAD: u64 = 4;
 /// With io_uring: sockets that are closed at the end of a pass of the event loop, after others were opened.
 const CLOSING: u64 = 128;

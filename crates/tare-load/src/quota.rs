@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most that a thread takes from what all share at once: few, so that threads end together. One where requests have times
-/// of their own: what a thread took too much would be late, or another thread's.
+/// Most requests that a thread takes from the shared number at once: few, so that threads end together. One where requests have
+/// times of their own: a thread that took more would send them late.
 const PORTION: u64 = 64;
 const PORTION_IN_TIME: u64 = 1;
 
-/// One thread's way to the requests that may be sent.
+/// The requests that one thread may still send.
 #[derive(Debug)]
 pub(crate) struct Quota {
     /// Taken for this thread and not sent.

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tare_sys::epoll::Waker;
 
-/// One thread's side door. Nothing here is looked at by the thread unless it was woken for it.
+/// What one thread and its driver exchange. The thread reads nothing of it unless it was woken for that.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) waker: Waker,
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     handed: Condvar,
 }
 
-/// Alone on its cache lines: written by the thread after each batch, read by anybody.
+/// On cache lines of its own: the thread writes it after each pass, everybody may read it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Counters {
@@ -32,7 +32,7 @@ struct Counters {
     waited_ns: AtomicU64,
 }
 
-/// Two tallies go back and forth; at any time the thread counts in one that is not here.
+/// There are two tallies: the thread counts in one, the other is here or with the driver.
 #[derive(Debug)]
 struct Handover {
     /// A cut was asked for: the origin of the next window's slices.

@@ -88,7 +88,7 @@ impl Tls {
         loop {
             match self.connection.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Servers seldom say goodbye: the end of the stream is judged by what HTTP expects.
+                // Servers seldom send close_notify: the end of the stream is judged by what HTTP expects.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => return result,
             }

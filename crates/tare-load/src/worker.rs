@@ -209,7 +209,7 @@ impl Worker {
     /// Connection `c` could not be opened.
     pub(crate) fn refused(&mut self, c: u32, why: io::Error) {
         let kind = match why.kind() {
-            // A Unix socket's queue is full: no failure, but nothing to hurry for.
+            // A Unix socket's queue is full: no failure, and an immediate retry would find the same.
             io::ErrorKind::WouldBlock => None,
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Some(ErrorKind::PortsExhausted),
             io::ErrorKind::InvalidData => Some(ErrorKind::Tls),

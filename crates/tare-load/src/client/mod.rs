@@ -38,7 +38,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Client {
     places: Places,
     requests: Requests,
-    /// Where all requests are the same one and nobody looks into answers.
+    /// Where all requests are the same one and answers are not inspected.
     alike: Option<Alike>,
     /// Answers to each kind of request have heads of their own, that repeat.
     heads: Vec<Heads>,
@@ -54,7 +54,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// All memory that a smooth run needs is allocated here. `spec` has been validated.
+    /// All memory that a run without failures needs is allocated here. `spec` has been validated.
     pub(crate) fn new(
         spec: &LoadSpec,
         connections: u32,
@@ -138,7 +138,7 @@ impl Client {
         };
         while at < bytes.len() {
             let Some(current) = self.places.awaited(c) else {
-                // Nobody asked: the answer before this was longer than it claimed.
+                // No request is in flight: the answer before this was longer than it said.
                 return self.fail(c, ErrorKind::Malformed);
             };
             let connection = self.places.at_mut(c);
@@ -218,7 +218,7 @@ impl Client {
     }
 
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
-    /// no error, but no reason to hurry either.
+    /// no error, and it is not opened again at once.
     pub(crate) fn broke(&mut self, c: u32, kind: ErrorKind) -> Verdict {
         if self.places.awaited(c).is_some() {
             return self.fail(c, kind);

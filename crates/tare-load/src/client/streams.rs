@@ -10,7 +10,7 @@ impl Client {
         self.places.at_mut(c).unsent = 0;
     }
 
-    /// Who looks into the answer at place `c`.
+    /// What inspects the answer at place `c`.
     pub(crate) fn listener(&mut self, c: u32) -> Option<impl Listener + '_> {
         self.inspect.as_mut().map(|inspect| inspect.listener(c))
     }

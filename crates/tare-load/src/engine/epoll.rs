@@ -204,7 +204,7 @@ impl EpollEngine {
         if let Some(Channel { socket, .. }) = self.channels[c as usize].take()
             && self.worker.resets_on_close()
         {
-            // Worth a port, not an error.
+            // A failure costs a port for a minute, and is no error.
             net::set_reset_on_close(&socket).ok();
         }
         self.worker.gave_up(c);

@@ -350,7 +350,7 @@ impl Http2Engine {
         }
         self.held_back[c as usize].clear();
         if self.worker.resets_on_close() {
-            // Worth a port, not an error.
+            // A failure costs a port for a minute, and is no error.
             net::set_reset_on_close(&link.wire().metered().transport.channel.socket).ok();
         }
         drop(link);

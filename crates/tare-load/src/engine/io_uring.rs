@@ -31,7 +31,7 @@ pub(crate) const SIZES: RingSizes = RingSizes {
     outgoing_bytes: 512 * 1024,
 };
 const BUFFER_BYTES: usize = 16 * 1024;
-/// What is longer goes by a system call of its own: a copy would cost more, and a socket may not take it whole.
+/// A longer request has a system call of its own: a copy would take more CPU time, and a socket may not take it whole.
 const RING_SEND_BYTES_MAX: usize = 16 * 1024;
 
 /// Connections that are closed before the ring is read, at the end.
@@ -107,7 +107,7 @@ impl IoUringEngine {
         }
     }
 
-    /// Hears all that was done; whether somebody woke this thread.
+    /// Serves all completions; whether somebody woke this thread.
     #[inline]
     fn take_in(&mut self) -> io::Result<bool> {
         let mut woken = false;
@@ -122,7 +122,7 @@ impl IoUringEngine {
                     }
                 }
                 Completion::Ready { token, .. } => self.ready(token),
-                // Nothing here listens.
+                // This engine opens no listening socket.
                 Completion::Accepted { .. } => {}
             }
         }
@@ -253,7 +253,7 @@ impl IoUringEngine {
                     self.reopen(c);
                 }
             }
-            // That took a while: those behind it begin later.
+            // That took time: the next requests begin later.
             self.worker.now_ns = monotonic_ns();
         }
         Ok(())
@@ -289,7 +289,7 @@ impl IoUringEngine {
         if let Some(link) = &self.links[c as usize]
             && self.worker.resets_on_close()
         {
-            // Worth a port, not an error.
+            // A failure costs a port for a minute, and is no error.
             net::set_reset_on_close(&link.socket).ok();
         }
         close(&mut self.ring, &mut self.links, c);

@@ -12,7 +12,7 @@ use tare_model::trial::ErrorKind;
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The server took leave before it did anything for the request: to be sent again.
+    /// The server ended the connection before it did anything for the request: to be sent again.
     Untouched,
     /// It failed.
     Lost(ErrorKind),
@@ -77,7 +77,7 @@ impl Exchange {
     }
 }
 
-/// The head of an answer as HTTP/1 would have it, for those who look into it.
+/// The head of an answer as HTTP/1 would have it, for a listener.
 fn head(parts: &Parts) -> Vec<u8> {
     let mut text = format!("HTTP/2 {}\r\n", parts.status.as_str()).into_bytes();
     for (name, value) in &parts.headers {

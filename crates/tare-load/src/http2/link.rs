@@ -71,7 +71,7 @@ impl<T: Transport + 'static> Link<T> {
         &self.wire
     }
 
-    /// What it went over, with nothing said any more.
+    /// The wire that it used, without a last message to the server.
     pub(crate) fn into_wire(self) -> Wire<T> {
         self.wire
     }
@@ -130,7 +130,7 @@ impl<T: Transport + 'static> Link<T> {
     }
 }
 
-/// Why a connection never became one of HTTP/2. A server of HTTP/1 may well close it without a word.
+/// Why a connection never became one of HTTP/2. A server of HTTP/1 may close it and send nothing.
 fn no_http2(error: h2::Error) -> io::Error {
     match error.get_io() {
         Some(why) => io::Error::new(why.kind(), format!("it ended before the server spoke HTTP/2 ({why})")),

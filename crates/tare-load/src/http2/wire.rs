@@ -36,7 +36,7 @@ impl<T> Wire<T> {
         Wire(Rc::new(RefCell::new(Metered { transport, bytes_in: 0, bytes_out: 0, received_ns })))
     }
 
-    /// The transport, where nobody else holds it any more.
+    /// The transport, once nothing else refers to it.
     pub(crate) fn into_transport(self) -> Option<T> {
         Rc::into_inner(self.0).map(|metered| metered.into_inner().transport)
     }

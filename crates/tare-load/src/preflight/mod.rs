@@ -1,4 +1,4 @@
-//! One request on one connection before any load: does the server answer, and where does it live?
+//! One request on one connection before any load: does the server answer, and which process is it?
 
 mod connection;
 #[cfg(feature = "http2")]
