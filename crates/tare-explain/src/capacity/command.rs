@@ -31,7 +31,7 @@ struct Chain {
     parts: BTreeMap<TareCause, f64>,
 }
 
-/// What can be told from the run's own accounting: its threads' waits for others, stolen time, and the clock.
+/// What follows from the run's own accounting: its threads' waits for others, stolen time, and the clock.
 ///
 /// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
 /// divided by how many are running or ready on average.
@@ -94,7 +94,7 @@ pub(crate) fn estimate_net(
         level.pool.threads_of(tare_model::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
     let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
         Missing::with_remedy(
-            "most of the program's CPU time was in threads that were not seen long enough to tell what they waited for",
+            "most of the program's CPU time was in threads that were not seen long enough to say what they waited for",
             "measure a longer run of it",
         )
     })?;

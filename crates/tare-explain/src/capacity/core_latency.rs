@@ -8,14 +8,14 @@ use tare_stats::median;
 
 /// Slower than a second, nothing was handed over.
 const TRANSFER_NS_MAX: f64 = 1e9;
-/// So many times as far is another place: between two looks at the same cores it varies by half, on busy ones more than on idle ones.
+/// So many times as far is another place: between two samples of the same cores it varies by half, on busy ones more than on idle ones.
 pub(crate) const ELSEWHERE: f64 = 2.0;
 
-/// What a cache line took from the server's CPUs to the generator's, nanoseconds: the median of the looks before and after a window.
+/// What a cache line took from the server's CPUs to the generator's, nanoseconds: the median of the samples before and after a window.
 pub(crate) fn transfer_ns(observation: &Observation) -> Option<f64> {
     let columns = observation.columns.iter().filter(|column| column.metric == TRANSFER_NS.id);
-    let looks = columns.flat_map(|column| &column.samples).map(|sample| sample.value);
-    median(&looks.filter(|ns| (0.1..TRANSFER_NS_MAX).contains(ns)).collect::<Vec<_>>())
+    let samples = columns.flat_map(|column| &column.samples).map(|sample| sample.value);
+    median(&samples.filter(|ns| (0.1..TRANSFER_NS_MAX).contains(ns)).collect::<Vec<_>>())
 }
 
 /// The CPUs were not always equally far apart.
@@ -27,7 +27,7 @@ pub(crate) struct Moved {
     pub far_ns: f64,
     /// Trials in which they were farther than in the nearest by [`ELSEWHERE`].
     pub far: usize,
-    /// Trials that tell it.
+    /// Trials in which it is known.
     pub of: usize,
 }
 
@@ -46,17 +46,17 @@ mod tests {
     use tare_model::metric::Subject;
     use tare_model::observation::{Column, Sample};
 
-    fn looked(looks_ns: &[f64]) -> Observation {
-        let samples = looks_ns.iter().map(|&value| Sample { at_ns: 1, value }).collect();
+    fn sampled(samples_ns: &[f64]) -> Observation {
+        let samples = samples_ns.iter().map(|&value| Sample { at_ns: 1, value }).collect();
         let column = Column { metric: TRANSFER_NS.id.to_owned(), subject: Subject::Cpu(0), samples };
         Observation { columns: vec![column], ..Observation::default() }
     }
 
     #[test]
-    fn a_trial_has_the_middle_of_its_looks() {
-        assert_eq!(transfer_ns(&looked(&[22.0, 24.0])), Some(23.0));
-        assert_eq!(transfer_ns(&looked(&[22.0, f64::NAN, -1.0, 1e12])), Some(22.0));
-        assert_eq!(transfer_ns(&looked(&[])), None);
+    fn a_trial_has_the_median_of_its_samples() {
+        assert_eq!(transfer_ns(&sampled(&[22.0, 24.0])), Some(23.0));
+        assert_eq!(transfer_ns(&sampled(&[22.0, f64::NAN, -1.0, 1e12])), Some(22.0));
+        assert_eq!(transfer_ns(&sampled(&[])), None);
         assert_eq!(transfer_ns(&Observation::default()), None);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn estimate(
     Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
 }
 
-/// The estimate of trials that were looked at after each: with the interval that holds for all looks, or none.
+/// The estimate of trials that were evaluated after each: with the interval that holds for all evaluations, or none.
 pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
     let Some(stopping) = stopping else { return estimate };
     let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);

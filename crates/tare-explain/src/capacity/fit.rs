@@ -1,60 +1,61 @@
-//! What wake-ups cost: C = C_sat + a · own wake-ups + b · peers woken on idle CPUs + c · peers woken on busy CPUs, all a
+//! What wake-ups cost: C = C_sat + a · own wake-ups + b · threads of the generator woken on idle CPUs + c · those woken on busy CPUs, all a
 //! request, over the trials of all levels.
 //!
 //! Non-negative least squares of relative errors, since costs of 4 and of 28 µs are read equally well in per cent. Two
-//! levels tell one slope, not three: a ridge (each slope is expected about 0, with a spread of what such wake-ups cost elsewhere)
-//! divides what cannot be told apart as is likely, and hardly moves what can.
+//! levels determine one slope, not three: a ridge (each slope is expected about 0, with a spread of what such wake-ups cost elsewhere)
+//! divides what cannot be distinguished as is likely, and hardly moves what can.
 
 /// One trial as the fit sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Look {
-    /// Cost of a request, in any unit, above zero.
+pub(crate) struct FitSample {
+    /// Service demand, in any unit, above zero.
     pub cost: f64,
     /// The SUT's own sleeps a request.
     pub own: f64,
     /// Sleepers of the other side that it woke: on idle CPUs, on busy CPUs.
-    pub peers_idle: f64,
-    pub peers_busy: f64,
+    pub woken_idle: f64,
+    pub woken_busy: f64,
 }
 
-impl Look {
+impl FitSample {
     fn terms(&self) -> [f64; TERMS] {
-        [1.0, self.own, self.peers_idle, self.peers_busy]
+        [1.0, self.own, self.woken_idle, self.woken_busy]
     }
 
     /// All wake-ups a request.
     pub fn wakeups(&self) -> f64 {
-        self.own + self.peers_idle + self.peers_busy
+        self.own + self.woken_idle + self.woken_busy
     }
 }
 
 const TERMS: usize = 4;
-/// Spread of each slope in costs of a request at saturation: 23, 6 and 3 µs where one is 4 to 6 µs (libreactor and nginx on the
+/// Spread of each slope in service demands at saturation: 23, 6 and 3 µs where one is 4 to 6 µs (libreactor and nginx on the
 /// virtual machine of the README).
 const SPREADS: [f64; TERMS] = [f64::INFINITY, 5.0, 1.2, 0.6];
-/// Spread of single looks, relative.
+/// Spread of single samples, relative.
 const NOISE: f64 = 0.02;
 /// Coordinate descent on four terms is done long before.
 const ROUNDS_MAX: usize = 10_000;
 
-/// The costs found: [C_sat, own, peer on an idle CPU, peer on a busy one], none below zero.
+/// The costs found: [C_sat, own, one of the generator on an idle CPU, one on a busy CPU], none below zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Fit {
     pub terms: [f64; TERMS],
 }
 
 impl Fit {
-    /// `None` with fewer than two looks, or where a figure is no number.
-    pub fn of(looks: &[Look]) -> Option<Fit> {
-        let usable = |look: &Look| look.cost > 0.0 && look.terms().iter().all(|term| term.is_finite());
-        if looks.len() < 2 || !looks.iter().all(usable) {
+    /// `None` with fewer than two samples, or where a figure is no number.
+    pub fn of(samples: &[FitSample]) -> Option<Fit> {
+        let usable =
+            |sample: &FitSample| sample.cost > 0.0 && sample.terms().iter().all(|term| term.is_finite());
+        if samples.len() < 2 || !samples.iter().all(usable) {
             return None;
         }
         // Normal equations of Σ (terms·x / cost − 1)².
         let mut squares = [[0.0; TERMS]; TERMS];
         let mut sides = [0.0; TERMS];
-        for look in looks {
-            let row = look.terms().map(|term| term / look.cost);
+        for sample in samples {
+            let row = sample.terms().map(|term| term / sample.cost);
             for (one, side) in sides.iter_mut().enumerate() {
                 *side += row[one];
                 for other in 0..TERMS {
@@ -62,7 +63,7 @@ impl Fit {
                 }
             }
         }
-        let least = looks.iter().map(|look| look.cost).fold(f64::INFINITY, f64::min);
+        let least = samples.iter().map(|sample| sample.cost).fold(f64::INFINITY, f64::min);
         for (term, spread) in SPREADS.into_iter().enumerate() {
             squares[term][term] += (NOISE / (spread * least)).powi(2);
         }
@@ -70,10 +71,10 @@ impl Fit {
         (terms[0] > 0.0 && terms.iter().all(|term| term.is_finite())).then_some(Fit { terms })
     }
 
-    /// What the wake-ups of a look cost.
-    pub fn of_wakeups(&self, look: &Look) -> f64 {
+    /// What the wake-ups of a sample cost.
+    pub fn of_wakeups(&self, sample: &FitSample) -> f64 {
         let [_, own, idle, busy] = self.terms;
-        own * look.own + idle * look.peers_idle + busy * look.peers_busy
+        own * sample.own + idle * sample.woken_idle + busy * sample.woken_busy
     }
 }
 
@@ -111,15 +112,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn look(truth: [f64; 4], own: f64, peers_idle: f64, peers_busy: f64) -> Look {
-        let cost = truth[0] + truth[1] * own + truth[2] * peers_idle + truth[3] * peers_busy;
-        Look { cost, own, peers_idle, peers_busy }
+    fn sample(truth: [f64; 4], own: f64, woken_idle: f64, woken_busy: f64) -> FitSample {
+        let cost = truth[0] + truth[1] * own + truth[2] * woken_idle + truth[3] * woken_busy;
+        FitSample { cost, own, woken_idle, woken_busy }
     }
 
     #[test]
     fn finds_what_wake_ups_cost_where_levels_differ_in_each() {
         let truth = [4.3, 20.0, 3.0, 1.0];
-        let looks = [
+        let samples = [
             (0.0, 0.0, 0.0),
             (1.0, 0.1, 0.0),
             (0.3, 1.0, 0.0),
@@ -127,38 +128,40 @@ mod tests {
             (0.0, 0.0, 1.0),
             (0.5, 0.5, 0.5),
         ];
-        let fit = Fit::of(&looks.map(|(own, idle, busy)| look(truth, own, idle, busy))).unwrap();
+        let fit = Fit::of(&samples.map(|(own, idle, busy)| sample(truth, own, idle, busy))).unwrap();
         for (found, true_one) in fit.terms.iter().zip(truth) {
             assert!((found / true_one - 1.0).abs() < 0.02, "{fit:?}");
         }
     }
 
     #[test]
-    fn two_levels_tell_the_cost_at_saturation() {
-        // One connection and sixty-four: own and peer wake-ups cannot be told apart, what they cost together can.
+    fn two_levels_determine_the_cost_at_saturation() {
+        // One connection and sixty-four: both kinds of wake-ups cannot be distinguished, what they cost together can.
         let truth = [4.3, 20.0, 3.0, 1.0];
-        let looks = [look(truth, 1.0, 1.0, 0.0), look(truth, 0.02, 0.03, 0.0)];
-        let fit = Fit::of(&looks).unwrap();
+        let samples = [sample(truth, 1.0, 1.0, 0.0), sample(truth, 0.02, 0.03, 0.0)];
+        let fit = Fit::of(&samples).unwrap();
         assert!((fit.terms[0] / 4.3 - 1.0).abs() < 0.03, "{fit:?}");
     }
 
     #[test]
-    fn dearer_with_fewer_wake_ups_is_no_negative_price() {
-        let fit =
-            Fit::of(&[look([4.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.0), look([5.0, 0.0, 0.0, 0.0], 0.0, 0.0, 0.0)]);
+    fn more_cpu_with_fewer_wake_ups_is_no_negative_cost() {
+        let fit = Fit::of(&[
+            sample([4.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.0),
+            sample([5.0, 0.0, 0.0, 0.0], 0.0, 0.0, 0.0),
+        ]);
         assert!(fit.unwrap().terms.iter().all(|term| *term >= 0.0));
     }
 
     proptest! {
         #[test]
-        fn no_looks_however_odd_give_a_fit_that_is_no_number(
-            looks in prop::collection::vec((0.0..1e3f64, 0.0..1e6f64, prop::num::f64::ANY, 0.0..1.0f64), 0..8),
+        fn no_samples_however_odd_give_a_fit_that_is_no_number(
+            samples in prop::collection::vec((0.0..1e3f64, 0.0..1e6f64, prop::num::f64::ANY, 0.0..1.0f64), 0..8),
         ) {
-            let looks: Vec<Look> = looks
+            let samples: Vec<FitSample> = samples
                 .into_iter()
-                .map(|(cost, own, peers_idle, peers_busy)| Look { cost, own, peers_idle, peers_busy })
+                .map(|(cost, own, woken_idle, woken_busy)| FitSample { cost, own, woken_idle, woken_busy })
                 .collect();
-            if let Some(fit) = Fit::of(&looks) {
+            if let Some(fit) = Fit::of(&samples) {
                 prop_assert!(fit.terms.iter().all(|term| term.is_finite() && *term >= 0.0));
                 prop_assert!(fit.terms[0] > 0.0);
             }

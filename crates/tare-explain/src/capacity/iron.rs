@@ -5,7 +5,7 @@
 
 use crate::accounting::Closed;
 use crate::accounting::{Loss, ratio};
-use crate::capacity::fit::Look;
+use crate::capacity::fit::FitSample;
 use crate::capacity::serial::Serial;
 use std::collections::BTreeMap;
 use tare_model::Missing;
@@ -38,13 +38,13 @@ pub(crate) struct Point {
     pub sleeps: Option<f64>,
     /// Sleepers of the generator for each request, whom the SUT wakes (on loopback the sender runs the receiver's
     /// softirq): on idle CPUs, on busy CPUs. `None` where its switches are not known.
-    pub peers: Option<[f64; 2]>,
+    pub woken: Option<[f64; 2]>,
     /// The program's own serial stages.
     pub serial: Serial,
 }
 
 /// More sleepers that are woken for each request than this show in its cost.
-const PEERS_MAX: f64 = 0.15;
+const WOKEN_MAX: f64 = 0.15;
 
 /// Of its share of the time a server interleaved may be busy so many times: it ends what is in flight after its turn.
 const BUSY_INTERLEAVED_MAX: f64 = 1.15;
@@ -83,7 +83,7 @@ impl Point {
                 .and_then(|run_s| window.per_request(run_s))
                 .filter(|cost_s| *cost_s > 0.0),
             sleeps: switches.and_then(|switches| window.per_request(switches)),
-            peers: peers(window),
+            woken: woken(window),
             serial: Serial::of(window, rate_hz),
             lost,
         })
@@ -96,36 +96,36 @@ impl Point {
         })
     }
 
-    /// CPUs that nobody but the program and its load had a say in, in its own turns where several take turns.
+    /// CPUs that nobody but the program and its load had a say in, in its own part of the time where several are interleaved.
     fn available(&self) -> f64 {
         let arms = f64::from(self.arms);
         let taken = |(cause, lost): (TareCause, f64)| match cause {
             TareCause::NoWork => 0.0,
-            // In everybody's turns alike.
+            // In everybody's part of the time alike.
             TareCause::Steal | TareCause::Irq => lost / arms,
             _ => lost,
         };
         let left = (self.entitled / arms - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
-        // A quota goes on holding back in the others' turns: what it ran it was let.
+        // A quota goes on holding back while the others are loaded: what it ran it was let.
         if self.arms > 1 { left.max(self.busy) } else { left }
     }
 
-    /// Whether what it was sent in its turns was done in them: else it ran in the others' too, and neither cost is that of a
+    /// Whether what it was sent in its part of the time was done in it: else it ran in the others' too, and neither demand is that of a
     /// server alone.
-    pub fn keeps_to_its_turns(&self) -> bool {
+    pub fn keeps_to_its_part(&self) -> bool {
         self.busy <= BUSY_INTERLEAVED_MAX * self.entitled / f64::from(self.arms)
     }
 
-    /// Which share of what it was let use it used, of its own turns where several take turns.
+    /// Which share of what it was let use it used, of its own part of the time where several are interleaved.
     pub fn fullness(&self) -> f64 {
         let program = self.program_s * self.rate_hz;
         ratio(self.busy + program, self.available()).min(1.0)
     }
 
-    /// Whether the cost of a request here is its cost at saturation: busy wherever it was let, hardly ever asleep.
+    /// Whether the service demand here is that at saturation: busy wherever it was let, hardly ever asleep.
     pub fn is_saturated(&self) -> bool {
         let waits_itself = self.program_s > 0.1 * self.cost_s;
-        let wakes_few = self.peers.is_none_or(|[idle, busy]| idle + busy < PEERS_MAX);
+        let wakes_few = self.woken.is_none_or(|[idle, busy]| idle + busy < WOKEN_MAX);
         self.fullness() >= 0.9
             && wakes_few
             && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
@@ -137,18 +137,18 @@ impl Point {
     }
 
     /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
-    pub fn look(&self, corrected: bool) -> Option<Look> {
-        let [peers_idle, peers_busy] = self.peers.unwrap_or_default();
+    pub fn fit_sample(&self, corrected: bool) -> Option<FitSample> {
+        let [woken_idle, woken_busy] = self.woken.unwrap_or_default();
         // With the interference the window's own clock is taken out already.
         let clock_hz = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
         let cost = self.cost(corrected)? * clock_hz;
-        Some(Look { cost, own: self.sleeps?, peers_idle, peers_busy })
+        Some(FitSample { cost, own: self.sleeps?, woken_idle, woken_busy })
     }
 }
 
-/// Who wakes a sleeping peer ends an idle period of its CPU, if that was idle: there are no more such wake-ups than idle
+/// Who wakes a sleeping thread of the generator ends an idle period of its CPU, if that was idle: there are no more such wake-ups than idle
 /// periods.
-fn peers(window: &Closed) -> Option<[f64; 2]> {
+fn woken(window: &Closed) -> Option<[f64; 2]> {
     let sleeps = window.sum_of(Role::Load, |thread| thread.switched.voluntary)?;
     let on_idle =
         match (window.switches.wake_ups.load_idle_exits, crate::capacity::generator::cpu_share(window)) {
@@ -159,7 +159,7 @@ fn peers(window: &Closed) -> Option<[f64; 2]> {
     Some([window.per_request(on_idle)?, window.per_request(sleeps - on_idle)?])
 }
 
-/// The cost of a request in the unit that net is computed in.
+/// The service demand in the unit that net is computed in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SaturatedCost {
     /// CPU seconds of a request at `clock_hz`.

@@ -23,7 +23,7 @@ impl Level {
         self
     }
 
-    /// The books with one trial left out.
+    /// All of them but one.
     pub fn without(&self, skip: Option<usize>) -> Closed {
         Closed::pool(
             self.trials
@@ -34,7 +34,7 @@ impl Level {
         )
     }
 
-    /// Jackknife over the trials of anything computed from pooled books.
+    /// Jackknife over the trials of anything computed from pooled trials.
     pub fn spread(&self, statistic: impl Fn(&Closed) -> Option<Vec<f64>>) -> Option<Vec<Jackknife>> {
         jackknife(self.trials.len(), |skip| match skip {
             None => statistic(&self.pool),

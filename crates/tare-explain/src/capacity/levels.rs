@@ -1,4 +1,4 @@
-//! Everything that limit, rules and warnings judge by: the pooled books of the levels, and gross, tare and net
+//! Everything that bottleneck, causes and warnings are judged by: the levels of load, pooled, and gross, tare and net
 //! with their intervals.
 
 use crate::accounting::Closed;
@@ -14,7 +14,7 @@ use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Pur
 use tare_model::trial::{CommandSample, Measure, Trial};
 use tare_model::{Missing, Record};
 
-/// The books of a record.
+/// The time accounting of a record by level of load, with what follows from it.
 pub(crate) struct Accounting<'a> {
     pub record: &'a Record,
     pub http: Option<&'a HttpWorkload>,
@@ -33,8 +33,8 @@ pub(crate) struct Accounting<'a> {
 }
 
 impl<'a> Accounting<'a> {
-    /// Keeps the books of a record.
-    pub fn keep(record: &'a Record) -> Accounting<'a> {
+    /// Does the time accounting of a record.
+    pub fn of(record: &'a Record) -> Accounting<'a> {
         let windows = Closed::all(record);
         match &record.plan.workload {
             Workload::Http(http) => Accounting::http(record, http, windows),
@@ -45,11 +45,11 @@ impl<'a> Accounting<'a> {
     fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let mut windows = windows;
         let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
-        let told_by = |level: u32| {
+        let is_reference = |level: u32| {
             let level = http.levels.get(level as usize);
             level.is_some_and(|level| level.purpose == Purpose::Reference && level.arms > 1)
         };
-        if let Some(interference) = Interference::of(record, &windows, told_by) {
+        if let Some(interference) = Interference::of(record, &windows, is_reference) {
             for (trial, window) in record.trials.iter().zip(&mut windows) {
                 let factor = interference.factor(middle_ns(trial));
                 window.take_interference_out(factor);
@@ -118,7 +118,7 @@ impl<'a> Accounting<'a> {
         }
     }
 
-    /// The SUT's allotment at the asked level; `None` when it cannot be seen.
+    /// The SUT's CPU entitlement at the asked level; `None` when it cannot be seen.
     pub fn sut(&self) -> Option<&Entitlement> {
         self.asked.pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0)
     }
@@ -128,7 +128,7 @@ impl<'a> Accounting<'a> {
         self.asked.pool.load.as_ref().filter(|load| load.entitled_s > 0.0)
     }
 
-    /// ln share of the tare that a cause took. Where net is missing, what the allotment alone tells.
+    /// ln share of the tare that a cause took. Where net is missing, what follows from the entitlement alone.
     pub fn effect(&self, cause: TareCause) -> f64 {
         if let Ok(net_estimate) = &self.net_estimate {
             return net_estimate.parts.iter().find(|part| part.0 == cause).map_or(0.0, |part| part.1);
@@ -137,13 +137,13 @@ impl<'a> Accounting<'a> {
         parts.and_then(|parts| parts.get(&cause).copied()).unwrap_or(0.0)
     }
 
-    /// Share of the asked level's allotment that a loss took, 0 where the SUT cannot be seen.
+    /// Share of the asked level's entitlement that a loss took, 0 where the SUT cannot be seen.
     pub fn lost(&self, cause: TareCause) -> f64 {
         self.sut().map_or(0.0, |sut| sut.tare_share(cause))
     }
 
     /// Share of a figure's 95 % interval above a threshold. With one trial there is no interval: a half, since
-    /// one look can be either.
+    /// one trial can be on either side.
     pub fn support(&self, figure: impl Fn(&Closed) -> Option<f64>, threshold: f64) -> f64 {
         match self.asked.interval(figure) {
             Some(interval) => interval.share_above(threshold),
@@ -151,13 +151,13 @@ impl<'a> Accounting<'a> {
         }
     }
 
-    /// [`Accounting::support`] for a loss as a share of the allotment.
+    /// [`Accounting::support`] for a loss as a share of the entitlement.
     pub fn support_loss(&self, cause: TareCause, threshold: f64) -> f64 {
         self.support(|window| Some(window.sut.as_ref()?.share(Loss::Tare(cause))), threshold)
     }
 }
 
-/// Losses of an allotment by name, in CPUs.
+/// Losses of an entitlement by name, in CPUs.
 pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
     entitlement
         .lost_s
@@ -167,7 +167,7 @@ pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
 }
 
 impl Accounting<'_> {
-    /// The trials that gross is measured in, with their books, in order.
+    /// The trials that gross is measured in, with their accounting, in order.
     pub fn measured_trials(&self) -> impl Iterator<Item = (&Closed, &Trial)> {
         let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
         let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);

@@ -76,29 +76,30 @@ impl Evidence<'_> {
         Closed::pool(self.trials(level, skip))
     }
 
-    /// Whether the reference tells the interference of the windows that the cost at saturation is from: it was loaded interleaved with the
+    /// Whether the reference shows the interference of the windows that the demand at saturation is from: it was loaded interleaved with the
     /// SUT in them.
-    fn tells_interference(&self, choice: &Choice) -> bool {
+    fn shows_interference(&self, choice: &Choice) -> bool {
         let interleaved = self.reference.is_some_and(|reference| reference.pool.arms() > 1);
         interleaved && choice.from_saturating && choice.basis == Basis::Measured && self.are_apart()
     }
 
-    /// Whether the SUT and the reference did what they were sent each in its own turns.
+    /// Whether the SUT and the reference did what they were sent each in its own part of the time.
     fn are_apart(&self) -> bool {
         let point = self.saturating.and_then(|level| Point::of(&level.pool).ok());
-        point.is_none_or(|point| point.arms < 2 || point.keeps_to_its_turns())
+        point.is_none_or(|point| point.arms < 2 || point.keeps_to_its_part())
     }
 
     /// All that is seen without one of the blocks.
     fn seen(&self, skip: Option<usize>, corrected: bool) -> Option<Seen> {
         let saturating = self.saturating.and_then(|level| Point::of(&self.pool(level, skip)).ok());
         let levels = [Some(self.asked), self.saturating.filter(|_| saturating.is_some())];
-        let looks =
-            |level| self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.look(corrected));
+        let samples = |level| {
+            self.trials(level, skip).filter_map(|window| Point::of(window).ok()?.fit_sample(corrected))
+        };
         Some(Seen {
             asked: Point::of(&self.pool(self.asked, skip)).ok()?,
             saturating,
-            looks: levels.into_iter().flatten().flat_map(looks).collect(),
+            samples: levels.into_iter().flatten().flat_map(samples).collect(),
         })
     }
 
@@ -117,8 +118,8 @@ pub(crate) fn estimate_net(
         evidence.seen(None, false).ok_or_else(|| Missing::new("the server did not run in the window"))?;
     let choice = seen.choose()?;
     let timeline = |corrected| Timeline::of(evidence, choice, reference_hz, corrected);
-    let timeline = Some(evidence.tells_interference(&choice))
-        .filter(|tells| *tells)
+    let timeline = Some(evidence.shows_interference(&choice))
+        .filter(|shows| *shows)
         .and_then(timeline)
         .or_else(|| timeline(false))
         .ok_or_else(|| Missing::new("a term of the iron law is zero or not a number"))?;

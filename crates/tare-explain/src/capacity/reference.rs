@@ -15,13 +15,17 @@ pub(crate) struct Interference {
 }
 
 impl Interference {
-    /// `told_by` tells whose trials are the reference's; `None` where fewer than two of them told a cost.
-    pub fn of(record: &Record, windows: &[Closed], told_by: impl Fn(u32) -> bool) -> Option<Interference> {
+    /// `is_reference` says which levels are the reference's; `None` where fewer than two of their trials have a service demand.
+    pub fn of(
+        record: &Record,
+        windows: &[Closed],
+        is_reference: impl Fn(u32) -> bool,
+    ) -> Option<Interference> {
         let costs: BTreeMap<u64, f64> = record
             .trials
             .iter()
             .zip(windows)
-            .filter(|(trial, _)| told_by(trial.level))
+            .filter(|(trial, _)| is_reference(trial.level))
             .filter_map(|(trial, window)| Some((middle_ns(trial), cost_s(window)?)))
             .collect();
         let all: Vec<f64> = costs.values().copied().collect();
@@ -29,7 +33,7 @@ impl Interference {
         Some(Interference { costs, median_s })
     }
 
-    /// How much dearer than in the middle of the session everything was at an instant: what the reference told in the window with
+    /// How much more CPU everything took at an instant than in the middle of the session: what the reference took in the window with
     /// this middle, else on the straight line between those before and after it.
     pub fn factor(&self, at_ns: u64) -> f64 {
         let before = self.costs.range(..=at_ns).next_back();

@@ -5,7 +5,7 @@ use tare_model::Record;
 use tare_model::outcome::TareCause;
 use tare_model::trial::{CommandSample, Measure};
 
-/// A program that keeps at least so many CPUs busy is held by them more than by its own waits.
+/// A program that keeps at least so many CPUs busy is held by them more than by waiting for itself.
 pub(crate) const CPU_BOUND: f64 = 0.5;
 
 /// The command's index by trial, `None` for those of a server.

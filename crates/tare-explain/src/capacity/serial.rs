@@ -31,7 +31,7 @@ impl Serial {
         let serving: Vec<&Thread> = window.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
         let asleep = |why| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
         let requests = rate_hz * window.span.wall_s;
-        // Where several servers take turns, all that threads do and wait for is in their own: as if it were a shorter window.
+        // Where several servers are loaded interleaved, all that threads do and wait for is in their own part of the time: as if it were a shorter window.
         let arms = f64::from(window.arms());
         let turns_s = window.span.wall_s / arms;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
@@ -51,7 +51,7 @@ impl Serial {
         }
     }
 
-    /// Requests per second that the tightest stage lets through where a request costs `cost_s` of CPU; `stretch` is that cost
+    /// Requests per second that the tightest stage lets through at a service demand of `cost_s`; `stretch` is that demand
     /// over the one at the level these figures are of (another clock, other wake-ups).
     pub fn capacity_hz(&self, cost_s: f64, stretch: f64) -> f64 {
         let each = [
@@ -103,8 +103,8 @@ fn repairman(threads: usize, share: f64) -> (f64, f64) {
     (taken, in_it - taken)
 }
 
-/// Run of the one serving thread that has nothing left while the others have half of their time, of its turns where several
-/// servers take turns.
+/// Run of the one serving thread that has nothing left while the others have half of their time, of its own part of the
+/// time where several servers are loaded interleaved.
 fn full_thread_s(serving: &[&Thread], arms: f64) -> f64 {
     let share = |thread: &Thread| ratio(thread.run_s * arms, thread.wall_s);
     let mut by_share: Vec<&Thread> = serving.iter().copied().filter(|thread| thread.is_one()).collect();

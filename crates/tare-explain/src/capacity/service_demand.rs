@@ -1,20 +1,20 @@
-//! C_sat, the cost of a request at saturation: measured where a level saturated the server, carried there by
+//! C_sat, the service demand at saturation: measured where a level saturated the server, carried there by
 //! the cost of wake-ups where none did, and missing where that would be a guess.
 
-use crate::capacity::fit::{Fit, Look};
+use crate::capacity::fit::{Fit, FitSample};
 use crate::capacity::iron::{Point, SaturatedCost};
 use tare_model::Missing;
 
-/// Two levels tell what a wake-up costs only if they differ by this many wake-ups a request.
+/// Two levels show what a wake-up costs only if they differ by this many wake-ups a request.
 const WAKEUPS_APART_MIN: f64 = 0.05;
 /// With more own sleeps a request than these, farther from saturation, the fit is a guess.
 const SLEEPS_MAX: f64 = 0.35;
-/// A fit that leaves less than this share of a measured cost is of noise: trials that were all held back alike tell little of
+/// A fit that leaves less than this share of a measured cost is of noise: trials that were all held back alike say little of
 /// wake-ups.
 const FIT_SHARE_MIN: f64 = 0.5;
-/// How far below the fit saturation may lie beside that: a light load costs more than its wake-ups tell.
+/// How far below the fit saturation may lie beside that: a light load takes more than its wake-ups explain.
 const FIT_LN_BELOW: f64 = 0.1;
-/// Without a second level: how much cheaper saturation may be than the best cost seen (a light load costs
+/// Without a second level: how much less CPU a request may take at saturation than the least that was seen (a light load takes
 /// 30–40 % more than a full one).
 const UNKNOWN_SHARE_MIN: f64 = 0.65;
 
@@ -25,7 +25,7 @@ pub(crate) enum Basis {
     Measured,
     /// No level did; the cost of wake-ups was taken off.
     Fitted,
-    /// No level did, and nothing tells what wake-ups cost: net is at least this.
+    /// No level did, and what wake-ups cost is not known: net is at least this.
     UpperBound,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Choice {
 pub(crate) struct Seen {
     pub asked: Point,
     pub saturating: Option<Point>,
-    pub looks: Vec<Look>,
+    pub samples: Vec<FitSample>,
 }
 
 impl Seen {
@@ -96,11 +96,11 @@ impl Seen {
 
     /// Which share of a point's cost is left when its wake-ups are taken off.
     fn fit_share(&self, point: &Point, corrected: bool) -> Option<f64> {
-        let wakeups = || self.looks.iter().map(Look::wakeups);
+        let wakeups = || self.samples.iter().map(FitSample::wakeups);
         let apart = wakeups().fold(0.0, f64::max) - wakeups().fold(f64::INFINITY, f64::min);
-        let look = point.look(corrected)?;
-        let fit = Fit::of(&self.looks).filter(|_| apart >= WAKEUPS_APART_MIN)?;
-        let share = 1.0 - fit.of_wakeups(&look) / look.cost;
+        let sample = point.fit_sample(corrected)?;
+        let fit = Fit::of(&self.samples).filter(|_| apart >= WAKEUPS_APART_MIN)?;
+        let share = 1.0 - fit.of_wakeups(&sample) / sample.cost;
         // Nothing to take off is no fit, nor is more than wake-ups can be: then what they cost was not seen.
         (FIT_SHARE_MIN..1.0).contains(&share).then_some(share)
     }
@@ -109,7 +109,7 @@ impl Seen {
 fn too_far(point: &Point) -> Missing {
     Missing::with_remedy(
         format!(
-            "no load level came near to filling the server (busy {:.0} % of what it could use, {:.2} sleeps a request), so the cost of a request at saturation was not seen",
+            "no load level came near to filling the server (busy {:.0} % of what it could use, {:.2} sleeps a request), so the CPU time per request at saturation was not seen",
             100.0 * point.fullness(),
             point.sleeps.unwrap_or(0.0),
         ),

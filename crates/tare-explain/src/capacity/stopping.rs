@@ -1,8 +1,8 @@
-//! How well gross is known, and whether that is enough: asked after each trial while a session is held, and again whenever its record
+//! How well gross is known, and whether that is enough: asked after each trial of a session, and again whenever its record
 //! is read, so that both mean the same.
 //!
-//! The trials are one series on one launch, each of which may lean on those before it, and they are looked at after each:
-//! [`Sequence::of_series`] has the interval. How many are planned is told by the time that the first took, which depends on none of their
+//! The trials are one series on one launch, each of which may depend on those before it, and they are evaluated after each:
+//! [`Sequence::of_series`] has the interval. How many are planned follows from the time that the first took, which depends on none of their
 //! figures.
 
 use tare_model::Record;
@@ -15,9 +15,9 @@ use tare_stats::{Foresight, PLANNED_MAX, SERIES_MIN, Sequence};
 /// Coverage of the interval.
 const LEVEL: f64 = 0.95;
 
-/// Looks at the trials of the asked level, or at the runs of a command.
+/// Interim evaluations of the trials of the asked level, or of the runs of a command.
 #[derive(Debug)]
-pub struct Looks {
+pub struct Interim {
     asked: Stopping,
     of: Of,
     /// How long they may take.
@@ -35,9 +35,9 @@ enum Of {
     Command(u32),
 }
 
-impl Looks {
-    /// At the runs of a command, or, of a server, at the trials of the asked level. `None` where the plan says how many there are.
-    pub fn of(plan: &Plan, command: u32) -> Option<Looks> {
+impl Interim {
+    /// Of the runs of a command, or, of a server, of the trials of the asked level. `None` where the plan says how many there are.
+    pub fn of(plan: &Plan, command: u32) -> Option<Interim> {
         let asked = plan.stopping?;
         if ![asked.budget_s, asked.precision.unwrap_or(0.0)].iter().all(|figure| figure.is_finite()) {
             return None;
@@ -51,16 +51,16 @@ impl Looks {
             Workload::Command(commands) => (Of::Command(command), commands.runs, commands.commands.len()),
         };
         let budget_s = asked.budget_s / parts.max(1) as f64;
-        Some(Looks { asked, of, budget_s, most: most as usize, sequence: None })
+        Some(Interim { asked, of, budget_s, most: most as usize, sequence: None })
     }
 
-    /// Whether these are at the runs of another command.
+    /// Whether these are of the runs of another command.
     pub fn are_of_another(&self, command: u32) -> bool {
         matches!(self.of, Of::Command(own) if own != command)
     }
 
     /// What is known by the trials so far.
-    pub fn look(&mut self, trials: &[Trial]) -> Stopped {
+    pub fn evaluate(&mut self, trials: &[Trial]) -> Stopped {
         let trials: Vec<&Trial> = trials.iter().filter(|trial| self.takes_time(trial)).collect();
         let counted: Vec<&Trial> = trials.iter().copied().filter(|trial| self.counts(trial)).collect();
         let blocks = counted.len();
@@ -112,7 +112,7 @@ impl Looks {
     }
 
     /// How many trials the budget has room for, by the time that the first [`SERIES_MIN`] took with those of other levels among
-    /// them: no interval is told before there are so many.
+    /// them: there is no interval before there are so many.
     fn planned(&self, trials: &[&Trial], before_s: f64) -> Option<usize> {
         let mut counted = trials.iter().enumerate().filter(|(_, trial)| self.counts(trial));
         let first = counted.nth(SERIES_MIN).map_or(trials, |(next, _)| &trials[..next]);
@@ -126,7 +126,7 @@ impl Looks {
 
 /// How well the figure of a command, or of the asked level, is known.
 pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
-    Looks::of(&record.plan, command).map(|mut looks| looks.look(&record.trials))
+    Interim::of(&record.plan, command).map(|mut interim| interim.evaluate(&record.trials))
 }
 
 /// Half of an interval that reaches so far on the log, relative to its middle: the figure that stands behind gross.

@@ -71,7 +71,7 @@ fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<
     })
 }
 
-/// Those that do the work, alone: a master process that waits for its workers all day tells nothing of them.
+/// Those that do the work, alone: a master process that waits for its workers all day says nothing of them.
 fn serving(threads: &[&Thread]) -> ServingAccounting {
     let serving: Vec<&Thread> = threads.iter().copied().filter(|thread| thread.serves()).collect();
     ServingAccounting {
@@ -81,7 +81,7 @@ fn serving(threads: &[&Thread]) -> ServingAccounting {
     }
 }
 
-/// Sleep by reason: all reasons where anybody looked, `unsplit` for threads at which nobody did.
+/// Sleep by reason: all reasons where sleep was sampled, `unsplit` for threads that were not.
 fn blocked(threads: &[&Thread]) -> BTreeMap<String, f64> {
     let sum = |why: Asleep| -> f64 { threads.iter().map(|thread| thread.asleep(why)).sum() };
     let has = |why: Asleep| threads.iter().any(|thread| thread.asleep_s.contains_key(&why));

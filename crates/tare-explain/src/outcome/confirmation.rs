@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_missing() {
+    fn what_is_not_known_is_missing() {
         let silent = vec![Pair { before_hz: 10.0, changed_hz: 0.0 }; 8];
         assert!(tried(1.0, 0.8, silent).unwrap_err().why.contains("no answers"));
         assert!(tried(1.0, 0.8, pairs(1.0, 0.8, 0.0)[..1].to_vec()).is_err());

@@ -11,12 +11,12 @@ use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, O
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};
 
-/// Explains a record: gross, tare, net, limit, findings, accounting and warnings.
+/// Explains a record: gross, tare, net, bottleneck, findings, accounting and warnings.
 ///
 /// `gross` and `net` are missing, with the reason, where they cannot be computed; without a gross figure above 0
 /// `valid` is false.
 pub fn explain(record: &Record) -> Outcome {
-    let accounting = Accounting::keep(record);
+    let accounting = Accounting::of(record);
     let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
     let bottleneck = bottlenecks::decide(&accounting, open);
     // Errors show in the requests, whatever the time accounting say.

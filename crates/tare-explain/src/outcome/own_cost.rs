@@ -10,7 +10,7 @@ use tare_model::trial::Trial;
 
 /// Trials whose observations are packed to see how large they are.
 const PACKED_MAX: usize = 4;
-/// Less run than this on a CPU is a look at it, not a stay.
+/// Less run than this on a CPU is a visit to it, not a stay.
 const SEEN_S_MIN: f64 = 1e-6;
 
 /// Of the trials that the accounting is about.

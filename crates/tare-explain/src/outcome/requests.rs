@@ -52,7 +52,7 @@ fn why_uncounted(accounting: &Accounting) -> Missing {
     let absences = accounting.record.trials.iter().flat_map(|trial| &trial.observation.absences);
     let mut reasons =
         absences.filter(|absence| absence.metric == wakeups::SUT.id).map(|one| one.reason.clone());
-    reasons.next().unwrap_or_else(|| Missing::new("peer wake-ups were not counted"))
+    reasons.next().unwrap_or_else(|| Missing::new("wake-ups of one SUT thread by another were not counted"))
 }
 
 /// Latency of the asked level: from the merged histograms, or as a foreign generator printed it.

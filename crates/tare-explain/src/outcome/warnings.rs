@@ -21,12 +21,12 @@ const WINDOW_S_MIN: f64 = 1.0;
 /// Of a shorter load before the first trial nobody expects a level.
 const WARM_UP_S_MIN: f64 = 5.0;
 
-/// Observers that take more than this from the program's CPUs change what they look at. (The clock probe's short visits
+/// Observers that take more than this from the program's CPUs change what they observe. (The clock probe's short visits
 /// take less.)
 const OBSERVERS_CPUS_MAX: f64 = 0.01;
 
-/// What can be wrong.
-enum LoadWarning<'a> {
+/// What can be wrong with a result.
+enum Doubt<'a> {
     NoTrials,
     OneTrial,
     TooFewTrials {
@@ -85,157 +85,153 @@ enum LoadWarning<'a> {
     },
 }
 
-impl LoadWarning<'_> {
+impl Doubt<'_> {
     fn warning(self) -> Warning {
         Warning { id: self.id().to_owned(), text: self.text(), hint: self.hint() }
     }
 
     fn id(&self) -> &'static str {
         match self {
-            LoadWarning::NoTrials => "no-trials",
-            LoadWarning::OneTrial => "one-trial",
-            LoadWarning::TooFewTrials { .. } => "too-few-trials",
-            LoadWarning::AccountingOpen { .. } => "books-open",
-            LoadWarning::SutUnseen(_) => "sut-unseen",
-            LoadWarning::RequestsUnknown => "requests-unknown",
-            LoadWarning::OperationsUnknown => "operations-unknown",
-            LoadWarning::NoRequests => "no-requests",
-            LoadWarning::Errors { .. } | LoadWarning::RunsFailed { .. } => "errors",
-            LoadWarning::GeneratorSaturated => "generator-saturated",
-            LoadWarning::ScheduleMissed { .. } => "schedule-missed",
-            LoadWarning::ClockMissing(_) => "clock-missing",
-            LoadWarning::CostNotSaturated { .. } => "cost-not-saturated",
-            LoadWarning::NetMissing(_) => "net-missing",
-            LoadWarning::NotSteady { .. } => "not-steady",
-            LoadWarning::NotWarmedUp { .. } => "not-warmed-up",
-            LoadWarning::TooNoisy { .. } => "too-noisy",
-            LoadWarning::CpusMoved(_) => "cpus-moved",
-            LoadWarning::FewRequests { .. } => "low-requests",
-            LoadWarning::ShortWindow { .. } => "short-window",
-            LoadWarning::RunsUnchecked { .. } => "books-unchecked",
-            LoadWarning::ObserversOnSutCpus { .. } => "observers-on-sut-cpus",
-            LoadWarning::CouldNotJudge { .. } => "could-not-judge",
+            Doubt::NoTrials => "no-trials",
+            Doubt::OneTrial => "one-trial",
+            Doubt::TooFewTrials { .. } => "too-few-trials",
+            Doubt::AccountingOpen { .. } => "accounting-open",
+            Doubt::SutUnseen(_) => "sut-unseen",
+            Doubt::RequestsUnknown => "requests-unknown",
+            Doubt::OperationsUnknown => "operations-unknown",
+            Doubt::NoRequests => "no-requests",
+            Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
+            Doubt::GeneratorSaturated => "generator-saturated",
+            Doubt::ScheduleMissed { .. } => "schedule-missed",
+            Doubt::ClockMissing(_) => "clock-missing",
+            Doubt::CostNotSaturated { .. } => "cost-not-saturated",
+            Doubt::NetMissing(_) => "net-missing",
+            Doubt::NotSteady { .. } => "not-steady",
+            Doubt::NotWarmedUp { .. } => "not-warmed-up",
+            Doubt::TooNoisy { .. } => "too-noisy",
+            Doubt::CpusMoved(_) => "cpus-moved",
+            Doubt::FewRequests { .. } => "low-requests",
+            Doubt::ShortWindow { .. } => "short-window",
+            Doubt::RunsUnchecked { .. } => "accounting-unchecked",
+            Doubt::ObserversOnSutCpus { .. } => "observers-on-sut-cpus",
+            Doubt::CouldNotJudge { .. } => "could-not-judge",
         }
     }
 
     fn text(&self) -> String {
         match self {
-            LoadWarning::NoTrials => "no trial was finished".to_owned(),
-            LoadWarning::OneTrial => {
-                "one trial gives no interval: nothing tells how far the next would be off".to_owned()
+            Doubt::NoTrials => "no trial was finished".to_owned(),
+            Doubt::OneTrial => {
+                "one trial gives no interval: how far the next would be off is not known".to_owned()
             }
-            LoadWarning::TooFewTrials { trials } => format!(
-                "{trials} trials were taken, and {SERIES_MIN} are the fewest that tell how well gross is known"
+            Doubt::TooFewTrials { trials } => format!(
+                "{trials} trials were taken, and {SERIES_MIN} are the fewest that show how well gross is known"
             ),
-            LoadWarning::AccountingOpen { name, ratio } => {
-                format!("the accounting do not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
+            Doubt::AccountingOpen { name, ratio } => {
+                format!("the accounting does not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
             }
-            LoadWarning::SutUnseen(missing) => missing.why.clone(),
-            LoadWarning::RequestsUnknown => {
+            Doubt::SutUnseen(missing) => missing.why.clone(),
+            Doubt::RequestsUnknown => {
                 "the requests could not be counted, so there is no gross figure".to_owned()
             }
-            LoadWarning::OperationsUnknown => {
+            Doubt::OperationsUnknown => {
                 "no result of the load generator could be read: CPU time and time accounting alone".to_owned()
             }
-            LoadWarning::NoRequests => "no request was answered".to_owned(),
-            LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
-            LoadWarning::RunsFailed { failed, runs } => format!("{failed} of {runs} runs ended with an error"),
-            LoadWarning::GeneratorSaturated => {
+            Doubt::NoRequests => "no request was answered".to_owned(),
+            Doubt::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            Doubt::RunsFailed { failed, runs } => format!("{failed} of {runs} runs ended with an error"),
+            Doubt::GeneratorSaturated => {
                 "the load generator gave out before the server: gross is a lower bound".to_owned()
             }
-            LoadWarning::ScheduleMissed { share } => {
+            Doubt::ScheduleMissed { share } => {
                 format!("only {:.1} % of the scheduled requests were answered", 100.0 * share)
             }
-            LoadWarning::ClockMissing(missing) => format!(
+            Doubt::ClockMissing(missing) => format!(
                 "the effective clock is not known ({}): costs are in seconds, and a slow clock would not show",
                 missing.why
             ),
-            LoadWarning::CostNotSaturated { fitted: true } => {
+            Doubt::CostNotSaturated { fitted: true } => {
                 "no level filled the server: its cost at saturation was carried there from the cost of a wake-up".to_owned()
             }
-            LoadWarning::CostNotSaturated { fitted: false } => {
+            Doubt::CostNotSaturated { fitted: false } => {
                 "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned()
             }
-            LoadWarning::NetMissing(missing) => missing.why.clone(),
-            LoadWarning::NotSteady { ln } => {
+            Doubt::NetMissing(missing) => missing.why.clone(),
+            Doubt::NotSteady { ln } => {
                 format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0))
             }
-            LoadWarning::NotWarmedUp { seconds } => {
+            Doubt::NotWarmedUp { seconds } => {
                 format!("the rate came to no level in {seconds:.0} s of load before the first trial")
             }
-            LoadWarning::TooNoisy { half_ln } => {
+            Doubt::TooNoisy { half_ln } => {
                 format!("gross is known to ±{:.0} % only", 100.0 * crate::capacity::stopping::half_width_ratio(*half_ln))
             }
-            LoadWarning::CpusMoved(Moved { near_ns, far_ns, far, of }) => format!(
+            Doubt::CpusMoved(Moved { near_ns, far_ns, far, of }) => format!(
                 "the hypervisor moved the CPUs: a cache line took {near_ns:.0} ns from the server to the generator, and {far_ns:.0} ns elsewhere \
                  ({far} of {of} trials): what passes between them costs both sides more there"
             ),
-            LoadWarning::FewRequests { count } => {
+            Doubt::FewRequests { count } => {
                 format!("only {count:.0} requests were answered: costs and high percentiles mean little")
             }
-            LoadWarning::ShortWindow { seconds } => format!(
+            Doubt::ShortWindow { seconds } => format!(
                 "the shortest window is {seconds:.2} s: run and wait step at the kernel's ticks and quota periods"
             ),
-            LoadWarning::RunsUnchecked { seconds } => format!(
+            Doubt::RunsUnchecked { seconds } => format!(
                 "a run lasts {:.1} ms: too short for the accounting of the CPUs to be checked against each other",
                 1e3 * seconds
             ),
-            LoadWarning::ObserversOnSutCpus { cpus } => format!(
+            Doubt::ObserversOnSutCpus { cpus } => format!(
                 "tare's observers took {:.1} % of a CPU from the program's own CPUs",
                 100.0 * cpus
             ),
-            LoadWarning::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
+            Doubt::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
     }
 
     fn hint(&self) -> String {
         let hint = match self {
-            LoadWarning::NoTrials => "run again",
-            LoadWarning::OneTrial => "take at least three (--trials 3)",
-            LoadWarning::TooFewTrials { .. } => "give a longer --budget, or shorter trials (-d)",
-            LoadWarning::AccountingOpen { ratio, .. } if *ratio > NO_VERDICT => {
+            Doubt::NoTrials => "run again",
+            Doubt::OneTrial => "take at least three (--trials 3)",
+            Doubt::TooFewTrials { .. } => "give a longer --budget, or shorter trials (-d)",
+            Doubt::AccountingOpen { ratio, .. } if *ratio > NO_VERDICT => {
                 "quote no figure; take longer trials, and look for short-lived processes and interrupts of an idle CPU"
             }
-            LoadWarning::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
-            LoadWarning::RequestsUnknown => {
-                "use tare's own generator, or one whose summary can be read (wrk)"
-            }
-            LoadWarning::OperationsUnknown => {
+            Doubt::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
+            Doubt::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
+            Doubt::OperationsUnknown => {
                 "for a gross figure use a generator whose result can be read (wrk, wrk2, redis-benchmark)"
             }
-            LoadWarning::NoRequests => "ask for the URL by hand; is the server up and the path right?",
-            LoadWarning::Errors { .. } => {
-                "see which kinds failed; the figures are not those of the workload alone"
-            }
-            LoadWarning::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
-            LoadWarning::GeneratorSaturated => {
+            Doubt::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            Doubt::Errors { .. } => "see which kinds failed; the figures are not those of the workload alone",
+            Doubt::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
+            Doubt::GeneratorSaturated => {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
             }
-            LoadWarning::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
-            LoadWarning::CostNotSaturated { fitted: true } => {
+            Doubt::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
+            Doubt::CostNotSaturated { fitted: true } => {
                 "give the generator more CPUs or connections; the interval of net is wide"
             }
-            LoadWarning::CostNotSaturated { fitted: false } => {
+            Doubt::CostNotSaturated { fitted: false } => {
                 "let a saturating level be driven (without --no-levels) by a stronger generator"
             }
-            LoadWarning::NotSteady { .. } => "warm up longer, or take later trials only",
-            LoadWarning::NotWarmedUp { .. } => {
+            Doubt::NotSteady { .. } => "warm up longer, or take later trials only",
+            Doubt::NotWarmedUp { .. } => {
                 "look at the rate over time (tare report); a server that still warms up needs longer (--warmup 60s)"
             }
-            LoadWarning::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
-            LoadWarning::CpusMoved(_) => {
-                "look at the trials one by one (tare report); compare interleaved (tare compare); on the host, pin the guest's CPUs"
+            Doubt::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
+            Doubt::CpusMoved(_) => {
+                "look at the trials one by one (tare report); compare both interleaved (tare compare); on the host, pin the guest's CPUs"
             }
-            LoadWarning::FewRequests { .. } => "take longer trials (-d) or a higher rate",
-            LoadWarning::ShortWindow { .. } => "take trials of a second or more (-d)",
-            LoadWarning::RunsUnchecked { .. } => {
+            Doubt::FewRequests { .. } => "take longer trials (-d) or a higher rate",
+            Doubt::ShortWindow { .. } => "take trials of a second or more (-d)",
+            Doubt::RunsUnchecked { .. } => {
                 "gross is right; for net, measure a longer run of it (more input, or a loop of runs: -- sh -c '...')"
             }
-            LoadWarning::ObserversOnSutCpus { .. } => {
+            Doubt::ObserversOnSutCpus { .. } => {
                 "leave tare a CPU of its own (--sut-cpus, --load-cpus); their share is in the accounting of the CPUs"
             }
-            LoadWarning::SutUnseen(missing) | LoadWarning::ClockMissing(missing) => &missing.remedy,
-            LoadWarning::NetMissing(missing) | LoadWarning::CouldNotJudge { missing, .. } => &missing.remedy,
+            Doubt::SutUnseen(missing) | Doubt::ClockMissing(missing) => &missing.remedy,
+            Doubt::NetMissing(missing) | Doubt::CouldNotJudge { missing, .. } => &missing.remedy,
         };
         hint.to_owned()
     }
@@ -251,97 +247,97 @@ pub(crate) fn warnings(
     let (_, named) = accounting.asked.pool.residuals();
     let worst = named.iter().max_by(|a, b| a.1.total_cmp(b.1));
     if let Some((name, ratio)) = worst.filter(|(_, ratio)| **ratio > OPEN) {
-        warnings.push(LoadWarning::AccountingOpen { name, ratio: *ratio });
+        warnings.push(Doubt::AccountingOpen { name, ratio: *ratio });
     }
     if accounting.asked.trials.is_empty() {
-        warnings.push(LoadWarning::NoTrials);
+        warnings.push(Doubt::NoTrials);
     } else if accounting.http.is_some() {
         http(accounting, bottleneck, &mut warnings);
     } else {
         let (failed, runs) = accounting.failed_runs();
         if failed > 0 {
-            warnings.push(LoadWarning::RunsFailed { failed, runs });
+            warnings.push(Doubt::RunsFailed { failed, runs });
         }
         if let Some(seconds) =
             crate::capacity::runs::mean_s(&accounting.asked.pool).filter(|run_s| *run_s < CHECKED_S_MIN)
         {
-            warnings.push(LoadWarning::RunsUnchecked { seconds });
+            warnings.push(Doubt::RunsUnchecked { seconds });
         }
     }
     common(accounting, &mut warnings);
     let cpus = crate::outcome::own_cost::on_sut_cpus(accounting);
     if cpus > OBSERVERS_CPUS_MAX {
-        warnings.push(LoadWarning::ObserversOnSutCpus { cpus });
+        warnings.push(Doubt::ObserversOnSutCpus { cpus });
     }
     for (missing, causes) in unjudged {
         let names: Vec<String> = causes.iter().map(|cause| cause.id()).collect();
-        warnings.push(LoadWarning::CouldNotJudge { causes: names.join(", "), missing });
+        warnings.push(Doubt::CouldNotJudge { causes: names.join(", "), missing });
     }
-    warnings.into_iter().map(LoadWarning::warning).chain(accounting.record.notices.iter().cloned()).collect()
+    warnings.into_iter().map(Doubt::warning).chain(accounting.record.notices.iter().cloned()).collect()
 }
 
-fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<LoadWarning<'a>>) {
+fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<Doubt<'a>>) {
     let pool = &accounting.asked.pool;
     match pool.answered.requests {
         None if accounting.http.is_some_and(|server| server.url.is_none()) => {
-            warnings.push(LoadWarning::OperationsUnknown);
+            warnings.push(Doubt::OperationsUnknown);
         }
-        None => warnings.push(LoadWarning::RequestsUnknown),
-        Some(0.0) => warnings.push(LoadWarning::NoRequests),
-        Some(count) if count < REQUESTS_MIN => warnings.push(LoadWarning::FewRequests { count }),
+        None => warnings.push(Doubt::RequestsUnknown),
+        Some(0.0) => warnings.push(Doubt::NoRequests),
+        Some(count) if count < REQUESTS_MIN => warnings.push(Doubt::FewRequests { count }),
         Some(_) => {}
     }
     if fails(accounting) {
-        warnings.push(LoadWarning::Errors { share: pool.answered.error_share() });
+        warnings.push(Doubt::Errors { share: pool.answered.error_share() });
     }
     if accounting.sut().is_none() {
-        warnings.push(LoadWarning::SutUnseen(crate::bottlenecks::sut_unseen(accounting)));
+        warnings.push(Doubt::SutUnseen(crate::bottlenecks::sut_unseen(accounting)));
     }
     if bottleneck.cause == Cause::LoadGeneratorBound && bottleneck.gross_is == GrossIs::LowerBound {
-        warnings.push(LoadWarning::GeneratorSaturated);
+        warnings.push(Doubt::GeneratorSaturated);
     }
     let scheduled =
         pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
     if let Some((requests, scheduled)) = scheduled.filter(|_| missed_schedule(pool)) {
-        warnings.push(LoadWarning::ScheduleMissed { share: requests / scheduled });
+        warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
     if pool.span.shortest_s < WINDOW_S_MIN {
-        warnings.push(LoadWarning::ShortWindow { seconds: pool.span.shortest_s });
+        warnings.push(Doubt::ShortWindow { seconds: pool.span.shortest_s });
     }
     match &accounting.net_estimate {
         Ok(net_estimate) => match net_estimate.choice.as_ref().map(|choice| choice.basis) {
-            Some(Basis::Fitted) => warnings.push(LoadWarning::CostNotSaturated { fitted: true }),
-            Some(Basis::UpperBound) => warnings.push(LoadWarning::CostNotSaturated { fitted: false }),
+            Some(Basis::Fitted) => warnings.push(Doubt::CostNotSaturated { fitted: true }),
+            Some(Basis::UpperBound) => warnings.push(Doubt::CostNotSaturated { fitted: false }),
             _ => {}
         },
-        Err(missing) if accounting.sut().is_some() => warnings.push(LoadWarning::NetMissing(missing)),
+        Err(missing) if accounting.sut().is_some() => warnings.push(Doubt::NetMissing(missing)),
         Err(_) => {}
     }
 }
 
-fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<LoadWarning<'a>>) {
+fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {
     match (accounting.asked.trials.len(), accounting.stopping) {
-        (trials @ 1..SERIES_MIN, Some(_)) => warnings.push(LoadWarning::TooFewTrials { trials }),
-        (1, None) => warnings.push(LoadWarning::OneTrial),
+        (trials @ 1..SERIES_MIN, Some(_)) => warnings.push(Doubt::TooFewTrials { trials }),
+        (1, None) => warnings.push(Doubt::OneTrial),
         _ => {}
     }
     if let Some(missing) =
         crate::bottlenecks::clock_missing(accounting).filter(|_| !accounting.asked.trials.is_empty())
     {
-        warnings.push(LoadWarning::ClockMissing(missing));
+        warnings.push(Doubt::ClockMissing(missing));
     }
     let load_before = accounting.asked_trials().next().and_then(crate::capacity::stopping::warm_up);
     if let Some(warm_up) = load_before.filter(|warm_up| !warm_up.is_over()) {
         let seconds = warm_up.slice_ns as f64 / 1e9 * warm_up.answers.len() as f64;
         if seconds >= WARM_UP_S_MIN {
-            warnings.push(LoadWarning::NotWarmedUp { seconds });
+            warnings.push(Doubt::NotWarmedUp { seconds });
         }
     }
     if let Some(drift) = trend::drift(accounting).filter(|drift| drift.is_clear()) {
-        warnings.push(LoadWarning::NotSteady { ln: drift.ln });
+        warnings.push(Doubt::NotSteady { ln: drift.ln });
     }
     if let Some(half_ln) = trend::half_width_ln(accounting).filter(|half| *half > NOISE_LN) {
-        warnings.push(LoadWarning::TooNoisy { half_ln });
+        warnings.push(Doubt::TooNoisy { half_ln });
     }
-    warnings.extend(core_latency::moved(accounting.record).map(LoadWarning::CpusMoved));
+    warnings.extend(core_latency::moved(accounting.record).map(Doubt::CpusMoved));
 }

@@ -8,7 +8,7 @@ use tare_model::trial::{Measure, Trial, WarmUp};
 
 /// Fewer slices have no quantiles to speak of.
 const SLICES_MIN: usize = 20;
-/// The share of all slices about a quantile whose trials tell how the machine was.
+/// The share of all slices about a quantile whose trials say how the machine was.
 const ABOUT: f64 = 0.1;
 
 /// A slice's rate, with what its trial knows of the machine.
@@ -19,7 +19,7 @@ struct Slice {
     interference: Option<f64>,
 }
 
-/// The course of the asked level.
+/// The timeline of the asked level.
 pub(crate) fn timeline(accounting: &Accounting) -> Option<Timeline> {
     let mut slices: Vec<Slice> = accounting
         .asked_trials()
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_told_with_the_machine_about_it() {
+    fn a_stage_comes_with_the_machine_about_it() {
         let slice = |at: u32| Slice {
             answers: u64::from(at),
             rate_hz: f64::from(at),

@@ -337,7 +337,7 @@ proptest! {
     }
 
     #[test]
-    fn the_ledger_closes_for_any_true_shares(
+    fn the_accounting_closes_for_any_true_shares(
         run in 0.02..1.0f64, wait in 0.0..1.0f64, throttled in 0.0..1.0f64, load in 0.02..0.99f64,
     ) {
         let wait = wait * (1.0 - run);

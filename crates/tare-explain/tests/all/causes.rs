@@ -178,8 +178,8 @@ fn a_ceiling_gives_four_times_the_connections_little_more() {
 }
 
 #[test]
-fn what_the_books_miss_does_not_fill_sides_with_time_to_spare() {
-    // Interrupts of idle CPUs are in no book: 8 % of these.
+fn what_the_accounting_misses_does_not_fill_sides_with_time_to_spare() {
+    // Interrupts of idle CPUs are in no counter: 8 % of these.
     let missing = Scene { hidden: 0.08, ..idle() };
     let outcome = limits(&on_the_way(&missing, 0.97, 0.0), Cause::NetworkCeiling);
     assert!(!outcome.valid, "what requests cost is not known");
@@ -262,7 +262,7 @@ fn what_failed_is_called_what_it_is() {
 /// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.
 fn short_of_memory(stalled: f64, hits_hz: f64) -> Record {
     let mut reading = server(0.4, 0.0);
-    reading.looks = Some([0.1, 0.0, 0.9, 0.0]);
+    reading.samples = Some([0.1, 0.0, 0.9, 0.0]);
     let scene = Scene { threads: vec![reading, generator(0.2, 0.0)], ..idle() };
     let group = || Subject::Group("/web".to_owned());
     let record = level(asked(&scene), &memory::LIMIT_BYTES, &group(), f64::from(64 << 20));
@@ -278,7 +278,7 @@ fn short_of_memory(stalled: f64, hits_hz: f64) -> Record {
 }
 
 #[test]
-fn a_group_at_its_limit_of_memory_is_the_limit_and_a_slow_disk_is_not_that() {
+fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
     let outcome = limits(&short_of_memory(0.6, 500.0), Cause::MemoryPressure);
     let summary = &finding(&outcome, Cause::MemoryPressure).unwrap().summary;
     assert!(summary.contains("/web may use 64 MiB"), "{summary}");
@@ -306,7 +306,7 @@ fn flooded(own_hz: f64) -> Record {
 }
 
 #[test]
-fn packets_that_are_others_on_the_servers_cpu_are_told_from_its_own() {
+fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
     // A fifth of the CPU's run is soft interrupts (as in every scene), nearly all of them for others.
     let outcome = limits(&flooded(1000.0), Cause::SoftirqSaturated);
     let found = finding(&outcome, Cause::SoftirqSaturated).unwrap();

@@ -38,9 +38,9 @@ fn a_busy_program_is_its_own_limit() {
 }
 
 #[test]
-fn a_sleeping_program_waits_and_its_clock_does_not_matter() {
+fn a_sleeping_program_is_idle_and_its_clock_does_not_matter() {
     let mut sleeper = program(0.05, 0.0);
-    sleeper.looks = Some([0.0, 0.0, 0.0, 1.0]);
+    sleeper.samples = Some([0.0, 0.0, 0.0, 1.0]);
     let fast = Scene { threads: vec![sleeper], clock_hz: Some(3e9), ..Scene::default() };
     let slow = Scene { clock_hz: Some(1.5e9), ..fast.clone() };
     let outcome = explain(&commands(&[(2.0, 0, slow.clone()), (2.0, 0, slow), (2.0, 0, fast)]));
@@ -84,7 +84,7 @@ fn a_run_too_short_to_be_seen_is_judged_by_its_rusage() {
 }
 
 #[test]
-fn the_books_of_a_run_of_milliseconds_are_not_held_against_it() {
+fn the_accounting_of_a_run_of_milliseconds_is_not_held_against_it() {
     let open = |seconds: f64| {
         let threads = vec![program(0.6, 0.0)];
         let scene = Scene { seconds, threads, hidden: 0.3, ..Scene::default() };
@@ -99,7 +99,7 @@ fn the_books_of_a_run_of_milliseconds_are_not_held_against_it() {
         "missing, not zero: {:?}",
         short.accounting.residuals
     );
-    assert!(short.warnings.iter().any(|warning| warning.id == "books-unchecked"));
+    assert!(short.warnings.iter().any(|warning| warning.id == "accounting-unchecked"));
     // Every run has its own thread numbers; they are one program's first thread.
     assert_eq!(short.accounting.residuals.len(), 1, "{:?}", short.accounting.residuals);
 }

@@ -102,7 +102,7 @@ fn a_missing_net_says_why() {
 }
 
 #[test]
-fn peer_wake_ups_are_per_request_or_missing_with_the_reason() {
+fn wake_ups_of_sut_threads_are_per_request_or_missing_with_the_reason() {
     let scene = Scene { sut_wakeups_hz: Some(50_000.0), ..Scene::default() };
     let json = serde_json::to_value(explain(&asked(&scene))).unwrap();
     let near = |path: &str, wanted: f64| (at(&json, path).as_f64().unwrap() / wanted - 1.0).abs() < 1e-4;

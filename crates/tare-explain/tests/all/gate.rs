@@ -19,7 +19,7 @@ fn measured(cost_us: f64, mood: f64) -> Record {
 }
 
 #[test]
-fn a_dearer_program_is_told_in_any_weather_and_weather_alone_is_not() {
+fn a_program_that_takes_more_cpu_is_found_under_any_interference_and_interference_alone_is_not() {
     let asked = Asked { margin: 0.02, conditions: Some(vec!["net < -5%".parse().unwrap()]) };
     let base = || run(&measured(5.0, 1.0), "base").unwrap();
     let cost = base().against_reference[&Figure::CpuPerRequest];

@@ -63,7 +63,7 @@ fn sockets_locks() {
     let found = of(&contended("lock_sock_nested", 0.2));
     assert_eq!(found.standing, Standing::Supported);
     assert!(found.figure.value().is_some_and(|share| (share - 0.2).abs() < 1e-6), "{found:?}");
-    assert_eq!(of(&contended("ep_poll", 0.2)).standing, Standing::Refuted, "whose lock it was is told");
+    assert_eq!(of(&contended("ep_poll", 0.2)).standing, Standing::Refuted, "whose lock it was is known");
     assert_eq!(of(&traced(&Scene::default())).standing, Standing::Refuted);
     assert_eq!(of(&contended("lock_sock_nested", 0.008)).standing, Standing::NotVisibleHere);
 

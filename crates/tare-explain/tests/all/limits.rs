@@ -34,7 +34,7 @@ fn sound(outcome: &Outcome) {
 }
 
 #[test]
-fn a_busy_server_is_the_limit() {
+fn a_busy_server_is_the_bottleneck() {
     let outcome = explain(&asked(&Scene::default()));
     let finding = narrows_to(&outcome, Cause::ServerCpuBound);
     assert!(finding.confidence > 0.99);
@@ -43,7 +43,7 @@ fn a_busy_server_is_the_limit() {
 }
 
 #[test]
-fn a_full_generator_is_the_limit_of_an_idle_server() {
+fn a_full_generator_is_the_bottleneck_of_an_idle_server() {
     let scene = Scene { threads: vec![server(0.6, 0.01), generator(0.97, 0.01)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
     let finding = narrows_to(&outcome, Cause::LoadGeneratorBound);
@@ -53,7 +53,7 @@ fn a_full_generator_is_the_limit_of_an_idle_server() {
 }
 
 #[test]
-fn a_quota_on_the_group_or_its_parent_is_the_limit() {
+fn a_quota_on_the_group_or_its_parent_is_the_bottleneck() {
     for throttled in [vec![("/sut", 0.69), ("/", 0.0)], vec![("/a/sut", 0.0), ("/a", 0.69), ("/", 0.0)]] {
         let scene = Scene {
             threads: vec![server(0.30, 0.69), generator(0.2, 0.0)],
@@ -132,9 +132,9 @@ fn one_connection_is_too_little_concurrency() {
     sound(&outcome);
 }
 
-/// In turns with the reference the saturating level has half of the time: its rate is that of its own turns.
+/// Interleaved with the reference the saturating level has half of the time: its rate is that of its own half.
 #[test]
-fn few_connections_are_seen_against_a_level_in_turns() {
+fn few_connections_are_seen_against_an_interleaved_level() {
     let level = |run, rate_hz| Scene {
         threads: vec![server(run, 0.0), generator(0.6, 0.0)],
         rate_hz,
@@ -148,7 +148,7 @@ fn few_connections_are_seen_against_a_level_in_turns() {
 }
 
 #[test]
-fn a_low_fixed_rate_is_the_limit_and_nothing_is_wrong() {
+fn a_low_fixed_rate_is_the_bottleneck_and_nothing_is_wrong() {
     let scene = Scene {
         threads: vec![server(0.05, 0.0), generator(0.99, 0.0)],
         rate_hz: 2_000.0,
@@ -195,7 +195,7 @@ fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
 }
 
 #[test]
-fn steal_is_the_limit_where_the_hypervisor_took_most() {
+fn steal_is_the_bottleneck_where_the_hypervisor_took_most() {
     let scene =
         Scene { threads: vec![server(0.69, 0.0), generator(0.3, 0.0)], steal: 0.3, ..Scene::default() };
     let outcome = explain(&asked(&scene));
@@ -204,9 +204,9 @@ fn steal_is_the_limit_where_the_hypervisor_took_most() {
 }
 
 #[test]
-fn own_waits_are_named_and_stay_in_net() {
+fn waits_for_itself_are_named_and_stay_in_net() {
     let mut locked = server(0.5, 0.0);
-    locked.looks = Some([0.1, 0.9, 0.0, 0.0]);
+    locked.samples = Some([0.1, 0.9, 0.0, 0.0]);
     let scene = Scene { threads: vec![locked, generator(0.3, 0.0)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::LockContended);
@@ -216,7 +216,7 @@ fn own_waits_are_named_and_stay_in_net() {
     assert!((net.value - 1e6 / 9.5).abs() < 0.02 * net.value, "{}", net.value);
 
     let mut sleepy = server(0.3, 0.0);
-    sleepy.looks = Some([0.0, 0.0, 0.0, 1.0]);
+    sleepy.samples = Some([0.0, 0.0, 0.0, 1.0]);
     let scene = Scene { threads: vec![sleepy, generator(0.3, 0.0)], ..Scene::default() };
     narrows_to(&explain(&asked(&scene)), Cause::Unknown);
 }
@@ -224,7 +224,7 @@ fn own_waits_are_named_and_stay_in_net() {
 #[test]
 fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
     let workers = (0..4).map(|nth| Thread {
-        looks: Some([0.1, 0.9, 0.0, 0.0]),
+        samples: Some([0.1, 0.9, 0.0, 0.0]),
         ..Thread::new(Role::Sut, "worker", 4712 + nth, nth % 2, 0.1, 0.0)
     });
     let mut scene = Scene { threads: workers.collect(), ..Scene::default() };
@@ -245,7 +245,7 @@ fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
 }
 
 #[test]
-fn one_full_thread_of_four_is_the_limit() {
+fn one_full_thread_of_four_is_the_bottleneck() {
     let threads =
         [(0.97, 0), (0.1, 1), (0.1, 1), (0.1, 1)].into_iter().zip(4712..).map(|((run, cpu), tid)| Thread {
             pinned: false,
@@ -257,9 +257,9 @@ fn one_full_thread_of_four_is_the_limit() {
 }
 
 #[test]
-fn open_books_give_no_verdict() {
+fn open_accounting_gives_no_verdict() {
     let outcome = explain(&asked(&Scene { hidden: 0.03, ..Scene::default() }));
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "books-open"));
+    assert!(outcome.warnings.iter().any(|warning| warning.id == "accounting-open"));
     let worse =
         Scene { threads: vec![server(0.8, 0.0), generator(0.6, 0.0)], hidden: 0.1, ..Scene::default() };
     let outcome = explain(&asked(&worse));
@@ -307,7 +307,7 @@ fn without_a_clock_costs_are_in_seconds() {
 }
 
 #[test]
-fn of_two_nearly_full_sides_the_one_that_waits_less_is_the_limit() {
+fn of_two_nearly_full_sides_the_one_that_waits_less_is_the_bottleneck() {
     // The server 92 % busy, eight generator threads on a CPU without a moment to spare.
     let threads = (0..8).map(|i| Thread::new(Role::Load, "wrk", 900 + i, 1, 0.1245, 0.6));
     let mut scene = Scene { threads: threads.collect(), ..Scene::default() };

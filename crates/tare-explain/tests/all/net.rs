@@ -55,7 +55,7 @@ fn interfered(factors: &[f64], asked: impl Fn(f64) -> Scene, saturating_us: f64)
 }
 
 #[test]
-fn weather_that_hits_all_levels_of_a_block_is_in_no_ratio_and_is_taken_out() {
+fn interference_that_hits_all_levels_of_a_block_is_in_no_ratio_and_is_taken_out() {
     let outcome =
         interfered(&[1.0, 1.0, 1.0, 1.3, 1.3, 1.3, 1.0, 1.0, 1.0], |factor| busy(0.6, 6.0 * factor), 5.0);
     parts_are_the_whole(&outcome);
@@ -74,7 +74,7 @@ fn weather_that_hits_all_levels_of_a_block_is_in_no_ratio_and_is_taken_out() {
 }
 
 #[test]
-fn a_reference_in_windows_of_its_own_tells_no_weather_of_the_suts() {
+fn a_reference_in_windows_of_its_own_shows_no_interference_of_the_suts() {
     let blocks: Vec<[Scene; 3]> = [1.0, 1.4, 0.9, 1.2, 1.1]
         .into_iter()
         .map(|factor| [busy(0.6, 6.0), busy(0.98, 5.0), busy(0.98, 4.0 * factor)])
@@ -115,7 +115,7 @@ fn blocks_are_left_out_whole() {
 
 /// Of ten blocks that were planned and broken off after four, four are left out in turn.
 #[test]
-fn a_sitting_that_was_broken_off_has_the_blocks_it_had() {
+fn a_session_that_was_broken_off_has_the_blocks_it_had() {
     let scenes = |factor: f64| [busy(0.6, 6.0 * factor), busy(0.98, 5.0), busy(0.98, 4.0)];
     let whole = in_blocks(8, &[1.0, 1.02, 0.97, 1.01].map(scenes));
     let planned = |trials| {
@@ -183,7 +183,7 @@ fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
     assert!((net(&outcome).value * 5.4e-6 - 1.0).abs() < 0.01);
     assert!((part(&outcome, TareCause::Cost) - (8.6f64 / 5.4).ln()).abs() < 0.01);
     assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups));
-    // Alone it cannot be told how much of it wake-ups are.
+    // Alone it cannot be known how much of it wake-ups are.
     let alone = explain(&asked(&oversubscribed));
     let [low, high] = net(&alone).ci95.expect("three trials");
     assert!(high / low > 1.4, "{:?}", alone.net);
@@ -247,9 +247,9 @@ fn alone_and_interleaved(scene: &Scene) -> [Outcome; 2] {
         .map(|record| explain(&record))
 }
 
-fn tare_like(tid: u32, cpu: u32, looks: [f64; 4]) -> crate::support::Thread {
+fn tare_like(tid: u32, cpu: u32, samples: [f64; 4]) -> crate::support::Thread {
     crate::support::Thread {
-        looks: Some(looks),
+        samples: Some(samples),
         ..crate::support::Thread::new(Role::Sut, "worker", tid, cpu, 0.5, 0.0)
     }
 }

@@ -175,7 +175,7 @@ fn few_spikes_and_other_generators_are_said() {
 }
 
 #[test]
-fn what_the_measuring_took_is_told() {
+fn what_the_measuring_took_is_reported() {
     use crate::support::Thread;
     use tare_model::observation::Role;
     let mut scene = Scene::default();

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use tare_explain::explain;
-use tare_explain::stopping::Looks;
+use tare_explain::stopping::Interim;
 use tare_model::Record;
 use tare_model::comparison::Ended;
 use tare_model::outcome::Stopped;
@@ -33,9 +33,12 @@ fn rates(count: usize, by: f64) -> Vec<f64> {
 }
 
 /// What is known after each block, asked again and again as while they run.
-fn looked_at(record: &Record, block: usize) -> Vec<Stopped> {
-    let mut looks = Looks::of(&record.plan, 0).unwrap();
-    (block..=record.trials.len()).step_by(block).map(|trials| looks.look(&record.trials[..trials])).collect()
+fn evaluations(record: &Record, block: usize) -> Vec<Stopped> {
+    let mut interim = Interim::of(&record.plan, 0).unwrap();
+    (block..=record.trials.len())
+        .step_by(block)
+        .map(|trials| interim.evaluate(&record.trials[..trials]))
+        .collect()
 }
 
 fn until(precision: Option<f64>, budget_s: f64) -> Option<Stopping> {
@@ -43,11 +46,11 @@ fn until(precision: Option<f64>, budget_s: f64) -> Option<Stopping> {
 }
 
 #[test]
-fn they_end_at_the_first_look_that_is_precise() {
+fn they_end_at_the_first_evaluation_that_is_precise() {
     let record = session(&rates(12, 0.0005), &[], until(Some(0.01), 60.0));
-    let looks = looked_at(&record, 1);
-    assert!(looks[..7].iter().all(|look| look.ended.is_none() && look.reached.is_none()), "{looks:#?}");
-    let first = looks[7];
+    let after = evaluations(&record, 1);
+    assert!(after[..7].iter().all(|one| one.ended.is_none() && one.reached.is_none()), "{after:#?}");
+    let first = after[7];
     assert_eq!((first.ended, first.trials), (Some(Ended::Precise), 8));
     assert!(first.reached.unwrap() <= 0.01 && first.detectable.unwrap() < 0.01, "{first:#?}");
     // Eight took 11.5 s, so that 41 fit into a minute.
@@ -63,9 +66,9 @@ fn they_end_at_the_first_look_that_is_precise() {
 #[test]
 fn or_before_the_next_would_be_too_late() {
     for precision in [None, Some(0.01)] {
-        let looks = looked_at(&session(&rates(22, 0.1), &[], until(precision, 30.0)), 1);
-        let end = looks.iter().position(|look| look.ended.is_some()).unwrap();
-        let last = looks[end];
+        let after = evaluations(&session(&rates(22, 0.1), &[], until(precision, 30.0)), 1);
+        let end = after.iter().position(|one| one.ended.is_some()).unwrap();
+        let last = after[end];
         assert_eq!((last.ended, last.elapsed_s <= 30.0), (Some(Ended::Budget), true), "{last:#?}");
         assert!(last.elapsed_s + 2.0 > 30.0 && last.reached.unwrap() > 0.01, "{last:#?}");
         // More trials would tell more: ±1 % is far off.
@@ -79,10 +82,10 @@ fn trials_of_other_levels_take_time_and_tell_nothing_of_gross() {
     let mut wild = rates(24, 0.001);
     others.iter().for_each(|at| wild[*at] = 2.0);
     let record = session(&wild, &others, until(None, 120.0));
-    let looks = looked_at(&record, 3);
+    let after = evaluations(&record, 3);
     // 8 with 4 of the others among and behind them took 17.5 s.
-    assert_eq!((looks[2].planned, looks[3].trials, looks[3].planned), (None, 8, Some(54)));
-    let last = looks[7];
+    assert_eq!((after[2].planned, after[3].trials, after[3].planned), (None, 8, Some(54)));
+    let last = after[7];
     assert!(last.reached.unwrap() < 0.01, "{last:#?}");
     assert_eq!(explain(&record).stopping, Some(last), "whoever reads it plans as it was planned");
 }

@@ -1,4 +1,4 @@
-//! What the switches tell is taken where it closes a thread's accounting; where it does not, looks stand.
+//! What the switches show is taken where it closes the accounting of a thread; where it does not, samples stand.
 
 use crate::support::*;
 use tare_explain::explain;
@@ -8,12 +8,12 @@ use tare_model::outcome::{Cause, Outcome, ServingAccounting};
 use tare_model::schedule::{Blocked, Schedule, ScheduleSource, Sleep, ThreadSchedule};
 
 /// A server that runs for a fifth of its time and sleeps on another for the rest; its switches tell of `reported` of that.
-/// Looks found it waiting for a disk. Its main thread waits for it in a futex.
+/// Samples found it waiting for a disk. Its main thread waits for it in a futex.
 fn traced(reported: f64) -> Record {
     let mut worker = server(0.2, 0.0);
-    worker.looks = Some([0.0, 0.0, 1.0, 0.0]);
+    worker.samples = Some([0.0, 0.0, 1.0, 0.0]);
     let mut main = Thread::new(Role::Sut, "nginx", SUT_PID, 0, 0.0, 0.0);
-    main.looks = Some([0.0, 1.0, 0.0, 0.0]);
+    main.samples = Some([0.0, 1.0, 0.0, 0.0]);
     let threads = vec![worker, main, generator(0.1, 0.0)];
     let mut record = asked(&Scene { threads, rate_hz: 1000.0, ..Scene::default() });
     let thread = |tid, why, ns| ThreadSchedule {
@@ -50,7 +50,7 @@ fn serving(outcome: &Outcome) -> (&ServingAccounting, f64) {
 }
 
 #[test]
-fn the_main_thread_that_only_waits_is_in_the_books_but_serves_nobody() {
+fn the_main_thread_that_only_waits_is_accounted_for_but_serves_nobody() {
     let outcome = explain(&traced(1.0));
     let (serving, sampled_share) = serving(&outcome);
     assert_eq!((serving.threads, sampled_share), (1, 0.0));
@@ -60,7 +60,7 @@ fn the_main_thread_that_only_waits_is_in_the_books_but_serves_nobody() {
 }
 
 #[test]
-fn switches_that_tell_too_little_leave_the_looks_and_a_verdict() {
+fn switches_that_show_too_little_leave_the_samples_and_a_verdict() {
     let outcome = explain(&traced(0.97));
     let (_, sampled_share) = serving(&outcome);
     assert_eq!((outcome.bottleneck, sampled_share), (Cause::BlockedOnDownstream, 0.0));
@@ -81,7 +81,7 @@ fn switches_that_tell_too_little_leave_the_looks_and_a_verdict() {
 
 #[test]
 fn who_goes_to_sleep_does_so_before_the_switch_is_stamped() {
-    // 48 ms of 2 s are told by nothing but the run up to the switches.
+    // 48 ms of 2 s are known by nothing but the run up to the switches.
     let residual = |sleeps, run_ns| {
         let mut record = traced(0.97);
         for trial in &mut record.trials {

@@ -54,7 +54,7 @@ fn a_quota_is_the_difference_and_a_difference() {
 }
 
 #[test]
-fn dearer_requests_and_a_slower_clock_are_two_things() {
+fn more_cpu_per_request_and_a_slower_clock_are_two_things() {
     let costlier = Scene { rate_hz: 80_000.0, ..base() };
     let why = account(&asked(&base()), &asked(&costlier));
     assert!((part(&why, "cost").ln - 0.8f64.ln()).abs() < 1e-6, "{why:#?}");
@@ -193,9 +193,9 @@ fn cpus_that_a_hypervisor_moved_are_a_difference_and_a_warning() {
     assert_eq!((moved(&near), moved(&far_in(&all)), moved(&asked(&base()))), (None, None, None));
 }
 
-/// What was not interleaved with the reference server is told less well the further the two lie apart.
+/// What was not interleaved with the reference server is known less well the further the two lie apart.
 #[test]
-fn net_allows_for_the_weather_between_two_runs() {
+fn net_allows_for_the_interference_between_two_runs() {
     let a = asked(&base());
     let half_ln = |later_s: u64| {
         let mut b = asked(&base());

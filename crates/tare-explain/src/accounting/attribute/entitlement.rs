@@ -1,7 +1,7 @@
-//! What a role was allotted, and where it went: A = busy + Σ losses.
+//! The CPU entitlement of a role, and where it went: A = busy + Σ losses.
 //!
-//! With no more serving threads than CPUs, each thread has a CPU to itself and the thread accounting tells what it
-//! lost. With more, threads share CPUs, a wait of one may be the run of another, and the CPU accounting tells.
+//! With no more serving threads than CPUs, each thread has a CPU to itself and the times of threads say what it
+//! lost. With more, threads share CPUs, a wait of one may be the run of another, and the times of CPUs say it.
 
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
@@ -17,7 +17,7 @@ use tare_model::outcome::TareCause;
 pub(crate) enum Loss {
     /// Taken by what is not the program.
     Tare(TareCause),
-    /// The program's own waits (lock, disk, timer): a serial stage of it, which lowers net.
+    /// The program's sleep for reasons of its own (lock, disk, timer): a serial stage of it, which lowers net.
     Program(Asleep),
 }
 

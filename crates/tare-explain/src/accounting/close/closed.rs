@@ -173,7 +173,7 @@ impl Closed {
         self.answered.rate_hz()
     }
 
-    /// Answers per second of its own turns; the same where it alone was loaded.
+    /// Answers per second of its own part of the time; the same where it alone was loaded.
     pub fn rate_interleaved_hz(&self) -> Option<f64> {
         self.rate_hz().map(|rate_hz| rate_hz * f64::from(self.arms()))
     }

@@ -19,7 +19,7 @@ pub(crate) struct Around {
     pub memory: Memory,
     /// Packets that each CPU handled, whosever they were.
     pub packets: BTreeMap<u32, f64>,
-    /// Of all CPUs, those between generator and server: what came in at both ends, or, where connections are not told, all
+    /// Of all CPUs, those between generator and server: what came in at both ends, or, where connections are not known, all
     /// TCP segments of the server's network.
     pub own_packets: Option<f64>,
 }

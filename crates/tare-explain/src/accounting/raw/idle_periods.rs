@@ -1,6 +1,6 @@
-//! What an idle period costs, from all the stretches in which that was looked at.
+//! What an idle period costs, from all the stretches in which that was measured.
 //!
-//! One stretch of a quarter of a second says little: events of milliseconds, which are in no book, hit some of them and not
+//! One stretch of a quarter of a second says little: events of milliseconds, which no counter has, hit some of them and not
 //! others. So a trial takes what all idle periods together cost in those stretches that are nearest to it in time. The mean of the
 //! stretches' own costs would be too high, as where there are few idle periods each costs more; and the wildest are not left
 //! out, since trials have such events too. None of them is a part of any trial: what they explain there can fail.
@@ -13,8 +13,8 @@ use tare_model::metrics::cpus;
 use tare_model::observation::Sample;
 use tare_model::trial::Trial;
 
-/// How many stretches speak for a trial: four seconds of looks, of a session with trials of two seconds all. Fewer follow
-/// a host's interference more closely, and are moved more by single events.
+/// How many stretches speak for a trial: four seconds of samples, in a session with trials of two seconds all. Fewer follow
+/// a host's interference more closely, and single events move them more.
 const NEAREST: usize = 16;
 /// A cost outside of this, nanoseconds either way, is a broken record.
 const BELIEVABLE_NS: f64 = 1e9;
@@ -72,7 +72,7 @@ impl IdlePeriods {
     }
 }
 
-/// Records that do not tell how many idle periods a cost is the mean of have stretches that count alike.
+/// Records that do not say how many idle periods a cost is the mean of have stretches that count alike.
 fn read<'s>(costs: &'s [Sample], counts: &'s [Sample]) -> impl Iterator<Item = Stretch> + 's {
     let believable = costs.iter().filter(|sample| sample.value.abs() <= BELIEVABLE_NS);
     believable.filter_map(move |cost| {

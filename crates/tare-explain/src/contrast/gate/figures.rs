@@ -1,4 +1,4 @@
-//! What a gate looks at of a record: every figure with its interval from the trials, and what makes two runs comparable.
+//! What a gate takes from a record: every figure with its interval from the trials, and what makes two runs comparable.
 
 use crate::accounting::Closed;
 use crate::capacity::estimate;
@@ -12,7 +12,7 @@ use tare_model::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
 use tare_model::trial::HttpSample;
 use tare_model::{Missing, Reading, Record};
 
-/// Histograms tell latencies apart to three digits: no interval of theirs is narrower.
+/// Histograms distinguish latencies to three digits: no interval of theirs is narrower.
 const RESOLUTION_LN: f64 = 1e-3;
 /// So many answers lie beyond a percentile of a trial at least: fewer make it a matter of single requests.
 const BEYOND_MIN: f64 = 10.0;
@@ -22,7 +22,7 @@ const BEYOND_MIN: f64 = 10.0;
 /// # Errors
 /// It measures a program that ends, or nothing.
 pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
-    let accounting = Accounting::keep(record);
+    let accounting = Accounting::of(record);
     let http = accounting.http.ok_or_else(|| {
         Missing::with_remedy(
             "it measures a program that ends, not a server",
@@ -98,7 +98,7 @@ fn latency(accounting: &Accounting, quantile: f64) -> Result<FigureValue, Missin
     let each: Option<Vec<f64>> = accounting.samples().map(|sample| quantile_ln(sample, quantile)).collect();
     let each = each.ok_or_else(|| {
         Missing::with_remedy(
-            "a trial has too few answers for it, or its latencies were not told",
+            "a trial has too few answers for it, or its latencies are not known",
             "give longer trials (-d)",
         )
     })?;

@@ -7,7 +7,7 @@ use tare_model::gate::{Against, ChangePoint, FigureValue, RUNS_MIN, Run};
 use tare_model::outcome::Warning;
 use tare_stats::{Jackknife, level_change_points, mean, stdev};
 
-/// Runs that are looked at, the last ones: the search for shifts takes a time that grows with their square.
+/// Runs that are evaluated, the last ones: the search for change points takes a time that grows with their square.
 const RUNS_MAX: usize = 500;
 
 /// Whether the two are the same record, whatever it is called.
@@ -56,7 +56,7 @@ impl<'h> Past<'h> {
         Against::History { runs: self.runs.len() as u32, other_plans: self.other_plans }
     }
 
-    /// The figure's level since its last shift with the new run beside it, and all shifts.
+    /// The figure's level since its last change point with the new run beside it, and all change points.
     pub fn level(&self, figure: Figure, new: &Run) -> (Row, Vec<ChangePoint>) {
         let by_reference = |run: &Run| run.against_reference.get(&figure).copied().filter(is_usable);
         let here = |run: &Run| absolute(run, figure).ok().filter(|_| run.machine == new.machine);
@@ -102,10 +102,10 @@ fn too_few(lacks: usize, change_points: &[ChangePoint]) -> Missing {
     let runs = if lacks == 1 { "run is" } else { "runs are" };
     let since = change_points
         .last()
-        .map(|shift| format!(" since it shifted with {}", shift.since))
+        .map(|change| format!(" since it changed with {}", change.since))
         .unwrap_or_default();
     Missing::with_remedy(
-        format!("{lacks} more {runs} needed{since}: {RUNS_MIN} tell what runs differ by"),
+        format!("{lacks} more {runs} needed{since}: {RUNS_MIN} show what runs differ by"),
         "keep each run of the branch with --keep",
     )
 }
@@ -113,7 +113,7 @@ fn too_few(lacks: usize, change_points: &[ChangePoint]) -> Missing {
 /// Where one more run of the level would lie: s·√(1 + 1/n) around its mean. A run that knows itself less well than those
 /// differ from each other adds what it does not know.
 fn one_more(level: &[f64], new: FigureValue) -> Result<[Jackknife; 2], Missing> {
-    let missing = || Missing::new("the runs do not tell how far they lie apart");
+    let missing = || Missing::new("the runs do not say how far they lie apart");
     let (centre, spread) = mean(level).zip(stdev(level)).ok_or_else(missing)?;
     let value = new.value.ln() - centre;
     let runs = level.len() as f64;
@@ -133,7 +133,7 @@ fn change_points(
 ) -> Vec<ChangePoint> {
     let edges: Vec<usize> =
         std::iter::once(0).chain(starts.iter().copied()).chain([logarithms.len()]).collect();
-    let shift = |edge: &[usize]| {
+    let change_at = |edge: &[usize]| {
         let (before, after) = (&logarithms[edge[0]..edge[1]], &logarithms[edge[1]..edge[2]]);
         let (since, _) = past.get(edge[1])?;
         Some(ChangePoint {
@@ -144,5 +144,5 @@ fn change_points(
             runs: after.len() as u32,
         })
     };
-    edges.windows(3).filter_map(shift).collect()
+    edges.windows(3).filter_map(change_at).collect()
 }

@@ -68,7 +68,7 @@ pub fn against_history(new: Run, runs: &[Run], asked: &Asked) -> Gate {
     let levels = Figure::GATED.map(|figure| past.level(figure, &new));
     let (rows, change_points): (Vec<Row>, Vec<Vec<ChangePoint>>) = levels.into_iter().unzip();
     let method = "95 % intervals that hold together for all figures, in which one more run of the same program would lie by what \
-                  the runs since the last shift differ by";
+                  the runs since the last change point differ by";
     let change_points = change_points.into_iter().flatten().collect();
     let valid = new.valid;
     finished(new, past.against(), asked, valid, rows, (change_points, method.to_owned(), warnings))
@@ -103,7 +103,7 @@ fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
     Row { figure, of_reference, baseline: baseline_value, value, runs: 1, runs_missing: 0, spread }
 }
 
-/// How many lengths of a run the one began before the other; where a length is not told, a second: it is hardly less.
+/// How many lengths of a run the one began before the other; where a length is not known, a second: it is hardly less.
 fn apart(one: &Run, other: &Run) -> f64 {
     let place = |run: &Run| (run.time_unix_s, run.length_s.unwrap_or(1.0));
     crate::contrast::apart::lengths(place(one), place(other))
@@ -114,7 +114,7 @@ fn between(from: FigureValue, to: FigureValue) -> Result<[Jackknife; 2], Missing
     let side = |measured| {
         error(value, measured).ok_or_else(|| {
             Missing::with_remedy(
-                "one trial does not tell how far trials lie apart",
+                "one trial does not say how far trials lie apart",
                 "run both with --trials 5 or more",
             )
         })

@@ -1,5 +1,5 @@
 //! A gate: is what a branch does now worse than it was? A run is held against a baseline's, or against the level of a history
-//! since its last shift.
+//! since its last change point.
 //!
 //! Two records know what trials of a run differ by, not what runs do: addresses, heaps, the machine's hour. Of that last, figures that were
 //! not interleaved with the reference server allow for what such trials promise. A history knows all of it, so its intervals are

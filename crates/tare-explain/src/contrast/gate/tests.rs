@@ -60,7 +60,7 @@ fn asked(conditions: &[&str]) -> Asked {
 }
 
 fn effect(gate: &Gate, figure: Figure) -> &Effect {
-    gate.effects.iter().find(|effect| effect.figure == figure).expect("all figures are told")
+    gate.effects.iter().find(|effect| effect.figure == figure).expect("all figures are there")
 }
 
 fn states(gate: &Gate) -> Vec<State> {
@@ -91,10 +91,10 @@ fn a_pair_is_held_against_each_other_without_the_machines_mood() {
     assert!(same.warnings.is_empty() && same.valid, "{:?}", same.warnings);
 }
 
-/// What the machine's interference does within a run it does between runs, and more so the further they lie apart. In turns with the
+/// What the machine's interference does within a run it does between runs, and more so the further they lie apart. Interleaved with the
 /// reference it is in both.
 #[test]
-fn runs_further_apart_are_told_apart_less_well_but_for_what_was_weighed_in_turns() {
+fn runs_further_apart_are_distinguished_less_well_but_for_what_was_interleaved() {
     let width = |figure: Figure, apart_s: u64| {
         let base = run("base", 1.0, 1.0);
         let new = Run { time_unix_s: base.time_unix_s + apart_s, ..run("new", 1.0, 1.0) };
@@ -122,7 +122,7 @@ fn another_machine_is_compared_through_the_reference_or_not_at_all() {
 }
 
 #[test]
-fn other_plans_single_trials_and_invalid_results_are_told() {
+fn other_plans_single_trials_and_invalid_results_are_warned_of() {
     let other = Run { plan: "another".into(), ..run("new", 1.0, 1.0) };
     let gate = against_baseline(other.clone(), run("base", 1.0, 1.0), &asked(&[]));
     assert!(warned(&gate, "other-plan") && gate.valid);
@@ -147,7 +147,7 @@ fn other_plans_single_trials_and_invalid_results_are_told() {
 }
 
 #[test]
-fn a_planted_step_is_told_and_the_same_history_without_it_tells_none() {
+fn a_planted_step_is_found_and_in_the_same_history_without_it_none() {
     for seed in 0..20 {
         let level = branch(24, seed, |_| 1.0);
         let gate = against_history(run("new", 1.0, 1.0), &level, &asked(&["net < -2%"]));
@@ -156,7 +156,7 @@ fn a_planted_step_is_told_and_the_same_history_without_it_tells_none() {
         let step = branch(24, seed, |at| if at < 14 { 1.0 } else { 0.92 });
         let gate = against_history(run("new", 0.92, 1.0), &step, &asked(&["net < -5%"]));
         let net: Vec<&ChangePoint> =
-            gate.change_points.iter().filter(|shift| shift.figure == Figure::Net).collect();
+            gate.change_points.iter().filter(|change| change.figure == Figure::Net).collect();
         assert!(net.len() == 1 && ["c13", "c14", "c15"].contains(&net[0].since.as_str()), "{seed}: {net:?}");
         assert!((net[0].change + 0.08).abs() < 0.01, "{net:?}");
         // What the branch has come to is what a run is held against, not what it once was.
@@ -185,7 +185,7 @@ fn a_short_history_says_what_it_lacks() {
 }
 
 #[test]
-fn a_record_is_not_held_against_itself() {
+fn a_record_is_not_judged_by_itself() {
     let history = branch(8, 5, |_| 1.0);
     let again = Run { label: "again".into(), ..history[7].clone() };
     assert!(is_kept(&again, &history) && !is_kept(&run("new", 1.0, 1.0), &history));

@@ -69,7 +69,7 @@ fn quota_cpus(accounting: &Accounting) -> Option<f64> {
     quotas.min_by(f64::total_cmp)
 }
 
-/// What else the generator's own accounting tell: dearer requests, a slower clock.
+/// What else the generator's own accounting shows: more CPU per request, a slower clock.
 fn beside(no_work: &Accounting, other: &Accounting) -> String {
     let mut words = String::new();
     let cost = |accounting: &Accounting| accounting.asked.pool.per_request(accounting.load()?.run_s);

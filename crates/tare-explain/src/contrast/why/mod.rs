@@ -23,7 +23,7 @@ const FRAMES_MAX: usize = 20;
 /// # Errors
 /// They are of different kinds, so that nothing in them can be compared.
 pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
-    let (accounting_a, accounting_b) = (Accounting::keep(a.1), Accounting::keep(b.1));
+    let (accounting_a, accounting_b) = (Accounting::of(a.1), Accounting::of(b.1));
     if accounting_a.http.is_some() != accounting_b.http.is_some() {
         return Err(Missing::with_remedy(
             "one measures a server and the other a program",
@@ -121,13 +121,13 @@ fn method(a: &Accounting, b: &Accounting, split: Option<&Split>) -> String {
     match split {
         None => "there is nothing to split".to_owned(),
         Some(split) if split.ci95.is_none() => {
-            format!("no intervals: {trials_a} and {trials_b} trials do not tell how far trials lie apart")
+            format!("no intervals: {trials_a} and {trials_b} trials do not say how far trials lie apart")
         }
         Some(split) => format!(
             "95 % intervals that hold together for the rate and its {} parts: jackknife over the {trials_a} trials of A and \
              the {trials_b} of B, Welch's degrees of freedom, Šidák's level; wide enough for a machine whose interference moves \
              between runs as it does within them (1/f noise, {:.1} lengths of a run apart), which more trials do not average \
-             away: 'tare compare' of both interleaved tells less apart. What only a new launch changes is not in them",
+             away: 'tare compare' of both, interleaved, finds smaller differences. What only a new launch changes is not in them",
             split.parts.len(),
             apart(a, b).max(1.0)
         ),
@@ -220,11 +220,11 @@ fn warnings(split: Option<&Split>, a: (&Accounting, &Outcome), b: (&Accounting, 
     if let Some(split) = split {
         if split.clockless {
             let hint = "with a clock in both, cost would be in cycles and the clock a part of its own";
-            let text = "a run has no clock, so cost is in seconds: a slower clock shows as a dearer request";
+            let text = "a run has no clock, so cost is in seconds: a slower clock shows as more CPU time per request";
             warn("no-clock", text.to_owned(), hint);
         }
         if split.ci95.is_none() {
-            let text = "one trial does not tell how far trials lie apart: no part has an interval";
+            let text = "one trial does not say how far trials lie apart: no part has an interval";
             warn("no-intervals", text.to_owned(), "run both with --trials 5 or more");
         }
     }

@@ -6,7 +6,7 @@
 //! explain of A − b is a loss by the name of `unexplained`.
 //!
 //! No part is known better than the accounting that it stands in close: what those of both runs leave open, as a share of their busy time,
-//! widens the interval of every part that is taken from them. Nor do the trials of a run tell all that two runs differ by: their errors
+//! widens the interval of every part that is taken from them. Nor do the trials of a run show all that two runs differ by: their errors
 //! are widened to what a machine's interference leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
 
 use crate::accounting::Closed;
@@ -164,7 +164,7 @@ impl Terms {
         self.entitled.unwrap_or(self.busy) - self.busy - self.lost.values().sum::<f64>()
     }
 
-    /// Cost of a request in CPU seconds.
+    /// Service demand in CPU seconds.
     fn cost_s(&self) -> f64 {
         self.busy / self.rate_hz
     }
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn open_books_widen_what_is_taken_from_them() {
+    fn open_accounting_widens_what_is_taken_from_it() {
         let run = |work: f64, no_work_s: f64| Sums {
             work,
             elapsed_s: 1.0,
@@ -433,14 +433,14 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_lie_further_apart_are_told_apart_less_well() {
+    fn runs_that_lie_further_apart_are_distinguished_less_well() {
         let run = |work: f64| Sums { work, elapsed_s: 1.0, wall_s: 1.0, run_s: 0.5, ..Sums::default() };
         let (a, b) = ([1000.0, 1010.0, 1003.0].map(run), [1005.0, 1002.0, 1008.0].map(run));
         let half_ln = |apart: f64| {
             let ci = split(&a, &b, 0.0, apart).unwrap().ci95.unwrap();
             0.5 * (ci.hi - ci.lo)
         };
-        // Independent trials of these deviations, 0.51 and 0.30 %, would tell the rate to ±1.05 % (3.2 degrees of freedom).
+        // Independent trials of these deviations, 0.51 and 0.30 %, would give the rate to ±1.05 % (3.2 degrees of freedom).
         assert!(half_ln(1.0) > 0.0105 * 2f64.sqrt(), "{}", half_ln(1.0));
         assert!(half_ln(100.0) > 2.0 * half_ln(1.0), "{} {}", half_ln(100.0), half_ln(1.0));
     }

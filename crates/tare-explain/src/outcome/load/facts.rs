@@ -60,7 +60,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether the generator gave out first. Threads that spin are always busy: for those only a missed schedule tells.
+    /// Whether the generator gave out first. Threads that spin are always busy: for those only a missed schedule shows it.
     pub fn saturated(&self) -> bool {
         !self.run.asked.busy_poll && self.busy.iter().any(|busy| *busy > SATURATED)
     }

@@ -11,7 +11,7 @@ const REQUESTS_MIN: u64 = 1000;
 const SCHEDULE_KEPT_MIN: f64 = 0.99;
 /// Two clocks of one kernel differ by the slewing of NTP, 500 ppm at most.
 const CLOCK_DRIFT_MAX: f64 = 1e-3;
-/// Steps of the kernel's clocks are told from drift only over this.
+/// Steps of the kernel's clocks are distinguished from drift only over this.
 const CLOCK_WINDOW_S_MIN: f64 = 0.5;
 /// Rate × latency may miss the requests in flight by this much: what is on its way at both ends, and reconnects.
 const LITTLES_MISS_MAX: f64 = 0.05;

@@ -95,7 +95,7 @@ fn runs(is_spike: &[bool]) -> Vec<usize> {
     is_spike.split(|is_spike| !is_spike).map(<[bool]>::len).filter(|length| *length > 0).collect()
 }
 
-/// The same stretches in random order with the quiet windows dealt between them at random.
+/// The same stretches in random order with the quiet windows between them at random.
 fn placed(runs: &[usize], windows: usize, random: &mut Random) -> Vec<bool> {
     let quiet = windows - runs.iter().sum::<usize>();
     // A stretch begins after so many quiet windows; two may touch.

@@ -26,7 +26,7 @@ const MAD_OF_DEVIATION: f64 = 0.6745;
 const LN_MIN: f64 = 0.405;
 /// Of fewer slices a trial's usual latency is not known.
 const SLICES_MIN: usize = 10;
-/// Of fewer spikes it cannot be told what goes with them.
+/// Of fewer spikes it cannot be known what goes with them.
 const SPIKES_MIN: usize = 3;
 /// Slices and series that are compared, at most; of more series those that are nearest to a cause.
 const SLICES_MAX: usize = 20_000;
@@ -60,7 +60,7 @@ pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
     let seen: Vec<Seen> = accounting.asked_trials().filter_map(|trial| see(accounting, trial)).collect();
     let slices = seen.iter().map(|trial| trial.slices.len()).sum::<usize>();
     if slices == 0 {
-        return Reading::missing("no trial has latencies by slices (only tare's own generator tells them)");
+        return Reading::missing("no trial has latencies by slices (only tare's own generator counts them)");
     }
     let is_spike: Vec<bool> = seen.iter().flat_map(|trial| trial.is_spike.iter().copied()).collect();
     let count = is_spike.iter().filter(|is_spike| **is_spike).count();
@@ -68,7 +68,7 @@ pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
     let matches = match count >= SPIKES_MIN && slices <= SLICES_MAX {
         true => Ok(matching::matches(&series, &is_spike)),
         false if count >= SPIKES_MIN => Err(Missing::new("too many slices to compare")),
-        false => Err(Missing::new(format!("{count} spikes are too few to tell what goes with them"))),
+        false => Err(Missing::new(format!("{count} spikes are too few to say what goes with them"))),
     };
     let known = |one: &matching::Match| one.p <= CHANCE_MAX && one.spikes_with >= SPIKES_WITH_MIN;
     let moved = matches.map(|matches| {

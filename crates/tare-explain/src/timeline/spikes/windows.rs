@@ -8,7 +8,7 @@ use tare_model::observation::{Observation, Role, Sample};
 use tare_model::plan::Plan;
 use tare_model::trial::SeriesSlice;
 
-/// What is no cause whatever it does: how fine waits are told is bounded, idle time is what the rest leaves, and a
+/// What is no cause whatever it does: how fine waits are counted is bounded, idle time is what the rest leaves, and a
 /// mode's share is sampled.
 static LEFT_OUT: &[&Descriptor] = &[
     &tasks::WAIT_NS,
@@ -142,7 +142,7 @@ fn others_on_servers_cpus(all: &mut BTreeMap<Name, Movement>) {
         let name = Name { metric: cpus::TASK_RUN_NS.id, whose: Whose::OthersOnServersCpus };
         all.insert(name, others.collect());
     }
-    // Told better by the two above.
+    // The two above show it better.
     all.remove(&Name { metric: cpus::TASK_RUN_NS.id, whose: Whose::ServersCpus });
 }
 

@@ -26,8 +26,8 @@ pub struct Thread {
     pub pinned: bool,
     pub run: f64,
     pub wait: f64,
-    /// Looks that found it asleep: event, lock, disk, timer. Empty: nobody looked.
-    pub looks: Option<[f64; 4]>,
+    /// Samples that found it asleep: event, lock, disk, timer. Empty: it was not sampled.
+    pub samples: Option<[f64; 4]>,
     pub voluntary_hz: f64,
     pub involuntary_hz: f64,
 }
@@ -39,7 +39,7 @@ impl Thread {
             Role::Load => LOAD_PID,
             Role::Tare | Role::Other => tid,
         };
-        let looks = Some([1.0, 0.0, 0.0, 0.0]);
+        let samples = Some([1.0, 0.0, 0.0, 0.0]);
         Thread {
             role,
             pid,
@@ -49,7 +49,7 @@ impl Thread {
             pinned: true,
             run,
             wait,
-            looks,
+            samples,
             voluntary_hz: 100.0,
             involuntary_hz: 10.0,
         }
@@ -139,11 +139,11 @@ impl Scene {
             self.column(&tasks::INVOLUNTARY_SWITCHES, task(), thread.involuntary_hz),
             self.gauge(&tasks::LAST_CPU, task(), f64::from(thread.cpu)),
         ];
-        if let Some(looks) = thread.looks {
+        if let Some(samples) = thread.samples {
             let metrics =
                 [&tasks::SAMPLES_EVENT, &tasks::SAMPLES_LOCK, &tasks::SAMPLES_DISK, &tasks::SAMPLES_TIMER];
             columns.extend(
-                metrics.iter().zip(looks).map(|(metric, share)| self.column(metric, task(), 100.0 * share)),
+                metrics.iter().zip(samples).map(|(metric, share)| self.column(metric, task(), 100.0 * share)),
             );
             columns.push(self.column(&tasks::SAMPLES_OTHER, task(), 0.0));
             columns.push(self.column(&tasks::SAMPLES, task(), 100.0));

@@ -80,7 +80,7 @@ fn command(a: &CommandWorkload, b: &CommandWorkload, list: &mut List) {
         "the command",
         first(a),
         first(b),
-        "another program, or told to do something else",
+        "another program, or asked to do something else",
     );
     let matters = "starting a shell is part of each run's time";
     list.compare(Kind::CommandLine, "the shell", a.shell.clone(), b.shell.clone(), matters);
@@ -112,7 +112,7 @@ fn placement(a: &Accounting, b: &Accounting, list: &mut List) {
         let reported =
             |accounting: &Accounting| allowed(&accounting.asked.pool, role).map(|cpus| list_of(&cpus));
         let matters =
-            "which caches, siblings and interrupts it shares, and with whom, is part of what a request costs";
+            "which caches, siblings and interrupts it shares, and with whom, is part of the service demand";
         list.compare(Kind::Placement, name, reported(a), reported(b), matters);
     }
     let together = |accounting: &Accounting| {
@@ -141,8 +141,8 @@ fn placement(a: &Accounting, b: &Accounting, list: &mut List) {
 /// How far apart the two sides were, where that was not nearly the same.
 fn distance(a: &Accounting, b: &Accounting, list: &mut List) {
     let of = |accounting: &Accounting| {
-        let looks = accounting.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
-        tare_stats::median(&looks.collect::<Vec<_>>())
+        let samples = accounting.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
+        tare_stats::median(&samples.collect::<Vec<_>>())
     };
     let Some((one, other)) = of(a).zip(of(b)) else { return };
     if one.max(other) >= ELSEWHERE * one.min(other) {

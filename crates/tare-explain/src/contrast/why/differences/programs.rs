@@ -90,7 +90,7 @@ fn pair(role: Role, a: &Program, b: &Program, list: &mut List) {
     }
     let reported = |words: &Vec<Setting>| words.iter().map(Setting::to_string).collect::<Vec<_>>().join(" ");
     let name = format!("{whose}'s command line");
-    let matters = "it was told to do something else";
+    let matters = "it was asked to do something else";
     list.readings(Kind::CommandLine, &name, (&a.arguments, &b.arguments), reported, matters);
     environment(whose, a, b, list);
 }
