@@ -2,11 +2,11 @@
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, own_wait_draft};
+use crate::bottlenecks::draft::{Draft, program_wait_draft};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::outcome::{Cause, GrossIs};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -27,11 +27,11 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 };
 
 fn applies(accounting: &Accounting) -> bool {
-    own_wait(accounting, Asleep::Disk) >= 0.1
+    program_wait(accounting, Asleep::Disk) >= 0.1
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    own_wait_draft(
+    program_wait_draft(
         accounting,
         Asleep::Disk,
         "slept in file I/O",

@@ -3,11 +3,11 @@
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, number, own_wait_draft};
+use crate::bottlenecks::draft::{Draft, number, program_wait_draft};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::outcome::{Cause, GrossIs};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -31,7 +31,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 const PEERS_NAMED: usize = 4;
 
 fn applies(accounting: &Accounting) -> bool {
-    own_wait(accounting, Asleep::Downstream) >= 0.1
+    program_wait(accounting, Asleep::Downstream) >= 0.1
 }
 
 fn describe(accounting: &Accounting) -> Draft {
@@ -41,7 +41,7 @@ fn describe(accounting: &Accounting) -> Draft {
         [] => "slept on another server".to_owned(),
         named => format!("slept on {}", named.join(", ")),
     };
-    let mut draft = own_wait_draft(
+    let mut draft = program_wait_draft(
         accounting,
         Asleep::Downstream,
         &verb,

@@ -4,7 +4,7 @@ use crate::accounting::Asleep;
 use crate::accounting::Loss;
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs::{rusage_cpus, taken_cpus};
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::observation::Role;
 use tare_model::outcome::Evidence;
 
@@ -34,14 +34,14 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// The finding of a wait that is the program's own: net has it, so it explains nothing of the tare.
-pub(crate) fn own_wait_draft(
+pub(crate) fn program_wait_draft(
     accounting: &Accounting,
     why: Asleep,
     verb: &str,
     remedy: &str,
     confirm: &str,
 ) -> Draft {
-    let share = own_wait(accounting, why);
+    let share = program_wait(accounting, why);
     let mut evidence = vec![number(format!("{verb}, share of the CPU entitlement"), share, "share")];
     for thread in
         accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.asleep(why) > 0.0).take(8)

@@ -2,13 +2,13 @@
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, own_wait_draft};
+use crate::bottlenecks::draft::{Draft, program_wait_draft};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::Claim;
 use crate::bottlenecks::signs::locks::may_be_a_lock;
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::outcome::{Cause, GrossIs};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -33,11 +33,11 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    own_wait(accounting, Asleep::Lock) >= 0.1 && may_be_a_lock(accounting)
+    program_wait(accounting, Asleep::Lock) >= 0.1 && may_be_a_lock(accounting)
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    own_wait_draft(
+    program_wait_draft(
         accounting,
         Asleep::Lock,
         "slept in a lock",

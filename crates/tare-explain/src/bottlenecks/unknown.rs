@@ -10,7 +10,7 @@ use crate::bottlenecks::signs::locks::{parks, parks_threads};
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::outcome::{Cause, GrossIs};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -69,10 +69,10 @@ fn describe(accounting: &Accounting) -> Draft {
         "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::accounting::NO_VERDICT) {
         "The accounting do not close"
-    } else if parks_threads(accounting) && own_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
+    } else if parks_threads(accounting) && program_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
          other servers: which of these it was cannot be seen from outside"
-    } else if own_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
+    } else if program_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
         "The program lets time pass (nanosleep and the like) while it could work, and nobody's accounting are full"
     } else {
         "Nobody's accounting are full, and nothing that was lost explains the figure"

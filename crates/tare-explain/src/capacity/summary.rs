@@ -85,7 +85,7 @@ pub(crate) fn shared_cores(accounting: &Accounting) -> Vec<(u32, u32)> {
 }
 
 /// Share of the SUT's CPU entitlement in which the program waited for itself.
-pub(crate) fn own_wait(accounting: &Accounting, why: Asleep) -> f64 {
+pub(crate) fn program_wait(accounting: &Accounting, why: Asleep) -> f64 {
     accounting.sut().map_or(0.0, |sut| sut.share(Loss::Program(why)))
 }
 

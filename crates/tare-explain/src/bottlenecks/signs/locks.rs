@@ -5,7 +5,7 @@ use crate::accounting::ratio;
 use crate::accounting::{Asleep, Thread};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::observation::Role;
 
 /// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
@@ -25,7 +25,7 @@ pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
 
 /// The share of the CPU entitlement asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
 pub(crate) fn parked(accounting: &Accounting) -> f64 {
-    if may_be_a_lock(accounting) { 0.0 } else { own_wait(accounting, Asleep::Lock) }
+    if may_be_a_lock(accounting) { 0.0 } else { program_wait(accounting, Asleep::Lock) }
 }
 
 /// Whether the program's runtime did so for a share that limits.

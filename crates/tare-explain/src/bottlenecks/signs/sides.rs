@@ -8,7 +8,7 @@ use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::locks::parked;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::own_wait;
+use crate::capacity::summary::program_wait;
 use tare_model::observation::Role;
 use tare_model::outcome::TareCause;
 
@@ -42,7 +42,7 @@ pub(crate) fn taken_by_others(accounting: &Accounting, loss: TareCause) -> Optio
 /// The claim of a wait of the server's own: more than noise, and more than the lack of load.
 pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim> {
     server(accounting)?;
-    let share = own_wait(accounting, why);
+    let share = program_wait(accounting, why);
     let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
     most.then(|| Claim::at(Rank::OwnWaits).of_share(share))
 }
