@@ -68,7 +68,7 @@ fn describe(accounting: &Accounting) -> Draft {
     } else if accounting.sut().is_none() {
         "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::accounting::NO_VERDICT) {
-        "The accounting do not close"
+        "The accounting does not close"
     } else if parks_threads(accounting) && program_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
          other servers: which of these it was cannot be seen from outside"

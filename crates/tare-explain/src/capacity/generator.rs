@@ -1,4 +1,4 @@
-//! The generator's side of the accounting: whether it had anything left to give.
+//! The generator's side: whether it could have sent more.
 
 use crate::accounting::Closed;
 use crate::accounting::Thread;

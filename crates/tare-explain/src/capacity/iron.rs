@@ -1,7 +1,7 @@
 //! The iron law of throughput: X = b · f / C, and from it gross → tare → net.
 //!
 //! Net = min(f_ref · A / C_sat, what the program's own serial stages let through): what the program would do on its
-//! CPUs with nothing in the way. ln(net / gross) falls apart exactly into what was lost of the CPU entitlement, the clock and the cost.
+//! CPUs with nothing in the way. ln(net / gross) is exactly the sum of what was lost of the CPU entitlement, the clock and the service demand.
 
 use crate::accounting::Closed;
 use crate::accounting::{Loss, ratio};
@@ -46,7 +46,7 @@ pub(crate) struct Point {
 /// More sleepers that are woken for each request than this show in its cost.
 const WOKEN_MAX: f64 = 0.15;
 
-/// Of its share of the time a server interleaved may be busy so many times: it ends what is in flight after its turn.
+/// Of its share of the time a server interleaved may be busy so many times: it ends what is in flight after its part.
 const BUSY_INTERLEAVED_MAX: f64 = 1.15;
 
 impl Point {
@@ -96,7 +96,7 @@ impl Point {
         })
     }
 
-    /// CPUs that nobody but the program and its load had a say in, in its own part of the time where several are interleaved.
+    /// CPUs that nobody but the program and its load used or left idle, in its own part of the time where several are interleaved.
     fn available(&self) -> f64 {
         let arms = f64::from(self.arms);
         let taken = |(cause, lost): (TareCause, f64)| match cause {
@@ -106,7 +106,7 @@ impl Point {
             _ => lost,
         };
         let left = (self.entitled / arms - self.tare_lost().map(taken).sum::<f64>()).max(0.0);
-        // A quota goes on holding back while the others are loaded: what it ran it was let.
+        // A quota goes on throttling it while the others are loaded: what it ran, it was allowed to.
         if self.arms > 1 { left.max(self.busy) } else { left }
     }
 
@@ -116,13 +116,13 @@ impl Point {
         self.busy <= BUSY_INTERLEAVED_MAX * self.entitled / f64::from(self.arms)
     }
 
-    /// Which share of what it was let use it used, of its own part of the time where several are interleaved.
+    /// Which share it used of what it was allowed to use, of its own part of the time where several are interleaved.
     pub fn fullness(&self) -> f64 {
         let program = self.program_s * self.rate_hz;
         ratio(self.busy + program, self.available()).min(1.0)
     }
 
-    /// Whether the service demand here is that at saturation: busy wherever it was let, hardly ever asleep.
+    /// Whether the service demand here is that at saturation: busy wherever it was allowed to run, hardly ever asleep.
     pub fn is_saturated(&self) -> bool {
         let waits_itself = self.program_s > 0.1 * self.cost_s;
         let wakes_few = self.woken.is_none_or(|[idle, busy]| idle + busy < WOKEN_MAX);
@@ -139,7 +139,7 @@ impl Point {
     /// As the fit of wake-ups sees it; `None` where wake-ups are not known.
     pub fn fit_sample(&self, corrected: bool) -> Option<FitSample> {
         let [woken_idle, woken_busy] = self.woken.unwrap_or_default();
-        // With the interference the window's own clock is taken out already.
+        // With the interference the clock of the window is taken out already.
         let clock_hz = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
         let cost = self.cost(corrected)? * clock_hz;
         Some(FitSample { cost, own: self.sleeps?, woken_idle, woken_busy })
@@ -170,7 +170,7 @@ pub(crate) struct SaturatedCost {
     pub seen_cost_s: f64,
 }
 
-/// Gross to net at one set of accounting.
+/// Gross to net of pooled trials.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain {
     pub net_hz: f64,

@@ -19,7 +19,7 @@ pub(crate) struct NetEstimate {
     /// Clock that net is stated at.
     pub reference_hz: Option<f64>,
     pub entitled: f64,
-    /// How the cost at saturation was come by (http).
+    /// How the demand at saturation was found (http).
     pub choice: Option<Choice>,
     /// Net against the reference server, where that was measured.
     pub against: Option<Against>,
@@ -108,7 +108,7 @@ impl Evidence<'_> {
     }
 }
 
-/// Measures the asked level.
+/// Estimates net from the asked level and the levels beside it.
 pub(crate) fn estimate_net(
     point: &Point,
     evidence: &Evidence,

@@ -1,5 +1,5 @@
 //! The machine's interference, by the reference server that is loaded interleaved with the SUT: half-minutes in which everything
-//! costs a third more show in it as they do in the SUT.
+//! takes a third more CPU show in it as they do in the SUT.
 
 use crate::accounting::Closed;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! The SUT's own serial stages: what of it can do only one thing at a time, however many CPUs there are. They are the
-//! program, so that net has to heed the tightest of them.
+//! program, so the tightest of them bounds net.
 
 use crate::accounting::Closed;
 use crate::accounting::ratio;
@@ -64,7 +64,7 @@ impl Serial {
 }
 
 /// How long a request has the lock: the share of time in which it is taken, by the number of threads that wait for
-/// it, over the rate. What holds its holder up from outside (a queue for the CPU) is taken out: that is not the lock's.
+/// it, over the rate. What delays its holder from outside (a queue for the CPU) is taken out: that is not the lock's.
 fn locked_s(serving: &[&Thread], waited_s: f64, wall_s: f64, rate_hz: f64) -> f64 {
     let waiting = ratio(waited_s, wall_s);
     if waiting <= 0.0 {

@@ -18,7 +18,7 @@ const FIT_LN_BELOW: f64 = 0.1;
 /// 30–40 % more than a full one).
 const UNKNOWN_SHARE_MIN: f64 = 0.65;
 
-/// How the cost at saturation was come by.
+/// How the demand at saturation was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// A level saturated the server.

@@ -19,7 +19,7 @@ pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::of(record);
     let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
     let bottleneck = bottlenecks::decide(&accounting, open);
-    // Errors show in the requests, whatever the time accounting say.
+    // Errors show in the requests, whatever the time accounting says.
     let failed = fails(&accounting);
     let judgement = bottlenecks::judge(&accounting, bottleneck.cause);
     let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);

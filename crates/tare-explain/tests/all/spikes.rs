@@ -169,7 +169,7 @@ fn few_spikes_and_other_generators_are_said() {
     let mut few = record(&[50]);
     few.trials.truncate(2);
     let why = spikes(&few).moved.ok().unwrap_err().why;
-    assert_eq!(why, "2 spikes are too few to tell what goes with them");
+    assert_eq!(why, "2 spikes are too few to say what goes with them");
     let foreign = outcome(&asked(&Scene::default())).spikes.ok().unwrap_err().why;
     assert!(foreign.contains("only tare's own generator"), "{foreign}");
 }

@@ -23,7 +23,7 @@ fn a_quota_on_the_parent() {
         ..Scene::default()
     };
     insta::assert_snapshot!(sketch(&explain(&asked(&scene))));
-    // Two threads in one run queue: each waits all of the time that the queue is held, and the accounting of CPUs tells.
+    // Two threads in one run queue: each waits all of the time that the queue is throttled, and the times of CPUs show it.
     let second = Thread { tid: 4713, ..scene.threads[0].clone() };
     scene.threads[0] = Thread { run: 0.15, wait: 0.85, ..scene.threads[0].clone() };
     scene.threads.push(Thread { run: 0.15, wait: 0.85, ..second });

@@ -200,7 +200,7 @@ impl Closed {
         (!known.is_empty()).then(|| known.iter().sum())
     }
 
-    /// What the accounting of the SUT's CPUs, or of its group, leave open, as a share of its run; 0 where nothing was checked.
+    /// What the accounting of the SUT's CPUs, or of its group, leaves open, as a share of its run; 0 where nothing was checked.
     pub fn open_share_of_run(&self) -> f64 {
         let Some(sut) = self.sut.as_ref().filter(|sut| sut.run_s > 0.0) else { return 0.0 };
         let of_cpu = |cpu: &u32| self.balances.get(&residual::cpu_name(*cpu)).map_or(0.0, Balance::gap_s);

@@ -2,11 +2,11 @@
 //! C = I / IPC, and −Δln C = Δln IPC − Δln I.
 //!
 //! b is what was left of the CPU entitlement, b = A − Σ Lᵢ, so that with Λ the logarithmic mean of b₁ and b₂ its part is
-//! Δln b = (A₂ − A₁)/Λ − Σ (Lᵢ₂ − Lᵢ₁)/Λ (log-mean Divisia index: Ang, Energy Policy 32, 2004). What the accounting do not
+//! Δln b = (A₂ − A₁)/Λ − Σ (Lᵢ₂ − Lᵢ₁)/Λ (log-mean Divisia index: Ang, Energy Policy 32, 2004). What the accounting does not
 //! explain of A − b is a loss by the name of `unexplained`.
 //!
-//! No part is known better than the accounting that it stands in close: what those of both runs leave open, as a share of their busy time,
-//! widens the interval of every part that is taken from them. Nor do the trials of a run show all that two runs differ by: their errors
+//! No part is known better than the accounting closes that it is taken from: what that of both runs leaves open, as a share of their busy
+//! time, widens the interval of every such part. Nor do the trials of a run show all that two runs differ by: their errors
 //! are widened to what a machine's interference leaves between runs that lie so far apart ([`Jackknife::between_runs`]).
 
 use crate::accounting::Closed;
@@ -276,7 +276,7 @@ pub(super) struct Split {
 
 /// Splits the difference between the rates of two runs of at least one trial each.
 ///
-/// `open_ln`: how far the accounting of both are from closing, as shares of their busy time, together. `apart`: how many lengths of
+/// `open_ln`: how far the accounting of both is from closing, as shares of their busy time, together. `apart`: how many lengths of
 /// a run the one began before the other.
 ///
 /// # Errors
