@@ -1,10 +1,10 @@
 //! Observations → accounting → iron law → verdict: a pure function of the record, so that an old record can be
 //! explained again.
 //!
-//! The way through the crate is the order of its folders: `accounting` finds where the time of every trial went, stage by stage (`raw`,
-//! `reconcile`, `attribute`, `close`); `capacity` pools trials by level of load and computes net from gross by the iron law ([`stopping`] is
-//! asked while the trials run, too);
-//! `bottlenecks` decides what holds the figure and asks for every cause what it cost; `timeline` shows how the figure went over time; `outcome` writes it all down ([`explain()`]); `contrast` sets two outcomes against each other.
+//! The way through the crate is the order of its folders. `accounting` finds where the time of every trial went, stage by stage (`raw`,
+//! `reconcile`, `attribute`, `close`). `capacity` pools trials by level of load and computes net from gross by the iron law ([`stopping`]
+//! is asked while the trials run, too). `timeline` shows how the figure went over time. [`bottlenecks`] decides what holds the figure, and
+//! asks for every cause what it cost. `outcome` puts it all together ([`explain()`]). `contrast` sets two outcomes against each other.
 //!
 //! Nothing here reads a file, a clock or the machine; no record, however odd, makes it panic or yield a number
 //! that is not one.
