@@ -3,7 +3,7 @@
 //! A namespace is there as long as somebody lives in it: a process that sleeps, which the journal knows. So they are gone with it,
 //! and with the link and all rules, however this ends.
 
-use super::injection::Ground;
+use super::ground::Ground;
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use crate::running::Session;

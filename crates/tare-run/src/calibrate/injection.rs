@@ -1,27 +1,19 @@
-//! What an injection is, and what it works with.
+//! What an injection is, and the scene that it changes.
 
+use super::ground::{Ground, Need, Place};
 use super::hosts::Hosts;
 use crate::error::LabError;
-use crate::process::{Launch, Output, Started};
-use crate::subjects::embedded::embedded;
-use crate::subjects::program::find_program;
-use crate::subjects::sut::Sut;
 use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 use tare_explain::bottlenecks;
 use tare_load::{CONNECTIONS_DEFAULT, LoadSpec, Target};
-use tare_machine::Root;
-use tare_machine::journal::{GroupError, Journal, MadeGroup, place_for_groups};
 use tare_model::outcome::Cause;
 
 /// Stands for the server until it is up and its port known.
 const ANYWHERE: &str = "http://127.0.0.1/";
-/// A CPU that is never idle.
-const BUSY_LOOP: &str = "while :; do :; done";
 
-/// A known weight: how a cause is put up for real. Which one it is, is said by the bottleneck that names it.
+/// How a cause is put up for real. Which one it is, says the bottleneck that names it.
 pub(crate) struct Injection {
     /// Its name on the command line.
     pub name: &'static str,
@@ -43,73 +35,6 @@ impl Injection {
     pub fn expects(&self, cause: Cause) -> bool {
         bottlenecks::of(cause).injections.contains(&self.name)
     }
-}
-
-/// What an injection cannot be made without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// So many online CPUs.
-    Cpus(usize),
-    /// A sibling of the server's CPU on the same core.
-    Sibling,
-    /// Control groups with this controller.
-    Controller(&'static str),
-    /// Hardware counters: without them its rule cannot judge.
-    Pmu,
-    /// Network namespaces that may be made, and what links them.
-    Hosts,
-    /// A program.
-    Program(&'static str),
-}
-
-impl Need {
-    /// Why it is not there; `None` where it is.
-    pub fn missing(self, place: &Place) -> Option<String> {
-        match self {
-            Need::Cpus(wanted) if place.cpus.len() < wanted => {
-                Some(format!("it needs {wanted} CPUs, and there are {}", place.cpus.len()))
-            }
-            Need::Cpus(_) => None,
-            Need::Sibling if place.sibling.is_none() => Some("no CPU shares its core with another".into()),
-            Need::Sibling => None,
-            Need::Pmu => (!place.pmu).then(|| "it needs hardware counters (a PMU) to be told".into()),
-            Need::Hosts if !tare_sys::process::is_root() => {
-                Some("only root may make network namespaces".into())
-            }
-            Need::Hosts => {
-                ["unshare", "nsenter", "ip"].iter().find_map(|name| Need::Program(name).missing(place))
-            }
-            Need::Program(name) => find_program(name).err().map(|_| format!("{name} is not installed")),
-            Need::Controller(name) => place_for_groups(&Root::live(), name).err().map(|missing| {
-                let hint = Some(missing.remedy).filter(|remedy| !remedy.is_empty());
-                missing.why + &hint.map_or(String::new(), |hint| format!(" (hint: {hint})"))
-            }),
-        }
-    }
-}
-
-/// Who runs where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Online CPUs.
-    pub cpus: Vec<u32>,
-    /// The server's CPU.
-    pub sut_cpu: u32,
-    /// The generator's.
-    pub load_cpu: u32,
-    /// Another CPU on the server's core.
-    pub sibling: Option<u32>,
-    /// Whether there are hardware counters.
-    pub pmu: bool,
-}
-
-/// What an injection may use.
-pub(crate) struct Ground<'a> {
-    pub place: &'a Place,
-    pub journal: &'a Rc<Journal>,
-    /// The program that is the built-in server.
-    pub program: &'a Path,
-    pub interrupt: &'a std::sync::atomic::AtomicBool,
 }
 
 /// A session as it will be held. Undisturbed, it is a server on one CPU and a generator on another.
@@ -218,40 +143,4 @@ impl Server {
     pub fn option(&mut self, name: &str, value: &str) {
         self.options.extend([name.to_owned(), value.to_owned()]);
     }
-}
-
-impl Ground<'_> {
-    /// Somebody who uses a CPU for all he can get.
-    pub fn neighbour(&self, cpu: u32) -> Result<Started, LabError> {
-        let words = ["sh", "-c", BUSY_LOOP].map(String::from).to_vec();
-        self.start("a neighbour", words, vec![cpu])
-    }
-
-    /// Any process.
-    pub fn start(&self, what: &str, words: Vec<String>, cpus: Vec<u32>) -> Result<Started, LabError> {
-        let launch = Launch {
-            what,
-            words,
-            cpus,
-            groups: Vec::new(),
-            environment: Vec::new(),
-            output: Output::KeepErrors,
-        };
-        Started::launch(&launch, self.journal)
-    }
-
-    /// Another server, with the test bodies.
-    pub fn server(&self, cpu: u32) -> Result<Sut, LabError> {
-        embedded(self.program, &[cpu], &[], self.journal, self.interrupt)
-    }
-
-    /// A control group with a controller.
-    pub fn group(&self, controller: &str) -> Result<MadeGroup, LabError> {
-        MadeGroup::make(self.journal, &Root::live(), controller).map_err(refused)
-    }
-}
-
-/// A group that cannot be made, or does not take a value.
-pub(crate) fn refused(error: GroupError) -> LabError {
-    LabError::State(error.to_string())
 }

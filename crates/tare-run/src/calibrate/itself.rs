@@ -1,6 +1,6 @@
 //! The built-in server compared with itself, by all that `tare compare` does: whatever it calls different then is a false alarm.
 
-use super::Live;
+use super::live::Live;
 use crate::compare::{self, Asked, EMBEDDED, PORT};
 use crate::error::LabError;
 use crate::running::Session;

@@ -1,18 +1,21 @@
-//! Measures known weights: puts a cause up for real around the built-in server, holds an ordinary session, and compares what its
-//! verdict says with what was injected.
+//! Calibrates: puts a cause up for real around the built-in server, holds an ordinary session, and compares what its verdict says
+//! with what was injected.
 //!
-//! An [`injection`] is a file in `injections/` and a line in its registry: it changes a scene that is undisturbed otherwise, and
-//! says what it is right to find there. [`confusion`] judges. What is put up is in the journal, and taken down by `Drop` after
+//! An [`injection`] is a file in `injections/` and a line in its registry: it changes a scene that is undisturbed otherwise. The
+//! bottlenecks that name it are what it is right to find there. [`confusion`] judges. What is put up is in the journal, and taken down by `Drop` after
 //! each run, or by the next start.
 //!
-//! Then [`itself`] compares the server with itself, and [`certificate`] says what that and the nets of the runs come to.
+//! Then [`itself`] compares the server with itself, and [`calibration_report`] says what that and the nets of the runs come to.
 
 mod calibration_report;
 mod confusion;
+mod ground;
 mod hosts;
 mod injection;
 mod injections;
 pub mod itself;
+mod live;
+mod props;
 #[cfg(test)]
 mod tests;
 
@@ -26,9 +29,11 @@ use crate::running::{Held, Session};
 use crate::study::nearest;
 use crate::subjects::embedded;
 use crate::{blocks, session};
+use ground::{Ground, Place};
 use hosts::Hosts;
-use injection::{Ground, Injection, Place, Scene};
+use injection::{Injection, Scene};
 use injections::{INJECTIONS, UNDISTURBED, leaves_net};
+use live::Live;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -402,21 +407,5 @@ fn said(result: &SelfResult) -> String {
     match figures.is_empty() {
         true => "no figure called different".into(),
         false => format!("WRONG: called different: {}", figures.join(", ")),
-    }
-}
-
-/// Shows what is live, and of which run; a session's own steps are too many.
-struct Live<'a> {
-    within: &'a mut dyn Progress,
-    begun: Instant,
-    of: String,
-}
-
-impl Progress for Live<'_> {
-    fn show(&mut self, event: Event) {
-        if let Event::Live { rate_hz, phase, .. } = event {
-            let elapsed_s = self.begun.elapsed().as_secs_f64();
-            self.within.show(Event::Live { elapsed_s, rate_hz, phase: format!("{}: {phase}", self.of) });
-        }
     }
 }

@@ -15,6 +15,7 @@ fn named(name: &str) -> &'static Injection {
 fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
     let finding = |(cause, effect_ln): (Cause, f64)| Finding {
         cause,
+        title: String::new(),
         summary: String::new(),
         effect_ln,
         confidence: 1.0,

@@ -9,7 +9,7 @@ use tare_model::Missing;
 use tare_model::outcome::{Outcome, RoleAccounting};
 use tare_model::topology::Topology;
 
-/// A change of one resource that tells whether it is the bottleneck.
+/// A change of one resource that shows whether it is the bottleneck.
 pub(crate) struct Intervention {
     /// By which a bottleneck names it.
     pub name: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Ground<'a> {
     pub placement: &'a Placement,
     pub topology: &'a Topology,
     pub journal: &'a Rc<Journal>,
-    /// Where the right to turn settings is taken.
+    /// Where the lock on settings is taken.
     pub state_dir: &'a Path,
 }
 
@@ -54,16 +54,16 @@ pub(crate) struct Change<'a> {
 /// How it is changed.
 pub(crate) enum Lever<'a> {
     /// While the same load goes on.
-    Turn(Box<dyn Turn + 'a>),
+    Toggle(Box<dyn Toggle + 'a>),
     /// By another load.
     Load(Box<LoadSpec>),
 }
 
 /// Something that is changed and put back, again and again; dropping it puts it back for good.
-pub(crate) trait Turn {
+pub(crate) trait Toggle {
     /// # Errors
     /// It cannot be changed here.
-    fn turn(&mut self, changed: bool) -> Result<(), Missing>;
+    fn set(&mut self, changed: bool) -> Result<(), Missing>;
 }
 
 impl<'a> Ground<'a> {

@@ -1,8 +1,8 @@
 //! Confirming by intervention: a little of the one resource that is said to be the bottleneck is given or taken, in pairs of short trials
-//! of the same server, in an order drawn at random. `tare-explain` tells from the pairs how throughput follows it. Where the bottleneck is of a
+//! of the same server, in an order drawn at random. `tare-explain` computes from the pairs how throughput follows it. Where the bottleneck is of a
 //! kind that nothing can be tried on, the first finding that is not is tried in its stead.
 //!
-//! What is tried on each cause is a file in `interventions/` and a line in its registry. Whatever is turned is in the journal and is
+//! What is tried on each cause is a file in `interventions/` and a line in its registry. Whatever is changed is in the journal and is
 //! put back by `Drop`, or by the next start.
 
 mod intervention;
@@ -14,7 +14,7 @@ use crate::loads::drive::{Drive, start};
 use crate::progress::Event;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
-use intervention::{Change, Ground, Lever, Turn};
+use intervention::{Change, Ground, Lever, Toggle};
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Pacing};
 use tare_model::Missing;
@@ -50,7 +50,7 @@ impl From<Missing> for Stopped {
     }
 }
 
-/// Tries what limits the trials so far, and keeps what came of it, also where it cannot be tried here.
+/// Tries what the bottleneck of the trials so far is said to be, and keeps what came of it, also where it cannot be tried here.
 pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let Some(outcome) = running.explained() else { return Ok(()) };
     let found: Vec<Cause> = outcome.findings.iter().map(|finding| finding.cause).collect();
@@ -103,10 +103,10 @@ fn blocks(
     let Change { what, unit, before, changed, by } = change;
     let mut random = SplitMix64::new(drive.seed);
     let pairs = match by {
-        Lever::Turn(mut lever) => {
+        Lever::Toggle(mut lever) => {
             running.wait(SETTLE, "settling", |_| None)?;
             let pairs = pairs(&mut random, |changed, phase| {
-                turned(lever.as_mut(), changed, &mut generator, phase, running)
+                toggled(lever.as_mut(), changed, &mut generator, phase, running)
             });
             // Put back before the load ends: threads that have ended are in no group.
             drop(lever);
@@ -160,15 +160,15 @@ fn pairs(
     Ok(pairs)
 }
 
-/// A trial with something turned or not, under the load that goes on.
-fn turned(
-    lever: &mut dyn Turn,
+/// A trial with something changed or not, under the load that goes on.
+fn toggled(
+    lever: &mut dyn Toggle,
     changed: bool,
     generator: &mut Generator,
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<f64, Stopped> {
-    lever.turn(changed)?;
+    lever.set(changed)?;
     rate(generator, phase, running)
 }
 

@@ -1,7 +1,7 @@
 //! A server that gets faster and faster, as with caches that fill.
 
-use super::table;
 use super::{Ground, Injection, LabError, Need, Scene};
+use crate::calibrate::props::{many_short_trials, table};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "cold-start",
@@ -22,7 +22,7 @@ fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let server = &mut scene.server;
     (server.traffic.content.templates, server.traffic.content.csv_file) = (true, Some(path));
     server.path = "/spin?ns={{csv:ns}}".into();
-    super::many_short_trials(scene);
+    many_short_trials(scene);
     scene.hold(table);
     Ok(())
 }

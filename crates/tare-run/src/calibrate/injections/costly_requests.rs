@@ -4,7 +4,7 @@ use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "costly-requests",
-    about: "requests that are dear to make",
+    about: "requests that cost much to make",
     needs: &[Need::Cpus(2)],
     put_up,
 };

@@ -1,6 +1,7 @@
 //! A server that gets slower and slower, as with a table that grows.
 
 use super::{Ground, Injection, LabError, Need, Scene};
+use crate::calibrate::props::many_short_trials;
 
 pub(super) static INJECTION: Injection = Injection {
     name: "drift",
@@ -13,6 +14,6 @@ fn put_up(_ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     // A nanosecond more for each request that was answered before.
     scene.server.traffic.content.templates = true;
     scene.server.path = "/spin?ns={{counter:60000}}".into();
-    super::many_short_trials(scene);
+    many_short_trials(scene);
     Ok(())
 }

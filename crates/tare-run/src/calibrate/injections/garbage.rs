@@ -1,6 +1,7 @@
 //! A program whose runtime collects garbage most of the time.
 
-use super::{Ground, Injection, LabError, Need, Scene, nameless};
+use super::{Ground, Injection, LabError, Need, Scene};
+use crate::calibrate::props::nameless;
 use std::time::Duration;
 
 pub(super) static INJECTION: Injection = Injection {

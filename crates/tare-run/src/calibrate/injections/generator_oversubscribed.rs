@@ -3,7 +3,7 @@
 use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
-    name: "generator-crowd",
+    name: "generator-oversubscribed",
     about: "eight threads of the generator on one CPU",
     needs: &[Need::Cpus(2)],
     put_up,

@@ -1,11 +1,11 @@
 //! One of several loops has all the work.
 
-use super::table;
 use super::{Ground, Injection, LabError, Need, Scene};
+use crate::calibrate::props::table;
 
 pub(super) static INJECTION: Injection = Injection {
     name: "hot-thread",
-    about: "two loops, one of which gets all requests that are dear",
+    about: "two loops, one of which gets all requests that cost much",
     needs: &[Need::Cpus(2)],
     put_up,
 };
@@ -13,7 +13,7 @@ pub(super) static INJECTION: Injection = Injection {
 fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let server = &mut scene.server;
     server.threads(2, &[ground.place.sut_cpu, ground.place.load_cpu]);
-    // Connections are dealt out in turn, and each has one request: so every second request is of the same loop.
+    // Connections go to the loops alternately, and each has one request: so every second request is of the same loop.
     server.option("--arch", "dispatch");
     let (path, table) = table("ns", [1_000_000, 1000])?;
     let traffic = &mut server.traffic;

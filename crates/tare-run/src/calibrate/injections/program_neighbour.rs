@@ -1,6 +1,7 @@
 //! A program beside somebody else.
 
 use super::{Ground, Injection, LabError, Scene};
+use crate::calibrate::props::{COMPUTES, shell};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "program-neighbour",
@@ -10,7 +11,7 @@ pub(super) static INJECTION: Injection = Injection {
 };
 
 fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
-    scene.command = Some(super::shell(super::COMPUTES));
+    scene.command = Some(shell(COMPUTES));
     scene.hold(ground.neighbour(ground.place.sut_cpu)?);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A CPU quota on the server's own group.
 
-use super::{Ground, Injection, LabError, Need, Quota, Scene};
+use super::{Ground, Injection, LabError, Need, Scene};
+use crate::calibrate::props::{MANY_PERIODS, Quota};
 
 pub(super) static INJECTION: Injection = Injection {
     name: "quota",
@@ -12,7 +13,7 @@ pub(super) static INJECTION: Injection = Injection {
 fn put_up(ground: &Ground<'_>, scene: &mut Scene) -> Result<(), LabError> {
     let quota = Quota::of(0.3, ground)?;
     quota.holds(&mut scene.server);
-    scene.trial = super::MANY_PERIODS;
+    scene.trial = MANY_PERIODS;
     scene.hold(quota);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::{Ground, Injection, LabError, Need, Scene};
 
 pub(super) static INJECTION: Injection = Injection {
-    name: "server-crowd",
+    name: "server-oversubscribed",
     about: "eight threads of the server on one CPU",
     needs: &[Need::Cpus(2)],
     put_up,

@@ -1,7 +1,7 @@
 //! CPU time of the server, of its fullest thread, or of the generator: a third of what there is for it is taken, by a quota on a group
 //! that is made around it. Of what there is, not of what it uses: who has time to spare does not feel it.
 
-use super::{Change, Ground, Intervention, Lever, Turn};
+use super::{Change, Ground, Intervention, Lever, Toggle};
 use tare_machine::Root;
 use tare_machine::journal::{MadeGroup, Members};
 use tare_model::Missing;
@@ -60,7 +60,7 @@ fn take<'a>(
         unit: "CPUs",
         before: there_is_cpus,
         changed,
-        by: Lever::Turn(Box::new(Held { group, cpus: changed })),
+        by: Lever::Toggle(Box::new(Held { group, cpus: changed })),
     })
 }
 
@@ -70,8 +70,8 @@ struct Held {
     cpus: f64,
 }
 
-impl Turn for Held {
-    fn turn(&mut self, changed: bool) -> Result<(), Missing> {
+impl Toggle for Held {
+    fn set(&mut self, changed: bool) -> Result<(), Missing> {
         let set = if changed { self.group.set_quota(self.cpus) } else { self.group.lift_quota() };
         set.map_err(|error| Missing::new(error.to_string()))
     }

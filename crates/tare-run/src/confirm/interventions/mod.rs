@@ -7,7 +7,7 @@ mod quota;
 mod rate;
 mod weight;
 
-use super::intervention::{Change, Ground, Intervention, Lever, Turn};
+use super::intervention::{Change, Ground, Intervention, Lever, Toggle};
 use tare_explain::bottlenecks::{self, Confirm};
 use tare_model::Missing;
 use tare_model::outcome::Cause;
@@ -27,7 +27,7 @@ static INTERVENTIONS: &[&Intervention] = &[
 /// What is tried on a cause.
 ///
 /// # Errors
-/// Nothing can be: why not, and what would tell instead.
+/// Nothing can be: why not, and what to do instead.
 pub(super) fn of(cause: Cause) -> Result<&'static Intervention, Missing> {
     match bottlenecks::of(cause).confirm {
         Confirm::By(name) => INTERVENTIONS

@@ -1,6 +1,6 @@
 //! A CPU quota: the tightest one on the server's way to the root is raised by half, or lowered to two thirds where no more would be used.
 
-use super::{Change, Ground, Intervention, Lever, Turn};
+use super::{Change, Ground, Intervention, Lever, Toggle};
 use std::path::Path;
 use std::rc::Rc;
 use tare_machine::journal::Journal;
@@ -35,35 +35,35 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     // What more there is to be had before something else is the bottleneck.
     let room = quotas.next().map_or(f64::INFINITY, |(next, _)| next).min(ground.server()?.entitled_cpus);
     let changed = before * if before * MORE <= room { MORE } else { LESS };
-    let knob = Knob {
+    let setting = Setting {
         group: level.dir.display().to_string(),
         cpus: changed,
         journal: ground.journal,
         state_dir: ground.state_dir,
-        turned: None,
+        applied: None,
     };
     Ok(Change {
         what: format!("the quota of {}", level.path),
         unit: "CPUs",
         before,
         changed,
-        by: Lever::Turn(Box::new(knob)),
+        by: Lever::Toggle(Box::new(setting)),
     })
 }
 
 /// The group's quota, put back whenever it is not changed.
-struct Knob<'a> {
+struct Setting<'a> {
     group: String,
     cpus: f64,
     journal: &'a Rc<Journal>,
     state_dir: &'a Path,
-    turned: Option<Turned<'a>>,
+    applied: Option<Turned<'a>>,
 }
 
-impl Turn for Knob<'_> {
-    fn turn(&mut self, changed: bool) -> Result<(), Missing> {
-        if let Some(turned) = self.turned.take() {
-            let report = turned.restore();
+impl Toggle for Setting<'_> {
+    fn set(&mut self, changed: bool) -> Result<(), Missing> {
+        if let Some(applied) = self.applied.take() {
+            let report = applied.restore();
             if let Some(failed) = report.failed.first() {
                 return Err(Missing::with_remedy(failed.clone(), "'tare recover' puts it back"));
             }
@@ -74,8 +74,8 @@ impl Turn for Knob<'_> {
             let lock = Lock::take(self.state_dir).map_err(|error| reported(&error))?;
             let quota = QuotaWanted { group: Group::At(self.group.clone()), cpus: Some(self.cpus) };
             let plan = knobs::plan(&root, &Wanted { quota: Some(quota), ..Wanted::default() });
-            let turned = knobs::turn(self.journal, lock, &root, &plan, &|| ());
-            self.turned = Some(turned.map_err(|error| reported(&error))?);
+            let applied = knobs::turn(self.journal, lock, &root, &plan, &|| ());
+            self.applied = Some(applied.map_err(|error| reported(&error))?);
         }
         Ok(())
     }

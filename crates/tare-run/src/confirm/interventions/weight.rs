@@ -1,7 +1,7 @@
 //! CPU time that a neighbour takes: now and then the server is put into a group that measures so much against whoever else wants its CPUs
 //! that it has them nearly to itself. The neighbour waits as if it were paused, and nothing of it is changed, as it is somebody's.
 
-use super::{Change, Ground, Intervention, Lever, Turn};
+use super::{Change, Ground, Intervention, Lever, Toggle};
 use std::rc::Rc;
 use tare_machine::Root;
 use tare_machine::journal::{Journal, MadeGroup, Members};
@@ -24,14 +24,14 @@ fn prepare<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
     let threads = u32::try_from(accounting.serving.threads.max(1)).unwrap_or(u32::MAX);
     let mut weight = Weight { journal: ground.journal, pids: ground.pids, threads, group: None };
     // Whether it can be done is known before the first trial.
-    weight.turn(true)?;
-    weight.turn(false)?;
+    weight.set(true)?;
+    weight.set(false)?;
     Ok(Change {
         what: format!("the server's part of its CPUs ({TIMES} times the weight against its neighbours)"),
         unit: "CPUs",
         before: own * there_is,
         changed: share(own, f64::from(TIMES)) * there_is,
-        by: Lever::Turn(Box::new(weight)),
+        by: Lever::Toggle(Box::new(weight)),
     })
 }
 
@@ -49,8 +49,8 @@ struct Weight<'a> {
     group: Option<MadeGroup>,
 }
 
-impl Turn for Weight<'_> {
-    fn turn(&mut self, changed: bool) -> Result<(), Missing> {
+impl Toggle for Weight<'_> {
+    fn set(&mut self, changed: bool) -> Result<(), Missing> {
         self.group = None;
         if changed {
             let reported = |error: &dyn std::fmt::Display| Missing::new(error.to_string());
