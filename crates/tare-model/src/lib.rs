@@ -6,6 +6,7 @@
 //! applicable. Missing is never zero.
 
 pub mod calibration;
+pub mod cause_page;
 pub mod check;
 pub mod comparison;
 pub mod condition;

@@ -92,8 +92,11 @@ pub struct Outcome {
 /// One finding with its proof.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
-    /// Cause id.
+    /// Cause id; `tare explain` has its page.
     pub cause: Cause,
+    /// What it is, as the subject of a sentence; empty in older results.
+    #[serde(default)]
+    pub title: String,
     /// One sentence with the numbers in it.
     pub summary: String,
     /// Share of ln(net/gross) that it explains; 0 for what costs nothing.

@@ -55,6 +55,9 @@ pub struct Run {
     pub net: NetOrMissing,
     /// What held it where it was.
     pub bottleneck: Cause,
+    /// The same in words; empty in older results.
+    #[serde(default)]
+    pub bottleneck_title: String,
     /// Whether its figures can be trusted.
     pub valid: bool,
 }

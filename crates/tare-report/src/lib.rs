@@ -20,6 +20,7 @@
 
 mod block;
 pub mod calibration;
+pub mod cause_page;
 pub mod comparison;
 pub mod doctor;
 pub mod flame;

@@ -1,7 +1,7 @@
-//! What each cause means, in words that a reader of a report understands.
+//! Words that several sections use.
 
 use serde::Serialize;
-use tare_model::outcome::{Cause, GrossIs, TareCause, TarePart};
+use tare_model::outcome::{Cause, GrossIs, Outcome, TareCause, TarePart};
 
 /// The stable id of a cause, as it stands in the JSON result.
 pub(crate) fn id(cause: impl Serialize) -> String {
@@ -44,40 +44,15 @@ pub(crate) fn gross_is(gross_is: GrossIs) -> &'static str {
     }
 }
 
-/// The bottleneck as the subject of a sentence, for causes whose own finding has the figures.
-pub(crate) fn bottleneck(cause: Cause) -> &'static str {
-    match cause {
-        Cause::LoadGeneratorBound => "The load generator was the bottleneck",
-        Cause::OfferedLoad => "Nothing is short: the load that was offered is the bottleneck",
-        Cause::ServerCpuBound => "The server's CPU is the bottleneck",
-        Cause::OneThreadBound => "One thread of the server is the bottleneck",
-        Cause::CpuQuotaThrottled => "A CPU quota is the bottleneck",
-        Cause::CpuContended => "Other programs on its CPUs are the bottleneck",
-        Cause::Oversubscribed => "More threads than CPUs are the bottleneck",
-        Cause::PlacementConflict => "Server and load generator are in each other's way",
-        Cause::Steal => "The hypervisor is the bottleneck: it ran somebody else",
-        Cause::ClockDropped => "The clock is the bottleneck",
-        Cause::ColdCaches => "Cold caches are the bottleneck",
-        Cause::SoftirqSaturated => "Other programs' packets on its CPUs are the bottleneck",
-        Cause::CrossCpuWakeups => "Waking threads on other CPUs is the bottleneck",
-        Cause::ListenOverflow => "The accept queue is the bottleneck",
-        Cause::MemoryPressure => "Too little memory is the bottleneck",
-        Cause::BlockedOnDisk => "The disk is the bottleneck",
-        Cause::GcPauses => "Collecting garbage is the bottleneck",
-        Cause::LockContended => "A lock is the bottleneck",
-        Cause::BlockedOnDownstream => "Another server is the bottleneck: the program waits for its answers",
-        Cause::KernelLockContended => "Locks of the kernel are the bottleneck",
-        Cause::TooLittleConcurrency => "Too few connections are the bottleneck",
-        Cause::NetworkCeiling => "The network is the bottleneck",
-        Cause::DelayedAck => "Delayed acknowledgements are the bottleneck",
-        Cause::PortsExhausted => "The generator's local ports are the bottleneck",
-        Cause::NotSteady => "There is no steady state yet",
-        Cause::Errors => "Errors are being measured, not the server",
-        Cause::TooNoisy => "The measurement is too noisy to name a limit",
-        Cause::ProgramCpuBound => "The program itself is the bottleneck",
-        Cause::ProgramIdle => "The program's own waits are the bottleneck",
-        Cause::Unknown => "What the bottleneck is could not be told",
-    }
+/// The bottleneck as the subject of a sentence: from its finding, else its id.
+pub(crate) fn bottleneck(outcome: &Outcome) -> String {
+    let finding = outcome.findings.iter().find(|finding| finding.cause == outcome.bottleneck);
+    titled(outcome.bottleneck, finding.map_or("", |finding| &finding.title))
+}
+
+/// A cause's title, or where an older result has none its id.
+pub(crate) fn titled(cause: Cause, title: &str) -> String {
+    if title.is_empty() { format!("The bottleneck is {}", cause.id()) } else { title.to_owned() }
 }
 
 /// A number of things: `1 trial`, `3 trials`.

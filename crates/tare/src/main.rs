@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Why(args) => commands::why::why(&args, style),
+        Command::Explain(args) => commands::explain::explain(&args, style),
         Command::Report(args) => commands::report::report(&args),
         Command::Flame(args) => commands::flame::flame(&args),
         Command::Serve(args) => commands::serve::serve(*args),

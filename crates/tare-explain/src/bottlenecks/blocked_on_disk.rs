@@ -53,7 +53,7 @@ static PAGE: Page = Page {
          `--trace`.",
     ],
     looks_the_same: &[
-        "`memory-pressure`: pages were taken back and are read in again. The group is at its bottleneck then.",
+        "`memory-pressure`: pages were taken back and are read in again. The group has reached its limit then.",
         "`lock-contended`: one thread writes and holds a lock, the others wait for the lock. Look at what \
          the holder does.",
         "`blocked-on-downstream`: the data comes from another server, for example a database.",

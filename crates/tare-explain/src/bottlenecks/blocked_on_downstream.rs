@@ -56,7 +56,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "Serving threads slept on a connection that they had opened themselves: to a backend or a database.",
+    brief: "Serving threads slept on another server's answers (backend, database).",
     means: &[
         "Threads that handle requests waited for the answer of another server (downstream). The program is \
          not full, and its CPU time per request says little about its rate.",

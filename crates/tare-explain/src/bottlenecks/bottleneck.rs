@@ -4,6 +4,7 @@ use crate::bottlenecks::draft::Draft;
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::Claim;
 use crate::capacity::levels::Accounting;
+use tare_model::cause_page::CausePage;
 use tare_model::outcome::{Cause, GrossIs};
 
 /// One bottleneck. All that is known about it stands in its own file.
@@ -30,6 +31,29 @@ pub struct Bottleneck {
     pub injections: &'static [&'static str],
     /// What a reader must know.
     pub page: &'static Page,
+}
+
+impl Bottleneck {
+    /// Its page as data.
+    pub fn to_page(&self) -> CausePage {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        CausePage {
+            cause: self.cause,
+            title: self.title.to_owned(),
+            brief: self.page.brief.to_owned(),
+            what_it_means: owned(self.page.means),
+            evidence: owned(self.page.evidence),
+            looks_the_same_but_is_not: owned(self.page.looks_the_same),
+            what_to_do: owned(self.page.to_do),
+            how_to_confirm: owned(self.page.to_confirm),
+            source: owned(self.page.source),
+            intervention: match self.confirm {
+                Confirm::By(name) => Some(name.to_owned()),
+                Confirm::Cannot { .. } => None,
+            },
+            injections: owned(self.injections),
+        }
+    }
 }
 
 /// The workloads that a bottleneck is possible in.

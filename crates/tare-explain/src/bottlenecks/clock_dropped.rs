@@ -19,7 +19,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     applies,
     describe,
     confirm: Confirm::Cannot {
-        why: "the clock is not turned under a run",
+        why: "the clock is not changed under a run",
         instead: "hold it with 'tare tune --apply', and run again",
     },
     injections: &[],

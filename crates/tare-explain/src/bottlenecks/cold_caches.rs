@@ -1,5 +1,5 @@
 //! `cold-caches`: the same instructions took more cycles than where the server is full: its caches are colder, or somebody shares
-//! them. Needs a PMU: without one a request is only dearer.
+//! them. Needs a PMU: without one it is only known that a request costs more CPU time.
 
 use crate::accounting::Closed;
 use crate::accounting::Core;
@@ -79,7 +79,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "The same instructions took more cycles than where the server is full: its caches are colder.",
+    brief: "The same instructions took more cycles than at saturation.",
     means: &[
         "At the asked load an instruction took 5 % more cycles or more than at the load that fills the \
          server, and a request took the same number of instructions. So the code is the same, and the core \

@@ -28,7 +28,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
-/// Where the one in front is the kernel's own thread for packets, it is `softirq-oversubscribed`.
+/// Where the one in front is the kernel's own thread for packets, it is `softirq-saturated`.
 fn holds(accounting: &Accounting) -> Option<Claim> {
     taken_by_others(accounting, TareCause::Preempted).filter(|_| !packets::preempt(accounting))
 }
@@ -45,7 +45,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let seen_cpus: f64 = neighbours.iter().map(|(_, busy)| busy).sum();
     let who = match neighbours.first().filter(|_| seen_cpus >= SEEN_SHARE_MIN * lost_cpus) {
         Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(*busy)),
-        None => "Somebody whom no look at the processes caught".to_owned(),
+        None => "A program that no sample of the processes shows".to_owned(),
     };
     let mut evidence = vec![number("ready while others ran, share of the CPU entitlement", share, "share")];
     evidence.extend(

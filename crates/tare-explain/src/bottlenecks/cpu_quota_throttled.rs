@@ -19,7 +19,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     applies,
     describe,
     confirm: Confirm::By("quota"),
-    injections: &["quota", "parent-quota", "crowd-quota", "program-quota"],
+    injections: &["quota", "parent-quota", "oversubscribed-quota", "program-quota"],
     page: &PAGE,
 };
 
@@ -66,7 +66,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "A CPU quota stopped the program although it had work (cgroup throttling).",
+    brief: "A CPU quota stopped the program although it had work (throttling).",
     means: &[
         "A control group of the program, or one above it, may use so much CPU time in each period (mostly \
          100 ms). When it is used up, all threads of the group stop until the next period begins.",

@@ -112,8 +112,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "Answers began at once and ended 40 ms later: their last part waited for an acknowledgement that was \
-     held back.",
+    brief: "Answers ended 40 ms late: an acknowledgement was held back.",
     means: &[
         "A server that writes an answer in two small pieces sends the second only when the first is \
          acknowledged (Nagle's algorithm). The client holds that acknowledgement back for up to 40 ms, in \

@@ -130,7 +130,7 @@ fn failed_runs(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "So many requests or runs failed that the figure is not a figure of the workload.",
+    brief: "So much failed that the figure is not one of the workload.",
     means: &[
         "More than 0.1 % of the attempts failed. An error page can cost less or more than the answer, and \
          what was not answered in time is in no latency. The result is not valid.",

@@ -1,8 +1,8 @@
 //! `gc-pauses`: the program's runtime collects garbage, on its own threads or on those that serve.
 //!
 //! What can be seen from outside: the JVM and .NET collect on threads of their own, which have names. Go does it on the
-//! threads that serve, and node and Python on theirs: there only sampled call stacks tell. How long all threads were stopped
-//! at once is told by nobody outside; what of the CPU time went there, and how uneven answers are, is. The program's own: net has it.
+//! threads that serve, and node and Python on theirs: only sampled call stacks show it there. How long all threads were stopped
+//! at once cannot be seen from outside; which share of the CPU time went there, and how uneven answers are, can. The program's own: net has it.
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
@@ -54,7 +54,7 @@ fn describe(accounting: &Accounting) -> Draft {
         // Stacks are of all trials together.
         confidence: if share >= NOTICE_SHARE { 1.0 } else { 0.0 },
         evidence,
-        remedy: "allocate less for a request (an allocation profile tells where), or give the collector more room (GOGC, \
+        remedy: "allocate less for a request (an allocation profile says where), or give the collector more room (GOGC, \
                  GOMEMLIMIT, -Xmx)"
             .to_owned(),
         confirm: "with twice the heap (GOGC=200, twice -Xmx) it collects half as often, and throughput rises".to_owned(),

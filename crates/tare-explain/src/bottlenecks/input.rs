@@ -74,7 +74,7 @@ impl Input {
                 let serving = || pool.threads_of(Role::Sut).filter(|thread| thread.serves());
                 let unsplit_s: f64 = serving().map(|thread| thread.asleep(Asleep::Unsplit)).sum();
                 let wall_s: f64 = serving().map(|thread| thread.wall_s).sum();
-                // A thread that no look found asleep hardly slept.
+                // A thread that no sample found asleep hardly slept.
                 let known = unsplit_s <= UNSPLIT_SHARE_MAX * wall_s;
                 unless(known, absent(accounting, &tasks::SAMPLES))
             }
@@ -109,7 +109,7 @@ impl Input {
                     .samples()
                     .any(|sample| sample.detail.is_some() && sample.latency.value().is_some()),
                 Missing::with_remedy(
-                    "the generator does not tell when each answer began",
+                    "the generator does not report when each answer began",
                     "use tare's own generator",
                 ),
             ),

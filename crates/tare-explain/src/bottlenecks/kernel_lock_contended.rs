@@ -1,5 +1,5 @@
 //! `kernel-lock-contended`: threads of the program contended for locks of the kernel. Where that is spinning it is run
-//! time and looks like work. How the three explanations that compete for it stand is said with it (`hypotheses`).
+//! time and looks like work. How the three explanations that compete for it stand is reported with it (`hypotheses`).
 
 use crate::accounting::Closed;
 use crate::accounting::ratio;
@@ -95,7 +95,7 @@ fn standings(judged: &[Judged]) -> String {
 }
 
 static PAGE: Page = Page {
-    brief: "Threads of the program contended for locks of the kernel, spinning or asleep.",
+    brief: "Threads contended for locks of the kernel, spinning or asleep.",
     means: &[
         "Threads met each other inside of system calls: at the lock of one socket, one epoll, one file, one \
          address space. Spinning counts as run time, so a server can look full and do little.",

@@ -63,7 +63,7 @@ fn describe(accounting: &Accounting) -> Draft {
     ));
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if(
-        "server starved, share of its CPUs",
+        "server idle for want of requests, share of its CPUs",
         accounting.sut().map(|sut| sut.tare_share(TareCause::NoWork)),
         "share",
     ));
@@ -77,14 +77,14 @@ fn describe(accounting: &Accounting) -> Draft {
         confidence: accounting.support(generator::fullness, generator::SATURATED),
         evidence,
         remedy:
-            "give the generator more CPUs and as many threads (-t, --load-cpus), or take a cheaper generator"
+            "give the generator more CPUs and as many threads (-t, --load-cpus), or take one that needs less CPU per request"
                 .to_owned(),
         confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
     }
 }
 
 static PAGE: Page = Page {
-    brief: "The load generator had no CPU time left: the rate is a lower bound of what the server can do.",
+    brief: "The load generator had no CPU time left: the rate is a lower bound.",
     means: &[
         "The generator's threads ran, or were ready to run, for 90 % of the time or more, or its CPUs were \
          full, while the server had time to spare. The rate is what the generator can send, not what the \

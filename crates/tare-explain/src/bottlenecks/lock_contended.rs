@@ -47,7 +47,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "Serving threads slept for a lock (futex).",
+    brief: "Serving threads slept for a lock of the program (futex).",
     means: &[
         "Threads that handle requests were asleep in futexes, and most of the time another serving thread \
          was awake that can have held the lock. Requests pass one by one through what the lock protects: a \

@@ -1,6 +1,6 @@
 //! `memory-pressure`: the program waited for memory that had to be taken back first, or read in again because it had been.
 //!
-//! The kernel counts both as pressure, of a control group or of the machine. Whose memory it was is told by what the SUT did
+//! The kernel counts both as pressure, of a control group or of the machine. Whose memory it was follows from what the SUT did
 //! in that time: asleep on a page or a disk, or at work in the kernel; never more than that is put down to it. What it waited
 //! for are its own pages, so that net has it.
 
@@ -68,7 +68,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let stalled = per_s(memory.stalled_s);
     let mut evidence = vec![number("waited for memory, share of the CPU entitlement", share_now, "share")];
     evidence.extend(number_if("time in which somebody waited for memory (PSI)", stalled, "s per s"));
-    evidence.extend(number_if("times that its group was at its bottleneck", per_s(memory.limit_hits), "1/s"));
+    evidence.extend(number_if("times that its group reached its limit", per_s(memory.limit_hits), "1/s"));
     evidence.extend(number_if("read in again", per_s(memory.refaulted_bytes), "B/s"));
     evidence.extend(number_if("read from disks by everybody", per_s(memory.read_bytes), "B/s"));
     let whose = match &memory.tightest {
@@ -89,12 +89,12 @@ fn describe(accounting: &Accounting) -> Draft {
         remedy: "raise the group's limit (memory.max and memory.high, memory.limit_in_bytes), or have the program keep less \
                  in memory"
             .to_owned(),
-        confirm: "with twice the bottleneck nobody waits for memory (memory.pressure stands still)".to_owned(),
+        confirm: "with twice the limit nobody waits for memory (memory.pressure stands still)".to_owned(),
     }
 }
 
 static PAGE: Page = Page {
-    brief: "The program waited for memory that had to be taken back first, or be read in again.",
+    brief: "The program waited for memory to be taken back, or be read in again.",
     means: &[
         "Its control group, or the machine, had no free memory. The kernel took pages back while threads \
          waited, and pages that had been taken were read in again from disk.",
@@ -104,7 +104,7 @@ static PAGE: Page = Page {
     evidence: &[
         "Share of the entitlement that went to waiting for memory. It is never more than the time in which \
          the program slept on a page or a disk, or worked in the kernel.",
-        "Memory pressure (PSI), in seconds per second; how often the group reached its bottleneck; bytes read in \
+        "Memory pressure (PSI), in seconds per second; how often the group reached its limit; bytes read in \
          again per second.",
         "The tightest limit and its group.",
     ],

@@ -155,6 +155,7 @@ fn finding(bottleneck: &Bottleneck, accounting: &Accounting) -> Finding {
     let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
     Finding {
         cause: bottleneck.cause,
+        title: bottleneck.title.to_owned(),
         summary: draft.summary,
         effect_ln: finite(draft.effect_ln),
         confidence: finite(draft.confidence).clamp(0.0, 1.0),

@@ -1,6 +1,6 @@
 //! `network-ceiling`: what lies between server and generator lets no more packets or bytes through, or loses some.
 //!
-//! Two things tell it, where both sides have time to spare. The kernel's account of each connection: of its life, the share in
+//! It is known by two things, where both sides have time to spare. The kernel's account of each connection: of its life, the share in
 //! which the server's bytes were on their way. That alone is a round trip, which more connections make good; where they do
 //! not, it is a ceiling. And segments that were sent again: what is lost at the end of an answer, or alone in a request, is
 //! missed only after 200 ms (Linux' least retransmission timeout; a tail loss probe may be earlier).
@@ -39,7 +39,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     needs: &[Input::Connections, Input::Requests],
     gross_is: GrossIs::Capacity,
     holds,
-    // That bytes are on their way for a while is no loss: only what was lost is worth saying beside another limit.
+    // That bytes are on their way for a while is no loss: only what was lost is worth saying beside another bottleneck.
     applies: |accounting| stalled(accounting).is_some_and(|share| share >= NOTICE_SHARE),
     describe,
     confirm: Confirm::Cannot {
@@ -75,7 +75,7 @@ fn loses(accounting: &Accounting) -> bool {
 }
 
 /// Whether neither side is nearly full, were it also the one that had what is missing in the accounting: one that is leaves bytes
-/// lying about.
+/// in its queues.
 fn has_time_to_spare(pool: &Closed) -> bool {
     let server = pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0);
     let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::NoWork));
@@ -180,7 +180,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "What lies between server and generator lets no more through, or loses packets.",
+    brief: "The network between server and generator is full, or loses packets.",
     means: &[
         "Both sides have time to spare, and requests spend theirs on the way: bytes that are sent and not \
          acknowledged, or segments that are lost and sent again. A lost last segment is missed only after \
@@ -207,7 +207,7 @@ static PAGE: Page = Page {
     ],
     to_confirm: &[
         "There is no intervention: the way is not tare's to change. With answers of half the size, or twice \
-         the bottleneck, the rate nearly doubles.",
+         the limit, the rate nearly doubles.",
         "By hand: `ss -ti` (retrans, busy, unacked), `nstat -az TcpRetransSegs TcpExtTCPLostRetransmit`.",
     ],
     source: &[

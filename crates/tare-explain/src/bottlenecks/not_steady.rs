@@ -50,7 +50,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "The figure moves from the first trials to the last: its mean describes no state of the program.",
+    brief: "The figure moves from the first trials to the last.",
     means: &[
         "The second half of the trials differs from the first by more than chance allows. Caches fill, code \
          is compiled, memory grows, the clock falls, or somebody else begins to work.",

@@ -43,7 +43,7 @@ fn describe(accounting: &Accounting) -> Draft {
         vec![number("answered, share of scheduled", achieved, "share"), number("rate", rate_hz, "req/s")];
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if(
-        "server starved, share of its CPUs",
+        "server idle for want of requests, share of its CPUs",
         accounting.sut().map(|sut| sut.tare_share(TareCause::NoWork)),
         "share",
     ));
@@ -65,7 +65,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "The server answered all that a fixed rate asked of it: the rate is what holds throughput.",
+    brief: "A fixed rate was asked for and reached: the rate is the bottleneck.",
     means: &[
         "The load was an open loop (`--rate`, `--steps`), and 99 % or more of the scheduled requests were \
          answered. Throughput is the rate that was asked for. Nothing is wrong.",

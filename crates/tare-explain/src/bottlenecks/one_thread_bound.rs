@@ -57,7 +57,7 @@ fn describe(accounting: &Accounting) -> Draft {
             .take(8)
             .map(|(name, share)| number(name.clone(), *share, "share of a CPU"))
             .collect(),
-        remedy: "spread the work: a listener for each thread (SO_REUSEPORT), or connections dealt out evenly"
+        remedy: "spread the work: a listener for each thread (SO_REUSEPORT), or connections spread evenly"
             .to_owned(),
         confirm:
             "with a third of that thread's CPU time taken throughput falls with an elasticity above 0.5 (--confirm)"
@@ -66,7 +66,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "One of several serving threads is full while the others have time left: a serial bottleneck.",
+    brief: "One serving thread is full, the others have time left (serial bottleneck).",
     means: &[
         "One thread of the server was on a CPU for 90 % of the time or more, and its other serving threads \
          averaged less than half. All requests pass through that thread: an acceptor, a single event loop, \

@@ -25,11 +25,11 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
         why: "how many threads a program has is its own",
         instead: "run again with one thread for each CPU (generator: --threads)",
     },
-    injections: &["server-crowd", "generator-crowd"],
+    injections: &["server-oversubscribed", "generator-oversubscribed"],
     page: &PAGE,
 };
 
-/// One side's crowding.
+/// How oversubscribed one side is.
 struct Oversubscription {
     role: Role,
     threads: f64,
@@ -62,7 +62,7 @@ impl Oversubscription {
     }
 }
 
-/// The server's crowd if it is one, else the generator's, else whichever is there.
+/// The server if it is oversubscribed, else the generator if that is, else whichever is there.
 fn worst(accounting: &Accounting) -> Option<Oversubscription> {
     let sut = accounting.sut().and_then(|sut| oversubscription(&accounting.asked.pool, Role::Sut, sut));
     let load = accounting.load().and_then(|load| oversubscription(&accounting.asked.pool, Role::Load, load));
@@ -153,7 +153,7 @@ fn oversubscription_share(window: &Closed, role: Role, entitlement: &Entitlement
 }
 
 static PAGE: Page = Page {
-    brief: "A side has more threads at work than CPUs, and they wait behind each other (self-contention).",
+    brief: "More threads than CPUs: they wait behind each other (self-contention).",
     means: &[
         "Several threads of the same side (server, program or generator) are ready at once on one CPU. Each \
          waits until the one in front has used its slice. With n runnable threads on a CPU that is about (n \

@@ -72,7 +72,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "Server and load generator share CPUs, or the two hardware threads of one core.",
+    brief: "Server and load generator share CPUs, or the siblings of one core.",
     means: &[
         "The generator ran on the server's CPU while the server was ready, or the two run on SMT siblings \
          of one core. In the first case the server waits. In the second case nobody waits: both run, and \

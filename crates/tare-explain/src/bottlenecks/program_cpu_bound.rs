@@ -42,7 +42,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "A program that ends was on a CPU, or ready for one, for most of its time: its own work sets the time.",
+    brief: "A program that ends was on a CPU, or ready for one, for most of its time.",
     means: &[
         "The runs kept their CPUs busy, and nobody else took much. The wall time is the program's work at \
          this clock.",

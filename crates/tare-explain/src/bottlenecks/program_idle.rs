@@ -1,4 +1,4 @@
-//! `program-waits`: a command that mostly slept.
+//! `program-idle`: a command that mostly slept.
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, program_shares};
@@ -43,8 +43,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "A program that ends was on no CPU for most of its time: it waited (timer, disk, network, another \
-     process).",
+    brief: "A program that ends was on no CPU for most of its time: it waited.",
     means: &[
         "The runs used less CPU time than most of their wall time, and nobody else took it. The program \
          slept for reasons of its own. A faster CPU does not help.",

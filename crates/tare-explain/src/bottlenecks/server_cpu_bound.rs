@@ -44,7 +44,11 @@ fn describe(accounting: &Accounting) -> Draft {
     let mut evidence = vec![
         number("server busy", busy, "CPUs"),
         number("server's CPU entitlement", entitled, "CPUs"),
-        number("server starved, share of its CPUs", accounting.lost(TareCause::NoWork), "share"),
+        number(
+            "server idle for want of requests, share of its CPUs",
+            accounting.lost(TareCause::NoWork),
+            "share",
+        ),
     ];
     evidence.extend(number_if("CPU time of a request", cost_ns, "ns"));
     evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
@@ -59,13 +63,13 @@ fn describe(accounting: &Accounting) -> Draft {
             0.85,
         ),
         evidence,
-        remedy: "make a request cheaper (profile the server), or give it more CPUs and threads to use them".to_owned(),
+        remedy: "spend less CPU per request (profile the server), or give it more CPUs and threads to use them".to_owned(),
         confirm: "with a third of the server's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with another generator thread it does not rise".to_owned(),
     }
 }
 
 static PAGE: Page = Page {
-    brief: "The server used the CPU time that it may use: service demand (CPU time per request) sets the rate.",
+    brief: "The server used all CPU time that it may use.",
     means: &[
         "The server ran for 85 % or more of its CPU entitlement (the CPUs that its serving threads can use \
          at once), and it was at least as full as the generator. Throughput is busy CPUs divided by CPU \

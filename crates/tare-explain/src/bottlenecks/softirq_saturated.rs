@@ -1,9 +1,9 @@
-//! `softirq-oversubscribed`: the SUT's CPUs handled packets that are not its own.
+//! `softirq-saturated`: the SUT's CPUs handled packets that are not its own.
 //!
-//! A CPU takes in what its network queues give it, whoever it is for, and whoever runs there waits (or is charged with it,
+//! A CPU handles what its network queues receive, for whomever it is, and whoever runs there waits (or is charged with it,
 //! where the kernel does not account interrupts apart). The kernel counts the packets of each CPU, and of the SUT's
 //! connections those that came in: the rest are others'. How long they took is their share of soft interrupts, which are
-//! sampled at ticks, all packets taken to be equally dear.
+//! sampled at ticks, and each packet counts alike.
 
 use crate::accounting::ratio;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};

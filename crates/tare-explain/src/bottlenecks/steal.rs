@@ -55,7 +55,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "The hypervisor ran another guest while this machine's CPU had work (steal).",
+    brief: "The hypervisor ran another guest while this machine had work.",
     means: &[
         "A virtual CPU was ready, and the host gave its physical CPU to another guest. Inside the guest \
          time goes by, and threads look as if they ran more slowly.",

@@ -32,7 +32,7 @@ fn every_page_is_whole() {
             assert!(text.matches('`').count() % 2 == 0, "{cause:?}: an open quotation: {text}");
         }
         assert!(
-            page.brief.len() <= 130 && !title.ends_with('.') && !title.is_empty(),
+            page.brief.len() <= 76 && !title.ends_with('.') && !title.is_empty(),
             "{cause:?}: {}",
             page.brief
         );

@@ -1,4 +1,4 @@
-//! `unknown`: the accounting name no cause that explains the figure.
+//! `unknown`: the time accounting names no cause that explains the figure.
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
@@ -68,14 +68,14 @@ fn describe(accounting: &Accounting) -> Draft {
     } else if accounting.sut().is_none() {
         "The program cannot be seen from here"
     } else if pool.residuals().0.is_some_and(|residual| residual > crate::accounting::NO_VERDICT) {
-        "The accounting does not close"
+        "The time accounting does not close"
     } else if parks_threads(accounting) && program_wait(accounting, Asleep::Lock) >= NOTICE_SHARE {
         "The program's runtime (Go) had threads asleep for want of work, or because goroutines waited for each other or for \
          other servers: which of these it was cannot be seen from outside"
     } else if program_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
-        "The program lets time pass (nanosleep and the like) while it could work, and nobody's accounting are full"
+        "The program lets time pass (nanosleep and the like) while it could work, and neither side is full"
     } else {
-        "Nobody's accounting are full, and nothing that was lost explains the figure"
+        "Neither side is full, and nothing that was lost explains the figure"
     };
     Draft {
         summary: format!("{why}."),
@@ -92,7 +92,7 @@ fn describe(accounting: &Accounting) -> Draft {
 }
 
 static PAGE: Page = Page {
-    brief: "The data names no bottleneck: nobody is full, and no loss explains the figure.",
+    brief: "The data names no bottleneck.",
     means: &[
         "tare names a cause only on evidence that no healthy program shows as well. Here either something \
          could not be seen (no right to read, a runtime that parks its threads, a server on another host), \
@@ -108,7 +108,7 @@ static PAGE: Page = Page {
         "`too-little-concurrency`: named when a level with more connections was faster. With `--no-levels` \
          there is none to compare with.",
         "A wait that the program makes itself (timers, rate limiters, goroutines that wait for each other) \
-         cannot be told from idle threads outside of it.",
+         looks like an idle thread from outside.",
     ],
     to_do: &[
         "Do what the warnings say, mostly: run as root, or with CAP_SYS_PTRACE and CAP_PERFMON; use \

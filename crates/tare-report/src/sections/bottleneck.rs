@@ -51,8 +51,7 @@ fn command_sentence(outcome: &Outcome) -> String {
             .collect();
         return format!("{} is the fastest: {}.", reported(fastest), others.join(", "));
     }
-    let (Some(command), bottleneck) = (outcome.commands.first(), words::bottleneck(outcome.bottleneck))
-    else {
+    let (Some(command), bottleneck) = (outcome.commands.first(), words::bottleneck(outcome)) else {
         return String::new();
     };
     let wall = command.gross.value;
@@ -111,9 +110,9 @@ fn sentence(source: &Source) -> String {
             let finding = outcome.findings.iter().find(|finding| finding.cause == bottleneck);
             match finding.map(|finding| finding.summary.trim_end_matches('.')) {
                 Some(summary) if !summary.is_empty() => {
-                    format!("{}: {}", words::bottleneck(bottleneck), joined(&within_sentence(summary)))
+                    format!("{}: {}", words::bottleneck(outcome), joined(&within_sentence(summary)))
                 }
-                _ => format!("{}, at {gross}", words::bottleneck(bottleneck)),
+                _ => format!("{}, at {gross}", words::bottleneck(outcome)),
             }
         }
     };

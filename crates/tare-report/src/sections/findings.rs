@@ -52,6 +52,7 @@ fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<Str
         }
     }
     lines.extend(tried.map(|tried| ("tried", tried)));
+    lines.push(("more", format!("tare explain {}", words::id(finding.cause))));
     let effect = match finding.effect_ln {
         0.0 => "no effect on the weight".into(),
         ln => format!("takes {} ({} ln)", percent(scale.share(ln)), logarithm(ln)),

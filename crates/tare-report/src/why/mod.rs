@@ -65,7 +65,7 @@ fn lead(why: &Why) -> Vec<Block> {
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
     blocks.push(line(net(&why.net, &why.a, &why.b)));
     let run = |name: &str, run: &Run| {
-        let bottleneck = words::bottleneck(run.bottleneck);
+        let bottleneck = words::titled(run.bottleneck, &run.bottleneck_title);
         let gross = match &run.gross {
             Gross::Measured(gross) => with_unit(gross.value, &gross.unit),
             Gross::Missing { .. } => "not measured".to_owned(),

@@ -26,6 +26,11 @@ fn run(name: &str, hz: f64, bottleneck: Cause) -> Run {
             against_reference: None,
         }),
         bottleneck,
+        bottleneck_title: match bottleneck {
+            Cause::ServerCpuBound => "The server's CPU is the bottleneck",
+            _ => "A CPU quota is the bottleneck",
+        }
+        .into(),
         valid: true,
     }
 }

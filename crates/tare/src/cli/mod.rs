@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod compare;
 pub mod doctor;
+pub mod explain;
 pub mod flame;
 pub mod gate;
 pub mod load;
@@ -40,6 +41,7 @@ use std::path::PathBuf;
   tare show last.tare                        print a result again
   tare why before.tare after.tare            which part of the difference between two runs is what
   tare report last.tare -o last.html         the same as a page
+  tare explain cpu-quota-throttled           what a bottleneck means, and what to do
 
 Exit codes: 0 done; 1 a check that was asked for failed; 2 bad usage or input, nothing started;
 3 the system under test or the generator failed; 4 the result is not valid; 130 interrupted.")]
@@ -80,6 +82,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Explain one run, or which part of the difference between two is what.
     Why(why::WhyArgs),
+    /// List the causes that can hold a figure where it is, or print what is known about one.
+    Explain(explain::ExplainArgs),
     /// Write a record as one self-contained HTML page.
     Report(ReportArgs),
     /// Draw which code ran, or where threads waited, from a record made with `tare run --stacks`.

@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod flame;
 pub mod gate;
 pub mod load;

@@ -16,7 +16,7 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
     rates.filter(|_| more).map(|(asked, saturating)| saturating >= MORE_RATE * asked)
 }
 
-/// As a level with more tells; where there is none, as likely.
+/// As a level with more shows; where there is none, as is likely.
 pub(crate) fn more_in_flight_would_help(accounting: &Accounting) -> bool {
     more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting))
 }

@@ -53,7 +53,7 @@ pub(crate) fn unseen(accounting: &Accounting) -> Option<Missing> {
     })
 }
 
-/// Share of the SUT's CPU time, and how it is known; `None` where neither names nor stacks tell.
+/// Share of the SUT's CPU time, and how it is known; `None` where neither names nor stacks show it.
 pub(crate) fn share(accounting: &Accounting) -> Option<(f64, &'static str)> {
     let named = by_threads(accounting).map(|share| (share, "by the names of its threads"));
     let sampled = by_stacks(accounting).map(|share| (share, "by sampled call stacks"));

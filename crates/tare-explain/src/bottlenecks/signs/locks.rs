@@ -11,8 +11,8 @@ use tare_model::observation::Role;
 /// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
 const HOLDERS_MIN: f64 = 0.5;
 
-/// Whether threads asleep in a futex can be told to wait for a lock: not where a runtime puts them there that have no work, nor
-/// where most of the time nobody is about who could have the lock.
+/// Whether threads asleep in a futex are known to wait for a lock: not where a runtime puts them there that have no work, nor
+/// where most of the time nobody is awake who could have the lock.
 pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
     !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
 }
@@ -28,7 +28,7 @@ pub(crate) fn parked(accounting: &Accounting) -> f64 {
     if may_be_a_lock(accounting) { 0.0 } else { program_wait(accounting, Asleep::Lock) }
 }
 
-/// Whether the program's runtime did so for a share that limits.
+/// Whether the program's runtime did so for a share that is a bottleneck.
 pub(crate) fn parks(accounting: &Accounting) -> bool {
     parks_threads(accounting) && parked(accounting) >= LOSS_SHARE_MIN
 }

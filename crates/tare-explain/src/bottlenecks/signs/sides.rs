@@ -17,7 +17,7 @@ const BUSY_MIN: f64 = 0.85;
 /// A side that is fuller than this is nearly full.
 const NEARLY_FULL: f64 = 0.8;
 /// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
-/// themselves may be open they are equally full, and the server is what is measured.
+/// itself may be open they are equally full, and the server is what is measured.
 const EQUALLY_FULL: f64 = crate::accounting::OPEN;
 
 /// One of the two.

@@ -5,6 +5,7 @@ mod differences;
 mod generator;
 mod terms;
 
+use crate::bottlenecks;
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
@@ -64,6 +65,7 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
         gross: outcome.gross,
         net: outcome.net,
         bottleneck: outcome.bottleneck,
+        bottleneck_title: bottlenecks::of(outcome.bottleneck).title.to_owned(),
         valid: outcome.valid,
     }
 }

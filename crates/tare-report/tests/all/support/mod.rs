@@ -131,6 +131,7 @@ pub fn server_bound() -> Outcome {
         tare: parts,
         findings: vec![Finding {
             cause: Cause::ServerCpuBound,
+            title: "The server's CPU is the bottleneck".into(),
             summary: "nginx ran 98 % of the time on the one CPU that it may use.".into(),
             effect_ln: 0.0,
             confidence: 0.99,
@@ -236,6 +237,7 @@ pub fn throttled() -> Outcome {
     };
     let finding = Finding {
         cause: Cause::CpuQuotaThrottled,
+        title: "A CPU quota is the bottleneck".into(),
         summary: "The quota of /demo (30 ms of every 100 ms) held nginx back for 66.8 % of the time.".into(),
         effect_ln: 1.148,
         confidence: 1.0,
@@ -249,6 +251,7 @@ pub fn throttled() -> Outcome {
     };
     let note = Finding {
         cause: Cause::ServerCpuBound,
+        title: "The server's CPU is the bottleneck".into(),
         summary: "When it was let, nginx ran without a pause.".into(),
         effect_ln: 0.0,
         confidence: 0.8,
@@ -304,6 +307,7 @@ pub fn generator_bound() -> Outcome {
         }],
         findings: vec![Finding {
             cause: Cause::Oversubscribed,
+            title: "More threads than CPUs are the bottleneck".into(),
             summary: "16 threads of wrk share one CPU: each waits 15 slices of 4 ms for its turn.".into(),
             effect_ln: 0.0,
             confidence: 0.95,
@@ -330,6 +334,7 @@ pub fn errors() -> Outcome {
         )),
         findings: vec![Finding {
             cause: Cause::Errors,
+            title: "Errors are being measured, not the server".into(),
             summary: "100 % of the answers had status 404.".into(),
             effect_ln: 0.0,
             confidence: 1.0,

@@ -1,0 +1,19 @@
+//! The arguments of `tare explain`.
+
+use clap::Args;
+
+/// `tare explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tare explain                        every cause in a line
+  tare explain server-cpu-bound       what it means, its evidence, what looks the same, what to do, how to confirm it
+  tare explain --json | jq -r '.[].cause'
+
+Causes are what 'tare run' names as the bottleneck or as a finding.")]
+pub struct ExplainArgs {
+    /// The cause; without it, all are listed.
+    pub cause: Option<String>,
+    /// Print the page as one JSON object; without a cause all pages as an array.
+    #[arg(long)]
+    pub json: bool,
+}
