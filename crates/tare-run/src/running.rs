@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tare_explain::stopping::Looks;
+use tare_explain::stopping::Interim;
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
 use tare_machine::identity::of_processes;
@@ -26,9 +26,9 @@ use tare_model::topology::Topology;
 use tare_model::trial::{Trial, WarmUp};
 use tare_store::Writer;
 
-/// How often a wait shows the live rate and looks at the interrupt flag.
+/// How often a wait shows the live rate and checks the interrupt flag.
 const LIVE_EVERY: Duration = Duration::from_millis(100);
-/// How often a wait looks whether what it waits for has happened.
+/// How often a wait checks whether what it waits for has happened.
 const POLL: Duration = Duration::from_millis(2);
 
 /// Where a session keeps its things.
@@ -66,7 +66,7 @@ pub struct Running<'a> {
     identity: Option<Box<Identity>>,
     trials: Vec<Trial>,
     intervention: Option<Intervention>,
-    looks: Option<Looks>,
+    interim: Option<Interim>,
     known: Option<Stopped>,
     began: Instant,
 }
@@ -99,7 +99,7 @@ impl<'a> Running<'a> {
             identity: None,
             trials: Vec::new(),
             intervention: None,
-            looks: None,
+            interim: None,
             known: None,
             began: Instant::now(),
         })
@@ -195,10 +195,10 @@ impl<'a> Running<'a> {
     /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
     pub fn is_enough(&mut self, command: u32) -> bool {
         let Some((plan, _)) = &self.open else { return false };
-        if self.looks.as_ref().is_none_or(|looks| looks.are_of_another(command)) {
-            self.looks = Looks::of(plan, command);
+        if self.interim.as_ref().is_none_or(|interim| interim.are_of_another(command)) {
+            self.interim = Interim::of(plan, command);
         }
-        self.known = self.looks.as_mut().map(|looks| looks.look(&self.trials));
+        self.known = self.interim.as_mut().map(|interim| interim.evaluate(&self.trials));
         self.known.is_some_and(|known| known.ended.is_some())
     }
 
