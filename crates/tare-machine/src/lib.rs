@@ -1,5 +1,5 @@
-//! Facts of the machine, read under an injectable root, and the few things that tare turns: where threads run,
-//! and what it started. Every knob is journalled before it is turned.
+//! Facts of the machine, read under an injectable root, and the few things that tare applies: where threads run,
+//! and what it started. Every setting is journalled before it is applied.
 
 pub mod capture;
 pub mod cgroup;
@@ -9,13 +9,13 @@ pub mod facts;
 pub mod fit;
 pub mod identity;
 pub mod journal;
-pub mod knobs;
 mod mounts;
 pub mod peers;
 pub mod placement;
 pub mod probes;
 pub mod procs;
 pub mod root;
+pub mod settings;
 pub mod sockets;
 pub mod topology;
 mod value;

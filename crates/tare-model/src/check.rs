@@ -66,7 +66,7 @@ pub struct Check {
     pub fix: String,
     /// The setting of `tare tune` that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub knob: Option<String>,
+    pub setting: Option<String>,
 }
 
 /// All that `tare doctor` found out.

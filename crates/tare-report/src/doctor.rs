@@ -120,11 +120,11 @@ fn tone(level: Level) -> Tone {
 }
 
 fn fix(check: &Check) -> Option<String> {
-    let knob = check.knob.as_ref().map(|knob| format!("tare tune: {knob}"));
-    match (check.fix.is_empty(), knob) {
-        (true, knob) => knob,
+    let setting = check.setting.as_ref().map(|setting| format!("tare tune: {setting}"));
+    match (check.fix.is_empty(), setting) {
+        (true, setting) => setting,
         (false, None) => Some(joined(&check.fix)),
-        (false, Some(knob)) => Some(format!("{} ({knob})", joined(&check.fix))),
+        (false, Some(setting)) => Some(format!("{} ({setting})", joined(&check.fix))),
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     fn check(id: &str, level: Level, found: &str) -> Check {
         let (id, found) = (id.to_owned(), found.to_owned());
-        Check { id, area: Area::Host, level, found, effect: String::new(), fix: String::new(), knob: None }
+        Check { id, area: Area::Host, level, found, effect: String::new(), fix: String::new(), setting: None }
     }
 
     #[test]

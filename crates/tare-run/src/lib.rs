@@ -44,7 +44,7 @@ pub fn recover(state_dir: &Path) -> Vec<String> {
 
 /// What was stopped and restored, a line for each thing; none when there was nothing.
 pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
-    let journal::Recovery { stopped, restored, groups, knobs, failed } = recovery;
+    let journal::Recovery { stopped, restored, groups, settings, failed } = recovery;
     let stopped = stopped
         .iter()
         .map(|left| format!("stopped {} (pid {}), left by a run that was killed", left.name, left.pid));
@@ -55,23 +55,22 @@ pub fn recovered(recovery: &journal::Recovery) -> Vec<String> {
     let groups = groups
         .iter()
         .map(|group| format!("removed the control group {}, left by a run that was killed", group.display()));
-    stopped.chain(restored).chain(groups).chain(reported(knobs)).chain(failed.iter().cloned()).collect()
+    stopped.chain(restored).chain(groups).chain(reported(settings)).chain(failed.iter().cloned()).collect()
 }
 
 /// What became of settings that were put back, a line for each thing.
 pub fn reported(report: &journal::Report) -> Vec<String> {
-    let put_back = report
-        .put_back
-        .iter()
-        .map(|setting| format!("{}: {} is '{}' again", setting.knob, setting.path.display(), setting.value));
+    let put_back = report.put_back.iter().map(|setting| {
+        format!("{}: {} is '{}' again", setting.setting, setting.path.display(), setting.value)
+    });
     let changed = report.changed.iter().map(|setting| {
         format!(
             "{}: {} is '{}', neither what tare made it ('{}') nor what it was ('{}'): somebody else has set it, and it is \
              left so ('tare tune --restore --force' puts it back)",
-            setting.knob,
+            setting.setting,
             setting.path.display(),
             setting.now,
-            setting.turned,
+            setting.applied,
             setting.before
         )
     });

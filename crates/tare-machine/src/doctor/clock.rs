@@ -92,7 +92,7 @@ fn of_policies(policies: &[Policy]) -> Vec<Draft> {
             warn("governor", format!("not the same on all CPUs: {}", several.join(", ")))
                 .effect("which CPU a thread lands on decides how fast it is")
                 .fix("one governor, performance, on all CPUs")
-                .knob("governor"),
+                .setting("governor"),
         ),
     }
     drafts.extend(range(policies));
@@ -115,7 +115,7 @@ fn governor(name: &str, driver: &str, policies: &[Policy]) -> Draft {
             "the clock follows load and heat {moves}, with a delay: CPU-bound throughput moves as much, short runs read low"
         ))
         .fix("governor performance")
-        .knob("governor")
+        .setting("governor")
 }
 
 /// Limits that somebody set below what the hardware can.
@@ -135,7 +135,7 @@ fn range(policies: &[Policy]) -> Option<Draft> {
                 percent(max / hardware)
             ))
             .fix("leave it for comparisons; lift it for absolute figures")
-            .knob("frequency"),
+            .setting("frequency"),
         ),
         None => policies.iter().find_map(|policy| {
             let (min, max) = (*policy.min_hz.value()? as f64, *policy.max_hz.value()? as f64);
@@ -150,7 +150,7 @@ fn boost(frequency: &Frequency, inside: bool) -> Option<Draft> {
             note("boost", "boost is on")
                 .effect("a cold machine runs above its lasting clock for seconds to minutes: the first runs read high")
                 .fix("off for comparisons, or runs long enough to settle (30–180 s)")
-                .knob("boost"),
+                .setting("boost"),
         ),
         Reading::Measured(false) => Some(ok("boost", "boost is off")),
         // A machine without a cpufreq driver has said so already.
@@ -190,7 +190,7 @@ fn throttled(counts: &[ThrottleCount]) -> Draft {
         (true, times) => warn("throttled-by-heat", format!("slowed down for heat {times} times since boot"))
             .effect("each time the clock falls, down to below half on a laptop, and throughput with it")
             .fix("cooling; pauses between runs; a lower highest clock that it can hold")
-            .knob("frequency"),
+            .setting("frequency"),
     }
 }
 

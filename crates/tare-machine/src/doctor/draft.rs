@@ -41,7 +41,7 @@ pub(super) fn draft(id: &str, level: Level, found: impl Into<String>) -> Draft {
         found: found.into(),
         effect: String::new(),
         fix: String::new(),
-        knob: None,
+        setting: None,
     })
 }
 
@@ -93,9 +93,9 @@ impl Draft {
         self
     }
 
-    /// The knob of `tare tune` that does it.
-    pub(super) fn knob(mut self, knob: &str) -> Draft {
-        self.0.knob = Some(knob.to_owned());
+    /// The setting of `tare tune` that does it.
+    pub(super) fn setting(mut self, setting: &str) -> Draft {
+        self.0.setting = Some(setting.to_owned());
         self
     }
 

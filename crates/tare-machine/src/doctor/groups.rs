@@ -72,7 +72,7 @@ fn quota_of(level: &CpuGroup, quota: Quota, cpus: Option<usize>) -> Draft {
         .fix(format!(
             "raise or remove it, or count it in: GOMAXPROCS={runtime}, -XX:ActiveProcessorCount={runtime}"
         ))
-        .knob("quota")
+        .setting("quota")
 }
 
 /// What a quota does to programs that would use more: they run until it is used up, then all stop.

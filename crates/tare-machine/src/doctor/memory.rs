@@ -30,7 +30,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
             true => warn("numa-balancing", "the kernel moves pages between NUMA nodes while programs run")
                 .effect("page faults on purpose and copies: pauses, and a first half minute that differs from the rest")
                 .fix("off while measuring, with each service within one node")
-                .knob("numa-balancing"),
+                .setting("numa-balancing"),
             false => ok("numa-balancing", "off"),
         }));
     }
@@ -57,7 +57,7 @@ fn available(memory: &Memory, total: Option<u64>) -> Vec<Draft> {
             note("page-cache", format!("{} of files in memory", bytes(cached)))
                 .effect("a first run after a restart reads from disk what this one has in memory")
                 .fix("drop it before each run, or before none")
-                .knob("drop-caches"),
+                .setting("drop-caches"),
         );
     }
     drafts
@@ -87,11 +87,11 @@ fn thp(mode: &str) -> Draft {
             .effect("memory may double and the kernel stops programs to make room; fewer TLB misses (80 to 14 % of fetches seen, \
                      for less than 10 % of throughput)")
             .fix("madvise, unless the program was tried with it")
-            .knob("thp"),
+            .setting("thp"),
         "never" => note("thp", found)
             .effect("large heaps miss the TLB more: up to 10 % of throughput")
             .fix("madvise: programs that ask for huge pages get them")
-            .knob("thp"),
+            .setting("thp"),
         _ => ok("thp", found),
     }
 }
@@ -112,7 +112,7 @@ fn huge_pages(pools: &[HugePages]) -> Vec<Draft> {
                     "{} are nobody's: programs that do not ask for huge pages cannot have them",
                     bytes(unused)
                 ))
-                .knob("huge-pages"),
+                .setting("huge-pages"),
         });
     }
     if drafts.is_empty() && !pools.is_empty() {

@@ -36,7 +36,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
     let network = &examined.survey.network;
     let mut drafts = several("ports", &network.port_range, |range| ports(*range, network));
     drafts.extend(each("accept-queue", &network.somaxconn, |most| {
-        queue("accept-queue", "connections wait for accept", *most).knob("somaxconn")
+        queue("accept-queue", "connections wait for accept", *most).setting("somaxconn")
     }));
     drafts.extend(each("syn-backlog", &network.syn_backlog, |most| {
         queue("syn-backlog", "connections are half open", *most)
@@ -51,7 +51,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
             warn("irqbalance", "irqbalance moves interrupts about")
                 .effect("a run may begin with a device on one CPU and end with it on the server's")
                 .fix("stop it while measuring, and put interrupts where they shall be")
-                .knob("irqs-off"),
+                .setting("irqs-off"),
         );
     }
     drafts
@@ -74,7 +74,10 @@ fn ports(range: [u32; 2], network: &Network) -> Vec<Draft> {
         _ => note("ports", found),
     };
     let mut drafts = vec![
-        draft.effect(effect).fix("keep connections, several addresses, or a wider range").knob("port-range"),
+        draft
+            .effect(effect)
+            .fix("keep connections, several addresses, or a wider range")
+            .setting("port-range"),
     ];
     if let Some(waiting) =
         network.time_wait.value().filter(|waiting| **waiting as f64 > NEARLY_FULL * f64::from(count))
@@ -176,6 +179,6 @@ fn interrupts(all: &[Interrupt]) -> Vec<Draft> {
         note("interrupts", format!("devices interrupt CPUs {cpus}{most}"))
             .effect("packets and disk blocks of others are served on top of a server that runs there")
             .fix("keep them off the server's CPUs")
-            .knob("irqs-off"),
+            .setting("irqs-off"),
     ]
 }

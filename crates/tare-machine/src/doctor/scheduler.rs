@@ -97,7 +97,7 @@ fn tick(hz: u32, survey: &Survey) -> Draft {
         time(turn as f64)
     );
     let draft = if hz < SLOW_HZ { warn("tick", found) } else { note("tick", found) };
-    draft.effect(effect).fix("no more busy threads than CPUs").knob("base-slice")
+    draft.effect(effect).fix("no more busy threads than CPUs").setting("base-slice")
 }
 
 fn preemption(model: &str) -> Draft {

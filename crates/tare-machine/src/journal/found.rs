@@ -18,7 +18,7 @@ const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Found {
     pub path: PathBuf,
-    /// What its lines tell that can be read.
+    /// What those of its lines say that can be read.
     pub entries: Vec<Entry>,
     /// Whole lines that are none of ours, counted from 1.
     bad_lines: Vec<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Owner {
 /// The journals of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Journals {
-    /// The newest first: what was turned last is put back first.
+    /// The newest first: what was applied last is put back first.
     pub found: Vec<Found>,
     /// Those that are not followed, and why.
     pub refused: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct Journals {
 pub(super) fn journals(dir: &Path) -> Journals {
     let mut journals = Journals::default();
     let refused = |path: &Path, why: io::Error| {
-        format!("{}: {why}; what journals there tell of is not undone", path.display())
+        format!("{}: {why}; what journals there list is not undone", path.display())
     };
     match check_folder(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return journals,
@@ -108,7 +108,7 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
 }
 
 impl Found {
-    /// Whose it is: its first line tells, and where that cannot be read its name. Nobody's when it was cut before the
+    /// Whose it is: its first line says, and where that cannot be read its name. Nobody's when it was cut before the
     /// first line was whole: nothing had been done then.
     pub fn owner(&self, boot_now: &str) -> Option<Owner> {
         if let Some(Entry::Owner { id, boot_id, run, command, since_unix_ns }) = self.entries.first() {
@@ -155,7 +155,7 @@ impl Found {
         is_alive(root, self.id_by_name())
     }
 
-    /// All that it tells of is undone: it goes. One that cannot be read whole is kept aside, as nobody knows what else it
+    /// All that it lists is undone: it goes. One that cannot be read whole is kept aside, as nobody knows what else it
     /// told of; that is said.
     pub fn retire(&self, failed: &mut Vec<String>) {
         if !self.is_damaged() {
@@ -169,8 +169,8 @@ impl Found {
         };
         let lines: Vec<String> = self.bad_lines.iter().take(5).map(usize::to_string).collect();
         failed.push(format!(
-            "a journal is damaged (line {}): what its other lines tell of is undone, and it is kept as {}; hint: see in it what \
-             else was turned, put that back by hand, and delete it",
+            "a journal is damaged (line {}): what its other lines list is undone, and it is kept as {}; hint: see in it what \
+             else was applied, put that back by hand, and delete it",
             lines.join(", "),
             kept.display()
         ));

@@ -1,4 +1,4 @@
-//! One tare at a time turns knobs.
+//! One tare at a time applies settings.
 
 use super::caller::{command_line, now_ns};
 use super::folder::check_folder;
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 /// Longest name of a holder that is read.
 const HOLDER_BYTES_MAX: u64 = 4096;
-/// How often it is looked again whether a holder that is dead has let go, and how long between two looks: a child
+/// How often it is checked again whether a holder that is dead has let go, and how long between two checks: a child
 /// that it was just starting has the lock for a moment longer.
 const LOOKS: u32 = 100;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Who holds the knobs.
+/// Who holds the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its process.
@@ -29,17 +29,17 @@ pub struct Holder {
     pub since_unix_s: u64,
 }
 
-/// Why the knobs are not to be had.
+/// Why the settings are not to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another tare has them.
     #[error(
-        "the settings are held by '{}' (pid {}, for {} s); hint: wait for its end, or end it: it puts back what it turned",
+        "the settings are held by '{}' (pid {}, for {} s); hint: wait for its end, or end it: it puts back what it applied",
         .0.command, .0.pid, (now_ns() / 1_000_000_000).saturating_sub(.0.since_unix_s)
     )]
     Held(Holder),
     /// The lock cannot be kept.
-    #[error("the lock {} cannot be taken: {source}; hint: turning settings needs a folder to keep the way back in", path.display())]
+    #[error("the lock {} cannot be taken: {source}; hint: applying settings needs a folder to keep the way back in", path.display())]
     Io {
         /// Its file.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum LockError {
     },
 }
 
-/// The right to turn knobs, until it is dropped or the process ends in whatever way.
+/// The right to apply settings, until it is dropped or the process ends in whatever way.
 #[derive(Debug)]
 pub struct Lock {
     file: File,

@@ -1,4 +1,4 @@
-//! What tare started and turned, on disk before it is done, so that a later start can undo what a killed run
+//! What tare started and applied, on disk before it is done, so that a later start can undo what a killed run
 //! left behind.
 //!
 //! One file per tare process, of JSON lines that are only ever appended and synced. A process is named by pid,
@@ -16,7 +16,7 @@ mod pins;
 mod put_back;
 mod recover;
 mod running;
-mod turning;
+mod value_change;
 mod writer;
 
 pub use folder::{NoFolder, default_dir};
@@ -28,5 +28,5 @@ pub use put_back::{Changed, PutBack, Report, State, Tuning, restore, tunings};
 pub(crate) use put_back::{keep_changed, put_back};
 pub use recover::{Recovery, Restored, Stopped, recover, recover_holding};
 pub use running::RUN_VARIABLE;
-pub(crate) use turning::Turning;
+pub(crate) use value_change::ValueChange;
 pub use writer::{Journal, JournalError};

@@ -110,7 +110,7 @@ fn process_of(root: &Root, tid: u32) -> Option<u32> {
 
 /// Threads that were born of pinned ones and have inherited their CPUs, with the CPUs that they would have had:
 /// those of their process's first pinned thread. One that confined itself to the very same CPUs meanwhile
-/// cannot be told from these.
+/// cannot be distinguished from these.
 pub(super) fn inherited(root: &Root, pinned: &[Pin]) -> Vec<(Id, Vec<u32>)> {
     let mut seen = BTreeSet::new();
     let lives = |pin: &&Pin| identity(root, pin.id.pid).ok() == Some(pin.id);

@@ -1,11 +1,11 @@
-//! Settings of the machine that were turned, and the way back.
+//! Settings of the machine that were applied, and the way back.
 
 use super::entry::Entry;
 use super::found::{Found, Journals, Owner, journals, read};
 use super::id::is_alive;
-use super::left::{Left, turned};
+use super::left::{Left, not_put_back};
 use super::lock::{Holder, Lock, LockError};
-use super::turning::{Presence, Turning};
+use super::value_change::{Presence, ValueChange};
 use super::writer::{Journal, JournalError};
 use crate::facts::boot_id;
 use crate::root::Root;
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// A setting that is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PutBack {
-    /// Its knob.
-    pub knob: String,
+    /// Its setting.
+    pub setting: String,
     /// Its file.
     pub path: PathBuf,
     /// What stands there again.
@@ -29,14 +29,14 @@ pub struct PutBack {
 /// A setting that somebody else has changed since; it was left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Its knob.
-    pub knob: String,
+    /// Its setting.
+    pub setting: String,
     /// Its file.
     pub path: PathBuf,
-    /// What stood there before tare turned it.
+    /// What stood there before tare changed it.
     pub before: String,
     /// What tare made of it.
-    pub turned: String,
+    pub applied: String,
     /// What stands there now.
     pub now: String,
 }
@@ -52,12 +52,12 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What could not be put back, in words; the next start tries again.
     pub failed: Vec<String>,
-    /// How many settings were turned before the machine was last started: that has undone them.
+    /// How many settings were applied before the machine was last started: that has undone them.
     pub rebooted: usize,
 }
 
 impl Report {
-    /// Everything that was turned is as it was.
+    /// Everything that was applied is as it was.
     pub fn is_clean(&self) -> bool {
         self.changed.is_empty() && self.failed.is_empty()
     }
@@ -77,34 +77,34 @@ impl Report {
     }
 }
 
-/// Puts settings back, the last turned first, and notes each in the journal. What shows neither what was there
+/// Puts settings back, the last applied first, and notes each in the journal. What shows neither what was there
 /// before nor what tare made of it has been changed by somebody else and is left, unless `force`; where it is not
-/// known what tare made of it (it was killed while turning), it is put back whatever it shows.
+/// known what tare made of it (it was killed while it applied it), it is put back whatever it shows.
 /// `after_each` is called after every effect on the machine or the disk.
 pub(crate) fn put_back(
     journal: &Journal,
-    settings: &[Turning],
+    settings: &[ValueChange],
     values: Option<&[(PathBuf, String)]>,
     force: bool,
     after_each: &dyn Fn(),
 ) -> Report {
     let mut report = Report::default();
-    for setting in settings.iter().rev() {
-        let Turning { knob, path, before, moves_by_itself, .. } = setting;
+    for change in settings.iter().rev() {
+        let ValueChange { setting, path, before, moves_by_itself, .. } = change;
         let shown = path.display();
-        match setting.presence() {
+        match change.presence() {
             Presence::There => {}
             Presence::Gone => {
-                report.notes.push(format!("{knob}: {shown} is gone, there is nothing to put back"));
+                report.notes.push(format!("{setting}: {shown} is gone, there is nothing to put back"));
                 note(journal, path, &mut report, after_each);
                 continue;
             }
             Presence::Unseen(why) => {
-                report.failed.push(format!("{knob}: {shown} could not be set to '{before}' again: {why}"));
+                report.failed.push(format!("{setting}: {shown} could not be set to '{before}' again: {why}"));
                 continue;
             }
         }
-        let now = setting.now().ok();
+        let now = change.now().ok();
         let made = values.and_then(|values| values.iter().find(|(at, _)| at == path));
         match (&now, made) {
             _ if *moves_by_itself => {}
@@ -113,28 +113,34 @@ pub(crate) fn put_back(
                 continue;
             }
             (Some(now), Some((_, made))) if !force && !same(now, made) => {
-                let (knob, path, before) = (knob.clone(), path.clone(), before.clone());
-                report.changed.push(Changed { knob, path, before, turned: made.clone(), now: now.clone() });
+                let (setting, path, before) = (setting.clone(), path.clone(), before.clone());
+                report.changed.push(Changed {
+                    setting,
+                    path,
+                    before,
+                    applied: made.clone(),
+                    now: now.clone(),
+                });
                 continue;
             }
             _ => {}
         }
-        if let Err(error) = setting.put_back() {
-            report.failed.push(format!("{knob}: {shown} could not be set to '{before}' again: {error}"));
+        if let Err(error) = change.put_back() {
+            report.failed.push(format!("{setting}: {shown} could not be set to '{before}' again: {error}"));
             continue;
         }
         after_each();
-        let (knob, value) = (knob.clone(), before.clone());
-        report.put_back.push(PutBack { knob, path: path.clone(), value });
+        let (setting, value) = (setting.clone(), before.clone());
+        report.put_back.push(PutBack { setting, path: path.clone(), value });
         note(journal, path, &mut report, after_each);
     }
     // Only now: one setting may limit what another shows.
-    for setting @ Turning { knob, path, before, .. } in settings {
+    for change @ ValueChange { setting, path, before, .. } in settings {
         let is_put_back = report.put_back.iter().any(|put_back| put_back.path == *path);
-        let now = setting.now().unwrap_or_else(|missing| missing.why);
+        let now = change.now().unwrap_or_else(|missing| missing.why);
         if is_put_back && !same(&now, before) {
             let shown = path.display();
-            report.notes.push(format!("{knob}: {shown} shows '{now}' after '{before}' was written"));
+            report.notes.push(format!("{setting}: {shown} shows '{now}' after '{before}' was written"));
         }
     }
     report
@@ -148,7 +154,7 @@ fn note(journal: &Journal, path: &Path, report: &mut Report, after_each: &dyn Fn
     after_each();
 }
 
-/// For a journal whose owner is dead: puts back what it had turned, under `lock` or one of its own. Whether the journal
+/// For a journal whose owner is dead: puts back what it had applied, under `lock` or one of its own. Whether the journal
 /// has no more use.
 pub(super) fn put_back_left(path: &Path, left: &Left, lock: Option<&Lock>, report: &mut Report) -> bool {
     if left.settings.is_empty() {
@@ -158,13 +164,13 @@ pub(super) fn put_back_left(path: &Path, left: &Left, lock: Option<&Lock>, repor
     let _taken = match lock.map_or_else(|| Lock::take(dir).map(Some), |_| Ok(None)) {
         Ok(taken) => taken,
         Err(error) => {
-            report.failed.push(format!("what a killed tare had turned is not put back yet: {error}"));
+            report.failed.push(format!("what a killed tare had applied is not put back yet: {error}"));
             return false;
         }
     };
-    // Whoever had the lock until now may have put it back, and somebody may have turned it again since.
+    // Whoever had the lock until now may have put it back, and somebody may have applied it again since.
     let left = match read(path) {
-        Ok(found) => turned(&found.entries),
+        Ok(found) => not_put_back(&found.entries),
         Err(error) => return error.kind() == io::ErrorKind::NotFound,
     };
     match finish(path, &left, false, &|| ()) {
@@ -197,7 +203,7 @@ pub(crate) fn keep_changed(journal: &Journal, report: &Report) -> Result<(), Jou
     if report.changed.is_empty() || !report.failed.is_empty() {
         return Ok(());
     }
-    let values = report.changed.iter().map(|changed| (changed.path.clone(), changed.turned.clone()));
+    let values = report.changed.iter().map(|changed| (changed.path.clone(), changed.applied.clone()));
     journal.holding(true, &values.collect::<Vec<_>>())
 }
 
@@ -205,14 +211,14 @@ pub(crate) fn keep_changed(journal: &Journal, report: &Report) -> Result<(), Jou
 /// `after_each` is called after every effect on the machine or the disk.
 ///
 /// # Errors
-/// Another tare holds knobs now.
+/// Another tare holds settings now.
 pub fn restore(dir: &Path, root: &Root, force: bool, after_each: &dyn Fn()) -> Result<Report, LockError> {
     let _lock = Lock::take(dir)?;
     let Journals { found, refused } = journals(dir);
     let mut report = Report { failed: refused, ..Report::default() };
     let boot_now = boot_id(root).unwrap_or_default();
     for found in found {
-        let left = turned(&found.entries);
+        let left = not_put_back(&found.entries);
         if !left.standing {
             continue;
         }
@@ -236,7 +242,7 @@ pub fn restore(dir: &Path, root: &Root, force: bool, after_each: &dyn Fn()) -> R
     Ok(report)
 }
 
-/// Who holds what is turned now.
+/// Who holds what is applied now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -248,7 +254,7 @@ pub enum State {
     Left,
 }
 
-/// Settings that one call of tare has turned.
+/// Settings that one call of tare has applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tuning {
     /// Who did it.
@@ -259,11 +265,11 @@ pub struct Tuning {
     pub settings: Vec<Changed>,
 }
 
-/// What tare has turned on this machine and not put back yet, the newest first. Changes nothing.
+/// What tare has applied on this machine and not put back yet, the newest first. Changes nothing.
 pub fn tunings(dir: &Path, root: &Root) -> Vec<Tuning> {
     let boot_now = boot_id(root).unwrap_or_default();
     let tuning = |found: Found| {
-        let left = turned(&found.entries);
+        let left = not_put_back(&found.entries);
         let Owner { id, boot_id, command, since_unix_ns, .. } = found.owner(&boot_now)?;
         if boot_id != boot_now || left.settings.is_empty() {
             return None;
@@ -281,11 +287,11 @@ pub fn tunings(dir: &Path, root: &Root) -> Vec<Tuning> {
 
 fn shown(left: Left) -> Vec<Changed> {
     let values = left.values.unwrap_or_default();
-    let shown = |setting: Turning| {
-        let now = setting.now().unwrap_or_else(|missing| missing.why);
-        let Turning { knob, path, before, wanted, .. } = setting;
+    let shown = |change: ValueChange| {
+        let now = change.now().unwrap_or_else(|missing| missing.why);
+        let ValueChange { setting, path, before, wanted, .. } = change;
         let made = values.iter().find(|(at, _)| *at == path).map(|(_, value)| value.clone());
-        Changed { knob, path, before, turned: made.unwrap_or(wanted), now }
+        Changed { setting, path, before, applied: made.unwrap_or(wanted), now }
     };
     left.settings.into_iter().map(shown).collect()
 }

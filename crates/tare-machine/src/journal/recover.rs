@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::found::{Found, Journals, journals};
 use super::id::{Id, is_alive};
-use super::left::{still_pinned, turned};
+use super::left::{not_put_back, still_pinned};
 use super::lock::Lock;
 use super::put_back::{Report, put_back_left};
 use super::running::left_running;
@@ -46,7 +46,7 @@ pub struct Recovery {
     /// Control groups removed.
     pub groups: Vec<PathBuf>,
     /// Settings of the machine put back.
-    pub knobs: Report,
+    pub settings: Report,
     /// What could not be undone, in words; its journal is kept.
     pub failed: Vec<String>,
 }
@@ -54,19 +54,19 @@ pub struct Recovery {
 impl Recovery {
     /// Nothing is left that should have been undone.
     pub fn is_clean(&self) -> bool {
-        self.knobs.is_clean() && self.failed.is_empty()
+        self.settings.is_clean() && self.failed.is_empty()
     }
 }
 
 /// Undoes what journals in `dir` say whose owner is dead: kills what it started and what carries its run id,
-/// removes its control groups, puts pinned threads and turned settings back, and deletes the journal. Never touches what a live owner has,
-/// what was turned to stay until it is asked back, nor anything after
+/// removes its control groups, puts pinned threads and applied settings back, and deletes the journal. Never touches what a live owner has,
+/// what was applied to stay until it is asked back, nor anything after
 /// a reboot. A folder that is not there means that nothing was left; one that others may write to is not followed.
 pub fn recover(dir: &Path, root: &Root) -> Recovery {
     recover_with(None, dir, root)
 }
 
-/// The same for one that holds the knobs already: what it reads of them afterwards is nobody's that was killed.
+/// The same for one that holds the settings already: what it reads of them afterwards is nobody's that was killed.
 pub fn recover_holding(lock: &Lock, dir: &Path, root: &Root) -> Recovery {
     recover_with(Some(lock), dir, root)
 }
@@ -89,20 +89,20 @@ fn recover_one(found: &Found, lock: Option<&Lock>, root: &Root, boot_now: &str, 
         }
         return;
     };
-    let turned = turned(&found.entries);
+    let left = not_put_back(&found.entries);
     if owner.boot_id != boot_now {
-        recovery.knobs.rebooted += turned.settings.len();
+        recovery.settings.rebooted += left.settings.len();
         let _ = fs::remove_file(&found.path);
         return;
     }
-    if is_alive(root, owner.id) || turned.standing {
+    if is_alive(root, owner.id) || left.standing {
         return;
     }
     let failures = recovery.failed.len();
     stop_left(root, &found.entries, &owner.run, recovery);
     groups::remove_left(&found.entries, &mut recovery.groups, &mut recovery.failed);
     unpin_left(root, &found.entries, recovery);
-    let is_done = put_back_left(&found.path, &turned, lock, &mut recovery.knobs);
+    let is_done = put_back_left(&found.path, &left, lock, &mut recovery.settings);
     if is_done && recovery.failed.len() == failures {
         found.retire(&mut recovery.failed);
     }

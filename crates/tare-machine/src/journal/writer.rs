@@ -1,11 +1,11 @@
-//! The journal that this process writes: each line is on disk before what it tells of is done.
+//! The journal that this process writes: each line is on disk before what it says is done.
 
 use super::caller::{command_line, now_ns};
 use super::entry::Entry;
 use super::folder::check_folder;
 use super::id::identity;
 use super::running::left_running;
-use super::turning::Turning;
+use super::value_change::ValueChange;
 use super::{found, left};
 use crate::facts::boot_id;
 use crate::root::Root;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A journal that cannot be kept: nothing may be started or turned then.
+/// A journal that cannot be kept: nothing may be started or applied then.
 #[derive(Debug, thiserror::Error)]
 #[error("the journal {} cannot be written: {source}; hint: set TARE_STATE_DIR to a folder that you may write; tare keeps there what it must undo after a crash", path.display())]
 pub struct JournalError {
@@ -154,8 +154,8 @@ impl Journal {
     }
 
     /// To be called before a setting is changed.
-    pub(crate) fn will_turn(&self, setting: &Turning) -> Result<(), JournalError> {
-        self.append(&Entry::WillTurn(setting.clone()))
+    pub(crate) fn will_apply(&self, setting: &ValueChange) -> Result<(), JournalError> {
+        self.append(&Entry::WillApply(setting.clone()))
     }
 
     /// To be called when a setting is as it was.

@@ -1,7 +1,7 @@
 //! `/sys/devices/system/cpu/cpu*/cache`: the caches.
 
 use super::files::{self, CPU_DIR};
-use super::shelf::Shelf;
+use super::nested_sets::NestedSets;
 use crate::root::{Root, nonsense};
 use std::collections::HashSet;
 use tare_model::topology::{Cache, CacheKind};
@@ -11,7 +11,7 @@ use tare_model::{CpuSet, Missing};
 const LEVEL_MAX: u32 = 8;
 
 /// Every cache of the online CPUs.
-pub(super) fn read(root: &Root, online: &CpuSet, shelf: &mut Shelf) -> Result<Vec<Cache>, Missing> {
+pub(super) fn read(root: &Root, online: &CpuSet, nested: &mut NestedSets) -> Result<Vec<Cache>, Missing> {
     let mut caches = Vec::new();
     let mut seen: HashSet<(u32, CacheKind, CpuSet)> = HashSet::new();
     let mut error = None;
@@ -28,7 +28,7 @@ pub(super) fn read(root: &Root, online: &CpuSet, shelf: &mut Shelf) -> Result<Ve
             match cache(root, &format!("{dir}/{name}"), online, cpu) {
                 Ok(cache) => {
                     let key = (cache.level, cache.kind, cache.cpus.clone());
-                    if is_real(&cache) && seen.insert(key) && shelf.accept(&cache.cpus) {
+                    if is_real(&cache) && seen.insert(key) && nested.accept(&cache.cpus) {
                         caches.push(cache);
                     }
                 }

@@ -1,6 +1,6 @@
 //! All of the machine that is online, whoever may use it.
 
-use super::shelf::Shelf;
+use super::nested_sets::NestedSets;
 use super::traits::CpuTraits;
 use super::{caches, cpuinfo, cpus, nodes};
 use crate::root::Root;
@@ -43,11 +43,11 @@ pub(super) fn read(root: &Root) -> Machine {
         one.node = nodes::of_cpu(&nodes, cpu);
     }
     // Cores first: where sets cannot all be true, the smaller are the likelier.
-    let mut shelf = Shelf::default();
+    let mut nested = NestedSets::default();
     Machine {
-        cores: shelf.groups(cores, "core", &online),
-        packages: shelf.groups(packages, "package", &online),
-        caches: caches::read(root, &set, &mut shelf),
+        cores: nested.groups(cores, "core", &online),
+        packages: nested.groups(packages, "package", &online),
+        caches: caches::read(root, &set, &mut nested),
         cpus: traits,
         nodes,
         online,

@@ -11,8 +11,8 @@ mod cpus;
 mod files;
 mod kinds;
 mod machine;
+mod nested_sets;
 mod nodes;
-mod shelf;
 mod traits;
 
 use crate::root::Root;

@@ -87,7 +87,7 @@ fn every_tree_as_hwloc_reads_it() {
     let mut expected = expected();
     let mut wrong = Vec::new();
     println!("{:<36}{}", "ours, hwloc's where different", COUNTED.map_columns(|what| what.to_string()));
-    // A tree is looked at while the next is unpacked.
+    // A tree is read while the next is unpacked.
     let trees: Vec<_> = std::thread::scope(|scope| {
         let look = |tree: Tree| scope.spawn(move || (ours(&tree), asked(&tree), tree.name));
         let looks: Vec<_> = hwloc_trees().map(look).collect();

@@ -1,4 +1,4 @@
-//! `kill -9` at every point while knobs are turned, stand and are put back: the next start restores every value.
+//! `kill -9` at every point while settings are applied, stand and are put back: the next start restores every value.
 
 use crate::support::{Act, be_killed, everything, machine, possible, run, values};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tare_machine::Root;
 use tare_machine::journal::{State, recover, restore, tunings};
-use tare_machine::knobs::{Group, QuotaWanted, Wanted};
+use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, QuotaWanted, Wanted};
 
 /// Effects of one act, at most: far more than any here has.
 const EFFECTS_MAX: u32 = 500;
@@ -15,17 +15,19 @@ const EFFECTS_MAX: u32 = 500;
 fn wanted(name: &str) -> Wanted {
     match name.strip_prefix("real:") {
         None if name == "few" => Wanted {
-            somaxconn: Some(4096),
-            thp: Some("never".into()),
-            boost: Some(false),
+            network: NetworkWanted { somaxconn: Some(4096), ..NetworkWanted::default() },
+            memory: MemoryWanted { thp: Some("never".into()), ..MemoryWanted::default() },
+            clock: ClockWanted { boost: Some(false), ..ClockWanted::default() },
             ..Wanted::default()
         },
         None => everything(),
         Some(group) => Wanted {
-            somaxconn: Some(1234),
-            port_range: Some((2000, 50_001)),
-            thp: Some("never".into()),
-            huge_pages_bytes: Some(4 << 20),
+            network: NetworkWanted { somaxconn: Some(1234), port_range: Some((2000, 50_001)) },
+            memory: MemoryWanted {
+                thp: Some("never".into()),
+                huge_pages_bytes: Some(4 << 20),
+                ..MemoryWanted::default()
+            },
             irqs_off: vec![0],
             base_slice_ns: Some(5_000_000),
             quota: Some(QuotaWanted { group: Group::At(group.to_string()), cpus: Some(0.5) }),
@@ -53,34 +55,34 @@ fn killed_everywhere(root: &Root, name: &str) {
     let plan = possible(root, &wanted(name));
     let before = values(root, &plan);
     let as_before = |what: &str| assert_eq!(values(root, &plan), before, "{what}");
-    let turned = || values(root, &plan).iter().filter(|(path, value)| before[*path] != **value).count();
-    let mut most_turned = 0;
+    let applied = || values(root, &plan).iter().filter(|(path, value)| before[*path] != **value).count();
+    let mut most_applied = 0;
     for act in [Act::Hold, Act::Keep] {
         let ended_at = (1..EFFECTS_MAX).find(|&die_at| {
             let has_ended = run(act, name, &dir, state.path(), die_at);
-            most_turned = most_turned.max(turned());
+            most_applied = most_applied.max(applied());
             let stands = tunings(state.path(), &live).iter().any(|tuning| tuning.state == State::Standing);
             let recovery = recover(state.path(), &live);
-            assert!(recovery.knobs.is_clean() && recovery.failed.is_empty(), "{recovery:?}");
+            assert!(recovery.settings.is_clean() && recovery.failed.is_empty(), "{recovery:?}");
             if stands {
-                assert_eq!(turned(), before.len(), "what stands is left alone by those who only clean up");
+                assert_eq!(applied(), before.len(), "what stands is left alone by those who only clean up");
                 assert!(restore(state.path(), &live, false, &|| ()).unwrap().is_clean());
             }
             as_before(&format!("{act:?} killed after effect {die_at}"));
             assert_eq!(files(state.path()), Vec::<PathBuf>::new());
             has_ended
         });
-        // Each setting is noted and turned at least.
+        // Each setting is noted and applied at least.
         assert!(ended_at.unwrap() as usize > 2 * before.len(), "{act:?} had {ended_at:?} effects");
     }
-    assert_eq!(most_turned, before.len(), "every setting was turned at some point");
+    assert_eq!(most_applied, before.len(), "every setting was applied at some point");
 
     let ended_at = (1..EFFECTS_MAX).find(|&die_at| {
         assert!(run(Act::Keep, name, &dir, state.path(), EFFECTS_MAX));
-        assert_eq!(turned(), before.len());
+        assert_eq!(applied(), before.len());
         let has_ended = run(Act::Restore, name, &dir, state.path(), die_at);
         // Once it has begun, anybody finishes it.
-        assert!(recover(state.path(), &live).knobs.is_clean());
+        assert!(recover(state.path(), &live).settings.is_clean());
         as_before(&format!("restoring killed after effect {die_at}"));
         assert_eq!(files(state.path()), Vec::<PathBuf>::new());
         has_ended
@@ -94,7 +96,7 @@ fn at_every_step_on_a_made_up_machine() {
     killed_everywhere(&root, "all");
 }
 
-/// A group with a quota that can be turned; goes with its end.
+/// A group with a quota that can be applied; goes with its end.
 struct OwnGroup(PathBuf);
 
 impl Drop for OwnGroup {
@@ -123,8 +125,8 @@ fn at_every_step_on_this_machine() {
     let group = OwnGroup(mount.join(format!("tare-killed-{}", std::process::id())));
     std::fs::create_dir(&group.0).expect("the tests need root and a writable cpu controller");
     let name = format!("real:/{}", group.0.file_name().unwrap().to_str().unwrap());
-    let turned = possible(&Root::live(), &wanted(&name));
-    let names: Vec<&str> = turned.iter().map(|planned| planned.knob.name()).collect();
+    let applied = possible(&Root::live(), &wanted(&name));
+    let names: Vec<&str> = applied.iter().map(|planned| planned.setting.name()).collect();
     assert!(["somaxconn", "port-range", "quota"].iter().all(|name| names.contains(name)), "{names:?}");
     killed_everywhere(&Root::live(), &name);
 }
@@ -145,7 +147,7 @@ fn a_journal_cut_at_every_byte_restores_what_it_tells_of() {
     let lines_before = |cut: usize| bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
     let order: Vec<PathBuf> = plan
         .iter()
-        .flat_map(|p| &p.course.as_ref().unwrap().steps)
+        .flat_map(|p| &p.change.as_ref().unwrap().steps)
         .map(|step| root.path(&step.path))
         .collect();
     for cut in 0..=bytes.len() {
@@ -159,7 +161,7 @@ fn a_journal_cut_at_every_byte_restores_what_it_tells_of() {
             std::fs::write(setting, format!("{}\n", values[setting])).unwrap();
         }
         let recovery = recover(state.path(), &Root::live());
-        assert!(recovery.knobs.is_clean(), "cut at {cut}: {recovery:?}");
+        assert!(recovery.settings.is_clean(), "cut at {cut}: {recovery:?}");
         assert_eq!(values(&root, &plan), before, "cut at {cut}");
         assert!(!path.exists(), "cut at {cut}");
     }

@@ -1,4 +1,4 @@
-//! A made-up machine whose knobs can be turned, and processes that are killed while they turn them.
+//! A made-up machine whose settings can be applied, and processes that are killed while they apply them.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tare_machine::Root;
 use tare_machine::journal::{Journal, restore};
-use tare_machine::knobs::{Group, Lock, Planned, QuotaWanted, Wanted, plan, turn};
+use tare_machine::settings::{
+    ClockWanted, Group, Lock, MemoryWanted, NetworkWanted, Planned, QuotaWanted, Wanted, apply, plan,
+};
 use tare_sys::process::{Signal, kill};
 
 const FILES: &[(&str, &str)] = &[
@@ -36,7 +38,7 @@ const FILES: &[(&str, &str)] = &[
     ("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", "4600000\n"),
 ];
 
-/// A machine with every knob that can be turned back.
+/// A machine with every setting that can be put back.
 pub fn machine() -> (tempfile::TempDir, Root) {
     let dir = tempfile::tempdir().unwrap();
     for (file, text) in FILES {
@@ -48,28 +50,31 @@ pub fn machine() -> (tempfile::TempDir, Root) {
     (dir, root)
 }
 
-/// All of them turned.
+/// All of them applied.
 pub fn everything() -> Wanted {
     Wanted {
-        governor: Some("performance".into()),
-        min_frequency_hz: Some(2_000_000_000),
-        max_frequency_hz: Some(2_000_000_000),
-        boost: Some(false),
-        thp: Some("never".into()),
-        numa_balancing: Some(false),
-        drop_caches: false,
-        huge_pages_bytes: Some(100 << 20),
+        clock: ClockWanted {
+            governor: Some("performance".into()),
+            min_frequency_hz: Some(2_000_000_000),
+            max_frequency_hz: Some(2_000_000_000),
+            boost: Some(false),
+        },
+        memory: MemoryWanted {
+            thp: Some("never".into()),
+            numa_balancing: Some(false),
+            drop_caches: false,
+            huge_pages_bytes: Some(100 << 20),
+        },
         base_slice_ns: Some(6_000_000),
         irqs_off: vec![0, 1],
-        somaxconn: Some(4096),
-        port_range: Some((1024, 65_535)),
+        network: NetworkWanted { somaxconn: Some(4096), port_range: Some((1024, 65_535)) },
         quota: Some(QuotaWanted { group: Group::At("/web".into()), cpus: Some(2.0) }),
     }
 }
 
 /// The settings of a plan, as real paths, with what stands there.
 pub fn values(root: &Root, plan: &[Planned]) -> BTreeMap<PathBuf, String> {
-    let steps = plan.iter().flat_map(|planned| &planned.course.as_ref().unwrap().steps);
+    let steps = plan.iter().flat_map(|planned| &planned.change.as_ref().unwrap().steps);
     steps.map(|step| root.path(&step.path)).map(|path| (path.clone(), value(&path))).collect()
 }
 
@@ -83,9 +88,9 @@ pub fn value(path: &Path) -> String {
 /// What a process does until it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Turns all, puts all back, ends.
+    /// Applies all, puts all back, ends.
     Hold,
-    /// Turns all and lets it stand.
+    /// Applies all and lets it stand.
     Keep,
     /// Puts back what stands.
     Restore,
@@ -133,11 +138,11 @@ pub fn be_killed(wanted: impl Fn(&str) -> Wanted) {
     let journal = Journal::create(&state, &Root::live()).unwrap();
     let lock = Lock::take(&state).unwrap();
     let plan = possible(&root, &wanted(&variable("KILLED_WANTED")));
-    let turned = turn(&journal, lock, &root, &plan, &after_each).unwrap();
+    let applied = apply(&journal, lock, &root, &plan, &after_each).unwrap();
     match act {
-        Act::Keep => turned.keep().unwrap(),
+        Act::Keep => applied.keep().unwrap(),
         _ => {
-            assert!(turned.restore().is_clean());
+            assert!(applied.restore().is_clean());
             journal.finish().unwrap();
             after_each();
         }
@@ -146,5 +151,5 @@ pub fn be_killed(wanted: impl Fn(&str) -> Wanted) {
 
 /// What of it this machine has.
 pub fn possible(root: &Root, wanted: &Wanted) -> Vec<Planned> {
-    plan(root, wanted).into_iter().filter(|planned| planned.course.is_ok()).collect()
+    plan(root, wanted).into_iter().filter(|planned| planned.change.is_ok()).collect()
 }

@@ -12,8 +12,8 @@ use tare_model::survey::Survey;
 
 const FILES_ONLY: Reach = Reach { company: None, windows: false };
 
-/// What readers look at on this machine and on all machines of the fixtures: so that the tests below spoil whatever
-/// is read, and not what somebody remembered to list. They are the same for all tests and cases, and looked for once.
+/// What readers read on this machine and on all machines of the fixtures: so that the tests below spoil whatever
+/// is read, and not what somebody remembered to list. They are the same for all tests and cases, and found once.
 static FILES_THAT_ARE_READ: LazyLock<BTreeMap<PathBuf, Vec<u8>>> = LazyLock::new(files_that_are_read);
 
 fn files_that_are_read() -> BTreeMap<PathBuf, Vec<u8>> {
@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// What changes from one look to the next, and what a captured tree cannot tell.
+/// What changes from one reading to the next, and what a captured tree does not hold.
 fn fixed(survey: &Survey) -> Vec<String> {
     let moving = [
         "/memory/available_bytes",

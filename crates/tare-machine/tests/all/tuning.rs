@@ -1,4 +1,4 @@
-//! Knobs are turned, held and put back; what goes wrong is undone and said.
+//! Settings are applied, held and put back; what goes wrong is undone and said.
 
 use crate::support::{Act, everything, machine, possible, run, value, values};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tare_machine::journal::{Journal, State, recover, recover_holding, restore, tunings};
-use tare_machine::knobs::{Lock, LockError, TuneError, Wanted, plan, turn};
+use tare_machine::settings::{Lock, LockError, MemoryWanted, NetworkWanted, TuneError, Wanted, apply, plan};
 use tare_machine::{Root, facts};
 
 fn journal(dir: &Path) -> Journal {
@@ -39,9 +39,9 @@ fn turned_held_and_put_back() {
     let plan = plan(&root, &everything());
     let before = values(&root, &plan);
     let journal = journal(state.path());
-    let turned = turn(&journal, lock(state.path()), &root, &plan, &nothing).unwrap();
-    assert_eq!(turned.len(), before.len());
-    for step in plan.iter().flat_map(|planned| &planned.course.as_ref().unwrap().steps) {
+    let applied = apply(&journal, lock(state.path()), &root, &plan, &nothing).unwrap();
+    assert_eq!(applied.len(), before.len());
+    for step in plan.iter().flat_map(|planned| &planned.change.as_ref().unwrap().steps) {
         assert_eq!(value(&root.path(&step.path)), step.wanted);
     }
     let [held] = &tunings(state.path(), &Root::live())[..] else { panic!("one") };
@@ -50,13 +50,13 @@ fn turned_held_and_put_back() {
         (State::Held, std::process::id(), before.len())
     );
     assert_eq!(recover(state.path(), &Root::live()), Default::default(), "its owner lives");
-    let report = turned.restore();
+    let report = applied.restore();
     assert_eq!((report.put_back.len(), report.is_clean(), report.notes.len()), (before.len(), true, 0));
-    // In the reverse order: the last turned is the first put back.
-    assert_eq!(report.put_back[0].knob, "quota");
+    // In the reverse order: the last applied is the first put back.
+    assert_eq!(report.put_back[0].setting, "quota");
     assert_eq!(values(&root, &plan), before);
     // Dropping does it as well.
-    drop(turn(&journal, lock(state.path()), &root, &plan, &nothing).unwrap());
+    drop(apply(&journal, lock(state.path()), &root, &plan, &nothing).unwrap());
     assert_eq!(values(&root, &plan), before);
     journal.finish().unwrap();
 }
@@ -69,17 +69,17 @@ fn one_that_fails_undoes_those_before_it() {
     let before = values(&root, &plan);
     let quota = dir.path().join("sys/fs/cgroup/web/cpu.max");
     let journal = journal(state.path());
-    // The group goes when the first knob is being turned.
+    // The group goes when the first setting is being applied.
     let is_there = Cell::new(true);
     let remove = || {
         if is_there.take() {
             std::fs::remove_file(&quota).unwrap();
         }
     };
-    let error = turn(&journal, lock(state.path()), &root, &plan, &remove).unwrap_err();
+    let error = apply(&journal, lock(state.path()), &root, &plan, &remove).unwrap_err();
     let text = error.to_string();
     assert!(error.is_undone(), "{text}");
-    assert!(matches!(error, TuneError::Refused { knob: "quota", .. }), "{text}");
+    assert!(matches!(error, TuneError::Refused { setting: "quota", .. }), "{text}");
     assert!(text.contains("are as they were") && text.contains("hint"), "{text}");
     std::fs::write(&quota, "max 100000\n").unwrap();
     assert_eq!(values(&root, &plan), before);
@@ -94,8 +94,8 @@ fn what_is_missing_is_said_and_nothing_is_turned() {
     let plan = plan(&root, &everything());
     let before = std::fs::read_to_string(dir.path().join("proc/sys/vm/nr_hugepages")).unwrap();
     let journal = journal(state.path());
-    let error = turn(&journal, lock(state.path()), &root, &plan, &nothing).unwrap_err();
-    assert!(matches!(error, TuneError::Missing { knob: "somaxconn", .. }), "{error}");
+    let error = apply(&journal, lock(state.path()), &root, &plan, &nothing).unwrap_err();
+    assert!(matches!(error, TuneError::Missing { setting: "somaxconn", .. }), "{error}");
     assert!(error.to_string().contains("nothing was changed"), "{error}");
     assert_eq!(std::fs::read_to_string(dir.path().join("proc/sys/vm/nr_hugepages")).unwrap(), before);
 }
@@ -105,15 +105,21 @@ fn two_at_once_are_told_of_each_other() {
     let (_dir, root) = machine();
     let state = tempfile::tempdir().unwrap();
     let (first, second) = (journal(state.path()), journal(state.path()));
-    let somaxconn = plan(&root, &Wanted { somaxconn: Some(4096), ..Wanted::default() });
-    let turned = turn(&first, lock(state.path()), &root, &somaxconn, &nothing).unwrap();
+    let somaxconn = plan(
+        &root,
+        &Wanted {
+            network: NetworkWanted { somaxconn: Some(4096), ..NetworkWanted::default() },
+            ..Wanted::default()
+        },
+    );
+    let applied = apply(&first, lock(state.path()), &root, &somaxconn, &nothing).unwrap();
     let error = Lock::take(state.path()).unwrap_err();
     let LockError::Held(holder) = &error else { panic!("{error}") };
     assert_eq!(holder.pid, std::process::id());
     assert!(error.to_string().contains("hint: wait for its end"), "{error}");
     assert!(matches!(restore(state.path(), &Root::live(), false, &nothing), Err(LockError::Held(_))));
-    assert!(turned.restore().is_clean());
-    drop(turn(&second, lock(state.path()), &root, &somaxconn, &nothing).unwrap());
+    assert!(applied.restore().is_clean());
+    drop(apply(&second, lock(state.path()), &root, &somaxconn, &nothing).unwrap());
 }
 
 #[test]
@@ -132,7 +138,7 @@ fn what_somebody_else_set_meanwhile_is_left_and_said_until_it_is_forced() {
         let report = restore(state.path(), &Root::live(), false, &nothing).unwrap();
         let [changed] = &report.changed[..] else { panic!("{report:?}") };
         assert_eq!(
-            (&*changed.before, &*changed.turned, &*changed.now),
+            (&*changed.before, &*changed.applied, &*changed.now),
             ("powersave", "performance", "ondemand")
         );
         assert!(!report.is_clean() && value(&governor) == "ondemand" && value(&highest) == "4600000");
@@ -148,11 +154,14 @@ fn what_somebody_else_set_meanwhile_is_left_and_said_until_it_is_forced() {
 fn standing_ones_are_put_back_the_newest_first() {
     let (_dir, root) = machine();
     let state = tempfile::tempdir().unwrap();
-    let wanted = |limit| Wanted { somaxconn: Some(limit), ..Wanted::default() };
+    let wanted = |limit| Wanted {
+        network: NetworkWanted { somaxconn: Some(limit), ..NetworkWanted::default() },
+        ..Wanted::default()
+    };
     let path = root.path("/proc/sys/net/core/somaxconn");
     for limit in [1000, 2000, 3000] {
         let (journal, lock) = (journal(state.path()), lock(state.path()));
-        turn(&journal, lock, &root, &plan(&root, &wanted(limit)), &nothing).unwrap().keep().unwrap();
+        apply(&journal, lock, &root, &plan(&root, &wanted(limit)), &nothing).unwrap().keep().unwrap();
         assert_eq!(value(&path), limit.to_string());
     }
     let stand: Vec<State> = tunings(state.path(), &Root::live()).iter().map(|tuning| tuning.state).collect();
@@ -170,14 +179,14 @@ fn a_reboot_has_undone_everything() {
         let (dir, root) = machine();
         let state = tempfile::tempdir().unwrap();
         run(act, "all", dir.path(), state.path(), effects);
-        let turned = values(&root, &possible(&root, &everything()));
+        let applied = values(&root, &possible(&root, &everything()));
         let path = journal_file(state.path());
         let text = std::fs::read_to_string(&path).unwrap().replace(&boot, "another-boot");
         std::fs::write(&path, text).unwrap();
         assert!(tunings(state.path(), &Root::live()).is_empty());
         let recovery = recover(state.path(), &Root::live());
-        assert!(recovery.knobs.rebooted > 0 && recovery.knobs.put_back.is_empty(), "{recovery:?}");
-        assert_eq!(values(&root, &possible(&root, &everything())), turned, "nothing was touched");
+        assert!(recovery.settings.rebooted > 0 && recovery.settings.put_back.is_empty(), "{recovery:?}");
+        assert_eq!(values(&root, &possible(&root, &everything())), applied, "nothing was touched");
         assert!(restore(state.path(), &Root::live(), false, &nothing).unwrap().is_empty());
     }
 }
@@ -186,12 +195,18 @@ fn a_reboot_has_undone_everything() {
 fn the_way_back_leads_to_what_stands_when_it_is_turned() {
     let (_dir, root) = machine();
     let state = tempfile::tempdir().unwrap();
-    let somaxconn = plan(&root, &Wanted { somaxconn: Some(4096), ..Wanted::default() });
+    let somaxconn = plan(
+        &root,
+        &Wanted {
+            network: NetworkWanted { somaxconn: Some(4096), ..NetworkWanted::default() },
+            ..Wanted::default()
+        },
+    );
     // The plan was made while somebody had it at 128.
     std::fs::write(root.path("/proc/sys/net/core/somaxconn"), "1000\n").unwrap();
     let journal = journal(state.path());
-    let turned = turn(&journal, lock(state.path()), &root, &somaxconn, &nothing).unwrap();
-    assert!(turned.restore().is_clean());
+    let applied = apply(&journal, lock(state.path()), &root, &somaxconn, &nothing).unwrap();
+    assert!(applied.restore().is_clean());
     assert_eq!(value(&root.path("/proc/sys/net/core/somaxconn")), "1000");
 }
 
@@ -220,12 +235,12 @@ fn what_was_refused_is_not_in_the_journal() {
             std::fs::remove_file(&irq).unwrap();
         }
     };
-    let turned = turn(&journal, lock(state.path()), &root, &plan, &remove).unwrap();
-    assert!(turned.notes().iter().any(|note| note.contains("/proc/irq/17") && note.contains("stays")));
+    let applied = apply(&journal, lock(state.path()), &root, &plan, &remove).unwrap();
+    assert!(applied.notes().iter().any(|note| note.contains("/proc/irq/17") && note.contains("stays")));
     let [held] = &tunings(state.path(), &Root::live())[..] else { panic!("one") };
-    assert_eq!(held.settings.len(), turned.len());
+    assert_eq!(held.settings.len(), applied.len());
     assert!(held.settings.iter().all(|setting| setting.path != irq));
-    assert!(turned.restore().is_clean());
+    assert!(applied.restore().is_clean());
 }
 
 #[test]
@@ -235,10 +250,16 @@ fn what_cannot_be_undone_is_not_done_where_it_has_no_use() {
     let file = dir.path().join("proc/sys/vm/drop_caches");
     std::fs::write(&file, "0\n").unwrap();
     std::fs::write(dir.path().join("proc/meminfo"), "Cached: 4096 kB\n").unwrap();
-    let plan = plan(&root, &Wanted { drop_caches: true, ..Wanted::default() });
+    let plan = plan(
+        &root,
+        &Wanted {
+            memory: MemoryWanted { drop_caches: true, ..MemoryWanted::default() },
+            ..Wanted::default()
+        },
+    );
     let journal = journal(state.path());
-    let error = turn(&journal, lock(state.path()), &root, &plan, &nothing).unwrap_err();
-    assert!(matches!(error, TuneError::Missing { knob: "drop-caches", .. }), "{error}");
+    let error = apply(&journal, lock(state.path()), &root, &plan, &nothing).unwrap_err();
+    assert!(matches!(error, TuneError::Missing { setting: "drop-caches", .. }), "{error}");
     assert_eq!(value(&file), "0");
 }
 
@@ -272,7 +293,7 @@ fn a_setting_that_cannot_be_seen_is_not_gone() {
     is_kept("not mounted here");
     // A way that leads nowhere.
     std::os::unix::fs::symlink("web", &group).unwrap();
-    let report = recover(state.path(), &Root::live()).knobs;
+    let report = recover(state.path(), &Root::live()).settings;
     assert!(report.failed.len() == 1 && report.failed[0].contains("cpu.max"), "{report:?}");
     assert!(path.exists());
     std::fs::remove_file(&group).unwrap();
@@ -299,11 +320,39 @@ fn a_damaged_journal_is_followed_as_far_as_it_can_be_read_and_kept() {
         let recovery = recover(state.path(), &Root::live());
         let [failed] = &recovery.failed[..] else { panic!("{recovery:?}") };
         assert!(failed.contains(&format!("line {}", line + 1)) && failed.contains("hint"), "{failed}");
-        let turned = values(&root, &plan).iter().filter(|(path, value)| before[*path] != **value).count();
+        let applied = values(&root, &plan).iter().filter(|(path, value)| before[*path] != **value).count();
         // Only the one in the line that cannot be read.
-        assert_eq!(turned, usize::from(line > 0), "{recovery:?}");
+        assert_eq!(applied, usize::from(line > 0), "{recovery:?}");
         assert!(!path.exists() && path.with_extension("journal.damaged").exists());
         assert_eq!(recover(state.path(), &Root::live()), Default::default());
+    }
+}
+
+/// tare 0.1.0 called a setting a knob, and to apply it to turn it.
+#[test]
+fn what_a_killed_tare_of_the_first_release_applied_is_put_back() {
+    let (dir, root) = machine();
+    let state = tempfile::tempdir().unwrap();
+    let plan = plan(&root, &everything());
+    let before = values(&root, &plan);
+    for (act, effects) in [(Act::Hold, 2 * before.len() as u32 + 1), (Act::Keep, 1000)] {
+        run(act, "all", dir.path(), state.path(), effects);
+        assert_ne!(values(&root, &plan), before);
+        edit(&journal_file(state.path()), |text| {
+            let old = text.replace("\"will-apply\",\"setting\":", "\"will-turn\",\"knob\":");
+            assert_eq!(old.matches("\"will-turn\",\"knob\":").count(), before.len());
+            assert!(!old.contains("will-apply") && !old.contains("\"setting\""), "{old}");
+            old
+        });
+        let report = match act {
+            Act::Keep => {
+                assert_eq!(tunings(state.path(), &Root::live())[0].settings.len(), before.len());
+                restore(state.path(), &Root::live(), false, &|| ()).unwrap()
+            }
+            _ => recover(state.path(), &Root::live()).settings,
+        };
+        assert!(report.is_clean() && report.put_back.len() == before.len(), "{report:?}");
+        assert_eq!(values(&root, &plan), before);
     }
 }
 
@@ -313,7 +362,7 @@ fn a_journal_that_others_could_have_written_is_not_followed() {
     let state = tempfile::tempdir().unwrap();
     let before = values(&root, &plan(&root, &everything()));
     assert!(!run(Act::Hold, "all", dir.path(), state.path(), 9));
-    let turned = values(&root, &plan(&root, &everything()));
+    let applied = values(&root, &plan(&root, &everything()));
     let path = journal_file(state.path());
     let mode = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -322,7 +371,7 @@ fn a_journal_that_others_could_have_written_is_not_followed() {
         mode(what, open);
         let recovery = recover(state.path(), &Root::live());
         assert!(matches!(&recovery.failed[..], [why] if why.contains("others may write")), "{recovery:?}");
-        assert_eq!(values(&root, &plan(&root, &everything())), turned);
+        assert_eq!(values(&root, &plan(&root, &everything())), applied);
         assert!(path.exists());
         mode(what, closed);
     }
@@ -346,7 +395,7 @@ fn nothing_but_settings_is_written() {
     let path = journal_file(state.path());
     for planted in ["etc/passwd", "proc/../etc/passwd"] {
         edit(&path, |text| text.replace("proc/sys/net/core/somaxconn", planted));
-        let report = recover(state.path(), &Root::live()).knobs;
+        let report = recover(state.path(), &Root::live()).settings;
         assert!(report.failed.iter().any(|failed| failed.contains("is no setting")), "{report:?}");
         assert_eq!(value(&target), "4096");
         edit(&path, |text| text.replace(planted, "proc/sys/net/core/somaxconn"));

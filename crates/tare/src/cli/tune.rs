@@ -4,44 +4,44 @@ use super::values::{self, CpuList};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use tare_machine::knobs::{Group, QuotaWanted, Wanted};
+use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, QuotaWanted, Wanted};
 
 /// Hold the machine still while something is measured, and always put it back.
 ///
-/// Without a mode nothing is changed: it shows how the knobs stand, or, with knobs named, what --apply would do.
+/// Without a mode nothing is changed: it shows the values of the settings, or, with settings named, what --apply would do.
 ///
-/// --apply alone turns what moves while a measurement runs and takes nothing from the program but luck: the governor
+/// --apply alone holds what changes while a measurement runs and takes nothing from the program but chance: the governor
 /// to performance (the clock does not wait for load), boost off (it lasts until the CPU gets warm or other cores
 /// wake), automatic NUMA balancing off (it unmaps and moves memory meanwhile). Huge pages, the slice, queues and ports
-/// change what the program itself costs: they are turned only when named. With knobs named, only those are turned;
+/// change what the program itself costs: they are applied only when named. With settings named, only those are applied;
 /// --defaults adds the three.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tare tune                                  how the settings of this machine stand, and why some are not here
-  tare tune --apply -- ./bench.sh            turned while the command runs, put back when it ends, however it ends
-  tare tune --apply                          turned until 'tare tune --restore', or until the machine is started again
+  tare tune --apply -- ./bench.sh            applied while the command runs, put back when it ends, however it ends
+  tare tune --apply                          applied until 'tare tune --restore', or until the machine is started again
   tare tune --apply --max-frequency 2.8GHz --min-frequency 2.8GHz --irqs-off 2-3
   tare tune --apply --quota 200% --pid 4711
   tare tune --dry-run --huge-pages 2GiB
 
-What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it turns settings, or while
+What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it applies settings, or while
 COMMAND runs under them, is undone by the next 'tare run', 'load', 'doctor', 'tune' (but --dry-run, --systemd) or
 'recover': that also kills COMMAND. With -- COMMAND the exit code is COMMAND's own.")]
 pub struct TuneArgs {
     #[command(flatten)]
     pub mode: ModeArgs,
     #[command(flatten)]
-    pub knobs: KnobArgs,
+    pub settings: SettingArgs,
     /// With --restore: also put back what somebody else has changed since.
     #[arg(long, requires = "restore", conflicts_with_all = ["apply", "dry_run", "status", "systemd"])]
     pub force: bool,
     /// Print the status or the plan as one JSON object.
     #[arg(long, conflicts_with_all = ["apply", "restore", "systemd"])]
     pub json: bool,
-    /// Look at (and turn) a captured tree with its own `proc` and `sys` instead of this machine.
+    /// Read (and change) a captured tree with its own `proc` and `sys` instead of this machine.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// With --apply: turn the knobs only while this runs.
+    /// With --apply: apply the settings only while this runs.
     #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply",
           conflicts_with_all = ["restore", "dry_run", "status", "systemd"])]
     pub command: Vec<String>,
@@ -51,19 +51,19 @@ pub struct TuneArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct ModeArgs {
-    /// Turn the knobs.
+    /// Apply the settings.
     #[arg(long)]
     pub apply: bool,
-    /// Put back what --apply has turned.
+    /// Put back what --apply has applied.
     #[arg(long)]
     pub restore: bool,
     /// Show what --apply would do, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Show how the knobs stand and what is turned by whom.
+    /// Show the values of the settings, and which tare has applied.
     #[arg(long)]
     pub status: bool,
-    /// Print a systemd unit that holds the knobs (of itself: the governor) from boot on.
+    /// Print a systemd unit that holds the settings (of itself: the governor) from boot on.
     #[arg(long)]
     pub systemd: bool,
 }
@@ -77,13 +77,32 @@ pub enum Switch {
     Off,
 }
 
-/// The knobs.
+/// The settings.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Knobs")]
-pub struct KnobArgs {
-    /// Also the knobs that are turned when none is named.
+#[command(next_help_heading = "Settings")]
+pub struct SettingArgs {
+    /// Also the settings that are applied when none is named.
     #[arg(long)]
     pub defaults: bool,
+    #[command(flatten)]
+    pub clock: ClockArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Shortest time on a CPU before another thread may run, 100us to 1s.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub base_slice: Option<Duration>,
+    /// Have devices interrupt other CPUs than these.
+    #[arg(long, value_name = "CPUS", value_parser = values::cpu_list)]
+    pub irqs_off: Option<CpuList>,
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    #[command(flatten)]
+    pub quota: QuotaArgs,
+}
+
+/// The clock of the CPUs.
+#[derive(Debug, Clone, Args)]
+pub struct ClockArgs {
     /// Who chooses the clock: performance, powersave, schedutil …
     #[arg(long, value_name = "NAME")]
     pub governor: Option<String>,
@@ -96,30 +115,39 @@ pub struct KnobArgs {
     /// Highest clock; the same as the lowest holds it at one rate.
     #[arg(long, value_name = "CLOCK", value_parser = values::clock_hz)]
     pub max_frequency: Option<f64>,
+}
+
+/// Memory.
+#[derive(Debug, Clone, Args)]
+pub struct MemoryArgs {
     /// Transparent huge pages.
     #[arg(long, value_name = "WHEN", value_parser = ["always", "madvise", "never"])]
     pub thp: Option<String>,
     /// Automatic moving of memory between NUMA nodes.
     #[arg(long, value_name = "SWITCH")]
     pub numa_balancing: Option<Switch>,
-    /// A pool of huge pages of this size, refused where it would starve the rest.
+    /// A pool of huge pages of this size, refused where it would leave too little for the rest.
     #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
     pub huge_pages: Option<u64>,
     /// Write everything to disk and forget the page cache, once: nothing to put back.
     #[arg(long)]
     pub drop_caches: bool,
-    /// Shortest time on a CPU before another thread has its turn, 100us to 1s.
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
-    pub base_slice: Option<Duration>,
-    /// Have devices interrupt other CPUs than these.
-    #[arg(long, value_name = "CPUS", value_parser = values::cpu_list)]
-    pub irqs_off: Option<CpuList>,
+}
+
+/// The network.
+#[derive(Debug, Clone, Args)]
+pub struct NetworkArgs {
     /// Longest queue of connections that wait to be accepted.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
     pub somaxconn: Option<u32>,
     /// Ports that connections are made from, as 1024-65535.
     #[arg(long, value_name = "FIRST-LAST", value_parser = port_range)]
     pub port_range: Option<(u16, u16)>,
+}
+
+/// The quota of a control group.
+#[derive(Debug, Clone, Args)]
+pub struct QuotaArgs {
     /// CPU time of a control group, as 200% (two CPUs' worth), or none for no limit.
     #[arg(long, value_name = "PERCENT", value_parser = quota, requires = "group")]
     pub quota: Option<Quota>,
@@ -135,28 +163,31 @@ pub struct KnobArgs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota(pub Option<f64>);
 
-impl KnobArgs {
+impl SettingArgs {
     /// What is asked for; of itself, nothing.
     pub fn wanted(&self) -> Wanted {
         let switch = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
-        let group = match (&self.cgroup, self.pid) {
+        let group = match (&self.quota.cgroup, self.quota.pid) {
             (Some(path), _) => Some(Group::At(path.clone())),
             (None, pid) => pid.map(Group::Of),
         };
         Wanted {
-            governor: self.governor.clone(),
-            min_frequency_hz: self.min_frequency.map(|hz| hz as u64),
-            max_frequency_hz: self.max_frequency.map(|hz| hz as u64),
-            boost: switch(self.boost),
-            thp: self.thp.clone(),
-            numa_balancing: switch(self.numa_balancing),
-            drop_caches: self.drop_caches,
-            huge_pages_bytes: self.huge_pages,
+            clock: ClockWanted {
+                governor: self.clock.governor.clone(),
+                min_frequency_hz: self.clock.min_frequency.map(|hz| hz as u64),
+                max_frequency_hz: self.clock.max_frequency.map(|hz| hz as u64),
+                boost: switch(self.clock.boost),
+            },
+            memory: MemoryWanted {
+                thp: self.memory.thp.clone(),
+                numa_balancing: switch(self.memory.numa_balancing),
+                drop_caches: self.memory.drop_caches,
+                huge_pages_bytes: self.memory.huge_pages,
+            },
             base_slice_ns: self.base_slice.map(|slice| u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX)),
             irqs_off: self.irqs_off.clone().map(|list| list.0).unwrap_or_default(),
-            somaxconn: self.somaxconn,
-            port_range: self.port_range,
-            quota: self.quota.zip(group).map(|(Quota(cpus), group)| QuotaWanted { group, cpus }),
+            network: NetworkWanted { somaxconn: self.network.somaxconn, port_range: self.network.port_range },
+            quota: self.quota.quota.zip(group).map(|(Quota(cpus), group)| QuotaWanted { group, cpus }),
         }
     }
 }

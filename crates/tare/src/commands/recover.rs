@@ -9,7 +9,7 @@ use tare_machine::journal::{self, Recovery};
 /// Exit code when something is still not as it was.
 pub const NOT_ALL_PUT_BACK: u8 = 1;
 
-/// The same at the start of another command that looks at the machine or loads it; says what it did, if anything.
+/// The same at the start of another command that examines the machine or loads it; says what it did, if anything.
 /// Whether all is as it was.
 pub fn first() -> bool {
     // Without a folder for journals there is none.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_machine::journal::{self, Journal, RUN_VARIABLE, Report};
-use tare_machine::knobs::{self, Lock, Planned, TuneError, Turned, Wanted};
+use tare_machine::settings::{self, Applied, ClockWanted, Lock, Planned, TuneError, Wanted};
 use tare_report::Style;
 use tare_sys::process::{self, Signal};
 
@@ -25,16 +25,19 @@ use tare_sys::process::{self, Signal};
 const INTERRUPTED: u8 = 130;
 /// How long a command has to end when it is asked to, until it is made to.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
-/// How often it is looked whether the command has ended.
+/// How often it is checked whether the command has ended.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Does what the mode says.
 pub fn tune(args: &TuneArgs, style: Style) -> Ended {
     let root = args.root.as_deref().map_or_else(|| Ok(Root::live()), root_at)?;
-    let named = args.knobs.wanted();
+    let named = args.settings.wanted();
     let none_is_named = named == Wanted::default();
-    let wanted =
-        if none_is_named || args.knobs.defaults { named.clone().or(Wanted::still()) } else { named.clone() };
+    let wanted = if none_is_named || args.settings.defaults {
+        named.clone().or(Wanted::still())
+    } else {
+        named.clone()
+    };
     let mode = &args.mode;
     if mode.systemd {
         return systemd(&root, &named);
@@ -50,7 +53,7 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
     if mode.restore { restore(args.force, is_clean) } else { show::status(&root, args.json, style) }
 }
 
-/// A made-up machine, by the one name that it has everywhere: what is turned there is put back from another folder too.
+/// A made-up machine, by the one name that it has everywhere: what is applied there is put back from another folder too.
 fn root_at(dir: &Path) -> Result<Root, Failure> {
     match dir.canonicalize() {
         Ok(whole) if whole.is_dir() => Ok(Root::at(whole)),
@@ -58,20 +61,20 @@ fn root_at(dir: &Path) -> Result<Root, Failure> {
     }
 }
 
-/// What can be turned of what is wanted. A setting that was named and is not here is an error; a default one is said.
+/// What can be applied of what is wanted. A setting that was named and is not here is an error; a default one is said.
 fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>, Failure> {
-    let plan = knobs::plan(root, wanted);
-    let named: Vec<&str> = knobs::plan(root, named).iter().map(|planned| planned.knob.name()).collect();
+    let plan = settings::plan(root, wanted);
+    let named: Vec<&str> = settings::plan(root, named).iter().map(|planned| planned.setting.name()).collect();
     let (mut possible, mut not_here) = (Vec::new(), show::NotHere::default());
     for planned in plan {
-        match &planned.course {
+        match &planned.change {
             Ok(_) => possible.push(planned),
             Err(missing) => {
-                let knob = planned.knob.name();
-                if named.contains(&knob) {
-                    return Err(Failure::usage(TuneError::Missing { knob, missing: missing.clone() }));
+                let setting = planned.setting.name();
+                if named.contains(&setting) {
+                    return Err(Failure::usage(TuneError::Missing { setting, missing: missing.clone() }));
                 }
-                not_here.add(knob, missing);
+                not_here.add(setting, missing);
             }
         }
     }
@@ -81,17 +84,17 @@ fn possible(root: &Root, named: &Wanted, wanted: &Wanted) -> Result<Vec<Planned>
 
 fn apply(args: &TuneArgs, root: &Root, named: &Wanted, wanted: &Wanted) -> Ended {
     let dir = super::state_dir()?;
-    // Before anything is looked at: what another tare has turned, or a killed one has left, is not what was there.
+    // Before anything is read: what another tare has applied, or a killed one has left, is not what was there.
     let lock = Lock::take(&dir).map_err(Failure::usage)?;
     recover::say(&journal::recover_holding(&lock, &dir, &Root::live()));
     let plan = possible(root, named, wanted)?;
-    // From here on a signal is a wish to end, not the end: what is turned is put back first.
+    // From here on a signal is a wish to end, not the end: what is applied is put back first.
     let signals = Signals::catch()?;
     let journal = Journal::create(&dir, &Root::live()).map_err(Failure::usage)?;
-    let (end, way_back) = match knobs::turn(&journal, lock, root, &plan, &|| ()) {
-        Ok(turned) => {
-            show::turned(&plan, &turned);
-            under(turned, &args.command, &journal, &signals)
+    let (end, way_back) = match settings::apply(&journal, lock, root, &plan, &|| ()) {
+        Ok(applied) => {
+            show::applied(&plan, &applied);
+            under(applied, &args.command, &journal, &signals)
         }
         Err(error) => {
             let way_back = WayBack::after(error.is_undone());
@@ -128,16 +131,16 @@ fn failure(error: TuneError) -> Failure {
     }
 }
 
-/// What was turned is let stand, or held while the command runs.
-fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Signals) -> (Ended, WayBack) {
+/// What was applied is kept, or held while the command runs.
+fn under(applied: Applied<'_>, words: &[String], journal: &Journal, signals: &Signals) -> (Ended, WayBack) {
     let is_interrupted = signals.any();
     if words.is_empty() && !is_interrupted {
-        if turned.is_empty() {
+        if applied.is_empty() {
             terminal::say("nothing was changed: there is nothing to put back");
             return (Ok(ExitCode::SUCCESS), WayBack::Done);
         }
-        let count = turned.len();
-        return match turned.keep() {
+        let count = applied.len();
+        return match applied.keep() {
             Ok(()) => {
                 let stand = tare_run::settings(count, "stands", "stand");
                 terminal::say(&format!("{stand} until 'tare tune --restore'"));
@@ -150,7 +153,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
         };
     }
     let code = if is_interrupted { Ok(INTERRUPTED) } else { hold(words, journal, signals) };
-    let report = turned.restore();
+    let report = applied.restore();
     for line in tare_run::reported(&report) {
         terminal::say(&line);
     }
@@ -159,7 +162,7 @@ fn under(turned: Turned<'_>, words: &[String], journal: &Journal, signals: &Sign
 
 /// Signals that ask to end.
 struct Signals {
-    /// Ctrl-C, and what looks like it.
+    /// Ctrl-C, and what counts as it.
     key: Arc<AtomicBool>,
     /// SIGTERM and SIGHUP.
     end: Arc<AtomicBool>,
@@ -178,14 +181,14 @@ impl Signals {
         self.key.load(Ordering::Relaxed) || self.end.load(Ordering::Relaxed)
     }
 
-    /// Whether the command has to be told. A key on our terminal reaches it too, and what it makes of it is its own
+    /// Whether the command has to be signalled. A key on our terminal reaches it too, and what it makes of it is its own
     /// affair: a shell goes on.
     fn are_for_us(&self) -> bool {
         self.end.load(Ordering::Relaxed) || (self.key.load(Ordering::Relaxed) && !has_terminal())
     }
 }
 
-/// Whether our process group has the terminal: `/proc/self/stat` tells both after the name.
+/// Whether our process group has the terminal: `/proc/self/stat` has both after the name.
 fn has_terminal() -> bool {
     let stat = Root::live().text("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().collect();
@@ -231,7 +234,7 @@ fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Fa
     }
 }
 
-/// Ends what a command has left that was itself asked to end at `since`: a shell does not hand on what it is told.
+/// Ends what a command has left that was itself asked to end at `since`: a shell does not pass a signal on.
 fn end_rest(journal: &Journal, since: Instant) {
     let mut reported = Vec::new();
     while since.elapsed() < 2 * UNTIL_KILLED {
@@ -262,23 +265,26 @@ fn restore(force: bool, is_recovered: bool) -> Ended {
 fn print_restored(report: &Report) -> Result<(), Failure> {
     let mut lines = tare_run::reported(report);
     if lines.is_empty() {
-        lines.push("nothing is turned: there is nothing to put back".into());
+        lines.push("nothing is applied: there is nothing to put back".into());
     }
     terminal::print(&format!("{}\n", lines.join("\n"))).map_err(Failure::underway)
 }
 
 /// A unit for systemd; where it would have no effect, that is said in it and beside it.
 fn systemd(root: &Root, named: &Wanted) -> Ended {
-    let governor = || Wanted { governor: Some("performance".into()), ..Wanted::default() };
+    let governor = || Wanted {
+        clock: ClockWanted { governor: Some("performance".into()), ..ClockWanted::default() },
+        ..Wanted::default()
+    };
     let is_default = *named == Wanted::default();
     let wanted = if is_default { governor() } else { named.clone() };
     let program = std::env::current_exe().unwrap_or_else(|_| Path::new("/usr/local/bin/tare").to_path_buf());
     let mut warnings = String::new();
-    for planned in knobs::plan(root, &wanted) {
-        if let Err(missing) = planned.course {
+    for planned in settings::plan(root, &wanted) {
+        if let Err(missing) = planned.change {
             let remedy =
                 if missing.remedy.is_empty() { String::new() } else { format!("; {}", missing.remedy) };
-            let warning = format!("no effect on {}: {}{remedy}", planned.knob.name(), missing.why);
+            let warning = format!("no effect on {}: {}{remedy}", planned.setting.name(), missing.why);
             terminal::say(&warning);
             warnings += &format!("# Here: {warning}\n");
         }

@@ -113,9 +113,9 @@ fn this_machine() {
 }
 
 #[test]
-fn every_knob_and_check_that_is_named_is_there() {
+fn every_setting_and_check_that_is_named_is_there() {
     let ids: Vec<&str> = tare_machine::doctor::ids().map(|(_, id)| id).collect();
-    let knobs: Vec<&str> = tare_machine::knobs::KNOBS.iter().map(|knob| knob.name()).collect();
+    let settings: Vec<&str> = tare_machine::settings::SETTINGS.iter().map(|setting| setting.name()).collect();
     let mut named = 0;
     for entry in std::fs::read_dir(fixtures()).unwrap() {
         let root = entry.unwrap().path();
@@ -126,8 +126,8 @@ fn every_knob_and_check_that_is_named_is_there() {
         for id in checks(&result).iter().map(|check| check["id"].as_str().unwrap()) {
             assert!(ids.contains(&id), "{id} is in no topic's list");
         }
-        for knob in checks(&result).iter().filter_map(|check| check["knob"].as_str()) {
-            assert!(knobs.contains(&knob), "{knob}");
+        for setting in checks(&result).iter().filter_map(|check| check["setting"].as_str()) {
+            assert!(settings.contains(&setting), "{setting}");
             named += 1;
         }
     }

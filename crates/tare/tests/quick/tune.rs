@@ -1,11 +1,11 @@
-//! `tare tune` on a made-up machine and on this one: turned, held, killed, put back.
+//! `tare tune` on a made-up machine and on this one: applied, held, killed, put back.
 
 use crate::support::{Tare, alive, children, eventually};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What of a machine is turned here.
+/// What of a machine is applied here.
 const FILES: &[(&str, &str)] = &[
     ("proc/version", "Linux version 6.12.0\n"),
     ("proc/sys/net/core/somaxconn", "128\n"),
@@ -55,9 +55,9 @@ fn applied_stands_until_it_is_restored() {
     assert!(said(&tare.run(&["recover"])).contains("nothing was left behind"));
     assert!(said(&tare.run(&["tune", "--apply", "--root", machine.path()])).contains("stands so already"));
     let (status, code) = tare.json(&["tune", "--status", "--json", "--root", machine.path()]);
-    assert_eq!((code, &status["turned"][0]["state"]), (0, &"standing".into()), "{status:#}");
+    assert_eq!((code, &status["applied"][0]["state"]), (0, &"standing".into()), "{status:#}");
     let governor =
-        status["knobs"].as_array().unwrap().iter().find(|knob| knob["name"] == "governor").unwrap();
+        status["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "governor").unwrap();
     assert_eq!(governor["now"], "performance");
     assert!(said(&tare.run(&["tune", "--root", machine.path()])).contains("powersave → performance"));
     let restored = tare.run(&["tune", "--restore"]);
@@ -68,7 +68,7 @@ fn applied_stands_until_it_is_restored() {
     );
     assert_eq!(machine.value(GOVERNOR), "powersave");
     assert_eq!(machine.value("sys/devices/system/cpu/intel_pstate/no_turbo"), "0");
-    assert!(said(&tare.run(&["tune", "--restore"])).contains("nothing is turned"));
+    assert!(said(&tare.run(&["tune", "--restore"])).contains("nothing is applied"));
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn nothing_is_changed_without_apply() {
         assert_eq!((machine.value(GOVERNOR), machine.value(SOMAXCONN)), ("powersave".into(), "128".into()));
     }
     let (plan, _) = tare.json(&["tune", "--dry-run", "--json", "--root", machine.path(), "--somaxconn", "9"]);
-    assert_eq!(plan["knobs"][0]["steps"][0]["before"], "128");
-    assert_eq!(plan["knobs"][0]["steps"][0]["wanted"], "9");
+    assert_eq!(plan["settings"][0]["steps"][0]["before"], "128");
+    assert_eq!(plan["settings"][0]["steps"][0]["wanted"], "9");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_recovery_that_left_something_says_so_in_its_exit_code() {
 }
 
 #[test]
-fn a_second_tare_is_told_who_holds_the_knobs() {
+fn a_second_tare_is_told_who_holds_the_settings() {
     let (tare, machine) = (Tare::new(), Machine::new());
     let mut child = holding(&tare, &machine);
     for mode in [&["--apply", "--somaxconn", "9"][..], &["--restore"]] {
@@ -243,7 +243,7 @@ fn a_second_tare_is_told_who_holds_the_knobs() {
     }
     assert_eq!(machine.value(SOMAXCONN), "128");
     let (status, _) = tare.json(&["tune", "--status", "--json", "--root", machine.path()]);
-    assert_eq!(status["turned"][0]["state"], "held");
+    assert_eq!(status["applied"][0]["state"], "held");
     child.kill().unwrap();
     child.wait().unwrap();
     // Any next command puts it back.

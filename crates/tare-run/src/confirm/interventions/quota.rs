@@ -4,7 +4,7 @@ use super::{Change, Ground, Intervention, Lever, Toggle};
 use std::path::Path;
 use std::rc::Rc;
 use tare_machine::journal::Journal;
-use tare_machine::knobs::{self, Group, Lock, QuotaWanted, Turned, Wanted};
+use tare_machine::settings::{self, Applied, Group, Lock, QuotaWanted, Wanted};
 use tare_machine::{Root, cgroup};
 use tare_model::Missing;
 
@@ -57,7 +57,7 @@ struct Setting<'a> {
     cpus: f64,
     journal: &'a Rc<Journal>,
     state_dir: &'a Path,
-    applied: Option<Turned<'a>>,
+    applied: Option<Applied<'a>>,
 }
 
 impl Toggle for Setting<'_> {
@@ -73,8 +73,8 @@ impl Toggle for Setting<'_> {
             let root = Root::live();
             let lock = Lock::take(self.state_dir).map_err(|error| reported(&error))?;
             let quota = QuotaWanted { group: Group::At(self.group.clone()), cpus: Some(self.cpus) };
-            let plan = knobs::plan(&root, &Wanted { quota: Some(quota), ..Wanted::default() });
-            let applied = knobs::turn(self.journal, lock, &root, &plan, &|| ());
+            let plan = settings::plan(&root, &Wanted { quota: Some(quota), ..Wanted::default() });
+            let applied = settings::apply(self.journal, lock, &root, &plan, &|| ());
             self.applied = Some(applied.map_err(|error| reported(&error))?);
         }
         Ok(())

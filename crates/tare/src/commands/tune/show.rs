@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use tare_machine::Root;
 use tare_machine::journal::{self, State, Tuning};
-use tare_machine::knobs::{self, KNOBS, Knob, Planned, Turned, Wanted};
+use tare_machine::settings::{self, Applied, Planned, SETTINGS, Setting, Wanted};
 use tare_model::Missing;
 use tare_report::Style;
 
@@ -21,21 +21,21 @@ const LISTED_MAX: usize = 4;
 /// Exit code of a plan that cannot be carried out; that of bad usage.
 const IMPOSSIBLE: u8 = 2;
 
-/// How every setting stands, and what tare has turned.
+/// The value of every setting, and what tare has applied.
 pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
     let held = journal::tunings(&crate::commands::state_dir()?, &Root::live());
     let text = match as_json {
         true => {
-            let knobs: Vec<Value> = KNOBS.iter().map(|knob| standing(root, *knob)).collect();
-            pretty(&json!({ "knobs": knobs, "turned": held }))?
+            let settings: Vec<Value> = SETTINGS.iter().map(|setting| standing(root, *setting)).collect();
+            pretty(&json!({ "settings": settings, "applied": held }))?
         }
         false => {
             let mut text = String::from("Settings\n");
             let mut not_here = NotHere::default();
-            for knob in KNOBS {
-                match knob.now(root) {
-                    Ok(now) => text += &paragraph(knob.name(), &now, style),
-                    Err(missing) => not_here.add(knob.name(), &missing),
+            for setting in SETTINGS {
+                match setting.now(root) {
+                    Ok(now) => text += &paragraph(setting.name(), &now, style),
+                    Err(missing) => not_here.add(setting.name(), &missing),
                 }
             }
             text + &not_here.text(style) + &turned_by(&held, style)
@@ -47,21 +47,21 @@ pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
 
 /// What `--apply` would do; what is named and cannot be done ends as it does there.
 pub fn plan(root: &Root, named: &Wanted, wanted: &Wanted, as_json: bool, style: Style) -> Ended {
-    let plan = knobs::plan(root, wanted);
-    let is_possible = knobs::plan(root, named).iter().all(|planned| planned.course.is_ok());
+    let plan = settings::plan(root, wanted);
+    let is_possible = settings::plan(root, named).iter().all(|planned| planned.change.is_ok());
     let text = match as_json {
         true => pretty(
-            &json!({ "knobs": plan.iter().map(|planned| planned_json(root, planned)).collect::<Vec<_>>() }),
+            &json!({ "settings": plan.iter().map(|planned| planned_json(root, planned)).collect::<Vec<_>>() }),
         )?,
         false => {
             let mut text = String::from("--apply would do this; nothing was changed\n");
             let mut not_here = NotHere::default();
             for planned in &plan {
-                if let Err(missing) = &planned.course {
-                    not_here.add(planned.knob.name(), missing);
+                if let Err(missing) = &planned.change {
+                    not_here.add(planned.setting.name(), missing);
                 }
                 for (at, line) in steps(planned).iter().enumerate() {
-                    text += &paragraph(if at == 0 { planned.knob.name() } else { " " }, line, style);
+                    text += &paragraph(if at == 0 { planned.setting.name() } else { " " }, line, style);
                 }
             }
             text + &not_here.text(style)
@@ -71,38 +71,39 @@ pub fn plan(root: &Root, named: &Wanted, wanted: &Wanted, as_json: bool, style: 
     Ok(if is_possible { ExitCode::SUCCESS } else { ExitCode::from(IMPOSSIBLE) })
 }
 
-/// A line for each setting that was turned, on standard error.
-pub fn turned(plan: &[Planned], turned: &Turned<'_>) {
+/// A line for each setting that was applied, on standard error.
+pub fn applied(plan: &[Planned], applied: &Applied<'_>) {
     for planned in plan {
-        let Ok(course) = &planned.course else { continue };
-        let what = match (course.steps.first(), course.steps.len()) {
+        let Ok(change) = &planned.change else { continue };
+        let what = match (change.steps.first(), change.steps.len()) {
             (None, _) => "stands so already".to_string(),
-            (Some(step), 1) => change(step.before.as_deref(), &step.wanted),
-            (Some(_), count) => format!("{count} settings turned"),
+            (Some(step), 1) => arrow(step.before.as_deref(), &step.wanted),
+            (Some(_), count) => format!("{count} settings applied"),
         };
-        terminal::say(&format!("{}: {what}", planned.knob.name()));
+        terminal::say(&format!("{}: {what}", planned.setting.name()));
     }
-    turned.notes().iter().for_each(|note| terminal::say(note));
+    applied.notes().iter().for_each(|note| terminal::say(note));
 }
 
 /// What would change of one setting, and what is to be known of it.
 fn steps(planned: &Planned) -> Vec<String> {
-    let Ok(course) = &planned.course else { return Vec::new() };
-    if course.steps.is_empty() {
+    let Ok(change) = &planned.change else { return Vec::new() };
+    if change.steps.is_empty() {
         return vec!["stands so already".to_string()];
     }
-    let shown =
-        course.steps.iter().take(LISTED_MAX).map(|step| {
-            format!("{}   {}", change(step.before.as_deref(), &step.wanted), step.path.display())
-        });
-    let more = course.steps.len().saturating_sub(LISTED_MAX);
+    let shown = change
+        .steps
+        .iter()
+        .take(LISTED_MAX)
+        .map(|step| format!("{}   {}", arrow(step.before.as_deref(), &step.wanted), step.path.display()));
+    let more = change.steps.len().saturating_sub(LISTED_MAX);
     let more = (more > 0).then(|| format!("and {more} more like these"));
-    shown.chain(more).chain(course.notes.clone()).collect()
+    shown.chain(more).chain(change.notes.clone()).collect()
 }
 
 fn turned_by(held: &[Tuning], style: Style) -> String {
     if held.is_empty() {
-        return "\nNothing is turned by tare.\n".to_string();
+        return "\nNothing is applied by tare.\n".to_string();
     }
     let mut text = String::new();
     for Tuning { by, state, settings } in held {
@@ -115,18 +116,18 @@ fn turned_by(held: &[Tuning], style: Style) -> String {
         writeln!(text, "\nTurned by '{}' (pid {}), {state}", by.command, by.pid).ok();
         for setting in settings {
             let changed =
-                if setting.now == setting.turned { String::new() } else { format!(", now {}", setting.now) };
+                if setting.now == setting.applied { String::new() } else { format!(", now {}", setting.now) };
             let line =
-                format!("{} → {}{changed}   {}", setting.before, setting.turned, setting.path.display());
-            text += &paragraph(&setting.knob, &line, style);
+                format!("{} → {}{changed}   {}", setting.before, setting.applied, setting.path.display());
+            text += &paragraph(&setting.setting, &line, style);
         }
     }
     text
 }
 
-fn standing(root: &Root, knob: &dyn Knob) -> Value {
-    let mut value = json!({ "name": knob.name(), "about": knob.about() });
-    match knob.now(root) {
+fn standing(root: &Root, setting: &dyn Setting) -> Value {
+    let mut value = json!({ "name": setting.name(), "about": setting.about() });
+    match setting.now(root) {
         Ok(now) => value["now"] = now.into(),
         Err(missing) => value["now"] = json!(missing),
     }
@@ -134,13 +135,13 @@ fn standing(root: &Root, knob: &dyn Knob) -> Value {
 }
 
 fn planned_json(root: &Root, planned: &Planned) -> Value {
-    let mut value = standing(root, planned.knob);
-    match &planned.course {
+    let mut value = standing(root, planned.setting);
+    match &planned.change {
         Err(missing) => value["not_here"] = json!(missing),
-        Ok(course) => {
-            let step = |step: &knobs::Step| json!({ "path": step.path, "before": step.before, "wanted": step.wanted });
-            value["steps"] = course.steps.iter().map(step).collect();
-            value["notes"] = json!(course.notes);
+        Ok(change) => {
+            let step = |step: &settings::Step| json!({ "path": step.path, "before": step.before, "wanted": step.wanted });
+            value["steps"] = change.steps.iter().map(step).collect();
+            value["notes"] = json!(change.notes);
         }
     }
     value
@@ -151,7 +152,7 @@ fn pretty(value: &Value) -> Result<String, Failure> {
 }
 
 /// What was and what is; the kernel shows some values with tabs between.
-fn change(before: Option<&str>, wanted: &str) -> String {
+fn arrow(before: Option<&str>, wanted: &str) -> String {
     match before {
         Some(before) => format!("{} → {}", before.replace('\t', " "), wanted.replace('\t', " ")),
         None => "once, nothing to put back".to_string(),
@@ -164,10 +165,10 @@ pub struct NotHere(Vec<(Vec<&'static str>, Missing)>);
 
 impl NotHere {
     /// Adds a setting.
-    pub fn add(&mut self, knob: &'static str, missing: &Missing) {
+    pub fn add(&mut self, setting: &'static str, missing: &Missing) {
         match self.0.iter_mut().find(|(_, known)| known == missing) {
-            Some((knobs, _)) => knobs.push(knob),
-            None => self.0.push((vec![knob], missing.clone())),
+            Some((settings, _)) => settings.push(setting),
+            None => self.0.push((vec![setting], missing.clone())),
         }
     }
 
@@ -175,15 +176,14 @@ impl NotHere {
     pub fn lines(&self) -> Vec<String> {
         self.0
             .iter()
-            .map(|(knobs, missing)| format!("not here: {}: {}", knobs.join(", "), why(missing)))
+            .map(|(settings, missing)| format!("not here: {}: {}", settings.join(", "), why(missing)))
             .collect()
     }
 
     fn text(&self, style: Style) -> String {
-        let paragraphs = self
-            .0
-            .iter()
-            .map(|(knobs, missing)| paragraph("", &format!("{}: {}", knobs.join(", "), why(missing)), style));
+        let paragraphs = self.0.iter().map(|(settings, missing)| {
+            paragraph("", &format!("{}: {}", settings.join(", "), why(missing)), style)
+        });
         if self.0.is_empty() {
             String::new()
         } else {

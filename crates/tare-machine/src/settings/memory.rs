@@ -1,6 +1,6 @@
 //! Memory: caches, huge pages, and who moves pages about.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::Wanted;
 use crate::root::Root;
 use crate::value::{self, Step};
@@ -31,7 +31,7 @@ fn meminfo(text: &str, name: &str) -> Result<u64, Missing> {
 #[derive(Debug)]
 pub(super) struct Thp;
 
-impl Knob for Thp {
+impl Setting for Thp {
     fn name(&self) -> &'static str {
         "thp"
     }
@@ -48,9 +48,9 @@ impl Knob for Thp {
         if is_choice { Ok(now) } else { Err(Missing::new(format!("{THP} holds {now:?}"))) }
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let wanted = wanted.thp.as_deref()?;
-        Some(self.now(root).map(|before| Course::of([Step::change(THP, before, wanted)])))
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let wanted = wanted.memory.thp.as_deref()?;
+        Some(self.now(root).map(|before| Change::of([Step::change(THP, before, wanted)])))
     }
 }
 
@@ -58,7 +58,7 @@ impl Knob for Thp {
 #[derive(Debug)]
 pub(super) struct NumaBalancing;
 
-impl Knob for NumaBalancing {
+impl Setting for NumaBalancing {
     fn name(&self) -> &'static str {
         "numa-balancing"
     }
@@ -83,15 +83,15 @@ impl Knob for NumaBalancing {
         }
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let on = wanted.numa_balancing?;
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let on = wanted.memory.numa_balancing?;
         Some(self.now(root).and_then(|now| {
             // Whoever wants it on has it in any mode.
             if on && now != "off" {
-                return Ok(Course::default());
+                return Ok(Change::default());
             }
             let before = value::read(root, NUMA_BALANCING)?;
-            Ok(Course::of([Step::change(NUMA_BALANCING, before, if on { "1" } else { "0" })]))
+            Ok(Change::of([Step::change(NUMA_BALANCING, before, if on { "1" } else { "0" })]))
         }))
     }
 }
@@ -100,7 +100,7 @@ impl Knob for NumaBalancing {
 #[derive(Debug)]
 pub(super) struct DropCaches;
 
-impl Knob for DropCaches {
+impl Setting for DropCaches {
     fn name(&self) -> &'static str {
         "drop-caches"
     }
@@ -120,9 +120,9 @@ impl Knob for DropCaches {
         Ok(format!("{} cached", value::bytes(cached)))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        wanted.drop_caches.then(|| {
-            self.now(root).map(|_| Course {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        wanted.memory.drop_caches.then(|| {
+            self.now(root).map(|_| Change {
                 // 3: page cache, dentries and inodes.
                 steps: vec![Step {
                     path: DROP_CACHES.into(),
@@ -172,7 +172,7 @@ impl Pool {
         pages.saturating_mul(self.page_bytes)
     }
 
-    /// How many pages hold `wanted_bytes`, unless they would starve the rest.
+    /// How many pages hold `wanted_bytes`, unless too little would be left for the rest.
     fn pages_for(&self, wanted_bytes: u64) -> Result<u64, Missing> {
         let count = wanted_bytes.div_ceil(self.page_bytes);
         let page = value::bytes(self.page_bytes);
@@ -203,7 +203,7 @@ impl Pool {
     }
 }
 
-impl Knob for HugePages {
+impl Setting for HugePages {
     fn name(&self) -> &'static str {
         "huge-pages"
     }
@@ -217,8 +217,8 @@ impl Knob for HugePages {
         Ok(format!("{} of {}", pool.total, value::bytes(pool.page_bytes)))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let wanted_bytes = wanted.huge_pages_bytes?;
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let wanted_bytes = wanted.memory.huge_pages_bytes?;
         Some(Pool::read(root).and_then(|pool| {
             let count = pool.pages_for(wanted_bytes)?;
             let before = value::number(root, HUGE_PAGES)?;
@@ -229,7 +229,7 @@ impl Knob for HugePages {
                 value::bytes(pool.page_bytes),
                 value::bytes(pool.bytes(count))
             );
-            Ok(Course { notes: vec![note], ..Course::of([step]) })
+            Ok(Change { notes: vec![note], ..Change::of([step]) })
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! A setting of the machine that was turned, and the file that holds it.
+//! A setting of the machine that was applied, and the file that holds it.
 
 use crate::root::Root;
 use crate::value::{self, Step};
@@ -11,12 +11,13 @@ use tare_sys::filesystem;
 
 /// A setting that is about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turning {
-    /// Whose setting it is.
-    pub knob: String,
+pub(crate) struct ValueChange {
+    /// The setting's name. tare 0.1.0 wrote `knob`.
+    #[serde(alias = "knob")]
+    pub setting: String,
     /// The file, on this system.
     pub path: PathBuf,
-    /// What stood there, as it can be written again.
+    /// The value before, as it can be written again.
     pub before: String,
     /// What shall stand there.
     pub wanted: String,
@@ -49,11 +50,11 @@ pub(super) enum Presence {
     Unseen(String),
 }
 
-impl Turning {
-    pub(crate) fn new(root: &Root, knob: &str, step: &Step, before: &str) -> Turning {
+impl ValueChange {
+    pub(crate) fn new(root: &Root, setting: &str, step: &Step, before: &str) -> ValueChange {
         let path = root.path(&step.path);
-        Turning {
-            knob: knob.to_string(),
+        ValueChange {
+            setting: setting.to_string(),
             before: before.to_string(),
             wanted: step.wanted.clone(),
             moves_by_itself: step.moves_by_itself,

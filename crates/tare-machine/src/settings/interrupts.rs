@@ -1,6 +1,6 @@
 //! Interrupts, away from the CPUs of what is measured.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::Wanted;
 use crate::facts;
 use crate::root::Root;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tare_model::{CpuSet, Missing};
 
 const IRQS: &str = "/proc/irq";
-/// Most interrupts that are looked at.
+/// Most interrupts that are read.
 const IRQS_MAX: usize = 16_384;
 
 /// Which CPUs devices may interrupt.
@@ -31,7 +31,7 @@ fn movable(root: &Root) -> Result<(Vec<Irq>, usize), Missing> {
     let (mut irqs, mut fixed) = (Vec::new(), 0);
     for number in numbers.into_iter().take(IRQS_MAX) {
         let path = PathBuf::from(format!("{IRQS}/{number}/smp_affinity_list"));
-        // An interrupt may be given back while this looks, and has no file then.
+        // An interrupt may be given back while this reads, and has no file then.
         let Ok(file) = std::fs::metadata(root.path(&path)) else { continue };
         if file.permissions().mode() & 0o222 == 0 {
             fixed += 1;
@@ -51,7 +51,7 @@ fn movable(root: &Root) -> Result<(Vec<Irq>, usize), Missing> {
     Ok((irqs, fixed))
 }
 
-impl Knob for IrqsOff {
+impl Setting for IrqsOff {
     fn name(&self) -> &'static str {
         "irqs-off"
     }
@@ -66,12 +66,12 @@ impl Knob for IrqsOff {
         Ok(format!("{} on CPUs {cpus}, {fixed} cannot be moved", irqs.len()))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
         (!wanted.irqs_off.is_empty()).then(|| away_from(root, &wanted.irqs_off))
     }
 }
 
-fn away_from(root: &Root, off: &[u32]) -> Result<Course, Missing> {
+fn away_from(root: &Root, off: &[u32]) -> Result<Change, Missing> {
     let off = CpuSet::from(off);
     let others = facts::online_cpus(root)?.into_iter().collect::<CpuSet>().minus(&off);
     if others.is_empty() {
@@ -89,11 +89,11 @@ fn away_from(root: &Root, off: &[u32]) -> Result<Course, Missing> {
         }
         Step::change(irq.path, irq.list, on.to_string()).map(|step| Step { may_be_refused: true, ..step })
     });
-    let mut course = Course::of(steps);
+    let mut change = Change::of(steps);
     if fixed > 0 {
         let stay =
             if fixed == 1 { "1 interrupt stays".to_string() } else { format!("{fixed} interrupts stay") };
-        course.notes.push(format!("{stay}: the kernel spreads the queues of such devices itself"));
+        change.notes.push(format!("{stay}: the kernel spreads the queues of such devices itself"));
     }
-    Ok(course)
+    Ok(change)
 }

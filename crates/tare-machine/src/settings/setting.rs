@@ -1,4 +1,4 @@
-//! What a knob is, and its way to where it is wanted.
+//! What a setting is, and how it is changed.
 
 use super::wanted::Wanted;
 use crate::root::Root;
@@ -6,8 +6,8 @@ use crate::value::Step;
 use std::fmt;
 use tare_model::Missing;
 
-/// Something that can be turned. Its name is the name of its option too, where it has only one.
-pub trait Knob: fmt::Debug + Sync {
+/// Something of the machine that can be changed. Its name is the name of its option too, where it has only one.
+pub trait Setting: fmt::Debug + Sync {
     /// `governor`, `huge-pages` …: a name that other rooms may quote.
     fn name(&self) -> &'static str;
 
@@ -23,30 +23,30 @@ pub trait Knob: fmt::Debug + Sync {
     /// The steps to what is wanted of it; `None` when nothing is.
     ///
     /// # Errors
-    /// As [`Knob::now`]; also when this machine cannot do what is wanted.
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>>;
+    /// As [`Setting::now`]; also when this machine cannot do what is wanted.
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>>;
 }
 
-/// The way of one knob to where it is wanted. No steps: it is there already.
+/// What changes one setting to what is wanted. No steps: it has that value already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct Change {
     /// Settings to change, in this order; they are put back in the reverse one.
     pub steps: Vec<Step>,
     /// What the user should know of it.
     pub notes: Vec<String>,
 }
 
-impl Course {
-    pub(super) fn of(steps: impl IntoIterator<Item = Option<Step>>) -> Course {
-        Course { steps: steps.into_iter().flatten().collect(), notes: Vec::new() }
+impl Change {
+    pub(super) fn of(steps: impl IntoIterator<Item = Option<Step>>) -> Change {
+        Change { steps: steps.into_iter().flatten().collect(), notes: Vec::new() }
     }
 }
 
-/// What is to be done with one knob.
+/// What is to be done with one setting.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// The knob.
-    pub knob: &'static dyn Knob,
-    /// Its steps, or why it cannot be turned here.
-    pub course: Result<Course, Missing>,
+    /// The setting.
+    pub setting: &'static dyn Setting,
+    /// Its steps, or why it cannot be changed here.
+    pub change: Result<Change, Missing>,
 }

@@ -7,13 +7,13 @@ use tare_model::{CpuSet, Missing};
 /// Sets of CPUs that can all be true: any two lie one in the other or apart. Firmware has said otherwise; what
 /// contradicts a set that is already there is not believed.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct NestedSets {
     sets: Vec<CpuSet>,
     /// For each CPU, the sets that hold it.
     holding: HashMap<u32, Vec<usize>>,
 }
 
-impl Shelf {
+impl NestedSets {
     /// Whether the set fits in; if so it is kept.
     pub fn accept(&mut self, set: &CpuSet) -> bool {
         let held: HashSet<usize> =
@@ -66,11 +66,11 @@ mod tests {
         fn what_is_kept_can_all_be_true(
             sets in proptest::collection::vec(proptest::collection::btree_set(0u32..12, 1..6), 1..12),
         ) {
-            let mut shelf = Shelf::default();
+            let mut nested = NestedSets::default();
             for set in &sets {
                 let set: CpuSet = set.iter().copied().collect();
-                let fits = shelf.sets.iter().all(|other| !other.meets(&set) || other.within(&set) || set.within(other));
-                prop_assert_eq!(shelf.accept(&set), fits);
+                let fits = nested.sets.iter().all(|other| !other.meets(&set) || other.within(&set) || set.within(other));
+                prop_assert_eq!(nested.accept(&set), fits);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The network's limits. They are those of the network namespace that tare runs in.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::Wanted;
 use crate::root::Root;
 use crate::value::{self, Step};
@@ -13,7 +13,7 @@ const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 #[derive(Debug)]
 pub(super) struct Somaxconn;
 
-impl Knob for Somaxconn {
+impl Setting for Somaxconn {
     fn name(&self) -> &'static str {
         "somaxconn"
     }
@@ -26,11 +26,11 @@ impl Knob for Somaxconn {
         value::number(root, SOMAXCONN).map(|limit| limit.to_string())
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let limit = wanted.somaxconn?;
-        Some(self.now(root).map(|before| Course {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let limit = wanted.network.somaxconn?;
+        Some(self.now(root).map(|before| Change {
             notes: vec!["servers that listen already keep their queue: start them again".to_string()],
-            ..Course::of([Step::change(SOMAXCONN, before, limit.to_string())])
+            ..Change::of([Step::change(SOMAXCONN, before, limit.to_string())])
         }))
     }
 }
@@ -39,7 +39,7 @@ impl Knob for Somaxconn {
 #[derive(Debug)]
 pub(super) struct PortRange;
 
-impl Knob for PortRange {
+impl Setting for PortRange {
     fn name(&self) -> &'static str {
         "port-range"
     }
@@ -57,11 +57,11 @@ impl Knob for PortRange {
         }
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let (first, last) = wanted.port_range?;
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let (first, last) = wanted.network.port_range?;
         Some(self.now(root).and_then(|_| {
             let before = value::read(root, PORT_RANGE)?;
-            Ok(Course::of([Step::change(PORT_RANGE, before, format!("{first} {last}"))]))
+            Ok(Change::of([Step::change(PORT_RANGE, before, format!("{first} {last}"))]))
         }))
     }
 }

@@ -1,7 +1,7 @@
-//! Turning: each setting is in the journal, on disk, before it is changed; one that fails undoes those before it.
+//! Applying: each setting is in the journal, on disk, before it is changed; one that fails undoes those before it.
 
-use super::knob::{Course, Planned};
-use crate::journal::{Journal, JournalError, Lock, Report, Turning, keep_changed, put_back};
+use super::setting::{Change, Planned};
+use crate::journal::{Journal, JournalError, Lock, Report, ValueChange, keep_changed, put_back};
 use crate::root::Root;
 use crate::value::{self, Step};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use tare_model::Missing;
 
-/// Why knobs could not be turned. Those that were turned before are as they were.
+/// Why settings could not be applied. Those that were applied before are as they were.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     /// The way back could not be written down.
@@ -17,29 +17,29 @@ pub enum TuneError {
     Journal {
         /// Why not.
         source: JournalError,
-        /// What became of the settings that had been turned before.
+        /// What became of the settings that had been applied before.
         report: Box<Report>,
     },
-    /// This machine does not have the knob, or cannot turn it so.
-    #[error("{knob}: {}{}; nothing was changed", .missing.why, hinted(&.missing.remedy))]
+    /// This machine does not have the setting, or cannot change it so.
+    #[error("{setting}: {}{}; nothing was changed", .missing.why, hinted(&.missing.remedy))]
     Missing {
-        /// The knob.
-        knob: &'static str,
+        /// The setting.
+        setting: &'static str,
         /// Why.
         missing: Missing,
     },
     /// The kernel refused a value.
-    #[error("{knob}: {} did not take '{wanted}': {source}; hint: {}; {}", path.display(), hint(.source), undone(.report))]
+    #[error("{setting}: {} did not take '{wanted}': {source}; hint: {}; {}", path.display(), hint(.source), undone(.report))]
     Refused {
-        /// The knob.
-        knob: &'static str,
+        /// The setting.
+        setting: &'static str,
         /// The file.
         path: PathBuf,
         /// The value.
         wanted: String,
         /// What the kernel said.
         source: io::Error,
-        /// What became of the settings that had been turned before.
+        /// What became of the settings that had been applied before.
         report: Box<Report>,
     },
 }
@@ -74,17 +74,17 @@ fn hint(error: &io::Error) -> &'static str {
 fn undone(report: &Report) -> String {
     match (report.put_back.len(), report.is_clean()) {
         (0, true) => "nothing was changed".to_string(),
-        (count, true) => format!("the settings turned before it ({count}) are as they were"),
-        _ => format!("not all that was turned before it is as it was: {}", report.failed.join("; ")),
+        (count, true) => format!("the settings applied before it ({count}) are as they were"),
+        _ => format!("not all that was applied before it is as it was: {}", report.failed.join("; ")),
     }
 }
 
-/// Knobs that are turned. Dropping this puts them back; what fails then stays in the journal for the next start.
+/// Settings that are applied. Dropping this puts them back; what fails then stays in the journal for the next start.
 #[must_use = "dropping this puts the settings back"]
-pub struct Turned<'j> {
+pub struct Applied<'j> {
     journal: &'j Journal,
     root: Root,
-    settings: Vec<Turning>,
+    settings: Vec<ValueChange>,
     values: Vec<(PathBuf, String)>,
     notes: Vec<String>,
     after_each: &'j dyn Fn(),
@@ -92,27 +92,27 @@ pub struct Turned<'j> {
     _lock: Lock,
 }
 
-impl fmt::Debug for Turned<'_> {
+impl fmt::Debug for Applied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turned").field("settings", &self.settings).field("values", &self.values).finish()
+        f.debug_struct("Applied").field("settings", &self.settings).field("values", &self.values).finish()
     }
 }
 
-/// Turns all knobs of a plan, in its order. `lock` is held since before the plan was made: what another tare has turned
+/// Applies all settings of a plan, in its order. `lock` is held since before the plan was made: what another tare has applied
 /// would be taken for what was there before. `after_each` is called after every effect on the machine or the disk.
 ///
 /// # Errors
-/// [`TuneError`]; nothing is turned then.
-pub fn turn<'j>(
+/// [`TuneError`]; nothing is applied then.
+pub fn apply<'j>(
     journal: &'j Journal,
     lock: Lock,
     root: &Root,
     plan: &[Planned],
     after_each: &'j dyn Fn(),
-) -> Result<Turned<'j>, TuneError> {
-    let courses = courses(root, plan)?;
-    // Dropped on every early return below, which puts back what was turned so far.
-    let mut turned = Turned {
+) -> Result<Applied<'j>, TuneError> {
+    let changes = changes(root, plan)?;
+    // Dropped on every early return below, which puts back what was applied so far.
+    let mut applied = Applied {
         journal,
         root: root.clone(),
         settings: Vec::new(),
@@ -122,48 +122,48 @@ pub fn turn<'j>(
         is_held: true,
         _lock: lock,
     };
-    // All are looked at before the first is turned: one may change what another shows.
+    // All are read before the first is applied: one may change what another shows.
     let mut steps = Vec::new();
-    for (knob, step) in
-        courses.iter().flat_map(|(knob, course)| course.steps.iter().map(|step| (*knob, step)))
+    for (setting, step) in
+        changes.iter().flat_map(|(setting, change)| change.steps.iter().map(|step| (*setting, step)))
     {
         match as_it_stands(root, step) {
-            Ok(step) => steps.extend(step.map(|step| (knob, step))),
+            Ok(step) => steps.extend(step.map(|step| (setting, step))),
             Err(error) if step.may_be_refused => {
-                turned.notes.push(format!("{knob}: {} stays: {error}", step.path.display()));
+                applied.notes.push(format!("{setting}: {} stays: {error}", step.path.display()));
             }
-            Err(error) => return Err(turned.failed(knob, step, Failed::Refused(error))),
+            Err(error) => return Err(applied.failed(setting, step, Failed::Refused(error))),
         }
     }
-    for (knob, step) in &steps {
-        turned.step(knob, step).map_err(|failed| turned.failed(knob, step, failed))?;
+    for (setting, step) in &steps {
+        applied.step(setting, step).map_err(|failed| applied.failed(setting, step, failed))?;
     }
-    for (knob, course) in courses {
-        turned.notes.extend(course.notes.iter().map(|note| format!("{knob}: {note}")));
+    for (setting, change) in changes {
+        applied.notes.extend(change.notes.iter().map(|note| format!("{setting}: {note}")));
     }
-    turned.look();
-    match turned.hold(false) {
-        Ok(()) => Ok(turned),
-        Err(source) => Err(TuneError::Journal { source, report: Box::new(turned.undo()) }),
+    applied.look();
+    match applied.hold(false) {
+        Ok(()) => Ok(applied),
+        Err(source) => Err(TuneError::Journal { source, report: Box::new(applied.undo()) }),
     }
 }
 
-/// The courses, when every knob has one that leads back.
-fn courses<'p>(root: &Root, plan: &'p [Planned]) -> Result<Vec<(&'static str, &'p Course)>, TuneError> {
-    let course = |planned| {
-        let Planned { knob, course }: &'p Planned = planned;
-        let course = course.as_ref().map_err(Missing::clone);
-        let course = course.and_then(|course| leads_back(root, course).map(|()| course));
-        match course {
-            Ok(course) => Ok((knob.name(), course)),
-            Err(missing) => Err(TuneError::Missing { knob: knob.name(), missing }),
+/// The changes, when every setting has one that can be undone.
+fn changes<'p>(root: &Root, plan: &'p [Planned]) -> Result<Vec<(&'static str, &'p Change)>, TuneError> {
+    let change = |planned| {
+        let Planned { setting, change }: &'p Planned = planned;
+        let change = change.as_ref().map_err(Missing::clone);
+        let change = change.and_then(|change| leads_back(root, change).map(|()| change));
+        match change {
+            Ok(change) => Ok((setting.name(), change)),
+            Err(missing) => Err(TuneError::Missing { setting: setting.name(), missing }),
         }
     };
-    plan.iter().map(course).collect()
+    plan.iter().map(change).collect()
 }
 
-fn leads_back(root: &Root, course: &Course) -> Result<(), Missing> {
-    for step in &course.steps {
+fn leads_back(root: &Root, change: &Change) -> Result<(), Missing> {
+    for step in &change.steps {
         if step.before.is_none() && !root.is_live() {
             return Err(Missing::with_remedy(
                 "it is done once and cannot be put back, and this is not the running system",
@@ -198,51 +198,51 @@ enum Failed {
     Refused(io::Error),
 }
 
-impl Turned<'_> {
-    fn step(&mut self, knob: &str, step: &Step) -> Result<(), Failed> {
+impl Applied<'_> {
+    fn step(&mut self, setting: &str, step: &Step) -> Result<(), Failed> {
         let Some(before) = &step.before else {
             // What is not on disk yet is not dropped.
             tare_sys::file::sync();
             return value::write(&self.root, &step.path, &step.wanted).map_err(Failed::Refused);
         };
-        let setting = Turning::new(&self.root, knob, step, before);
-        self.journal.will_turn(&setting).map_err(Failed::Journal)?;
+        let change = ValueChange::new(&self.root, setting, step, before);
+        self.journal.will_apply(&change).map_err(Failed::Journal)?;
         (self.after_each)();
         let written = value::write(&self.root, &step.path, &step.wanted);
         (self.after_each)();
         match written {
             Err(error) if step.may_be_refused => {
-                self.notes.push(format!("{knob}: {} stays: {error}", step.path.display()));
-                // It was never turned: whoever puts back after us must not take it for ours.
-                self.journal.was_put_back(&setting.path).map_err(Failed::Journal)?;
+                self.notes.push(format!("{setting}: {} stays: {error}", step.path.display()));
+                // It was never applied: whoever puts back after us must not think that it is ours.
+                self.journal.was_put_back(&change.path).map_err(Failed::Journal)?;
                 (self.after_each)();
                 return Ok(());
             }
-            _ => self.settings.push(setting),
+            _ => self.settings.push(change),
         }
         written.map_err(Failed::Refused)
     }
 
-    /// Undoes what was turned before a step that failed.
-    fn failed(&mut self, knob: &'static str, step: &Step, failed: Failed) -> TuneError {
+    /// Undoes what was applied before a step that failed.
+    fn failed(&mut self, setting: &'static str, step: &Step, failed: Failed) -> TuneError {
         let report = Box::new(self.undo());
         match failed {
             Failed::Journal(source) => TuneError::Journal { source, report },
             Failed::Refused(source) => {
                 let (path, wanted) = (step.path.clone(), step.wanted.clone());
-                TuneError::Refused { knob, path, wanted, source, report }
+                TuneError::Refused { setting, path, wanted, source, report }
             }
         }
     }
 
-    /// What the kernel made of the settings; only when all are turned, as one may limit another.
+    /// What the kernel made of the settings; only when all are applied, as one may limit another.
     fn look(&mut self) {
-        for setting @ Turning { knob, path, before, wanted, .. } in &self.settings {
-            let Ok(now) = setting.now() else { continue };
+        for change @ ValueChange { setting, path, before, wanted, .. } in &self.settings {
+            let Ok(now) = change.now() else { continue };
             if value::same(&now, before) {
-                self.notes.push(format!("{knob}: {} is still '{now}'", path.display()));
+                self.notes.push(format!("{setting}: {} is still '{now}'", path.display()));
             } else if !value::same(&now, wanted) {
-                self.notes.push(format!("{knob}: '{wanted}' was asked for, the kernel made it '{now}'"));
+                self.notes.push(format!("{setting}: '{wanted}' was asked for, the kernel made it '{now}'"));
             }
             self.values.push((path.clone(), now));
         }
@@ -254,7 +254,7 @@ impl Turned<'_> {
         Ok(())
     }
 
-    /// How many settings are turned.
+    /// How many settings are applied.
     pub fn len(&self) -> usize {
         self.settings.len()
     }
@@ -288,7 +288,7 @@ impl Turned<'_> {
 
     fn undo(&mut self) -> Report {
         self.is_held = false;
-        // Empty while turning: then it is not known what the kernel made of them.
+        // Empty while settings are being applied: then it is not known what the kernel made of them.
         let values = (!self.values.is_empty()).then_some(self.values.as_slice());
         let mut report = put_back(self.journal, &self.settings, values, false, self.after_each);
         if let Err(error) = keep_changed(self.journal, &report) {
@@ -298,7 +298,7 @@ impl Turned<'_> {
     }
 }
 
-impl Drop for Turned<'_> {
+impl Drop for Applied<'_> {
     fn drop(&mut self) {
         if self.is_held {
             self.undo();

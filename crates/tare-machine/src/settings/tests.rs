@@ -1,11 +1,11 @@
-//! What each knob makes of the files of machines that have it, have it not, or show nonsense.
+//! What each setting makes of the files of machines that have it, have it not, or show nonsense.
 
 use super::*;
 use crate::value;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// A laptop with every knob: two clocks, Intel's boost switch, two NUMA nodes, control groups v2.
+/// A laptop with every setting: two clocks, Intel's boost switch, two NUMA nodes, control groups v2.
 const MACHINE: &[(&str, &str)] = &[
     ("proc/meminfo", MEMINFO),
     ("proc/version", "Linux version 6.12.0 (builder)\n"),
@@ -65,37 +65,40 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
 
 fn all() -> Wanted {
     Wanted {
-        governor: Some("performance".into()),
-        min_frequency_hz: Some(2_000_000_000),
-        max_frequency_hz: Some(2_000_000_000),
-        boost: Some(false),
-        thp: Some("never".into()),
-        numa_balancing: Some(false),
-        drop_caches: true,
-        huge_pages_bytes: Some(100 << 20),
+        clock: ClockWanted {
+            governor: Some("performance".into()),
+            min_frequency_hz: Some(2_000_000_000),
+            max_frequency_hz: Some(2_000_000_000),
+            boost: Some(false),
+        },
+        memory: MemoryWanted {
+            thp: Some("never".into()),
+            numa_balancing: Some(false),
+            drop_caches: true,
+            huge_pages_bytes: Some(100 << 20),
+        },
         base_slice_ns: Some(6_000_000),
         irqs_off: vec![0, 1],
-        somaxconn: Some(4096),
-        port_range: Some((1024, 65_535)),
+        network: NetworkWanted { somaxconn: Some(4096), port_range: Some((1024, 65_535)) },
         quota: Some(QuotaWanted { group: Group::Of(7), cpus: Some(2.0) }),
     }
 }
 
-/// `knob: file before -> wanted`, or why not.
+/// `setting: file before -> wanted`, or why not.
 fn shown(plan: &[Planned]) -> String {
     let mut text = String::new();
-    for Planned { knob, course } in plan {
-        match course {
-            Err(missing) => text += &format!("{}: {} ({})\n", knob.name(), missing.why, missing.remedy),
-            Ok(course) => {
-                for Step { path, before, wanted, .. } in &course.steps {
+    for Planned { setting, change } in plan {
+        match change {
+            Err(missing) => text += &format!("{}: {} ({})\n", setting.name(), missing.why, missing.remedy),
+            Ok(change) => {
+                for Step { path, before, wanted, .. } in &change.steps {
                     let before = before.as_deref().unwrap_or("once");
                     let (file, folder) =
                         (path.file_name().unwrap(), path.parent().unwrap().file_name().unwrap());
                     let file = format!("{}/{}", folder.display(), file.display());
-                    text += &format!("{}: {file} {} -> {wanted}\n", knob.name(), before.escape_debug());
+                    text += &format!("{}: {file} {} -> {wanted}\n", setting.name(), before.escape_debug());
                 }
-                course.notes.iter().for_each(|note| text += &format!("  {note}\n"));
+                change.notes.iter().for_each(|note| text += &format!("  {note}\n"));
             }
         }
     }
@@ -103,12 +106,12 @@ fn shown(plan: &[Planned]) -> String {
 }
 
 #[test]
-fn every_knob_of_a_machine_that_has_them_all() {
+fn every_setting_of_a_machine_that_has_them_all() {
     let (_dir, root) = tree(MACHINE);
     insta::assert_snapshot!(shown(&plan(&root, &all())));
-    let now: Vec<String> = KNOBS
+    let now: Vec<String> = SETTINGS
         .iter()
-        .map(|knob| format!("{}: {}", knob.name(), knob.now(&root).unwrap_or_else(|m| m.why)))
+        .map(|setting| format!("{}: {}", setting.name(), setting.now(&root).unwrap_or_else(|m| m.why)))
         .collect();
     insta::assert_snapshot!(now.join("\n"));
 }
@@ -116,14 +119,14 @@ fn every_knob_of_a_machine_that_has_them_all() {
 #[test]
 fn what_stands_as_wanted_needs_no_step() {
     let (dir, root) = tree(MACHINE);
-    for Planned { course, .. } in plan(&root, &all()) {
-        for step in course.unwrap().steps {
+    for Planned { change, .. } in plan(&root, &all()) {
+        for step in change.unwrap().steps {
             write(dir.path(), step.path.strip_prefix("/").unwrap().to_str().unwrap(), step.wanted.as_bytes());
         }
     }
-    let steps = plan(&root, &Wanted { drop_caches: false, ..all() })
+    let steps = plan(&root, &Wanted { memory: MemoryWanted { drop_caches: false, ..all().memory }, ..all() })
         .into_iter()
-        .flat_map(|p| p.course.unwrap().steps);
+        .flat_map(|p| p.change.unwrap().steps);
     assert_eq!(steps.collect::<Vec<_>>(), vec![]);
 }
 
@@ -142,13 +145,28 @@ fn what_this_machine_cannot_do_is_refused_with_numbers() {
     write(dir.path(), "proc/meminfo", MEMINFO.replace("Free:        3", "Free:        0").as_bytes());
     let refused = |wanted: Wanted| shown(&plan(&root, &wanted));
     let texts = [
-        refused(Wanted { huge_pages_bytes: Some(3 << 30), ..Wanted::default() }),
-        refused(Wanted { huge_pages_bytes: Some(0), ..Wanted::default() }),
-        refused(Wanted { governor: Some("schedutil".into()), ..Wanted::default() }),
-        refused(Wanted { max_frequency_hz: Some(5_000_000_000), ..Wanted::default() }),
         refused(Wanted {
-            min_frequency_hz: Some(3_000_000_000),
-            max_frequency_hz: Some(2_000_000_000),
+            memory: MemoryWanted { huge_pages_bytes: Some(3 << 30), ..MemoryWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
+            memory: MemoryWanted { huge_pages_bytes: Some(0), ..MemoryWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
+            clock: ClockWanted { governor: Some("schedutil".into()), ..ClockWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
+            clock: ClockWanted { max_frequency_hz: Some(5_000_000_000), ..ClockWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
+            clock: ClockWanted {
+                min_frequency_hz: Some(3_000_000_000),
+                max_frequency_hz: Some(2_000_000_000),
+                ..ClockWanted::default()
+            },
             ..Wanted::default()
         }),
         refused(Wanted { irqs_off: vec![0, 1, 2, 3], ..Wanted::default() }),
@@ -171,11 +189,11 @@ fn what_this_machine_cannot_do_is_refused_with_numbers() {
 
 #[test]
 fn names_are_there_once_and_say_something() {
-    let mut names: Vec<&str> = KNOBS.iter().map(|knob| knob.name()).collect();
-    assert!(KNOBS.iter().all(|knob| !knob.about().is_empty()));
+    let mut names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name()).collect();
+    assert!(SETTINGS.iter().all(|setting| !setting.about().is_empty()));
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), KNOBS.len());
+    assert_eq!(names.len(), SETTINGS.len());
 }
 
 proptest! {
@@ -195,22 +213,22 @@ proptest! {
         set("scaling_min_freq", low);
         set("scaling_max_freq", high);
         let hz = |steps: Option<u64>| steps.map(|steps| steps * 100_000_000);
-        let wanted = Wanted { min_frequency_hz: hz(to_low), max_frequency_hz: hz(to_high), ..Wanted::default() };
+        let wanted = Wanted { clock: ClockWanted { min_frequency_hz: hz(to_low), max_frequency_hz: hz(to_high), ..ClockWanted::default() }, ..Wanted::default() };
         let read = |file: &str| -> u64 { root.value(format!("/{policy}/{file}")).unwrap() };
         let range = || (read("scaling_min_freq"), read("scaling_max_freq"));
         let before = range();
-        for Planned { course, .. } in plan(&root, &wanted) {
-            let Ok(course) = course else {
+        for Planned { change, .. } in plan(&root, &wanted) {
+            let Ok(change) = change else {
                 prop_assert!(to_low > to_high);
                 continue;
             };
-            for step in &course.steps {
+            for step in &change.steps {
                 value::write(&root, &step.path, &step.wanted).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
             prop_assert!(to_low.is_none_or(|low| range().0 == low * 100_000));
             prop_assert!(to_high.is_none_or(|high| range().1 == high * 100_000));
-            for step in course.steps.iter().rev() {
+            for step in change.steps.iter().rev() {
                 value::write(&root, &step.path, step.before.as_ref().unwrap()).unwrap();
                 prop_assert!(range().0 <= range().1, "{:?}", range());
             }
@@ -218,7 +236,7 @@ proptest! {
         prop_assert_eq!(range(), before);
     }
 
-    /// A file that holds nonsense: its knob is missing with a reason, or has no steps that rest on it.
+    /// A file that holds nonsense: its setting is missing with a reason, or has no steps that rest on it.
     #[test]
     fn nonsense_is_missing_and_nothing_is_turned(
         which in 0..MACHINE.len(),
@@ -227,11 +245,11 @@ proptest! {
         let (dir, root) = tree(MACHINE);
         let (file, _) = MACHINE[which];
         write(dir.path(), file, &bytes);
-        for Planned { course, .. } in plan(&root, &all()) {
-            match course {
+        for Planned { change, .. } in plan(&root, &all()) {
+            match change {
                 Err(missing) => prop_assert!(!missing.why.is_empty()),
-                Ok(course) => for step in course.steps {
-                    // What cannot be told apart from a value may be taken for one; it is then put back as it stood.
+                Ok(change) => for step in change.steps {
+                    // What cannot be distinguished from a value may be taken for one; it is then put back as it stood.
                     let before = step.before.unwrap_or_default();
                     prop_assert!(!before.contains('\n') && !before.contains('\0'), "{before:?}");
                     let text = root.text(&step.path).unwrap_or_default();
@@ -239,15 +257,15 @@ proptest! {
                 },
             }
         }
-        for knob in KNOBS {
-            let _ = knob.now(&root);
+        for setting in SETTINGS {
+            let _ = setting.now(&root);
         }
     }
 }
 
 #[test]
-fn plain_garbage_in_a_knobs_own_file_is_named() {
-    for (knob, file) in [
+fn plain_garbage_in_a_settings_own_file_is_named() {
+    for (setting, file) in [
         ("governor", "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors"),
         ("frequency", "sys/devices/system/cpu/cpufreq/policy2/scaling_max_freq"),
         ("boost", "sys/devices/system/cpu/intel_pstate/no_turbo"),
@@ -266,8 +284,8 @@ fn plain_garbage_in_a_knobs_own_file_is_named() {
             let (dir, root) = tree(MACHINE);
             write(dir.path(), file, garbage.as_bytes());
             let planned =
-                plan(&root, &all()).into_iter().find(|planned| planned.knob.name() == knob).unwrap();
-            let missing = planned.course.expect_err(&format!("{knob}: {file} holds {garbage:?}"));
+                plan(&root, &all()).into_iter().find(|planned| planned.setting.name() == setting).unwrap();
+            let missing = planned.change.expect_err(&format!("{setting}: {file} holds {garbage:?}"));
             assert!(!missing.why.is_empty());
         }
     }

@@ -1,6 +1,6 @@
 //! The clock of the CPUs: governor, its range, and boost.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::Wanted;
 use crate::facts;
 use crate::root::Root;
@@ -72,7 +72,7 @@ fn no_driver(root: &Root) -> Missing {
 #[derive(Debug)]
 pub(super) struct Governor;
 
-impl Knob for Governor {
+impl Setting for Governor {
     fn name(&self) -> &'static str {
         "governor"
     }
@@ -86,8 +86,8 @@ impl Knob for Governor {
         distinct(policies(root)?.into_iter().map(read))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let wanted = wanted.governor.as_deref()?;
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let wanted = wanted.clock.governor.as_deref()?;
         Some(policies(root).and_then(|folders| {
             let steps = folders.into_iter().map(|folder| {
                 let path = folder.join("scaling_governor");
@@ -101,7 +101,7 @@ impl Knob for Governor {
                 }
                 Ok(Step::change(path, before, wanted))
             });
-            steps.collect::<Result<Vec<_>, _>>().map(Course::of)
+            steps.collect::<Result<Vec<_>, _>>().map(Change::of)
         }))
     }
 }
@@ -141,7 +141,7 @@ impl Range {
     }
 }
 
-impl Knob for Frequency {
+impl Setting for Frequency {
     fn name(&self) -> &'static str {
         "frequency"
     }
@@ -158,14 +158,14 @@ impl Knob for Frequency {
         distinct(policies(root)?.into_iter().map(range))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
         let khz = |hz: Option<u64>| hz.map(|hz| hz / 1000);
-        let (low, high) = (khz(wanted.min_frequency_hz), khz(wanted.max_frequency_hz));
-        (low.is_some() || high.is_some()).then(|| range_course(root, low, high))
+        let (low, high) = (khz(wanted.clock.min_frequency_hz), khz(wanted.clock.max_frequency_hz));
+        (low.is_some() || high.is_some()).then(|| range_change(root, low, high))
     }
 }
 
-fn range_course(root: &Root, low: Option<u64>, high: Option<u64>) -> Result<Course, Missing> {
+fn range_change(root: &Root, low: Option<u64>, high: Option<u64>) -> Result<Change, Missing> {
     if let (Some(low), Some(high)) = (low, high)
         && low > high
     {
@@ -199,7 +199,7 @@ fn range_course(root: &Root, low: Option<u64>, high: Option<u64>) -> Result<Cour
         };
         range.change(to_low, to_high)
     });
-    Ok(Course::of(steps))
+    Ok(Change::of(steps))
 }
 
 /// Clocks above the nominal one, for as long as temperature and power allow.
@@ -220,7 +220,7 @@ fn boost_switch(root: &Root) -> Result<(&'static str, bool), Missing> {
     ))
 }
 
-impl Knob for Boost {
+impl Setting for Boost {
     fn name(&self) -> &'static str {
         "boost"
     }
@@ -234,12 +234,12 @@ impl Knob for Boost {
         Ok(if flag(root, path)? == inverted { "off" } else { "on" }.to_string())
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
-        let on = wanted.boost?;
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let on = wanted.clock.boost?;
         Some(boost_switch(root).and_then(|(path, inverted)| {
             let number = |set: bool| if set { "1" } else { "0" };
             let before = flag(root, path)?;
-            Ok(Course::of([Step::change(path, number(before), number(on != inverted))]))
+            Ok(Change::of([Step::change(path, number(before), number(on != inverted))]))
         }))
     }
 }

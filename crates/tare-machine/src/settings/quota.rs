@@ -1,6 +1,6 @@
 //! The quota of a control group.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::{Group, Wanted};
 use crate::cgroup::{self, Level, Version};
 use crate::root::Root;
@@ -16,7 +16,7 @@ const PERIOD_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
 #[derive(Debug)]
 pub(super) struct CpuQuota;
 
-impl Knob for CpuQuota {
+impl Setting for CpuQuota {
     fn name(&self) -> &'static str {
         "quota"
     }
@@ -39,7 +39,7 @@ impl Knob for CpuQuota {
         Ok(if found.is_empty() { "none on this process".to_string() } else { found.join(", ") })
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
         let wanted = wanted.quota.as_ref()?;
         Some(group(root, &wanted.group).and_then(|level| steps(root, &level, wanted.cpus)))
     }
@@ -62,7 +62,7 @@ fn group(root: &Root, group: &Group) -> Result<Level, Missing> {
     Ok(level)
 }
 
-fn steps(root: &Root, level: &Level, cpus: Option<f64>) -> Result<Course, Missing> {
+fn steps(root: &Root, level: &Level, cpus: Option<f64>) -> Result<Change, Missing> {
     let (file, period_us, before) = match level.version {
         Version::V1 => {
             let file = level.dir.join("cpu.cfs_quota_us");
@@ -99,5 +99,5 @@ fn steps(root: &Root, level: &Level, cpus: Option<f64>) -> Result<Course, Missin
         (Version::V2, None) => format!("max {period_us}"),
         (Version::V2, Some(us)) => format!("{us} {period_us}"),
     };
-    Ok(Course::of([Step::change(file, before, wanted)]))
+    Ok(Change::of([Step::change(file, before, wanted)]))
 }

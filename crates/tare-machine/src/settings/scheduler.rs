@@ -1,6 +1,6 @@
-//! The scheduler's slice: how long a thread runs before the next has its turn.
+//! The scheduler's slice: how long a thread runs before the next one may run.
 
-use super::knob::{Course, Knob};
+use super::setting::{Change, Setting};
 use super::wanted::Wanted;
 use crate::root::Root;
 use crate::value::{self, Step};
@@ -41,32 +41,32 @@ fn found(root: &Root) -> Result<(&'static str, Option<&'static str>, u64), Missi
     }
 }
 
-impl Knob for BaseSlice {
+impl Setting for BaseSlice {
     fn name(&self) -> &'static str {
         "base-slice"
     }
 
     fn about(&self) -> &'static str {
-        "shortest time on a CPU before another thread has its turn; longer: fewer switches, longer waits"
+        "shortest time on a CPU before another thread may run; longer: fewer switches, longer waits"
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
         found(root).map(|(_, _, slice_ns)| format!("{} ms", slice_ns as f64 / 1e6))
     }
 
-    fn course(&self, root: &Root, wanted: &Wanted) -> Option<Result<Course, Missing>> {
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
         let wanted_ns = wanted.base_slice_ns?;
         Some(found(root).and_then(|(path, period, slice_ns)| {
             if !SLICE_NS.contains(&wanted_ns) {
                 return Err(Missing::new("a slice is between 0.1 ms and 1 s"));
             }
             let slice = Step::change(path, slice_ns.to_string(), wanted_ns.to_string());
-            let Some(period) = period else { return Ok(Course::of([slice])) };
+            let Some(period) = period else { return Ok(Change::of([slice])) };
             // Below the period over the number of runnable threads the slice would not be felt.
             let period_ns = value::number(root, period)?;
             let scaled = u128::from(period_ns) * u128::from(wanted_ns) / u128::from(slice_ns);
             let scaled = scaled.clamp(u128::from(*SLICE_NS.start()), u128::from(*SLICE_NS.end()));
-            Ok(Course::of([Step::change(period, period_ns.to_string(), scaled.to_string()), slice]))
+            Ok(Change::of([Step::change(period, period_ns.to_string(), scaled.to_string()), slice]))
         }))
     }
 }
