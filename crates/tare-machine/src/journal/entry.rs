@@ -46,8 +46,7 @@ pub(super) enum Entry {
     WillMakeGroup { dir: PathBuf },
     /// It was removed.
     RemovedGroup { dir: PathBuf },
-    /// A setting of the machine is about to be changed. tare 0.1.0 wrote `will-turn`.
-    #[serde(alias = "will-turn")]
+    /// A setting of the machine is about to be changed.
     WillApply(ValueChange),
     /// All that was to be applied is, and this is what the kernel made of it. A standing one outlives its process.
     Holding { standing: bool, values: Vec<(PathBuf, String)> },
@@ -55,33 +54,4 @@ pub(super) enum Entry {
     Restoring,
     /// A setting was put back.
     PutBack { path: PathBuf },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lines as tare 0.1.0 wrote them.
-    #[test]
-    fn lines_of_the_first_release_are_read() {
-        let line = r#"{"entry":"will-turn","knob":"thp","path":"/sys/kernel/mm/x","before":"madvise","wanted":"never","moves_by_itself":false,"root":"/","filesystem":1650746742}"#;
-        let Entry::WillApply(change) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
-        assert_eq!(
-            (&*change.setting, &*change.before, change.filesystem),
-            ("thp", "madvise", Some(1_650_746_742))
-        );
-        for line in [
-            r#"{"entry":"holding","standing":true,"values":[["/sys/kernel/mm/x","never"]]}"#,
-            r#"{"entry":"restoring"}"#,
-            r#"{"entry":"put-back","path":"/sys/kernel/mm/x"}"#,
-            r#"{"entry":"will-pin","id":{"pid":7,"start_ticks":8},"process":7,"cpus_before":[0,1],"cpus":[1]}"#,
-            r#"{"entry":"unpinned","id":{"pid":7,"start_ticks":8}}"#,
-            r#"{"entry":"will-make-group","dir":"/sys/fs/cgroup/tare-1"}"#,
-            r#"{"entry":"removed-group","dir":"/sys/fs/cgroup/tare-1"}"#,
-            r#"{"entry":"started","id":{"pid":7,"start_ticks":8},"pgid":7}"#,
-        ] {
-            let entry: Entry = serde_json::from_str(line).unwrap();
-            assert_eq!(serde_json::to_string(&entry).unwrap(), line, "the same as ever");
-        }
-    }
 }

@@ -4,6 +4,7 @@ use super::caller::now_ns;
 use super::entry::Entry;
 use super::folder::{check_folder, check_owner};
 use super::id::{Id, is_alive};
+use super::lines;
 use crate::root::Root;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -86,12 +87,12 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     let (whole, last) = split(&bytes);
     let (mut entries, mut bad_lines) = (Vec::new(), Vec::new());
     for (at, line) in whole.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        match entry(line) {
+        match lines::read(line) {
             Some(entry) => entries.push(entry),
             None => bad_lines.push(at + 1),
         }
     }
-    entries.extend(entry(last));
+    entries.extend(lines::read(last));
     let written = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let written_unix_ns = u64::try_from(written.as_nanos()).unwrap_or(u64::MAX);
     Ok(Found { path: path.to_path_buf(), entries, bad_lines, written_unix_ns })
@@ -101,10 +102,6 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
 pub(super) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     bytes.split_at(whole)
-}
-
-pub(super) fn entry(line: &[u8]) -> Option<Entry> {
-    serde_json::from_slice(line).ok()
 }
 
 impl Found {

@@ -11,6 +11,7 @@ mod found;
 mod groups;
 mod id;
 mod left;
+mod lines;
 mod lock;
 mod pins;
 mod put_back;

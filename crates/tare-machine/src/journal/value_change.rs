@@ -12,8 +12,7 @@ use tare_sys::filesystem;
 /// A setting that is about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ValueChange {
-    /// The setting's name. tare 0.1.0 wrote `knob`.
-    #[serde(alias = "knob")]
+    /// The setting's name.
     pub setting: String,
     /// The file, on this system.
     pub path: PathBuf,

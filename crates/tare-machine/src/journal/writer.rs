@@ -6,7 +6,7 @@ use super::folder::check_folder;
 use super::id::identity;
 use super::running::left_running;
 use super::value_change::ValueChange;
-use super::{found, left};
+use super::{found, left, lines};
 use crate::facts::boot_id;
 use crate::root::Root;
 use std::fs::{self, File, OpenOptions};
@@ -77,7 +77,7 @@ impl Journal {
         let (whole, last) = found::split(&bytes);
         let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         // The last line may lack its end, or be cut: what is appended must stand on a line of its own.
-        match found::entry(last) {
+        match lines::read(last) {
             Some(_) => file.write_all(b"\n").map_err(failed)?,
             None => file.set_len(whole.len() as u64).map_err(failed)?,
         }

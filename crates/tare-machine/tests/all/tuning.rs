@@ -328,31 +328,38 @@ fn a_damaged_journal_is_followed_as_far_as_it_can_be_read_and_kept() {
     }
 }
 
-/// tare 0.1.0 called a setting a knob, and to apply it to turn it.
+/// Journals that tare 0.1.0 wrote: one of a run that was killed, one of settings that were to stay.
 #[test]
-fn what_a_killed_tare_of_the_first_release_applied_is_put_back() {
+fn what_the_first_release_applied_is_put_back() {
     let (dir, root) = machine();
-    let state = tempfile::tempdir().unwrap();
-    let plan = plan(&root, &everything());
-    let before = values(&root, &plan);
-    for (act, effects) in [(Act::Hold, 2 * before.len() as u32 + 1), (Act::Keep, 1000)] {
-        run(act, "all", dir.path(), state.path(), effects);
-        assert_ne!(values(&root, &plan), before);
-        edit(&journal_file(state.path()), |text| {
-            let old = text.replace("\"will-apply\",\"setting\":", "\"will-turn\",\"knob\":");
-            assert_eq!(old.matches("\"will-turn\",\"knob\":").count(), before.len());
-            assert!(!old.contains("will-apply") && !old.contains("\"setting\""), "{old}");
-            old
-        });
-        let report = match act {
-            Act::Keep => {
-                assert_eq!(tunings(state.path(), &Root::live())[0].settings.len(), before.len());
-                restore(state.path(), &Root::live(), false, &|| ()).unwrap()
-            }
-            _ => recover(state.path(), &Root::live()).settings,
-        };
-        assert!(report.is_clean() && report.put_back.len() == before.len(), "{report:?}");
-        assert_eq!(values(&root, &plan), before);
+    let live = Root::live();
+    let before = values(&root, &plan(&root, &everything()));
+    let journals = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals/0.1.0");
+    for kind in ["killed", "standing"] {
+        let state = tempfile::tempdir().unwrap();
+        let text = std::fs::read_to_string(journals.join(format!("{kind}.journal"))).unwrap();
+        let text = text.replace("@ROOT@", dir.path().to_str().unwrap());
+        let text = text.replace("@BOOT@", &tare_machine::facts::boot_id(&live).unwrap());
+        let journal = state.path().join("19730-370906-0.journal");
+        std::fs::write(&journal, text).unwrap();
+        std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o600)).unwrap();
+        for (file, value) in [
+            ("proc/sys/net/core/somaxconn", "4096"),
+            ("sys/kernel/mm/transparent_hugepage/enabled", "never"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
+            ("sys/fs/cgroup/web/cpu.max", "200000 100000"),
+        ] {
+            std::fs::write(dir.path().join(file), value).unwrap();
+        }
+        assert_eq!(tunings(state.path(), &live)[0].settings.len(), 4);
+        let recovery = recover(state.path(), &live);
+        assert!(recovery.is_clean(), "{recovery:?}");
+        if kind == "standing" {
+            assert_eq!(recovery, Default::default());
+            assert!(restore(state.path(), &live, false, &|| ()).unwrap().is_clean());
+        }
+        assert_eq!(values(&root, &plan(&root, &everything())), before);
+        assert!(!journal.exists());
     }
 }
 
