@@ -47,8 +47,8 @@ pub enum ScheduleSource {
     /// `sched_switch`, `sched_waking`, `sched_wakeup` and `lock:contention_*` through perf_event rings; a sleep's
     /// reason from the kernel's call chain at the switch. Needs root or `CAP_PERFMON` with readable kallsyms.
     Tracepoints,
-    /// Looks at `/proc/PID/task/TID/syscall` (needs ptrace rights): a hundred a second at a thread that goes to sleep and
-    /// wakes, twenty at one that sleeps on or runs nearly all the time, fewer where there are hundreds of threads.
+    /// Samples of `/proc/PID/task/TID/syscall` (needs ptrace rights): a hundred a second of a thread that goes to sleep
+    /// and wakes, twenty of one that sleeps on or runs nearly all the time, fewer where there are hundreds of threads.
     Samples,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Read through the kernel's `msr` PMU, else from `/dev/cpu/N/msr`. Most virtual machines have neither.
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::tape::Tape;
@@ -135,11 +135,11 @@ impl Observer for Aperf {
         if self.meters.is_ok() { scene.next(SAMPLE_HZ, tick) } else { u64::MAX }
     }
 
-    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+    fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
         let meters = match &self.meters {
             Ok(meters) => meters,
             Err(reason) => {
-                REGISTERS.iter().for_each(|(metric, ..)| book.absent(metric, None, reason.clone()));
+                REGISTERS.iter().for_each(|(metric, ..)| observed.absent(metric, None, reason.clone()));
                 return;
             }
         };
@@ -151,7 +151,7 @@ impl Observer for Aperf {
                 let sample = |(at_ns, values): &(u64, Vec<u64>)| {
                     values.get(at).map(|value| Sample { at_ns: *at_ns, value: *value as f64 })
                 };
-                book.column(metric, Subject::Cpu(*cpu), read.iter().filter_map(sample).collect());
+                observed.column(metric, Subject::Cpu(*cpu), read.iter().filter_map(sample).collect());
             }
         }
     }
@@ -175,9 +175,9 @@ mod tests {
         aperf.edge(&mut edge);
         between();
         aperf.edge(&mut edge);
-        let mut book = Book::new(0, 1);
-        aperf.report(&scene, &mut book);
-        book.close()
+        let mut observed = Observed::new(0, 1);
+        aperf.report(&scene, &mut observed);
+        observed.close()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The effective clock of the SUT's CPUs, from a thread that hops onto them.
 
-use crate::book::Book;
+use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -70,14 +70,14 @@ impl Prober {
     /// Probes one CPU after the other while a window is open.
     fn run(&self, cpus: &[u32]) {
         let pause = PERIOD / u32::try_from(cpus.len()).unwrap_or(u32::MAX).clamp(1, PROBES_A_PERIOD);
-        let mut turns = cpus.iter().cycle();
+        let mut rotation = cpus.iter().cycle();
         let mut state = self.lock();
         while !state.stopping {
             if !state.in_window || state.inactive {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let Some(&cpu) = turns.next() else { return };
+            let Some(&cpu) = rotation.next() else { return };
             drop(state);
             let outcome = probe_hz(cpu);
             let at_ns = monotonic_ns();
@@ -109,9 +109,9 @@ impl Observer for Clock {
         }
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         let prober = match self {
-            Clock::Off(reason) => return book.absent(&EFFECTIVE_HZ, None, reason.clone()),
+            Clock::Off(reason) => return observed.absent(&EFFECTIVE_HZ, None, reason.clone()),
             Clock::On { prober, .. } => prober,
         };
         let probes = std::mem::take(&mut prober.lock().probes);
@@ -125,9 +125,9 @@ impl Observer for Clock {
                 }
             }
             if samples.is_empty() {
-                book.absent(&EFFECTIVE_HZ, Some(Subject::Cpu(cpu)), Missing::new(reason));
+                observed.absent(&EFFECTIVE_HZ, Some(Subject::Cpu(cpu)), Missing::new(reason));
             }
-            book.column(&EFFECTIVE_HZ, Subject::Cpu(cpu), samples);
+            observed.column(&EFFECTIVE_HZ, Subject::Cpu(cpu), samples);
         }
     }
 

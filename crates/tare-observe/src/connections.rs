@@ -2,7 +2,7 @@
 //!
 //! Those that are opened or closed in between are in neither sum; where each request has its own there are none.
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::tape::Tape;
@@ -82,10 +82,12 @@ impl Observer for Connections {
         }
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         let Some(port) = scene.watch.server_port else {
             let reason = Missing::new("there is no server");
-            return metrics::DESCRIPTORS.iter().for_each(|metric| book.absent(metric, None, reason.clone()));
+            return metrics::DESCRIPTORS
+                .iter()
+                .for_each(|metric| observed.absent(metric, None, reason.clone()));
         };
         let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
         for end in [End::Server, End::Client] {
@@ -94,22 +96,22 @@ impl Observer for Connections {
                 let none = || Missing::new("no connection was open from the window's begin to its end");
                 let reason = why.clone().unwrap_or_else(none);
                 let of_end = COUNTS.iter().filter(|(_, of, _)| *of == end);
-                of_end.for_each(|(metric, ..)| book.absent(metric, None, reason.clone()));
+                of_end.for_each(|(metric, ..)| observed.absent(metric, None, reason.clone()));
                 if end == End::Server {
-                    book.absent(&metrics::OPEN, None, reason);
+                    observed.absent(&metrics::OPEN, None, reason);
                 }
                 continue;
             }
             for (metric, _, count) in COUNTS.iter().filter(|(_, of, _)| *of == end) {
                 match sums(&lasting, *count) {
-                    Some(samples) => book.column(metric, Subject::Machine, samples),
-                    None => book.absent(metric, None, Missing::new("this kernel does not count it")),
+                    Some(samples) => observed.column(metric, Subject::Machine, samples),
+                    None => observed.absent(metric, None, Missing::new("this kernel does not count it")),
                 }
             }
             if end == End::Server {
                 let at = |at_ns| Sample { at_ns, value: lasting.len() as f64 };
                 let ends = lasting.first().map(|[first, last]| vec![at(first.0), at(last.0)]);
-                book.column(&metrics::OPEN, Subject::Machine, ends.unwrap_or_default());
+                observed.column(&metrics::OPEN, Subject::Machine, ends.unwrap_or_default());
             }
         }
     }
@@ -197,9 +199,9 @@ mod tests {
         drop(short_lived);
         let _new = connect();
         observer.edge(&mut edge);
-        let mut book = Book::new(0, 1);
-        observer.report(&scene, &mut book);
-        let seen = book.close();
+        let mut observed = Observed::new(0, 1);
+        observer.report(&scene, &mut observed);
+        let seen = observed.close();
         let machine = Subject::Machine;
         assert_eq!(seen.last(&metrics::OPEN, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
@@ -216,9 +218,9 @@ mod tests {
             observer.prepare(&scene);
             observer.edge(&mut Edge { at_ns: 0 });
             observer.edge(&mut Edge { at_ns: 0 });
-            let mut book = Book::new(0, 1);
-            observer.report(&scene, &mut book);
-            let reason = book.close().why_absent(&metrics::BUSY_NS, &Subject::Machine);
+            let mut observed = Observed::new(0, 1);
+            observer.report(&scene, &mut observed);
+            let reason = observed.close().why_absent(&metrics::BUSY_NS, &Subject::Machine);
             assert!(
                 reason.why.starts_with(if server_port.is_some() { "no connection" } else { "there is no" }),
                 "{reason}"

@@ -1,7 +1,7 @@
 //! How far the SUT's CPUs are from the generator's, before and after a window: a hypervisor may move them meanwhile, and what
 //! passes between the two sides then costs more or less.
 
-use crate::book::Book;
+use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::watch::LoadWatch;
@@ -22,13 +22,13 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         let others = watch.sut_cpus.iter().filter(|cpu| !watch.load_cpus.contains(cpu));
         others.take(CPUS_MAX).map(|&cpu| [cpu, load_cpu]).collect()
     });
-    Box::new(Distance { pairs: pairs.unwrap_or_default(), looks: Vec::new(), active: true })
+    Box::new(Distance { pairs: pairs.unwrap_or_default(), samples: Vec::new(), active: true })
 }
 
 struct Distance {
     /// A CPU of the SUT, and the generator's.
     pairs: Vec<[u32; 2]>,
-    looks: Vec<Look>,
+    samples: Vec<Look>,
     active: bool,
 }
 
@@ -39,44 +39,44 @@ struct Look {
 }
 
 impl Distance {
-    /// Not [`Observer::look`], which is within a window.
+    /// Not [`Observer::sample`], which is within a window.
     fn measure(&mut self) {
         let pairs = if self.active { self.pairs.as_slice() } else { &[] };
-        let look = |pair: &[u32; 2]| {
+        let sample = |pair: &[u32; 2]| {
             let found = transfer::look(*pair).map(|found| found.transfer_ns.median);
             Look { cpu: pair[0], at_ns: monotonic_ns(), found }
         };
-        self.looks.extend(pairs.iter().map(look));
+        self.samples.extend(pairs.iter().map(sample));
     }
 }
 
 impl Observer for Distance {
     fn prepare(&mut self, _scene: &Scene) {
-        self.looks.clear();
+        self.samples.clear();
         self.measure();
     }
 
     fn edge(&mut self, _edge: &mut Edge) {}
 
-    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+    fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
         if self.pairs.is_empty() {
             let why = "the server and the generator have no CPUs of their own";
-            return book.absent(&TRANSFER_NS, None, Missing::new(why));
+            return observed.absent(&TRANSFER_NS, None, Missing::new(why));
         }
         self.measure();
         for &[cpu, _] in &self.pairs {
             let mut samples = Vec::new();
             let mut why = Missing::new("nobody looked");
-            for look in self.looks.iter().filter(|look| look.cpu == cpu) {
-                match &look.found {
-                    Ok(ns) => samples.push(Sample { at_ns: look.at_ns, value: *ns }),
+            for sample in self.samples.iter().filter(|sample| sample.cpu == cpu) {
+                match &sample.found {
+                    Ok(ns) => samples.push(Sample { at_ns: sample.at_ns, value: *ns }),
                     Err(missing) => why = missing.clone(),
                 }
             }
             if samples.is_empty() {
-                book.absent(&TRANSFER_NS, Some(Subject::Cpu(cpu)), why);
+                observed.absent(&TRANSFER_NS, Some(Subject::Cpu(cpu)), why);
             }
-            book.column(&TRANSFER_NS, Subject::Cpu(cpu), samples);
+            observed.column(&TRANSFER_NS, Subject::Cpu(cpu), samples);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Windows and the thread that samples in them.
 
-use crate::book::Book;
+use crate::observed::Observed;
 use crate::observer::{Edge, Observer, Part};
 use crate::registry::REGISTRY;
 use crate::scene::Scene;
@@ -70,7 +70,7 @@ impl State {
         let State { scene, observers, next, .. } = self;
         let is_due = |next: &u64| *next <= tick;
         for (observer, _) in observers.iter_mut().zip(next.iter()).filter(|(_, next)| is_due(next)) {
-            observer.look(scene, tick);
+            observer.sample_states(scene, tick);
         }
         for (observer, next) in observers.iter_mut().zip(next).filter(|(_, next)| is_due(next)) {
             observer.sample(scene, tick);
@@ -169,11 +169,11 @@ impl Observers {
         let State { scene, observers, window, .. } = &mut *state;
         let Some(begin_ns) = window.take() else { return Observation::default() };
         let end_ns = edge(observers);
-        let mut book = Book::new(begin_ns, end_ns);
+        let mut observed = Observed::new(begin_ns, end_ns);
         for observer in observers {
-            observer.report(scene, &mut book);
+            observer.report(scene, &mut observed);
         }
-        book.close()
+        observed.close()
     }
 
     /// Measures, under the load that runs now, what an idle period takes that is in no book: visits the SUT's

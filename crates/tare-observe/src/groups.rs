@@ -1,6 +1,6 @@
 //! The SUT's control group and its ancestors: usage, throttling, quota.
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::tape::Tape;
@@ -92,17 +92,17 @@ impl Observer for Groups {
         scene.next(SAMPLE_HZ, tick)
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         let levels = match &self.levels {
             Ok(levels) => levels,
             Err(reason) => {
                 for metric in groups::DESCRIPTORS {
-                    book.absent(metric, None, reason.clone());
+                    observed.absent(metric, None, reason.clone());
                 }
                 return;
             }
         };
-        book.sut_groups(levels.iter().map(|level| level.path.clone()).collect(), self.is_own);
+        observed.sut_groups(levels.iter().map(|level| level.path.clone()).collect(), self.is_own);
         for (at, level) in (0u32..).zip(levels) {
             let subject = || Subject::Group(level.path.clone());
             for counter in counters(level.version) {
@@ -114,14 +114,14 @@ impl Observer for Groups {
                         Missing::new(format!("{} of {} does not tell", counter.key, level.path))
                     });
                     // Where a parent's part is not told apart, the own part is still the best there is.
-                    if counter.which == Which::StatLocal && self.report_own_throttling(at, level, book) {
+                    if counter.which == Which::StatLocal && self.report_own_throttling(at, level, observed) {
                         continue;
                     }
-                    book.absent(counter.metric, Some(subject()), reason);
+                    observed.absent(counter.metric, Some(subject()), reason);
                 }
-                book.column(counter.metric, subject(), samples);
+                observed.column(counter.metric, subject(), samples);
             }
-            report_quota(scene, level, book);
+            report_quota(scene, level, observed);
         }
     }
 }
@@ -137,12 +137,12 @@ impl Groups {
     }
 
     /// Kernels before 6.5 have no `cpu.stat.local`: the time throttled by the group's own quota is told.
-    fn report_own_throttling(&self, at: u32, level: &Level, book: &mut Book) -> bool {
+    fn report_own_throttling(&self, at: u32, level: &Level, observed: &mut Observed) -> bool {
         let local = counters(level.version).iter().find(|counter| counter.which == Which::StatLocal);
         let Some(local) = local else { return false };
         let samples = self.samples(at * WHICH.len() as u32 + Which::Stat as u32, local);
         let found = !samples.is_empty();
-        book.column(local.metric, Subject::Group(level.path.clone()), samples);
+        observed.column(local.metric, Subject::Group(level.path.clone()), samples);
         found
     }
 }
@@ -223,21 +223,21 @@ fn levels(scene: &Scene) -> Result<Vec<Level>, Missing> {
     Ok(levels)
 }
 
-fn report_quota(scene: &Scene, level: &Level, book: &mut Book) {
+fn report_quota(scene: &Scene, level: &Level, observed: &mut Observed) {
     let subject = Subject::Group(level.path.clone());
-    let sample = |value: u64| vec![Sample { at_ns: book.end_ns(), value: value as f64 }];
+    let sample = |value: u64| vec![Sample { at_ns: observed.end_ns(), value: value as f64 }];
     match cgroup::quota(&scene.root, level) {
         Ok(quota) => {
             let period = sample(quota.period_ns);
             match quota.quota_ns.map(sample) {
-                Some(limit) => book.column(&groups::QUOTA_NS, subject.clone(), limit),
-                None => book.absent(&groups::QUOTA_NS, Some(subject.clone()), Missing::new("unlimited")),
+                Some(limit) => observed.column(&groups::QUOTA_NS, subject.clone(), limit),
+                None => observed.absent(&groups::QUOTA_NS, Some(subject.clone()), Missing::new("unlimited")),
             }
-            book.column(&groups::PERIOD_NS, subject, period);
+            observed.column(&groups::PERIOD_NS, subject, period);
         }
         Err(reason) => {
-            book.absent(&groups::QUOTA_NS, Some(subject.clone()), reason.clone());
-            book.absent(&groups::PERIOD_NS, Some(subject), reason);
+            observed.absent(&groups::QUOTA_NS, Some(subject.clone()), reason.clone());
+            observed.absent(&groups::PERIOD_NS, Some(subject), reason);
         }
     }
 }

@@ -7,7 +7,6 @@
 //! `tare-model`, and one line in [`registry::REGISTRY`].
 
 mod aperf;
-mod book;
 mod client;
 mod clock;
 mod connections;
@@ -20,6 +19,7 @@ mod idle;
 mod memory;
 mod network;
 mod numbers;
+mod observed;
 mod observer;
 mod pmu;
 mod pressure;

@@ -1,6 +1,6 @@
 //! TCP and the receive path of the SUT's network namespace.
 
-use crate::book::{Book, changes, refused};
+use crate::observed::{Observed, changes, refused};
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::tape::Tape;
@@ -69,7 +69,7 @@ impl Observer for Network {
         scene.next(SAMPLE_HZ, tick)
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         let why = |files: &[(u32, Result<File, Missing>)], source: u32, otherwise: &str| {
             let file = files.iter().find(|(known, _)| *known == source);
             file.and_then(|(_, file)| file.as_ref().err().cloned()).unwrap_or_else(|| Missing::new(otherwise))
@@ -83,9 +83,9 @@ impl Observer for Network {
                 .collect();
             if samples.is_empty() {
                 let reason = why(&self.files, source, &format!("this kernel does not count {name}"));
-                book.absent(metric, None, reason);
+                observed.absent(metric, None, reason);
             }
-            book.column(metric, Subject::Machine, changes(samples));
+            observed.column(metric, Subject::Machine, changes(samples));
         }
         let online = tare_machine::facts::online_cpus(&scene.root).unwrap_or_default();
         for &(metric, column) in PER_CPU {
@@ -99,10 +99,10 @@ impl Observer for Network {
                     })
                     .collect();
                 found |= !samples.is_empty();
-                book.column(metric, Subject::Cpu(cpu), changes(samples));
+                observed.column(metric, Subject::Cpu(cpu), changes(samples));
             }
             if !found {
-                book.absent(metric, None, why(&self.files, SOFTNET, "softnet_stat lists no CPU"));
+                observed.absent(metric, None, why(&self.files, SOFTNET, "softnet_stat lists no CPU"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Files that hold a few numbers each, read at the edges and between them: what most series are.
 
-use crate::book::{Book, changes, refused};
+use crate::observed::{Observed, changes, refused};
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use crate::tape::Tape;
@@ -108,16 +108,16 @@ impl Observer for Numbers {
         scene.next(self.sample_hz, tick)
     }
 
-    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+    fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
         for (metric, subject, reason) in &self.found.absences {
-            book.absent(metric, subject.clone(), reason.clone());
+            observed.absent(metric, subject.clone(), reason.clone());
         }
         for (source, file) in (0u32..).zip(&self.found.files) {
             let readings: Vec<_> = self.tape.readings().filter(|reading| reading.source == source).collect();
             for number in &file.numbers {
                 let subject = match &number.whose {
                     Whose::Subject(subject) => Some(subject.clone()),
-                    Whose::Thread(tid) => book.subject_of(*tid),
+                    Whose::Thread(tid) => observed.subject_of(*tid),
                 };
                 let Some(subject) = subject else { continue };
                 let sample = |reading: &crate::tape::Reading| {
@@ -126,12 +126,12 @@ impl Observer for Numbers {
                 };
                 let samples: Vec<Sample> = readings.iter().filter_map(sample).collect();
                 if samples.is_empty() {
-                    let told = Missing::new(format!("{} does not tell it", file.name));
-                    let reason = file.file.as_ref().err().cloned().unwrap_or(told);
-                    book.absent(number.metric, Some(subject.clone()), reason);
+                    let absent = Missing::new(format!("{} does not tell it", file.name));
+                    let reason = file.file.as_ref().err().cloned().unwrap_or(absent);
+                    observed.absent(number.metric, Some(subject.clone()), reason);
                 }
                 let samples = if number.rare { changes(samples) } else { samples };
-                book.column(number.metric, subject, samples);
+                observed.column(number.metric, subject, samples);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What an observer is.
 
-use crate::book::Book;
+use crate::observed::Observed;
 use crate::scene::Scene;
 
 /// One source of counters.
@@ -16,7 +16,7 @@ pub(crate) trait Observer: Send {
 
     /// At each tick that is due for it, before anybody samples: a look at what the SUT does. It must be quick, and first:
     /// a generator that shares the observers' CPU cannot ask while they are at it, and the SUT soon sleeps for that alone.
-    fn look(&mut self, _scene: &Scene, _tick: u64) {}
+    fn sample_states(&mut self, _scene: &Scene, _tick: u64) {}
 
     /// Between the edges, at each tick that is due for any of the observers; ticks count from 1.
     fn sample(&mut self, _scene: &Scene, _tick: u64) {}
@@ -28,7 +28,7 @@ pub(crate) trait Observer: Send {
     }
 
     /// After the window has closed: slow looks, then everything on tape is made into numbers.
-    fn report(&mut self, scene: &Scene, book: &mut Book);
+    fn report(&mut self, scene: &Scene, observed: &mut Observed);
 
     /// Stops whatever costs something while nobody watches, or starts it again.
     fn set_active(&mut self, _active: bool) {}

@@ -1,6 +1,6 @@
 //! What a reader without root's rights is refused, and how it can be allowed.
 
-use crate::book::refused;
+use crate::observed::refused;
 use std::io;
 use tare_machine::{Root, procs};
 use tare_model::Missing;

@@ -6,7 +6,7 @@
 //! through a TCP connection of the SUT's own is the network's, not a peer's. Nothing is sampled: the kernel
 //! counts each wake-up on those CPUs; the README says what that costs.
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::rights;
 use crate::scene::Scene;
@@ -32,7 +32,7 @@ struct Wakeups {
     /// The SUT's processes.
     pids: BTreeSet<u32>,
     /// Its threads that the counters know.
-    peers: BTreeSet<u32>,
+    threads: BTreeSet<u32>,
     cpus: BTreeMap<u32, Count>,
     tape: Tape,
 }
@@ -56,7 +56,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     Box::new(Wakeups {
         waking: find(&scene.root),
         pids: BTreeSet::new(),
-        peers: BTreeSet::new(),
+        threads: BTreeSet::new(),
         cpus: BTreeMap::new(),
         tape: Tape::default(),
     })
@@ -72,7 +72,7 @@ impl Observer for Wakeups {
         self.tape.clear();
         let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
         self.pids = pids.into_iter().collect();
-        self.look(scene);
+        self.recount(scene);
     }
 
     fn edge(&mut self, _edge: &mut Edge) {
@@ -90,7 +90,7 @@ impl Observer for Wakeups {
             // Those of the watch, too: a program may be started after its window was opened.
             let found: Vec<u32> = children.chain(scene.watch.sut_pids.iter().copied()).collect();
             self.pids.extend(found);
-            self.look(scene);
+            self.recount(scene);
         }
     }
 
@@ -98,12 +98,16 @@ impl Observer for Wakeups {
         scene.next(RESCAN_HZ, tick)
     }
 
-    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+    fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
         if let Err(reason) = &self.waking {
-            return book.absent(&wakeups::SUT, None, reason.clone());
+            return observed.absent(&wakeups::SUT, None, reason.clone());
         }
-        if self.peers.is_empty() {
-            return book.absent(&wakeups::SUT, None, Missing::new("no thread of the SUT is seen from here"));
+        if self.threads.is_empty() {
+            return observed.absent(
+                &wakeups::SUT,
+                None,
+                Missing::new("no thread of the SUT is seen from here"),
+            );
         }
         let mut by_cpu: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
         for reading in self.tape.readings() {
@@ -115,9 +119,9 @@ impl Observer for Wakeups {
         for (cpu, mut samples) in by_cpu {
             // Not known when the window opened: nothing had been counted on it.
             if samples.len() < 2 {
-                samples.insert(0, Sample { at_ns: book.begin_ns(), value: 0.0 });
+                samples.insert(0, Sample { at_ns: observed.begin_ns(), value: 0.0 });
             }
-            book.column(&wakeups::SUT, Subject::Cpu(cpu), samples);
+            observed.column(&wakeups::SUT, Subject::Cpu(cpu), samples);
         }
     }
 
@@ -131,15 +135,15 @@ impl Observer for Wakeups {
 
 impl Wakeups {
     /// Looks who is there, and counts for those from now on if there is anybody new.
-    fn look(&mut self, scene: &Scene) {
+    fn recount(&mut self, scene: &Scene) {
         let Ok(waking) = self.waking else { return };
         let threads: BTreeSet<u32> =
             self.pids.iter().flat_map(|pid| procs::tasks_of(&scene.root, *pid)).collect();
-        if threads.is_subset(&self.peers) {
+        if threads.is_subset(&self.threads) {
             return;
         }
         match self.count_for(&waking, &threads) {
-            Ok(()) => self.peers = threads,
+            Ok(()) => self.threads = threads,
             Err(reason) => {
                 self.waking = Err(reason);
                 self.cpus.clear();

@@ -11,8 +11,8 @@
 
 use super::parse::{CpuTimes, parse_stat, run_ns};
 use super::sources::{RUN, STAT, Sources, TIMERS, read};
-use crate::book::refused;
 use crate::idle::parse_timer_list;
+use crate::observed::refused;
 use crate::scene::USER_TICK_NS;
 use crate::tape::Tape;
 use std::collections::BTreeMap;
@@ -167,13 +167,13 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
     };
     let times: Option<CpuTimes> = parse_stat(text(STAT)).get(&cpu).copied();
     let state = parse_timer_list(text(TIMERS)).into_iter().find(|state| state.cpu == cpu);
-    let told = || {
+    let reading = || {
         let (times, state) = (times?, state?);
         let idle_ns = state.idle_ns(Some(times.idle_ns), USER_TICK_NS);
         let run_ns = run_ns(text(RUN), cpu)?;
         Some(Visit { at_ns, run_ns, idle_ns, steal_ns: times.steal_ns, idle_exits })
     };
-    told().ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not told to the nanosecond")))
+    reading().ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not told to the nanosecond")))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ mod calibrate;
 mod parse;
 mod sources;
 
-use crate::book::{Book, refused};
 use crate::idle::{IdleState, parse_timer_list};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer, Part};
 use crate::scene::Scene;
 use crate::scene::USER_TICK_NS;
@@ -95,12 +95,12 @@ impl Observer for Cpus {
         scene.next(RUN_HZ, tick).min(scene.next(STAT_HZ, tick))
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         let online = tare_machine::facts::online_cpus(&scene.root).unwrap_or_default();
-        self.report_run(&online, book);
-        self.report_stat(&online, book);
-        self.report_counters(book);
-        self.report_idle_exit_cost(&scene.busy_cpus(), book);
+        self.report_run(&online, observed);
+        self.report_stat(&online, observed);
+        self.report_counters(observed);
+        self.report_idle_exit_cost(&scene.busy_cpus(), observed);
     }
 
     fn set_active(&mut self, active: bool) {
@@ -143,7 +143,7 @@ impl Cpus {
         self.tape.readings().filter(move |reading| reading.source == source)
     }
 
-    fn report_run(&self, online: &[u32], book: &mut Book) {
+    fn report_run(&self, online: &[u32], observed: &mut Observed) {
         for &cpu in online {
             let sample = |reading: Reading| {
                 Some(Sample { at_ns: reading.at_ns, value: run_ns(reading.text(), cpu)? as f64 })
@@ -152,13 +152,13 @@ impl Cpus {
             if samples.is_empty() {
                 let reason = self.sources.run.as_ref().err().cloned();
                 let reason = reason.unwrap_or_else(|| Missing::new("this CPU is not listed"));
-                book.absent(&cpus::TASK_RUN_NS, Some(Subject::Cpu(cpu)), reason);
+                observed.absent(&cpus::TASK_RUN_NS, Some(Subject::Cpu(cpu)), reason);
             }
-            book.column(&cpus::TASK_RUN_NS, Subject::Cpu(cpu), samples);
+            observed.column(&cpus::TASK_RUN_NS, Subject::Cpu(cpu), samples);
         }
     }
 
-    fn report_stat(&self, online: &[u32], book: &mut Book) {
+    fn report_stat(&self, online: &[u32], observed: &mut Observed) {
         let timers: Vec<(u64, Vec<IdleState>)> =
             self.readings(TIMERS).map(|reading| (reading.at_ns, parse_timer_list(reading.text()))).collect();
         let times: Vec<(u64, BTreeMap<u32, CpuTimes>)> =
@@ -175,21 +175,21 @@ impl Cpus {
                 if samples.is_empty() {
                     let reason = self.sources.stat.as_ref().err().cloned();
                     let reason = reason.unwrap_or_else(|| Missing::new("/proc/stat does not list this CPU"));
-                    book.absent(metric, Some(subject.clone()), reason);
+                    observed.absent(metric, Some(subject.clone()), reason);
                 }
                 let is_idle = metric.id == cpus::IDLE_NS.id;
                 let samples = if is_idle { refine_idle(cpu, samples, &timers) } else { samples };
-                book.column(metric, subject.clone(), samples);
+                observed.column(metric, subject.clone(), samples);
             }
         }
     }
 
-    fn report_counters(&self, book: &mut Book) {
+    fn report_counters(&self, observed: &mut Observed) {
         let counters = match &self.sources.counters {
             Ok(counters) => counters,
             Err(reason) => {
-                book.absent(&cpus::SWITCHES, None, reason.clone());
-                book.absent(&cpus::IDLE_EXITS, None, reason.clone());
+                observed.absent(&cpus::SWITCHES, None, reason.clone());
+                observed.absent(&cpus::IDLE_EXITS, None, reason.clone());
                 return;
             }
         };
@@ -200,17 +200,17 @@ impl Cpus {
                     Some(Sample { at_ns: reading.at_ns, value: value as f64 })
                 };
                 let samples = self.readings(COUNTERS + 2 * at + which).filter_map(sample).collect();
-                book.column(metric, Subject::Cpu(counter.cpu), samples);
+                observed.column(metric, Subject::Cpu(counter.cpu), samples);
             }
         }
     }
 
-    fn report_idle_exit_cost(&mut self, busy: &[u32], book: &mut Book) {
+    fn report_idle_exit_cost(&mut self, busy: &[u32], observed: &mut Observed) {
         let costs = match &mut self.costs {
             Ok(costs) => std::mem::take(costs),
             Err(reason) => {
-                book.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone());
-                return book.absent(&cpus::IDLE_EXITS_SAMPLED, None, reason.clone());
+                observed.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone());
+                return observed.absent(&cpus::IDLE_EXITS_SAMPLED, None, reason.clone());
             }
         };
         type Value = fn(&Cost) -> f64;
@@ -226,9 +226,9 @@ impl Cpus {
             if samples.is_empty() {
                 let reason =
                     "it was hardly ever idle while that was calibrated, or that was not done for this window";
-                book.absent(metric, Some(Subject::Cpu(cpu)), Missing::new(reason));
+                observed.absent(metric, Some(Subject::Cpu(cpu)), Missing::new(reason));
             }
-            book.column(metric, Subject::Cpu(cpu), samples);
+            observed.column(metric, Subject::Cpu(cpu), samples);
         }
     }
 }

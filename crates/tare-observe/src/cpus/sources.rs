@@ -1,6 +1,6 @@
 //! The files and counters of all CPUs, opened once.
 
-use crate::book::refused;
+use crate::observed::refused;
 use crate::rights;
 use crate::tape::Tape;
 use std::fs::File;

@@ -6,7 +6,7 @@
 
 mod source;
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::roles::{processes, role_of_thread};
 use crate::scene::Scene;
@@ -97,19 +97,19 @@ impl Observer for Pmu {
         }
     }
 
-    fn report(&mut self, _scene: &Scene, book: &mut Book) {
+    fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
         let groups = match &self.groups {
             Ok(groups) => groups,
             Err(reason) => {
-                pmu::DESCRIPTORS.iter().for_each(|metric| book.absent(metric, None, reason.clone()));
+                pmu::DESCRIPTORS.iter().for_each(|metric| observed.absent(metric, None, reason.clone()));
                 return;
             }
         };
         for (metric, reason) in &self.lacking {
-            book.absent(metric, None, reason.clone());
+            observed.absent(metric, None, reason.clone());
         }
         if let Some(reason) = self.uncounted.as_ref().filter(|_| self.threads.is_empty()) {
-            pmu::DESCRIPTORS.iter().for_each(|metric| book.absent(metric, None, reason.clone()));
+            pmu::DESCRIPTORS.iter().for_each(|metric| observed.absent(metric, None, reason.clone()));
         }
         let mut by_source: BTreeMap<u32, Vec<(u64, GroupCount)>> = BTreeMap::new();
         for reading in self.tape.readings() {
@@ -118,10 +118,10 @@ impl Observer for Pmu {
             }
         }
         for (at, thread) in (0u32..).zip(&self.threads) {
-            let Some(subject) = book.subject_of(thread.tid) else { continue };
+            let Some(subject) = observed.subject_of(thread.tid) else { continue };
             for (which, group) in (0u32..).zip(groups) {
                 if let Some(readings) = by_source.get(&source_of(at, which)) {
-                    report_group(group, readings, &subject, book);
+                    report_group(group, readings, &subject, observed);
                 }
             }
         }
@@ -266,12 +266,17 @@ fn no_pmu(root: &Root) -> Missing {
 }
 
 /// Cycles and instructions, or what else comes first, keep their readings between the edges.
-fn report_group(group: &Countable, readings: &[(u64, GroupCount)], subject: &Subject, book: &mut Book) {
+fn report_group(
+    group: &Countable,
+    readings: &[(u64, GroupCount)],
+    subject: &Subject,
+    observed: &mut Observed,
+) {
     let mut column = |metric: &'static Descriptor, value: &dyn Fn(&GroupCount) -> Option<u64>| {
         let sample = |(at_ns, count): &(u64, GroupCount)| {
             value(count).map(|value| Sample { at_ns: *at_ns, value: value as f64 })
         };
-        book.column(metric, subject.clone(), readings.iter().filter_map(sample).collect());
+        observed.column(metric, subject.clone(), readings.iter().filter_map(sample).collect());
     };
     column(group.enabled_ns, &|count| Some(count.enabled_ns));
     column(group.running_ns, &|count| Some(count.running_ns));

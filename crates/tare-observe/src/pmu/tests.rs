@@ -73,9 +73,9 @@ fn window(fake: Fake) -> (Observation, Pmu) {
         pmu.sample(&scene, tick);
     }
     pmu.edge(&mut edge);
-    let mut book = Book::new(0, 1_000_000_000);
+    let mut observed = Observed::new(0, 1_000_000_000);
     for thread in &pmu.threads {
-        book.task(Task {
+        observed.task(Task {
             pid: std::process::id(),
             tid: thread.tid,
             name: "sut".into(),
@@ -85,8 +85,8 @@ fn window(fake: Fake) -> (Observation, Pmu) {
             present_at_end: true,
         });
     }
-    pmu.report(&scene, &mut book);
-    (book.close(), pmu)
+    pmu.report(&scene, &mut observed);
+    (observed.close(), pmu)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use tare_model::schedule::Sleep;
 
 /// Why a thread sleeps, at one look; `None` where it runs or is ready to.
-pub(crate) fn look(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
+pub(crate) fn why_asleep(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
     let dir = scene.root.path(format!("/proc/{pid}/task/{tid}"));
     let text = std::fs::read_to_string(dir.join("syscall")).ok()?;
     Descriptors { scene, peers, pid, tid, dir: &dir.join("fd") }.why(parse_syscall(&text), now_ns)

@@ -5,7 +5,7 @@ mod doing;
 mod peers;
 mod why;
 
-pub(crate) use descriptors::{Descriptors, look};
+pub(crate) use descriptors::{Descriptors, why_asleep};
 pub(crate) use doing::{Doing, parse_syscall};
 pub(crate) use peers::Peers;
 pub(crate) use why::Why;

@@ -17,7 +17,7 @@ mod unwind;
 mod unwind;
 mod who;
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::rights;
 use crate::scene::Scene;
@@ -84,7 +84,7 @@ struct Nothing;
 impl Observer for Nothing {
     fn prepare(&mut self, _scene: &Scene) {}
     fn edge(&mut self, _edge: &mut Edge) {}
-    fn report(&mut self, _scene: &Scene, _book: &mut Book) {}
+    fn report(&mut self, _scene: &Scene, _book: &mut Observed) {}
 }
 
 impl Observer for Sampler {
@@ -93,7 +93,7 @@ impl Observer for Sampler {
         self.sampling = false;
         enable(&self.rings, false).ok();
         self.who.forget();
-        self.who.look(scene);
+        self.who.refresh(scene);
         if let Err(reason) = self.open_clocks(scene) {
             self.on_cpu = Err(reason);
             self.rings.clear();
@@ -134,7 +134,7 @@ impl Observer for Sampler {
             self.drain();
         }
         if tick.is_multiple_of(scene.every(RESCAN_HZ)) {
-            self.who.look(scene);
+            self.who.refresh(scene);
         }
     }
 
@@ -142,12 +142,12 @@ impl Observer for Sampler {
         scene.next(self.drain_hz(), tick).min(scene.next(RESCAN_HZ, tick))
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         self.sampling = false;
-        self.who.look(scene);
+        self.who.refresh(scene);
         self.drain();
         let off_cpu = match &mut self.off_cpu {
-            Ok(switches) => Reading::Measured(switches.finish(book.end_ns())),
+            Ok(switches) => Reading::Measured(switches.finish(observed.end_ns())),
             Err(reason) => Reading::Missing(reason.clone()),
         };
         let on_cpu = match &mut self.on_cpu {
@@ -158,7 +158,7 @@ impl Observer for Sampler {
             Err(reason) => Reading::Missing(reason.clone()),
         };
         let rate_hz = Some(f64::from(self.watch.hz));
-        book.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], &mut self.who, scene));
+        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], &mut self.who, scene));
     }
 
     fn set_active(&mut self, active: bool) {

@@ -12,10 +12,10 @@ mod locks;
 mod reason;
 mod rings;
 
-use crate::book::Book;
+use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
-use crate::sleep::{Peers, look};
+use crate::sleep::{Peers, why_asleep};
 use crate::tracepoints::{SETTLED_NS, in_first_pid_namespace};
 use crate::watch::LoadWatch;
 use follow::{Event, Followed, Follower, THE_REST};
@@ -105,7 +105,7 @@ impl Observer for Switches {
         self.broken_off = None;
         if let Some(traced) = &mut self.traced {
             traced.forget();
-            self.look(scene);
+            self.follow_new(scene);
         }
     }
 
@@ -125,7 +125,7 @@ impl Observer for Switches {
             let children = self.pids.iter().flat_map(|pid| procs::children(&scene.root, *pid));
             let found: Vec<u32> = children.chain(scene.watch.sut_pids.iter().copied()).collect();
             self.pids.extend(found);
-            self.look(scene);
+            self.follow_new(scene);
         }
         if let Some(traced) = &mut self.traced {
             traced.drain(scene, &self.threads, u64::MAX);
@@ -136,18 +136,18 @@ impl Observer for Switches {
         if self.traced.is_some() { scene.next(DRAIN_HZ, tick) } else { u64::MAX }
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         if let Some(missing) = self.not_traced.as_ref().or(self.broken_off.as_ref()) {
-            return book.not_traced(missing.clone());
+            return observed.not_traced(missing.clone());
         }
         let Some(traced) = self.traced.as_mut().filter(|_| !self.threads.is_empty()) else {
-            return book.not_traced(Missing::new("no thread of the SUT is seen from here"));
+            return observed.not_traced(Missing::new("no thread of the SUT is seen from here"));
         };
         traced.rings.enable(false);
-        traced.follower.until(book.end_ns());
-        traced.drain(scene, &self.threads, book.end_ns());
-        traced.follower.end(book.end_ns());
-        book.schedule(traced.schedule(scene, &self.threads));
+        traced.follower.until(observed.end_ns());
+        traced.drain(scene, &self.threads, observed.end_ns());
+        traced.follower.end(observed.end_ns());
+        observed.schedule(traced.schedule(scene, &self.threads));
         traced.forget();
     }
 
@@ -160,7 +160,7 @@ impl Observer for Switches {
 
 impl Switches {
     /// Looks who is there, and follows whoever is new.
-    fn look(&mut self, scene: &Scene) {
+    fn follow_new(&mut self, scene: &Scene) {
         let Some(traced) = self.traced.as_mut().filter(|_| self.broken_off.is_none()) else { return };
         let tasks = |pid: &u32| {
             procs::tasks_of(&scene.root, *pid).into_iter().map(|tid| (tid, *pid)).collect::<Vec<_>>()
@@ -190,7 +190,7 @@ impl Switches {
                     let asleep = self
                         .threads
                         .get(&tid)
-                        .and_then(|pid| look(scene, *pid, tid, &mut traced.peers, at_ns));
+                        .and_then(|pid| why_asleep(scene, *pid, tid, &mut traced.peers, at_ns));
                     traced.follower.follow(tid, at_ns, asleep);
                 }
             }

@@ -3,7 +3,7 @@
 
 use super::follow::{Event, Waker, What};
 use super::reason::{Hint, Kernel};
-use crate::book::refused;
+use crate::observed::refused;
 use crate::rights;
 use crate::sleep::Why;
 use crate::tracepoints::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};

@@ -1,13 +1,13 @@
 //! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
 
-mod looks;
 mod open_waits;
 mod others;
 mod parse;
 mod report;
+mod state_samples;
 mod watched;
 
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::rights;
 use crate::roles::{processes, role_of_thread};
@@ -16,7 +16,7 @@ use crate::sleep::Peers;
 use crate::tape::{Reading, Tape};
 use open_waits::Open;
 use others::Others;
-use parse::{Told, parse_schedstat};
+use parse::{Schedstat, parse_schedstat};
 use report::report_watched;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
@@ -33,7 +33,7 @@ const WATCHED_MAX: usize = 4096;
 const SERIES_MAX: usize = 64;
 /// Readings and looks a second between the edges, at most: with more threads each is read less often.
 const READINGS_HZ_MAX: f64 = 2000.0;
-const LOOKS_HZ_MAX: f64 = 4000.0;
+const STATES_HZ_MAX: f64 = 4000.0;
 /// How often run and wait are read.
 const RUN_HZ: f64 = 20.0;
 /// How often the slower `stat` is read, and how often new threads are looked for.
@@ -75,7 +75,7 @@ impl Observer for Tasks {
         (self.unopened, self.unseen) = (None, None);
         self.forget_strangers(scene);
         let now_ns = monotonic_ns();
-        self.watched.iter_mut().for_each(|watched| watched.looks.begin(now_ns));
+        self.watched.iter_mut().for_each(|watched| watched.state_samples.begin(now_ns));
         for (pid, role) in processes(scene) {
             self.discover(scene, pid, role);
         }
@@ -92,16 +92,16 @@ impl Observer for Tasks {
 
     /// Looks what threads of the SUT are doing: all of them where `schedstat` is about to be read, else those that go to
     /// sleep and wake.
-    fn look(&mut self, scene: &Scene, tick: u64) {
+    fn sample_states(&mut self, scene: &Scene, tick: u64) {
         let now_ns = monotonic_ns();
         let all = tick.is_multiple_of(scene.every(RUN_HZ) * self.readings_stride());
-        let is_turn = tick.is_multiple_of(looks_stride(scene, self.restless(now_ns)));
+        let is_now = tick.is_multiple_of(states_stride(scene, self.restless(now_ns)));
         let Tasks { watched, unseen, .. } = self;
         for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
-            if !(all || is_turn && watched.is_restless(now_ns)) {
+            if !(all || is_now && watched.is_restless(now_ns)) {
                 continue;
             }
-            match watched.look() {
+            match watched.read_state() {
                 Err(error) if is_forbidden(&error) => {
                     *unseen = Some(refused("/proc/PID/task/TID/syscall", &error));
                     watched.forbid_syscall();
@@ -133,14 +133,14 @@ impl Observer for Tasks {
         let stride = self.readings_stride();
         let readings = [RUN_HZ, STAT_HZ, STATUS_HZ, RESCAN_HZ];
         let reading = readings.map(|hz| next_multiple(scene.every(hz) * stride, tick)).into_iter().min();
-        let look = match self.restless(monotonic_ns()) {
+        let states = match self.restless(monotonic_ns()) {
             0 => u64::MAX,
-            restless => next_multiple(looks_stride(scene, restless), tick),
+            restless => next_multiple(states_stride(scene, restless), tick),
         };
-        reading.map_or(look, |reading| reading.min(look))
+        reading.map_or(states, |reading| reading.min(states))
     }
 
-    fn report(&mut self, scene: &Scene, book: &mut Book) {
+    fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         self.rescan(scene);
         let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
         for reading in self.tape.readings() {
@@ -153,17 +153,18 @@ impl Observer for Tasks {
             if !of(Source::Schedstat).is_empty() {
                 // One that was found later had started before only if its start, rounded down, says so.
                 let started_ns = scene.started_ns(watched.start_ticks);
-                let is_new = (at as usize) >= self.at_begin && started_ns + USER_TICK_NS > book.begin_ns();
-                let origin_ns = is_new.then(|| started_ns.clamp(book.begin_ns(), book.end_ns()));
+                let is_new =
+                    (at as usize) >= self.at_begin && started_ns + USER_TICK_NS > observed.begin_ns();
+                let origin_ns = is_new.then(|| started_ns.clamp(observed.begin_ns(), observed.end_ns()));
                 let waits = open_ns.get(&at).copied();
-                report_watched(watched, origin_ns, &of, series.contains(&at), waits, book);
+                report_watched(watched, origin_ns, &of, series.contains(&at), waits, observed);
             }
         }
-        if self.watched.iter().any(|watched| !watched.looks.is_empty()) {
-            book.looked(self.downstream());
+        if self.watched.iter().any(|watched| !watched.state_samples.is_empty()) {
+            observed.sampled(self.downstream());
         }
-        self.others.report(scene, &self.known, book);
-        self.report_absences(scene, book);
+        self.others.report(scene, &self.known, observed);
+        self.report_absences(scene, observed);
     }
 }
 
@@ -207,7 +208,7 @@ impl Tasks {
             }
             match Watched::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
                 Ok(mut watched) => {
-                    watched.looks.begin(monotonic_ns());
+                    watched.state_samples.begin(monotonic_ns());
                     self.known.insert(tid);
                     self.watched.push(watched);
                     let all = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
@@ -220,11 +221,11 @@ impl Tasks {
     }
 
     /// Finds out what those that were looked at sleep on.
-    fn settle(&mut self, scene: &Scene, tick: u64, is_told: bool) {
+    fn settle(&mut self, scene: &Scene, tick: u64, is_read: bool) {
         let now_ns = monotonic_ns();
         let Tasks { watched, peers, .. } = self;
         peers.forget();
-        watched.iter_mut().for_each(|watched| watched.settle(scene, peers, now_ns, tick, is_told));
+        watched.iter_mut().for_each(|watched| watched.settle(scene, peers, now_ns, tick, is_read));
     }
 
     /// Threads of the SUT that go to sleep and wake.
@@ -239,7 +240,7 @@ impl Tasks {
     /// The servers that threads were found waiting for.
     fn downstream(&self) -> Vec<Downstream> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for (why, count) in self.watched.iter().flat_map(|watched| watched.looks.counts()) {
+        for (why, count) in self.watched.iter().flat_map(|watched| watched.state_samples.counts()) {
             if let Some(peer) = why.and_then(|why| self.peers.name(why.peer?)) {
                 *counts.entry(peer).or_default() += count;
             }
@@ -268,7 +269,7 @@ impl Tasks {
             match tape.record(number, file, source.bytes_max()) {
                 Ok(()) if source == Source::Schedstat => {
                     if let Some(reading) = tape.last().filter(|reading| reading.source == number) {
-                        watched.looks.heed(&reading);
+                        watched.state_samples.heed(&reading);
                     }
                 }
                 Ok(()) => {}
@@ -290,10 +291,11 @@ impl Tasks {
             if watched.gone || !matches!(watched.role, Role::Sut | Role::Load) {
                 continue;
             }
-            let told: Vec<Told> = of(at, Source::Schedstat).iter().filter_map(Told::of).collect();
-            waits.insert(at, [open_waits::before_ns(&told), 0]);
+            let schedstat: Vec<Schedstat> =
+                of(at, Source::Schedstat).iter().filter_map(Schedstat::of).collect();
+            waits.insert(at, [open_waits::before_ns(&schedstat), 0]);
             let stat = of(at, Source::Stat).last().map_or("", Reading::text);
-            open.extend(Open::new(at, watched, &told, stat));
+            open.extend(Open::new(at, watched, &schedstat, stat));
         }
         for (at, open_ns) in open_waits::follow(open) {
             if let Some([_, at_end_ns]) = waits.get_mut(&at) {
@@ -318,7 +320,7 @@ impl Tasks {
         ran.into_iter().take(SERIES_MAX).map(|(_, at)| at).collect()
     }
 
-    fn report_absences(&self, scene: &Scene, book: &mut Book) {
+    fn report_absences(&self, scene: &Scene, observed: &mut Observed) {
         let sut_seen = self.watched.iter().any(|watched| watched.role == Role::Sut);
         let nobody = match (&self.unopened, scene.watch.sut_pids.is_empty()) {
             (Some(reason), _) => reason.clone(),
@@ -328,8 +330,8 @@ impl Tasks {
         for &metric in tasks::DESCRIPTORS {
             let is_sample = metric.id.starts_with(tasks::SAMPLES.id);
             match (&self.unseen, sut_seen) {
-                (_, false) => book.absent(metric, None, nobody.clone()),
-                (Some(_), true) if is_sample => book.absent(metric, None, rights::syscalls(&scene.root)),
+                (_, false) => observed.absent(metric, None, nobody.clone()),
+                (Some(_), true) if is_sample => observed.absent(metric, None, rights::syscalls(&scene.root)),
                 _ => {}
             }
         }
@@ -342,8 +344,8 @@ fn over(hz: f64, max_hz: f64) -> u64 {
 }
 
 /// Every how many ticks this many threads are looked at.
-fn looks_stride(scene: &Scene, threads: usize) -> u64 {
-    over(threads as f64 * scene.sample_hz(), LOOKS_HZ_MAX)
+fn states_stride(scene: &Scene, threads: usize) -> u64 {
+    over(threads as f64 * scene.sample_hz(), STATES_HZ_MAX)
 }
 
 fn is_forbidden(error: &std::io::Error) -> bool {

@@ -5,7 +5,7 @@
 //! two readings: a thread cannot run and wait for longer than has passed, so that any more was waited before the first of
 //! them. Where it also slept in between, this is a lower bound.
 
-use super::parse::Told;
+use super::parse::Schedstat;
 use super::watched::{Source, Watched};
 use crate::tape::Tape;
 use std::time::{Duration, Instant};
@@ -23,22 +23,22 @@ const POLL_MAX: Duration = Duration::from_millis(300);
 /// below [`LONG_NS`].
 ///
 /// Where the next wait is open already when the end of the first is read, that hides as much: it is asked again when the next has ended.
-pub(super) fn before_ns(readings: &[Told]) -> u64 {
+pub(super) fn before_ns(readings: &[Schedstat]) -> u64 {
     let Some(first) = readings.first() else { return 0 };
     let mut ended = readings.windows(2).filter(|pair| pair[1].wait_ns > pair[0].wait_ns).map(|pair| pair[1]);
     let Some(one) = ended.next() else { return 0 };
-    let waited_ns = |told: Told| told.wait_ns.saturating_sub(first.wait_ns);
-    let beyond_ns = |told: Told| {
-        let (run_ns, waited_ns) = (told.run_ns.saturating_sub(first.run_ns), waited_ns(told));
+    let waited_ns = |schedstat: Schedstat| schedstat.wait_ns.saturating_sub(first.wait_ns);
+    let beyond_ns = |schedstat: Schedstat| {
+        let (run_ns, waited_ns) = (schedstat.run_ns.saturating_sub(first.run_ns), waited_ns(schedstat));
         let used_ns = run_ns.saturating_add(waited_ns);
-        used_ns.saturating_sub(told.at_ns.saturating_sub(first.at_ns))
+        used_ns.saturating_sub(schedstat.at_ns.saturating_sub(first.at_ns))
     };
     let most_ns = ended.next().map_or(0, beyond_ns).max(beyond_ns(one));
     Some(most_ns.min(waited_ns(one))).filter(|open_ns| *open_ns >= LONG_NS).unwrap_or(0)
 }
 
 /// The longest wait that ended between two of these readings; several that did count as one.
-fn longest_ns(readings: &[Told]) -> u64 {
+fn longest_ns(readings: &[Schedstat]) -> u64 {
     let steps = readings.windows(2).map(|pair| pair[1].wait_ns.saturating_sub(pair[0].wait_ns));
     steps.max().unwrap_or(0)
 }
@@ -48,12 +48,12 @@ pub(super) struct Open<'w> {
     watched: &'w Watched,
     at: u32,
     /// From the edge on.
-    readings: Vec<Told>,
+    readings: Vec<Schedstat>,
 }
 
 impl<'w> Open<'w> {
     /// `None` for one that has no long waits, or sleeps.
-    pub(super) fn new(at: u32, watched: &'w Watched, readings: &[Told], stat: &str) -> Option<Open<'w>> {
+    pub(super) fn new(at: u32, watched: &'w Watched, readings: &[Schedstat], stat: &str) -> Option<Open<'w>> {
         let is_ready = || procs::parse_stat(stat).is_some_and(|stat| stat.state == 'R');
         let may_wait = !watched.gone && longest_ns(readings) >= LONG_NS && is_ready();
         let edge = readings.last().filter(|_| may_wait)?;
@@ -64,7 +64,7 @@ impl<'w> Open<'w> {
     fn is_over(&self) -> bool {
         match self.readings.as_slice() {
             [edge, .., last] => {
-                (last.run_ns, last.wait_ns, last.turns) != (edge.run_ns, edge.wait_ns, edge.turns)
+                (last.run_ns, last.wait_ns, last.slices) != (edge.run_ns, edge.wait_ns, edge.slices)
             }
             _ => false,
         }
@@ -84,8 +84,8 @@ pub(super) fn follow(mut open: Vec<Open>) -> Vec<(u32, u64)> {
                 .watched
                 .file(Source::Schedstat)
                 .map(|file| tape.record(0, file, Source::Schedstat.bytes_max()));
-            let told = tape.last().as_ref().and_then(Told::of);
-            one.readings.extend(told);
+            let schedstat = tape.last().as_ref().and_then(Schedstat::of);
+            one.readings.extend(schedstat);
             let is_gone = !matches!(read, Some(Ok(())));
             if is_gone || one.is_over() || began.elapsed() >= POLL_MAX {
                 over.push((one.at, before_ns(&one.readings)));
@@ -108,25 +108,30 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn told(at_ms: u64, run_ms: u64, wait_ms: u64) -> Told {
-        Told { at_ns: at_ms * MS, run_ns: run_ms * MS, wait_ns: wait_ms * MS, turns: wait_ms }
+    fn schedstat(at_ms: u64, run_ms: u64, wait_ms: u64) -> Schedstat {
+        Schedstat { at_ns: at_ms * MS, run_ns: run_ms * MS, wait_ns: wait_ms * MS, slices: wait_ms }
     }
 
     #[test]
     fn what_was_waited_before_the_first_reading_is_what_does_not_fit_behind_it() {
         // It had waited for 40 of 70 ms.
-        let held = [told(1000, 500, 100), told(1020, 500, 100), told(1040, 510, 170), told(1060, 530, 170)];
+        let held = [
+            schedstat(1000, 500, 100),
+            schedstat(1020, 500, 100),
+            schedstat(1040, 510, 170),
+            schedstat(1060, 530, 170),
+        ];
         assert_eq!(before_ns(&held), 40 * MS);
         // A wait that began and ended in between; none at all; nothing.
-        assert_eq!(before_ns(&[told(0, 0, 0), told(100, 30, 70), told(200, 60, 140)]), 0);
-        assert_eq!(before_ns(&[told(0, 0, 0), told(100, 100, 0)]), 0);
+        assert_eq!(before_ns(&[schedstat(0, 0, 0), schedstat(100, 30, 70), schedstat(200, 60, 140)]), 0);
+        assert_eq!(before_ns(&[schedstat(0, 0, 0), schedstat(100, 100, 0)]), 0);
         assert_eq!(before_ns(&[]), 0);
         // It slept as well: at least so long.
-        assert_eq!(before_ns(&[told(0, 0, 0), told(40, 0, 70)]), 30 * MS);
+        assert_eq!(before_ns(&[schedstat(0, 0, 0), schedstat(40, 0, 70)]), 30 * MS);
         // Counters that run backwards are nobody's wait.
-        assert_eq!(before_ns(&[told(50, 90, 90), told(0, 0, 120)]), 30 * MS);
+        assert_eq!(before_ns(&[schedstat(50, 90, 90), schedstat(0, 0, 120)]), 30 * MS);
         // What ticks may hide is nothing.
-        assert_eq!(before_ns(&[told(0, 0, 0), told(20, 4, 24)]), 0);
+        assert_eq!(before_ns(&[schedstat(0, 0, 0), schedstat(20, 4, 24)]), 0);
     }
 
     proptest! {
@@ -143,9 +148,9 @@ mod tests {
                 let running = in_period >= 100 - run_ms;
                 let waits = periods + u64::from(running);
                 let ran_ms = in_period.saturating_sub(100 - run_ms);
-                told(at_ms, periods * run_ms + ran_ms / 4 * 4, waits * (100 - run_ms))
+                schedstat(at_ms, periods * run_ms + ran_ms / 4 * 4, waits * (100 - run_ms))
             };
-            let readings: Vec<Told> = (0..400 / apart_ms).map(|number| at(1000 + edge_ms + number * apart_ms)).collect();
+            let readings: Vec<Schedstat> = (0..400 / apart_ms).map(|number| at(1000 + edge_ms + number * apart_ms)).collect();
             let open_ms = if edge_ms < 100 - run_ms { edge_ms } else { 0 };
             let found_ms = before_ns(&readings) / MS;
             // Where the step is read, the next wait may be open: also for the second, whose step is read so much later at most.
@@ -173,8 +178,13 @@ mod tests {
     /// The edge is now, and there were waits of 50 ms.
     fn open(watched: &Watched, state: char) -> Option<Open<'_>> {
         let now_ns = tare_sys::time::monotonic_ns();
-        let before = Told { at_ns: now_ns - 60 * MS, ..told(0, 90, 50) };
-        Open::new(3, watched, &[before, Told { at_ns: now_ns, turns: 7, ..told(0, 100, 100) }], &stat(state))
+        let before = Schedstat { at_ns: now_ns - 60 * MS, ..schedstat(0, 90, 50) };
+        Open::new(
+            3,
+            watched,
+            &[before, Schedstat { at_ns: now_ns, slices: 7, ..schedstat(0, 100, 100) }],
+            &stat(state),
+        )
     }
 
     #[test]

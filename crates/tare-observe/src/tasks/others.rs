@@ -1,7 +1,7 @@
 //! Everybody else on the machine: who ran, and on which CPU last.
 
 use super::parse::{TaskStat, parse_schedstat, parse_stat};
-use crate::book::{Book, refused};
+use crate::observed::{Observed, refused};
 use crate::scene::Scene;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
@@ -42,17 +42,17 @@ impl Others {
     }
 
     /// Looks again and reports who ran.
-    pub(super) fn report(&self, scene: &Scene, known: &BTreeSet<u32>, book: &mut Book) {
+    pub(super) fn report(&self, scene: &Scene, known: &BTreeSet<u32>, observed: &mut Observed) {
         let (end, too_many) = scan(scene, known);
         if self.too_many || too_many {
             let reason = format!("more than {SCANNED_MAX} threads: not all of the others were looked at");
-            book.absent(&tasks::RUN_NS, None, Missing::new(reason));
+            observed.absent(&tasks::RUN_NS, None, Missing::new(reason));
         }
-        let least_ns = (book.end_ns().saturating_sub(book.begin_ns()) as f64 * RUN_SHARE_MIN) as u64;
+        let least_ns = (observed.end_ns().saturating_sub(observed.begin_ns()) as f64 * RUN_SHARE_MIN) as u64;
         let mut ran: Vec<(u64, u32, Seen, Seen)> = Vec::new();
         for (tid, last) in end {
             // One that is not in the first scan is new and had used nothing.
-            let zero = Seen { at_ns: book.begin_ns(), run_ns: 0, wait_ns: 0, ..last };
+            let zero = Seen { at_ns: observed.begin_ns(), run_ns: 0, wait_ns: 0, ..last };
             let first = self.begin.get(&tid).filter(|first| first.run_ns <= last.run_ns).copied();
             let first = first.unwrap_or(zero);
             let run_ns = last.run_ns.saturating_sub(first.run_ns);
@@ -62,15 +62,15 @@ impl Others {
         }
         ran.sort_unstable_by_key(|&(run_ns, tid, ..)| (std::cmp::Reverse(run_ns), tid));
         for (_, tid, first, last) in ran.into_iter().take(REPORTED_MAX) {
-            self.report_one(scene, tid, first, last, book);
+            self.report_one(scene, tid, first, last, observed);
         }
     }
 
-    fn report_one(&self, scene: &Scene, tid: u32, first: Seen, last: Seen, book: &mut Book) {
+    fn report_one(&self, scene: &Scene, tid: u32, first: Seen, last: Seen, observed: &mut Observed) {
         let text = scene.root.text(format!("/proc/{}/task/{tid}/stat", last.pid)).unwrap_or_default();
         let stat: Option<TaskStat> = parse_stat(&text);
         let allowed = affinity::get(tid).map_err(|error| refused("the thread's affinity", &error));
-        let subject = book.task(Task {
+        let subject = observed.task(Task {
             pid: last.pid,
             tid,
             name: stat.as_ref().map_or_else(|| "?".to_string(), |stat| stat.name.clone()),
@@ -82,11 +82,11 @@ impl Others {
         let pair = |value: fn(&Seen) -> u64| {
             [first, last].iter().map(|seen| Sample { at_ns: seen.at_ns, value: value(seen) as f64 }).collect()
         };
-        book.column(&tasks::RUN_NS, subject.clone(), pair(|seen| seen.run_ns));
-        book.column(&tasks::WAIT_NS, subject.clone(), pair(|seen| seen.wait_ns));
+        observed.column(&tasks::RUN_NS, subject.clone(), pair(|seen| seen.run_ns));
+        observed.column(&tasks::WAIT_NS, subject.clone(), pair(|seen| seen.wait_ns));
         if let Some(stat) = stat {
             let sample = Sample { at_ns: last.at_ns, value: stat.last_cpu as f64 };
-            book.column(&tasks::LAST_CPU, subject, vec![sample]);
+            observed.column(&tasks::LAST_CPU, subject, vec![sample]);
         }
     }
 }

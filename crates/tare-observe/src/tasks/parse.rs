@@ -43,19 +43,19 @@ pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
 
 /// A reading of `/proc/PID/task/TID/schedstat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Schedstat {
     pub(super) at_ns: u64,
     pub(super) run_ns: u64,
     pub(super) wait_ns: u64,
     /// How often it was given a CPU.
-    pub(super) turns: u64,
+    pub(super) slices: u64,
 }
 
-impl Told {
-    pub(super) fn of(reading: &Reading) -> Option<Told> {
+impl Schedstat {
+    pub(super) fn of(reading: &Reading) -> Option<Schedstat> {
         let (run_ns, wait_ns) = parse_schedstat(reading.text())?;
-        let turns = reading.text().split_ascii_whitespace().nth(2)?.parse().ok()?;
-        Some(Told { at_ns: reading.at_ns, run_ns, wait_ns, turns })
+        let slices = reading.text().split_ascii_whitespace().nth(2)?.parse().ok()?;
+        Some(Schedstat { at_ns: reading.at_ns, run_ns, wait_ns, slices })
     }
 
     /// Time that it ran or wanted to.
@@ -98,9 +98,12 @@ mod tests {
         };
         assert_eq!(stat, wanted);
         assert_eq!(parse_schedstat("12 34 5\n"), Some((12, 34)));
-        let told = Told::of(&reading("12 34 5\n"));
-        assert_eq!(told, Some(Told { at_ns: 7, run_ns: 12, wait_ns: 34, turns: 5 }));
-        assert!(told.is_some_and(|told| told.used_ns() == 46) && Told::of(&reading("12 34")).is_none());
+        let schedstat = Schedstat::of(&reading("12 34 5\n"));
+        assert_eq!(schedstat, Some(Schedstat { at_ns: 7, run_ns: 12, wait_ns: 34, slices: 5 }));
+        assert!(
+            schedstat.is_some_and(|schedstat| schedstat.used_ns() == 46)
+                && Schedstat::of(&reading("12 34")).is_none()
+        );
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
         assert_eq!(parse_status_switches(status), Some((7, 8)));
     }
@@ -110,7 +113,7 @@ mod tests {
         fn a_cut_or_garbled_file_is_refused_or_right(cut in 0..STAT.len(), text in "\\PC{0,80}") {
             parse_stat(&text);
             parse_schedstat(&text);
-            Told::of(&reading(&text));
+            Schedstat::of(&reading(&text));
             parse_status_switches(&text);
             if let Some(stat) = parse_stat(&STAT[..cut]) {
                 prop_assert_eq!(stat.user_ns, 140_000_000);

@@ -2,7 +2,7 @@
 
 use super::parse::{self, TaskStat, parse_schedstat, parse_status_switches};
 use super::watched::{Source, Watched};
-use crate::book::{Book, changes, ends, thinned};
+use crate::observed::{Observed, changes, ends, thinned};
 use crate::sleep::Why;
 use crate::tape::Reading;
 use tare_model::metric::{Descriptor, Subject, Unit};
@@ -21,11 +21,11 @@ pub(super) fn report_watched<'t>(
     of: &dyn Fn(Source) -> &'t [Reading<'t>],
     series: bool,
     open_waits_ns: Option<[u64; 2]>,
-    book: &mut Book,
+    observed: &mut Observed,
 ) {
     let stats: Vec<(u64, TaskStat)> = parsed(of(Source::Stat), parse::parse_stat);
     let name = stats.last().map(|(_, stat)| stat.name.clone());
-    let subject = book.task(watched.task(name, origin_ns.is_none()));
+    let subject = observed.task(watched.task(name, origin_ns.is_none()));
     let from_origin = |samples: Vec<Sample>| {
         let first_ns = samples.first().map_or(0, |sample| sample.at_ns);
         let origin_ns = origin_ns.filter(|_| !samples.is_empty());
@@ -36,13 +36,13 @@ pub(super) fn report_watched<'t>(
     let run = from_origin(column(&schedstat, |(run, _)| *run));
     let wait = from_origin(column(&schedstat, |(_, wait)| *wait));
     let apart_ns = if series { WAIT_APART_NS } else { u64::MAX };
-    book.column(&tasks::RUN_NS, subject.clone(), if series { run } else { ends(run) });
+    observed.column(&tasks::RUN_NS, subject.clone(), if series { run } else { ends(run) });
     if let ([first, .., last], Some([begin_ns, end_ns])) = (wait.as_slice(), open_waits_ns) {
         let open = [(first.at_ns, begin_ns), (last.at_ns, end_ns)];
         let open = open.map(|(at_ns, ns)| Sample { at_ns, value: ns as f64 });
-        book.column(&tasks::OPEN_WAIT_NS, subject.clone(), open.to_vec());
+        observed.column(&tasks::OPEN_WAIT_NS, subject.clone(), open.to_vec());
     }
-    book.column(&tasks::WAIT_NS, subject.clone(), thinned(wait, apart_ns));
+    observed.column(&tasks::WAIT_NS, subject.clone(), thinned(wait, apart_ns));
     type Field = fn(&TaskStat) -> u64;
     let counters: [(&Descriptor, Field); 4] = [
         (&tasks::USER_NS, |stat| stat.user_ns),
@@ -54,36 +54,36 @@ pub(super) fn report_watched<'t>(
         let counts = from_origin(column(&stats, field));
         // Faults are a series; the modes' shares are good over the whole window only.
         let is_count = series && metric.unit == Unit::Count;
-        book.column(metric, subject.clone(), if is_count { changes(counts) } else { ends(counts) });
+        observed.column(metric, subject.clone(), if is_count { changes(counts) } else { ends(counts) });
     }
     let process = parsed(of(Source::Process), parse::parse_stat);
     for (metric, field) in [
         (&tasks::PROCESS_USER_NS, (|stat| stat.user_ns) as Field),
         (&tasks::PROCESS_SYSTEM_NS, |stat| stat.system_ns),
     ] {
-        book.column(metric, subject.clone(), ends(from_origin(column(&process, field))));
+        observed.column(metric, subject.clone(), ends(from_origin(column(&process, field))));
     }
-    book.column(&tasks::LAST_CPU, subject.clone(), changes(column(&stats, |stat| stat.last_cpu)));
+    observed.column(&tasks::LAST_CPU, subject.clone(), changes(column(&stats, |stat| stat.last_cpu)));
     let switches = parsed(of(Source::Status), parse_status_switches);
     let voluntary = from_origin(column(&switches, |(voluntary, _)| *voluntary));
     let involuntary = from_origin(column(&switches, |(_, involuntary)| *involuntary));
     let kept = |switches: Vec<Sample>| if series { switches } else { ends(switches) };
-    book.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), kept(voluntary));
-    book.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), kept(involuntary));
-    report_looks(watched, subject, book);
+    observed.column(&tasks::VOLUNTARY_SWITCHES, subject.clone(), kept(voluntary));
+    observed.column(&tasks::INVOLUNTARY_SWITCHES, subject.clone(), kept(involuntary));
+    report_states(watched, subject, observed);
 }
 
 /// What the looks found the thread doing.
-fn report_looks(watched: &Watched, subject: Subject, book: &mut Book) {
-    if watched.looks.is_empty() {
+fn report_states(watched: &Watched, subject: Subject, observed: &mut Observed) {
+    if watched.state_samples.is_empty() {
         return;
     }
     let mut report = |metric: &Descriptor, counted: &dyn Fn(Option<Why>) -> bool| {
-        let counts = watched.looks.counts().filter(|(why, _)| counted(*why));
+        let counts = watched.state_samples.counts().filter(|(why, _)| counted(*why));
         let count: u64 = counts.map(|(_, count)| count).sum();
-        let begin = Sample { at_ns: book.begin_ns(), value: 0.0 };
-        let end = Sample { at_ns: book.end_ns(), value: count as f64 };
-        book.column(metric, subject.clone(), vec![begin, end]);
+        let begin = Sample { at_ns: observed.begin_ns(), value: 0.0 };
+        let end = Sample { at_ns: observed.end_ns(), value: count as f64 };
+        observed.column(metric, subject.clone(), vec![begin, end]);
     };
     report(&tasks::SAMPLES, &|_| true);
     report(&tasks::SAMPLES_RUNNABLE, &|why| why.is_none());

@@ -1,7 +1,7 @@
 //! A thread that is watched: who it is, and its open files.
 
-use super::looks::Looks;
-use crate::book::refused;
+use super::state_samples::StateSamples;
+use crate::observed::refused;
 use crate::scene::Scene;
 use crate::sleep::{Descriptors, Doing, Peers, parse_syscall};
 use std::fs::File;
@@ -54,7 +54,7 @@ pub(super) struct Watched {
     /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
     /// What it was found doing.
-    pub(super) looks: Looks,
+    pub(super) state_samples: StateSamples,
     /// What the look of this tick saw.
     seen: Option<Doing>,
     files: [Option<File>; Source::COUNT as usize],
@@ -88,7 +88,7 @@ impl Watched {
             gone: false,
             name: stat.name,
             files_dir: dir.join("fd"),
-            looks: Looks::default(),
+            state_samples: StateSamples::default(),
             seen: None,
             files,
         })
@@ -111,11 +111,11 @@ impl Watched {
 
     /// Whether looking what it does can tell more than one look in a while: it goes to sleep and wakes.
     pub(super) fn is_restless(&self, now_ns: u64) -> bool {
-        !self.gone && self.file(Source::Syscall).is_some() && self.looks.is_restless(now_ns)
+        !self.gone && self.file(Source::Syscall).is_some() && self.state_samples.is_restless(now_ns)
     }
 
     /// Looks what it is doing. What that means is asked in [`Watched::settle`].
-    pub(super) fn look(&mut self) -> io::Result<()> {
+    pub(super) fn read_state(&mut self) -> io::Result<()> {
         self.seen = None;
         let Some(file) = self.file(Source::Syscall) else { return Ok(()) };
         let mut text = [0; 256];
@@ -127,15 +127,15 @@ impl Watched {
 
     /// Counts what the look of this turn saw. What it sleeps on is asked only where its `schedstat`, if that was read
     /// since, does not tell that it is still what it was.
-    pub(super) fn settle(&mut self, scene: &Scene, peers: &mut Peers, now_ns: u64, turn: u64, is_told: bool) {
+    pub(super) fn settle(&mut self, scene: &Scene, peers: &mut Peers, now_ns: u64, tick: u64, is_read: bool) {
         let Some(doing) = self.seen.take() else { return };
         // One that was woken and is held back by a quota has the `schedstat` of a sleeper until it runs.
-        if is_told && doing != Doing::Runnable && self.looks.repeat(turn) {
+        if is_read && doing != Doing::Runnable && self.state_samples.repeat(tick) {
             return;
         }
         let fds = Descriptors { scene, peers, pid: self.pid, tid: self.tid, dir: &self.files_dir };
         let why = fds.why(doing, now_ns);
-        self.looks.add(why, turn);
+        self.state_samples.add(why, tick);
     }
 
     /// For the record; `name` is what it was called last.
@@ -176,21 +176,21 @@ mod tests {
         write("syscall", &asleep);
         let scene = Scene::new(Watch::default(), &Root::at(dir.path()));
         let (mut watched, mut peers) = (Watched::open(&scene, 7, 7, Role::Sut).unwrap(), Peers::default());
-        let mut look = |turn: u64, is_told: bool| {
-            watched.look().unwrap();
-            watched.looks.heed(&Reading { at_ns: turn, source: 0, bytes: b"5 5 7\n" });
-            watched.settle(&scene, &mut peers, turn, turn, is_told);
+        let mut sample = |tick: u64, is_read: bool| {
+            watched.read_state().unwrap();
+            watched.state_samples.heed(&Reading { at_ns: tick, source: 0, bytes: b"5 5 7\n" });
+            watched.settle(&scene, &mut peers, tick, tick, is_read);
         };
-        look(1, false);
-        look(2, true);
+        sample(1, false);
+        sample(2, true);
         write("syscall", "running\n");
-        look(3, true);
-        look(4, true);
+        sample(3, true);
+        sample(4, true);
         write("syscall", &asleep);
-        look(5, false);
+        sample(5, false);
         let timer = Some(Sleep::Timer.into());
         assert_eq!(
-            watched.looks.counts().collect::<BTreeMap<_, _>>(),
+            watched.state_samples.counts().collect::<BTreeMap<_, _>>(),
             BTreeMap::from([(timer, 3), (None, 2)])
         );
     }

@@ -9,13 +9,13 @@ use tare_model::schedule::{Downstream, Schedule, ScheduleSource};
 use tare_model::stacks::Stacks;
 
 /// Takes columns and absences from the observers.
-pub(crate) struct Book {
+pub(crate) struct Observed {
     observation: Observation,
 }
 
-impl Book {
-    pub(crate) fn new(begin_ns: u64, end_ns: u64) -> Book {
-        Book { observation: Observation { begin_ns, end_ns, ..Observation::default() } }
+impl Observed {
+    pub(crate) fn new(begin_ns: u64, end_ns: u64) -> Observed {
+        Observed { observation: Observation { begin_ns, end_ns, ..Observation::default() } }
     }
 
     pub(crate) fn begin_ns(&self) -> u64 {
@@ -66,7 +66,7 @@ impl Book {
     }
 
     /// What looks at the SUT's threads told beside the columns.
-    pub(crate) fn looked(&mut self, downstream: Vec<Downstream>) {
+    pub(crate) fn sampled(&mut self, downstream: Vec<Downstream>) {
         self.observation.schedule = Some(Box::new(Schedule {
             source: ScheduleSource::Samples,
             not_traced: None,
