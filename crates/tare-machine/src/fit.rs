@@ -1,5 +1,5 @@
 //! The environment that fits a language runtime to the CPUs and the memory that it may really use. Runtimes see the
-//! machine; what a control group's quota or limit leaves of it, many do not.
+//! machine; what a control group's quota, or its limit, leaves of it, many do not.
 
 use tare_model::Reading;
 use tare_model::survey::Survey;

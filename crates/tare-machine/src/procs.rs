@@ -67,7 +67,7 @@ pub fn tasks_of(root: &Root, pid: u32) -> Vec<u32> {
     root.numbers(format!("/proc/{pid}/task")).unwrap_or_default()
 }
 
-/// Processes that the threads of a process started and that are still its children. Cheaper than
+/// Processes that the threads of a process started and that are still its children. Takes less time than
 /// [`descendants`] on a machine with many processes; empty on a kernel without `CONFIG_PROC_CHILDREN`.
 pub fn children(root: &Root, pid: u32) -> Vec<u32> {
     let of_thread = |tid: u32| root.text(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn another_namespace_and_another_host_are_told_apart() {
+    fn another_namespace_and_another_host_are_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         tree(dir.path());
         write(dir.path(), "proc/net/fib_trie", "Main:\n  |-- 10.1.2.3\n     /32 host LOCAL\n");

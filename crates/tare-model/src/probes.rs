@@ -219,7 +219,7 @@ pub struct MemoryLatency {
     /// Nanoseconds a load, or why there are none.
     pub load_ns: Reading<Spread>,
     /// What the figure does not show, where there is something ("the buffer is no larger than the cache").
-    pub caution: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// A level of the memory hierarchy.

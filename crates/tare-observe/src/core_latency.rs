@@ -12,7 +12,7 @@ use tare_model::metrics::core_latency::TRANSFER_NS;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
-/// A look takes as long as both CPUs are busy with others: of a SUT on many CPUs, the first ones are looked at.
+/// A sample takes as long as both CPUs are busy with others: of a SUT on many CPUs, the first ones are sampled.
 const CPUS_MAX: usize = 4;
 
 pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {

@@ -176,7 +176,7 @@ impl Observers {
         observed.close()
     }
 
-    /// Measures, under the load that runs now, what an idle period takes that is in no book: visits the SUT's
+    /// Measures, under the load that runs now, what an idle period takes that no counter has: visits the SUT's
     /// and the generator's CPUs every quarter of a second for `duration`, at least once, while the observers do what
     /// they do in a window. Each quarter is a reading of its own, kept with the next window; those from which time was
     /// stolen are left out. Drops a window that is open.

@@ -113,7 +113,7 @@ impl Observer for Groups {
                     let reason = file.unwrap_or_else(|| {
                         Missing::new(format!("{} of {} does not tell", counter.key, level.path))
                     });
-                    // Where a parent's part is not told apart, the own part is still the best there is.
+                    // Where a parent's part is not known, the own part is still the best there is.
                     if counter.which == Which::StatLocal && self.report_own_throttling(at, level, observed) {
                         continue;
                     }
@@ -136,7 +136,7 @@ impl Groups {
         readings.filter_map(|reading| sample(reading.text(), reading.at_ns)).collect()
     }
 
-    /// Kernels before 6.5 have no `cpu.stat.local`: the time throttled by the group's own quota is told.
+    /// Kernels before 6.5 have no `cpu.stat.local`: only the time throttled by the group's own quota is known.
     fn report_own_throttling(&self, at: u32, level: &Level, observed: &mut Observed) -> bool {
         let local = counters(level.version).iter().find(|counter| counter.which == Which::StatLocal);
         let Some(local) = local else { return false };

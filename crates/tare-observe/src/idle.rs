@@ -17,7 +17,7 @@ pub(crate) struct IdleState {
 impl IdleState {
     /// Idle time up to now. `coarse_ns` is the same from `/proc/stat`, rounded down: once for idle and once
     /// for iowait, each by less than `step_ns`. A short idle period leaves the tick running, so whether one is
-    /// open can only be told from there.
+    /// open is only known from there.
     pub(crate) fn idle_ns(&self, coarse_ns: Option<u64>, step_ns: u64) -> u64 {
         let open_ns = if self.tick_stopped { self.now_ns.saturating_sub(self.entry_ns) } else { 0 };
         let idle_ns = self.slept_ns.saturating_add(open_ns);

@@ -46,7 +46,7 @@ pub(crate) struct Number {
 /// Whom a number is about.
 pub(crate) enum Whose {
     Subject(Subject),
-    /// A thread, which is in the book when this is reported.
+    /// A thread, which is listed when this is reported.
     Thread(u32),
 }
 

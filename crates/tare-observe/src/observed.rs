@@ -32,7 +32,7 @@ impl Observed {
         Subject::Task((self.observation.tasks.len() - 1) as u32)
     }
 
-    /// What columns call a thread that is in the book already: this window's latest of that number.
+    /// What columns call a thread that is listed already: this window's latest of that number.
     pub(crate) fn subject_of(&self, tid: u32) -> Option<Subject> {
         let place = self.observation.tasks.iter().rposition(|task| task.tid == tid);
         place.map(|place| Subject::Task(place as u32))
@@ -65,7 +65,7 @@ impl Observed {
         self.observation.schedule = Some(Box::new(schedule));
     }
 
-    /// What looks at the SUT's threads told beside the columns.
+    /// What samples of the SUT's threads found beside the columns.
     pub(crate) fn sampled(&mut self, downstream: Vec<Downstream>) {
         self.observation.schedule = Some(Box::new(Schedule {
             source: ScheduleSource::Samples,
@@ -80,7 +80,7 @@ impl Observed {
         }));
     }
 
-    /// Why looks are all there is.
+    /// Why samples are all there is.
     pub(crate) fn not_traced(&mut self, reason: Missing) {
         if let Some(schedule) = &mut self.observation.schedule {
             schedule.not_traced = Some(reason);

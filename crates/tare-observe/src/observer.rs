@@ -14,7 +14,7 @@ pub(crate) trait Observer: Send {
     /// At the instant where the window opens, and again where it closes. Quick.
     fn edge(&mut self, edge: &mut Edge);
 
-    /// At each tick that is due for it, before anybody samples: a look at what the SUT does. It must be quick, and first:
+    /// At each tick that is due for it, before anybody samples: a sample of what the SUT does. It must be quick, and first:
     /// a generator that shares the observers' CPU cannot ask while they are at it, and the SUT soon sleeps for that alone.
     fn sample_states(&mut self, _scene: &Scene, _tick: u64) {}
 
@@ -37,7 +37,7 @@ pub(crate) trait Observer: Send {
     fn calibrate(&mut self, _scene: &Scene, _part: Part) {}
 }
 
-/// The course of a calibration.
+/// The parts of a calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Begin,

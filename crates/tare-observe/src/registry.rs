@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
-/// as can be. Threads are put into the book by `tasks`, so what is told of them comes after it.
+/// as can be. Threads are listed by `tasks`, so what is known of them comes after it.
 pub(crate) static REGISTRY: &[Open] = &[
     cpus::open,
     tasks::open,

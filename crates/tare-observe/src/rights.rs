@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_processes_are_told_from_ended_ones() {
+    fn hidden_processes_are_distinguished_from_ended_ones() {
         let proc = |options: &str| format!("proc /proc proc rw,nosuid{options} 0 0\n");
         for (options, hides) in
             [("", false), (",hidepid=0", false), (",hidepid=2", true), (",hidepid=invisible,gid=9", true)]

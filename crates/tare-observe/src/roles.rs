@@ -5,7 +5,7 @@ use crate::watch::LoadWatch;
 use tare_machine::procs;
 use tare_model::observation::Role;
 
-/// Every process whose threads are watched, and as what. Tare's own generator threads are told apart later.
+/// Every process whose threads are watched, and as what. Tare's own generator threads are distinguished later.
 pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
     let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
     let sut = family(&scene.watch.sut_pids);

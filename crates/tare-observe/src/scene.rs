@@ -9,7 +9,7 @@ pub(crate) struct Scene {
     pub(crate) root: Root,
     pub(crate) watch: Watch,
     pub(crate) own_pid: u32,
-    /// How far CLOCK_BOOTTIME, which start times are told in, is ahead of CLOCK_MONOTONIC.
+    /// How far CLOCK_BOOTTIME, which start times are given in, is ahead of CLOCK_MONOTONIC.
     boot_ahead_ns: u64,
 }
 

@@ -179,7 +179,10 @@ fn filter(threads: &BTreeSet<u32>) -> Result<String, Missing> {
     // Interrupts first: most events on a server's CPUs are theirs, and the rest need not be looked at.
     let filter = format!("!(common_flags&{IN_INTERRUPT})&&({woken})&&({wakers})");
     if filter.len() > FILTER_BYTES_MAX {
-        let why = format!("the SUT has more threads than the kernel can be told to count: {}", threads.len());
+        let why = format!(
+            "the SUT has more threads than a filter of the kernel can name, to count them: {}",
+            threads.len()
+        );
         return Err(Missing::with_remedy(why, "give the SUT fewer threads"));
     }
     Ok(filter)

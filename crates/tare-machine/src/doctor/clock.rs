@@ -183,8 +183,8 @@ fn throttled(counts: &[ThrottleCount]) -> Draft {
         counts.iter().filter_map(|count| of(count).value()).fold(0, |sum, count| sum.saturating_add(*count))
     };
     let (cores, packages) = (sum(|count| &count.core), sum(|count| &count.package));
-    let told = counts.iter().any(|count| count.core.value().is_some() || count.package.value().is_some());
-    match (told, cores.max(packages)) {
+    let reported = counts.iter().any(|count| count.core.value().is_some() || count.package.value().is_some());
+    match (reported, cores.max(packages)) {
         (false, _) => unknown("throttled-by-heat", &Missing::new("the counters hold no numbers")),
         (true, 0) => ok("throttled-by-heat", "never slowed down for heat since boot"),
         (true, times) => warn("throttled-by-heat", format!("slowed down for heat {times} times since boot"))

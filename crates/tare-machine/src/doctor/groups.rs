@@ -161,11 +161,11 @@ fn memory(levels: &[MemoryGroup]) -> Vec<Draft> {
     let limited: Vec<(&MemoryGroup, u64)> =
         levels.iter().filter_map(|level| Some((level, *level.limit_bytes.value()?))).collect();
     let smallest = limited.iter().min_by_key(|(_, bytes)| *bytes).map(|(level, _)| &level.path);
-    let told = |(level, limit): &&(&MemoryGroup, u64)| {
+    let known = |(level, limit): &&(&MemoryGroup, u64)| {
         used(level, *limit).is_none_or(|used| used > MEMORY_FULL) || Some(&level.path) == smallest
     };
     let mut drafts: Vec<Draft> =
-        limited.iter().filter(told).map(|(level, limit)| memory_of(level, *limit)).collect();
+        limited.iter().filter(known).map(|(level, limit)| memory_of(level, *limit)).collect();
     drafts.extend(levels.iter().filter_map(|level| match &level.limit_bytes {
         Reading::Missing(missing) => Some(unknown("memory-limit", missing)),
         _ => None,
@@ -188,7 +188,7 @@ fn used(level: &MemoryGroup, limit: u64) -> Option<f64> {
 fn memory_of(level: &MemoryGroup, limit: u64) -> Draft {
     let used = used(level, limit);
     let in_use = used.map_or_else(
-        || "; how much is in use cannot be told".to_owned(),
+        || "; how much is in use is not known".to_owned(),
         |used| format!(", {} in use", percent(used)),
     );
     let found = format!("{} may hold {}{in_use}", group(&level.path), bytes(limit));
@@ -218,25 +218,25 @@ mod tests {
         MemoryGroup { path: path.into(), limit_bytes: limit, high_bytes, used_bytes }
     }
 
-    fn told(levels: &[MemoryGroup]) -> Vec<(Level, String)> {
+    fn known(levels: &[MemoryGroup]) -> Vec<(Level, String)> {
         memory(levels).into_iter().map(|draft| (draft.0.level, draft.0.found)).collect()
     }
 
     #[test]
-    fn a_full_group_above_is_told_and_so_is_what_cannot_be_read() {
+    fn a_full_group_above_is_reported_and_so_is_what_cannot_be_read() {
         const GIB: u64 = 1 << 30;
         let inner = level("/a/b", Reading::Measured(GIB), GIB / 1000);
         let outer = level("/a", Reading::Measured(GIB / 10 * 11), GIB / 10 * 11 - 1);
         let hidden = level("/", Reading::missing("/x may not be read"), 0);
-        let found = told(&[inner.clone(), outer, hidden.clone()]);
+        let found = known(&[inner.clone(), outer, hidden.clone()]);
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(found[0], (Level::Note, "group /a/b may hold 1 GiB, 0.1 % in use".into()));
         assert_eq!(found[1], (Level::Warn, "group /a may hold 1.1 GiB, 100 % in use".into()));
         assert_eq!(found[2], (Level::Note, "missing: /x may not be read".into()));
-        assert_eq!(told(&[hidden]).len(), 1);
+        assert_eq!(known(&[hidden]).len(), 1);
         let roomy = level("/a", Reading::Measured(2 * GIB), GIB);
-        assert_eq!(told(&[inner, roomy]).len(), 1);
-        assert!(told(&[]).iter().all(|(level, found)| *level == Level::Note && found.starts_with("no ")));
+        assert_eq!(known(&[inner, roomy]).len(), 1);
+        assert!(known(&[]).iter().all(|(level, found)| *level == Level::Note && found.starts_with("no ")));
     }
 
     #[test]

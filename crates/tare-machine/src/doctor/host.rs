@@ -91,10 +91,10 @@ fn clocksource(name: &str, survey: &Survey) -> Draft {
     let available = survey.clocksources.value().map_or_else(String::new, |names| names.join(", "));
     match name {
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit" => bad("clocksource", format!("time comes from {name}"))
-            .effect("each look at the clock is a system call of a microsecond or more: servers that time requests slow down")
+            .effect("each reading of the clock is a system call of a microsecond or more: servers that time requests slow down")
             .fix(format!("clocksource=tsc on the kernel's command line, once dmesg says why it was given up (available: {available})")),
         "xen" => warn("clocksource", "time comes from xen")
-            .effect("each look at the clock is a system call of some 100 ns")
+            .effect("each reading of the clock is a system call of some 100 ns")
             .fix("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"),
         _ => ok("clocksource", format!("time comes from {name}, read without a system call")),
     }
@@ -122,7 +122,7 @@ fn windows(host: &WindowsHost) -> Vec<Draft> {
     drafts
 }
 
-/// Names of the plan in English; in other languages the plan is told and not judged.
+/// Names of the plan in English; in other languages the plan is shown and not judged.
 fn power_plan(plan: &str) -> Draft {
     let found = format!("the host's power plan is {plan}");
     let lower = plan.to_lowercase();

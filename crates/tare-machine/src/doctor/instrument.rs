@@ -11,10 +11,10 @@ pub(super) static TOPIC: Topic = Topic { area: Area::Instrument, ids: &["calibra
 const CALLED_DIFFERENT_MAX: f64 = 0.05;
 
 fn look(examined: &Examined) -> Vec<Draft> {
-    each("calibration", examined.calibration, |calibration| told(calibration, examined))
+    each("calibration", examined.calibration, |calibration| reported(calibration, examined))
 }
 
-fn told(calibration: &Calibration, examined: &Examined) -> Draft {
+fn reported(calibration: &Calibration, examined: &Examined) -> Draft {
     let summary = &calibration.summary;
     let (measured, there) = calibration.covered();
     let part = match calibration.complete {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let told = AgainstItself {
+        let reported = AgainstItself {
             budget_s: 10.0,
             comparisons: 3,
             failed: 1,
@@ -120,9 +120,9 @@ mod tests {
             largest: None,
             detectable: Some(0.041),
         };
-        let silent = AgainstItself { comparisons: 0, rate_ci95: None, detectable: None, ..told.clone() };
+        let silent = AgainstItself { comparisons: 0, rate_ci95: None, detectable: None, ..reported.clone() };
         assert_eq!(
-            itself(Some(&told)),
+            itself(Some(&reported)),
             "different from itself in 0 of 3 comparisons (95 %: 0 % to 71 %), 4.1 % of throughput would show in 10 s"
         );
         assert_eq!(itself(Some(&silent)), "no comparison with itself came to an end");
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn how_long_ago() {
-        let told = [0, 61, 3599, 3600, 90_000, 3 * 86_400].map(ago);
+        let reported = [0, 61, 3599, 3600, 90_000, 3 * 86_400].map(ago);
         let wanted = ["0 minutes", "1 minute", "59 minutes", "1 hour", "25 hours", "3 days"];
-        assert_eq!(told, wanted.map(|text| format!("{text} ago")));
+        assert_eq!(reported, wanted.map(|text| format!("{text} ago")));
     }
 }

@@ -32,7 +32,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
         true => ok("pmu", "hardware counters can be read"),
         false => note("pmu", "no hardware counters (PMU)")
             .effect(
-                "instructions, IPC and cache misses cannot be told: cost is in CPU time, the clock is probed",
+                "instructions, IPC and cache misses are not known: cost is in CPU time, the clock is probed",
             )
             .fix("bare metal, or a virtual machine whose host passes its PMU on"),
     }));

@@ -1,7 +1,7 @@
 //! What a machine will do to a measurement: a survey, its topology and its probes → checks.
 //!
 //! Pure: nothing here reads a file or asks the kernel. One file per topic; a topic looks at what it needs and says of
-//! each thing that it is fine, what it does to a measurement, or why it cannot be told. What is missing is said, never
+//! each thing that it is fine, what it does to a measurement, or why it is not known. What is missing is said, never
 //! taken for fine.
 //!
 //! To add a check: its name in the `ids` of its topic and the judgement in the topic's function. To add a topic: its
@@ -25,7 +25,7 @@ pub use draft::Examined;
 use draft::Topic;
 use tare_model::check::{Area, Check};
 
-/// In the order in which checks of one level are told: what moves a figure most comes first.
+/// In the order in which checks of one level are shown: what moves a figure most comes first.
 static TOPICS: &[&Topic] = &[
     &groups::TOPIC,
     &company::TOPIC,

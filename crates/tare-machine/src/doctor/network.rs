@@ -115,7 +115,7 @@ fn conntrack(network: &Network) -> Option<Draft> {
             .fix("raise net.netfilter.nf_conntrack_max, or exempt the server's port (NOTRACK)"),
         false => note("conntrack", found)
             .effect(
-                "each packet is looked up, each connection made and forgotten: part of the cost of a request",
+                "each packet is looked up, each connection made and forgotten: part of the CPU time per request",
             )
             .fix("exempt the server's port (NOTRACK), or compare with the same rules only"),
     })

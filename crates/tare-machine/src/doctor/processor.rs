@@ -13,7 +13,7 @@ pub(super) static TOPIC: Topic = Topic {
         "smt",
         "smt-worth",
         "core-shared",
-        "cpu-distance",
+        "core-to-core-latency",
         "hybrid",
         "numa",
         "offline",
@@ -25,7 +25,7 @@ pub(super) static TOPIC: Topic = Topic {
 };
 
 /// Less than this of the time is no company to speak of.
-const CROWDED: f64 = 0.02;
+const OVERSUBSCRIBED: f64 = 0.02;
 /// Between two cores a cache line takes more than this (30 ns and more on what is sold as servers), between two threads of one
 /// some 20 ns.
 const ONE_CORE_NS: f64 = 27.0;
@@ -81,7 +81,7 @@ fn numa(nodes: &[NumaNode]) -> Vec<Draft> {
     }
     let distances = nodes.iter().filter_map(|node| node.distances.value()).flatten();
     let Some(farthest) = distances.copied().max() else {
-        return vec![note("numa", format!("{} NUMA nodes, at distances that are not told", nodes.len()))];
+        return vec![note("numa", format!("{} NUMA nodes, at distances that are not known", nodes.len()))];
     };
     let row = nodes[0].distances.value().map_or_else(String::new, |row| {
         format!(
@@ -121,12 +121,14 @@ fn mitigations(all: &[Mitigation]) -> Draft {
 fn probed(probes: &Probes) -> Vec<Draft> {
     let mut drafts = each("smt-worth", &probes.smt.found, smt_worth);
     drafts.extend(each("core-shared", &probes.company.found, core_shared));
-    drafts.extend(each("cpu-distance", &probes.transfer.found, |transfer| cpu_distance(probes, transfer)));
+    drafts.extend(each("core-to-core-latency", &probes.transfer.found, |transfer| {
+        core_to_core_latency(probes, transfer)
+    }));
     drafts.extend(each("syscall", &probes.syscall.found, |syscall| {
         ok("syscall", format!("the cheapest system call takes {}", time(syscall.call_ns.median)))
     }));
     drafts.extend(several("memory-latency", &probes.memory.found, |places| {
-        let told: Vec<String> = places
+        let known: Vec<String> = places
             .iter()
             .filter_map(|place| {
                 let name = match place.place {
@@ -136,10 +138,10 @@ fn probed(probes: &Probes) -> Vec<Draft> {
                 Some(format!("{name} {}", time(place.load_ns.value()?.median)))
             })
             .collect();
-        if told.is_empty() {
+        if known.is_empty() {
             Vec::new()
         } else {
-            vec![ok("memory-latency", format!("a load takes: {}", told.join(", ")))]
+            vec![ok("memory-latency", format!("a load takes: {}", known.join(", ")))]
         }
     }));
     drafts
@@ -156,7 +158,7 @@ fn smt_worth(smt: &Smt) -> Draft {
 }
 
 fn core_shared(company: &Company) -> Draft {
-    let Some(slower_by) = company.slower_by.filter(|_| company.oversubscribed_ratio >= CROWDED) else {
+    let Some(slower_by) = company.slower_by.filter(|_| company.oversubscribed_ratio >= OVERSUBSCRIBED) else {
         return ok("core-shared", format!("CPU {} had its core to itself", company.cpu));
     };
     let found = format!(
@@ -166,20 +168,20 @@ fn core_shared(company: &Company) -> Draft {
         short(slower_by)
     );
     warn("core-shared", found)
-        .effect("what a request costs jumps by a third and more, for milliseconds or seconds, and neither steal nor the clock shows it")
+        .effect("CPU time per request jumps by a third and more, for milliseconds or seconds, and neither steal nor the clock shows it")
         .fix("compare interleaved of milliseconds (tare compare); keep the core's other hyperthread idle; on a virtual machine, rent whole cores")
 }
 
-fn cpu_distance(probes: &Probes, transfer: &Transfer) -> Draft {
+fn core_to_core_latency(probes: &Probes, transfer: &Transfer) -> Draft {
     let ns = transfer.transfer_ns;
     let [one, other] = transfer.cpus;
     let found =
         format!("a cache line takes {} from CPU {one} to CPU {other}, which share no core", time(ns.median));
     let is_guest = probes.exit.found.value().is_some_and(|exit| exit.hypervisor);
     if ns.median < ONE_CORE_NS && is_guest {
-        return note("cpu-distance", format!("{found} by what the hypervisor says: so fast are two threads of one"))
+        return note("core-to-core-latency", format!("{found} by what the hypervisor says: so fast are two threads of one"))
             .effect("the two slow each other down, and what passes between them is cheap; the hypervisor may part them at any moment")
             .fix("look again during a measurement: the trials of a result tell it (tare report)");
     }
-    ok("cpu-distance", found)
+    ok("core-to-core-latency", found)
 }

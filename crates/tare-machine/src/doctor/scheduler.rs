@@ -65,7 +65,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
             "wait-times",
             "the kernel does not count waits for a CPU (/proc/PID/schedstat holds zeros)",
         )
-        .effect("the accounting of a run stay open: preempted, throttled and starved cannot be told apart")
+        .effect("the accounting of a run does not close: preempted, throttled and idle (no work) cannot be distinguished")
         .fix("a kernel with CONFIG_SCHED_INFO"),
     }));
     drafts.extend(examined.probes.map_or_else(Vec::new, probed));

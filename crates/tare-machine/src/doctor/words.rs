@@ -10,7 +10,7 @@ fn scaled(value: f64, step: f64, units: &[&str], last: &str) -> String {
     let mut value = value;
     for unit in units {
         let text = short(value);
-        if text.parse().is_ok_and(|told: f64| told.abs() < step) {
+        if text.parse().is_ok_and(|shown: f64| shown.abs() < step) {
             return format!("{text} {unit}");
         }
         value /= step;

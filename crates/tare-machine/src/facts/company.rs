@@ -1,4 +1,4 @@
-//! Who else uses CPU: two looks at `/proc`.
+//! Who else uses CPU: two snapshots of `/proc`.
 
 use crate::cpu_times::{self, CpuTicks, TICK_NS};
 use crate::procs;
@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 use tare_model::Missing;
 use tare_model::survey::{Busy, Company};
 
-/// Processes that are looked at, and those that are told.
+/// Processes that are read, and those that are named.
 const PROCESSES_MAX: usize = 32_768;
-const TOLD_MAX: usize = 10;
+const NAMED_MAX: usize = 10;
 
-/// The first look.
-pub(super) struct Look {
+/// The first snapshot.
+pub(super) struct Snapshot {
     at: Instant,
     cpu: Result<CpuTicks, Missing>,
     processes: BTreeMap<(u32, u64), (String, u64)>,
 }
 
-impl Look {
-    pub(super) fn take(root: &Root) -> Look {
-        Look { at: Instant::now(), cpu: cpu_times::of_all(root), processes: processes(root) }
+impl Snapshot {
+    pub(super) fn take(root: &Root) -> Snapshot {
+        Snapshot { at: Instant::now(), cpu: cpu_times::of_all(root), processes: processes(root) }
     }
 
     /// Waits until the window is over, looks again, and tells who was there.
     pub(super) fn finish(self, root: &Root, window: Duration) -> Company {
         std::thread::sleep(window.saturating_sub(self.at.elapsed()));
-        let second = Look::take(root);
+        let second = Snapshot::take(root);
         let window = second.at.duration_since(self.at);
         let seconds = window.as_secs_f64().max(1e-3);
         let me = std::process::id();
         let used = |(key, (name, ticks)): (&(u32, u64), &(String, u64))| {
             let before = self.processes.get(key).map_or(0, |(_, ticks)| *ticks);
-            // Who was not there at the first look began since, and all that it used is of this window.
+            // Who was not there at the first snapshot began since, and all that it used is of this window.
             Some((key.0, name.clone(), ticks.checked_sub(before)?))
         };
         let mut busy: Vec<(u32, String, u64)> = second.processes.iter().filter_map(used).collect();
@@ -53,7 +53,7 @@ impl Look {
             load_1min: load(root).into(),
             processes: busy
                 .into_iter()
-                .take(TOLD_MAX)
+                .take(NAMED_MAX)
                 .map(|(pid, name, ticks)| Busy { pid, name, cpus: cpus(ticks) })
                 .collect(),
         }
@@ -62,7 +62,7 @@ impl Look {
 
 fn share(first: CpuTicks, second: CpuTicks) -> Result<f64, Missing> {
     match second.all().saturating_sub(first.all()) {
-        0 => Err(Missing::new("/proc/stat did not move between the two looks")),
+        0 => Err(Missing::new("/proc/stat did not move between the two snapshots")),
         all => Ok(second.steal.saturating_sub(first.steal) as f64 / all as f64),
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn base_slice_ns(root: &Root) -> Result<u64, Missing> {
     let found = PATHS.iter().find_map(|path| root.value(path).ok()).filter(|&ns: &u64| ns > 0);
     found.ok_or_else(|| {
         Missing::with_remedy(
-            "the base slice is only told in debugfs",
+            "the base slice is only shown in debugfs",
             "mount -t debugfs none /sys/kernel/debug, as root",
         )
     })

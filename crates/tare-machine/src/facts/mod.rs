@@ -1,4 +1,4 @@
-//! Facts of the machine that bear on a measurement, read once at the start of a sitting.
+//! Facts of the machine that bear on a measurement, read once at the start of a session.
 
 mod access;
 mod company;
@@ -39,7 +39,8 @@ pub struct Reach {
 /// Reads everything that can move a measurement. What cannot be read is missing, with the reason.
 pub fn survey(root: &Root, reach: Reach) -> Survey {
     // The other areas are read while the window runs.
-    let window = reach.company.filter(|_| root.is_live()).map(|window| (window, company::Look::take(root)));
+    let window =
+        reach.company.filter(|_| root.is_live()).map(|window| (window, company::Snapshot::take(root)));
     let config = kernel::Config::read(root);
     let machine = read_with(root, &config);
     let windows = windows(root, &machine, reach);
@@ -58,8 +59,8 @@ pub fn survey(root: &Root, reach: Reach) -> Survey {
         machine,
         company: match window {
             Some((window, first)) => Reading::Measured(first.finish(root, window)),
-            None if root.is_live() => Reading::missing("nobody was looked for"),
-            None => Reading::missing("a captured tree does not tell who is using CPU"),
+            None if root.is_live() => Reading::missing("it was not asked who else uses CPU"),
+            None => Reading::missing("a captured tree does not show who is using CPU"),
         },
     }
 }

@@ -100,7 +100,7 @@ fn queues(root: &Root, dir: &str, prefix: &str, file: &str) -> Result<Vec<Queue>
 
 fn offloads(root: &Root, name: &str) -> Result<Vec<String>, Missing> {
     if !root.is_live() {
-        return Err(Missing::new("offloads are told by a system call only, not by a captured tree"));
+        return Err(Missing::new("offloads are known from a system call only, not by a captured tree"));
     }
     let offloads = tare_sys::offloads::read(name)
         .map_err(|error| Missing::new(format!("{name} does not tell its offloads: {error}")))?;

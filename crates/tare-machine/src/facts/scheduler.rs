@@ -49,7 +49,7 @@ fn latency_ns(root: &Root) -> Result<u64, Missing> {
     let paths = [format!("{DEBUG_DIR}/latency_ns"), "/proc/sys/kernel/sched_latency_ns".to_string()];
     paths.iter().find_map(|path| files::scaled_positive(root, path, 1).ok()).ok_or_else(|| {
         Missing::with_remedy(
-            "the latency target is only told in debugfs",
+            "the latency target is only shown in debugfs",
             "mount -t debugfs none /sys/kernel/debug, as root",
         )
     })

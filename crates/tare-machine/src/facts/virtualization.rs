@@ -71,8 +71,8 @@ pub(super) fn container(root: &Root) -> Option<String> {
         return Some((*kind).to_string());
     }
     // systemd writes the kind down for all to read; a container's first process carries it.
-    let told = files::word(root, "/run/systemd/container").ok();
-    told.or_else(|| {
+    let noted = files::word(root, "/run/systemd/container").ok();
+    noted.or_else(|| {
         let environ = root.text("/proc/1/environ").ok()?;
         let kind = environ.split('\0').find_map(|entry| entry.strip_prefix("container="))?;
         Some(if kind.is_empty() { "container" } else { kind }.to_string())

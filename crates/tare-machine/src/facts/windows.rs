@@ -95,7 +95,7 @@ fn parse(answer: &str) -> WindowsHost {
         value.filter(|value| range.contains(value)).ok_or_else(|| {
             Missing::with_remedy(
                 format!("Windows did not tell its {name}"),
-                "some of it is told to administrators only",
+                "some of it is shown to administrators only",
             )
         })
     };

@@ -14,11 +14,11 @@ use tare_model::identity::{Program, Runtime, Setting};
 use tare_model::observation::Role;
 use tare_model::{Missing, Reading, hexadecimal};
 
-/// Programs that are told apart, at most: a server of many is known by its first.
+/// Programs that are kept by name, at most: a server of many is known by its first.
 const PROGRAMS_MAX: usize = 16;
 /// Processes that are looked at, at most.
 const PROCESSES_MAX: usize = 256;
-/// A larger file is not hashed: a second of reading is more than a look at the start may cost.
+/// A larger file is not hashed: a second of reading is more than may be spent at the start.
 const HASHED_BYTES_MAX: u64 = 256 << 20;
 /// Words and variables that are kept of one program, at most.
 const SETTINGS_MAX: usize = 512;

@@ -1,5 +1,5 @@
 //! What must not stand in a record that people pass on. By name and by form: too much rather than too little, since
-//! what is hidden can still be told apart.
+//! what is hidden can still be distinguished.
 
 /// A longer value is not kept.
 pub(super) const CLEAR_BYTES_MAX: usize = 4096;

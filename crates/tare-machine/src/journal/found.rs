@@ -153,7 +153,7 @@ impl Found {
     }
 
     /// All that it lists is undone: it goes. One that cannot be read whole is kept aside, as nobody knows what else it
-    /// told of; that is said.
+    /// listed; that is said.
     pub fn retire(&self, failed: &mut Vec<String>) {
         if !self.is_damaged() {
             let _ = fs::remove_file(&self.path);

@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_millis(5);
 const NO_SUCH_PROCESS: i32 = 3;
 /// The period of a quota, microseconds.
 const PERIOD_US: f64 = 100_000.0;
-/// What a thread of the usual priority weighs, and the most that a group can: `cpu.shares` and `cpu.weight`.
+/// The weight of a thread of the usual priority, and the most that a group can have: `cpu.shares` and `cpu.weight`.
 const SHARES_OF_ONE: u32 = 1024;
 const SHARES_MAX: u32 = 262_144;
 const WEIGHT_OF_ONE: u32 = 100;
@@ -204,7 +204,7 @@ impl MadeGroup {
         }
     }
 
-    /// Lets it weigh as much as so many threads against others that want the same CPUs.
+    /// Gives it the weight of so many threads against others that want the same CPUs.
     ///
     /// # Errors
     /// [`GroupError::Refused`].

@@ -15,8 +15,8 @@ use std::time::Duration;
 const HOLDER_BYTES_MAX: u64 = 4096;
 /// How often it is checked again whether a holder that is dead has let go, and how long between two checks: a child
 /// that it was just starting has the lock for a moment longer.
-const LOOKS: u32 = 100;
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const CHECKS: u32 = 100;
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 /// Who holds the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(failed)?;
-        for _ in 0..LOOKS {
+        for _ in 0..CHECKS {
             match file.try_lock() {
                 Ok(()) => {
                     let pid = std::process::id();
@@ -93,7 +93,7 @@ impl Lock {
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(CHECK_EVERY);
         }
         Err(LockError::Held(read(&mut file)))
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_one_is_told_who_has_it() {
+    fn a_second_one_learns_who_has_it() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(&dir.path().join("new")).unwrap();
         let LockError::Held(holder) = Lock::take(&dir.path().join("new")).unwrap_err() else {

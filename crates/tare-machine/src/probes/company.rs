@@ -1,6 +1,6 @@
 //! Whether somebody else computes on the core: a loop that takes all of a core's units is halved by a busy other hyperthread, of
 //! another guest as well, which neither the clock nor steal tells. One chain, each step of which waits for the step before, leaves
-//! most units free and is hardly slowed: the one over the other is how crowded the core is, whatever its clock.
+//! most units free and is hardly slowed: the one over the other is how oversubscribed the core is, whatever its clock.
 
 use super::arithmetic::compute;
 use super::place::on_cpu;
@@ -17,8 +17,8 @@ const SAMPLES_MAX: usize = 50_000;
 const SAMPLES_MIN: usize = 20;
 /// The core is its own in a sample that is as fast as this quantile of all, or nearly.
 const ALONE_QUANTILE: f64 = 0.01;
-/// So many times as slow is crowded: a second thread that is as busy makes it about 2.
-const CROWDED: f64 = 1.5;
+/// So many times as slow is oversubscribed: a second thread that is as busy makes it about 2.
+const OVERSUBSCRIBED: f64 = 1.5;
 /// Slower than this is no company but an interrupt, or time that was stolen.
 const INTERRUPTED: f64 = 4.0;
 
@@ -41,23 +41,23 @@ pub fn run(cpu: u32, duration_ns: u64) -> Result<Company, Missing> {
                 break;
             }
         }
-        weigh(cpu, &ratios)
+        judge(cpu, &ratios)
     })
 }
 
-fn weigh(cpu: u32, ratios: &[f64]) -> Result<Company, Missing> {
+fn judge(cpu: u32, ratios: &[f64]) -> Result<Company, Missing> {
     let alone = quantile(ratios, ALONE_QUANTILE).filter(|alone| *alone > 0.0);
     let alone = alone.ok_or_else(|| Missing::new("no sample in the time given"))?;
     let slower: Vec<f64> = ratios.iter().map(|ratio| ratio / alone).filter(|by| *by < INTERRUPTED).collect();
     if slower.len() < SAMPLES_MIN {
         return Err(Missing::new(format!("{} samples in the time given are too few", slower.len())));
     }
-    let crowded: Vec<f64> = slower.iter().copied().filter(|by| *by >= CROWDED).collect();
+    let oversubscribed: Vec<f64> = slower.iter().copied().filter(|by| *by >= OVERSUBSCRIBED).collect();
     Ok(Company {
         cpu,
         samples: u32::try_from(slower.len()).unwrap_or(u32::MAX),
-        oversubscribed_ratio: crowded.len() as f64 / slower.len() as f64,
-        slower_by: quantile(&crowded, 0.5),
+        oversubscribed_ratio: oversubscribed.len() as f64 / slower.len() as f64,
+        slower_by: quantile(&oversubscribed, 0.5),
     })
 }
 
@@ -71,20 +71,20 @@ mod tests {
         let mut ratios = vec![0.8; 60];
         ratios.extend([1.68; 30]);
         ratios.extend([9.0; 10]);
-        let company = weigh(3, &ratios).unwrap();
+        let company = judge(3, &ratios).unwrap();
         assert_eq!((company.cpu, company.samples), (3, 90));
         assert!((company.oversubscribed_ratio - 1.0 / 3.0).abs() < 1e-9);
         assert!((company.slower_by.unwrap() - 2.1).abs() < 1e-9);
-        let alone = weigh(3, &[0.8; 50]).unwrap();
+        let alone = judge(3, &[0.8; 50]).unwrap();
         assert_eq!((alone.oversubscribed_ratio, alone.slower_by), (0.0, None));
-        assert!(weigh(3, &[]).is_err() && weigh(3, &[1.0; 5]).is_err() && weigh(3, &[0.0; 50]).is_err());
+        assert!(judge(3, &[]).is_err() && judge(3, &[1.0; 5]).is_err() && judge(3, &[0.0; 50]).is_err());
     }
 
     proptest! {
         #[test]
         fn a_share_is_one_whatever_the_loops_are(ratios in prop::collection::vec(0.01..50.0f64, 0..200), scale in 0.1..10.0f64) {
             let scaled: Vec<f64> = ratios.iter().map(|ratio| ratio * scale).collect();
-            match (weigh(0, &ratios), weigh(0, &scaled)) {
+            match (judge(0, &ratios), judge(0, &scaled)) {
                 (Ok(one), Ok(other)) => {
                     prop_assert!((0.0..=1.0).contains(&one.oversubscribed_ratio));
                     prop_assert!((one.oversubscribed_ratio - other.oversubscribed_ratio).abs() < 0.05);

@@ -41,7 +41,7 @@ pub fn beyond_caches(cpu: u32, duration_ns: u64) -> MemoryLatency {
         cpu,
         buffer_bytes: MEMORY_BUFFER_BYTES,
         load_ns: load_ns.into(),
-        caution: None,
+        warning: None,
     }
 }
 
@@ -71,7 +71,7 @@ fn cache(levels: &[Level], at: usize, cpu: u32, duration_ns: u64) -> MemoryLaten
                 cpu,
                 buffer_bytes: 0,
                 load_ns: Reading::Missing(missing),
-                caution: None,
+                warning: None,
             };
         }
     };
@@ -84,9 +84,9 @@ fn cache(levels: &[Level], at: usize, cpu: u32, duration_ns: u64) -> MemoryLaten
         })
     });
     let is_shared = at > 0 && at + 1 == levels.len();
-    let caution = is_shared
+    let warning = is_shared
         .then(|| "shared with other CPUs, of the host as well: theirs may push ours out".to_string());
-    MemoryLatency { place, cpu, buffer_bytes: bytes, load_ns: load_ns.into(), caution }
+    MemoryLatency { place, cpu, buffer_bytes: bytes, load_ns: load_ns.into(), warning }
 }
 
 /// Nanoseconds a load, each sample over several windows; only the loads are timed, not `prepare`.
@@ -157,7 +157,7 @@ fn buffer_bytes(levels: &[Level], at: usize) -> Result<u64, Missing> {
     let wanted = lines_bytes.and_then(|lines| lines.checked_mul(BYTES_PER_LINE_BYTE));
     wanted.filter(|wanted| (1..=BUFFER_BYTES_MAX).contains(wanted)).ok_or_else(|| {
         Missing::new(format!(
-            "cache level {level} ({} KiB) cannot be told from the one inside it",
+            "cache level {level} ({} KiB) cannot be distinguished from the one inside it",
             bytes >> 10
         ))
     })

@@ -83,7 +83,7 @@ mod share {
     pub(super) const WAKEUPS: u64 = 46;
 }
 
-/// Probes the machine that this runs on. `facts` are its CPUs; `progress` is told what comes next.
+/// Probes the machine that this runs on. `facts` are its CPUs; `progress` hears what comes next.
 pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dyn FnMut(Step)) -> Probes {
     let allowed = affinity::get(0).unwrap_or_default();
     let cpus = match options.cpus.as_slice() {
@@ -106,7 +106,7 @@ pub fn run(root: &Root, facts: &[CpuFacts], options: &Options, progress: &mut dy
         apart.and_then(|cpus| handover::run(cpus, ns)).into()
     });
     let apart = choose::apart(facts, &allowed);
-    let transfer = round.probe("distance of two CPUs", share::TRANSFER, |ns| {
+    let transfer = round.probe("core-to-core latency", share::TRANSFER, |ns| {
         apart.and_then(|cpus| transfer::run(cpus, ns)).into()
     });
     let gaps = round
@@ -158,7 +158,7 @@ impl<'a> Round<'a> {
         round
     }
 
-    /// Where a probe runs that needs only one CPU: the last that let the first look at its clock run, as the first CPU
+    /// Where a probe runs that needs only one CPU: the last that let the first sample of its clock run, as the first CPU
     /// serves most interrupts.
     fn one_cpu(&self) -> u32 {
         let mut running = self.clocks.iter().rev().filter(|(_, samples)| samples.is_ok());
@@ -215,7 +215,7 @@ impl<'a> Round<'a> {
         self.stamps.push(audit::stamp());
         let begin_ns = monotonic_ns();
         for (cpu, samples) in &mut self.clocks {
-            // A CPU that did not let the first look run is not waited for again.
+            // A CPU that did not let the first sample run is not waited for again.
             let Ok(samples_hz) = samples else { continue };
             match clock::samples(*cpu, SAMPLING_NS) {
                 Ok(more) => samples_hz.extend(more),

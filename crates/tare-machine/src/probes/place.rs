@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_probe_runs_where_it_was_told_to_and_leaves_the_caller_alone() {
+    fn a_probe_runs_where_it_should_and_leaves_the_caller_alone() {
         let before = affinity::get(0).unwrap();
         let cpus = before.clone();
         for found in on_each(&cpus, 1_000_000_000, || Ok(affinity::get(0).unwrap())) {

@@ -1,5 +1,5 @@
 //! What a second hardware thread of a core is worth: arithmetic that keeps the core's units busy, on one sibling
-//! alone and on both together, in turns.
+//! alone and on both together, interleaved.
 
 use super::arithmetic::compute;
 use super::place::on_each;
@@ -23,7 +23,7 @@ pub fn run(cpus: [u32; 2], duration_ns: u64) -> Result<Smt, Missing> {
         alone_hz.push(slice_hz(&cpus[..1], slice_ns)?);
         together_hz.push(slice_hz(&cpus, slice_ns)?);
     }
-    weigh(cpus, &alone_hz, &together_hz)
+    judge(cpus, &alone_hz, &together_hz)
 }
 
 /// Rounds per second of all `cpus` at the same time.
@@ -46,7 +46,7 @@ fn rounds_hz(slice_ns: u64) -> f64 {
     }
 }
 
-fn weigh(cpus: [u32; 2], alone_hz: &[f64], together_hz: &[f64]) -> Result<Smt, Missing> {
+fn judge(cpus: [u32; 2], alone_hz: &[f64], together_hz: &[f64]) -> Result<Smt, Missing> {
     let both = Spread::of(alone_hz).zip(Spread::of(together_hz));
     let (alone_hz, together_hz) =
         both.filter(|(alone, _)| alone.median > 0.0).ok_or_else(|| Missing::new("no slice ran"))?;
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_second_thread_is_worth_what_it_adds() {
-        let smt = weigh([0, 8], &[99.0, 100.0, 101.0], &[121.0, 119.0, 120.0]).unwrap();
+        let smt = judge([0, 8], &[99.0, 100.0, 101.0], &[121.0, 119.0, 120.0]).unwrap();
         assert!((smt.second_thread_cores - 0.2).abs() < 1e-12);
-        assert!(weigh([0, 8], &[0.0], &[1.0]).is_err() && weigh([0, 8], &[], &[]).is_err());
+        assert!(judge([0, 8], &[0.0], &[1.0]).is_err() && judge([0, 8], &[], &[]).is_err());
     }
 
     #[test]

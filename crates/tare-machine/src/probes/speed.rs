@@ -1,4 +1,4 @@
-//! How fast a core and its memory are at this moment: a look of a millisecond, between two turns of somebody else.
+//! How fast a core and its memory are at this moment: a sample of a millisecond, between two runs of somebody else.
 
 use super::arithmetic::compute;
 use super::memory;
@@ -9,11 +9,11 @@ use tare_sys::time::monotonic_ns;
 
 /// Steps of the loop in a sample: some microseconds.
 const STEPS: u32 = 1500;
-/// Samples of it: half a millisecond, more on a crowded core.
+/// Samples of it: half a millisecond, more on an oversubscribed core.
 const SAMPLES: usize = 100;
 /// For memory.
 const MEMORY_NS: u64 = 300_000;
-/// What a look takes where the CPU is free, about: its buffer is made anew.
+/// What a sample takes where the CPU is free, about: its buffer is made anew.
 pub const LOOK_NS: u64 = 3_000_000;
 
 /// What was seen.

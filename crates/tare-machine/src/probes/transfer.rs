@@ -62,7 +62,7 @@ pub fn run(cpus: [u32; 2], duration_ns: u64) -> Result<Transfer, Missing> {
     })
 }
 
-/// A look of half a millisecond.
+/// A sample of half a millisecond.
 ///
 /// # Errors
 /// As [`run`].
@@ -92,7 +92,7 @@ fn sample_ns(line: &Line, sent: &mut u64, deadline_ns: u64) -> Option<f64> {
     Some((monotonic_ns() - begin_ns) as f64 / (2 * BATCH) as f64)
 }
 
-/// Answers each odd number with the next one, until it is told to end or nobody asks any more.
+/// Answers each odd number with the next one, until it shall end or nobody asks any more.
 fn echo(line: &Line, deadline_ns: u64) {
     while let Some(asked) = await_value(line, deadline_ns, |value| value % 2 == 1) {
         if asked == u64::MAX {

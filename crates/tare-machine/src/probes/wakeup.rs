@@ -9,7 +9,7 @@ use tare_model::{Missing, Reading};
 use tare_sys::time::{monotonic_ns, sleep_until_ns};
 use tare_sys::{sched, slack};
 
-/// The interval that `cyclictest` has unless told otherwise.
+/// The interval that `cyclictest` has unless set otherwise.
 pub const INTERVAL_NS: u64 = 1_000_000;
 /// Wake-ups that are kept, at most.
 const SAMPLES_MAX: usize = 1 << 20;
@@ -39,7 +39,7 @@ fn hold_idle() -> Result<File, Missing> {
 }
 
 fn apply(setting: WakeupSetting) -> Result<(), Missing> {
-    // A larger slack than can be told to the kernel is as good as the largest.
+    // A larger slack than a filter of the kernel can name is as good as the largest.
     let slack_ns = u32::try_from(setting.slack_ns).unwrap_or(u32::MAX);
     slack::set_timer_slack_ns(slack_ns)
         .map_err(|error| Missing::new(format!("the timer slack cannot be set: {error}")))?;

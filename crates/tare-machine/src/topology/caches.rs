@@ -67,7 +67,7 @@ fn cache(root: &Root, dir: &str, online: &CpuSet, cpu: u32) -> Result<Cache, Mis
     Ok(Cache { level, kind, size_bytes: size_bytes(root, dir).into(), cpus })
 }
 
-/// Kernels have told of a last level of no size, shared by all, where a processor has none.
+/// Kernels have shown a last level of no size, shared by all, where a processor has none.
 fn is_real(cache: &Cache) -> bool {
     cache.level < 3 || cache.size_bytes.value() != Some(&0)
 }

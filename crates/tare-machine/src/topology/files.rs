@@ -34,7 +34,7 @@ pub(super) fn set(root: &Root, dir: &str, names: &[(&str, &str)]) -> Result<CpuS
     Err(Missing::new(format!("{dir} has no {}", names.join(" or "))))
 }
 
-/// `nohz_full`: kernels built for it and not told to use it write `(null)`.
+/// `nohz_full`: kernels built for it that do not use it write `(null)`.
 pub(super) fn nohz_full(root: &Root) -> Result<CpuSet, Missing> {
     let path = format!("{CPU_DIR}/nohz_full");
     let text = root.text(&path)?;

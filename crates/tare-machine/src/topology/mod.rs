@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Whatever is told is not nothing.
+    /// Whatever is measured is not nothing.
     fn check(topology: &Topology) -> Result<(), TestCaseError> {
         for count in [&topology.packages, &topology.cores, &topology.threads] {
             prop_assert!(count.value() != Some(&0), "{:?}", topology);

@@ -89,9 +89,9 @@ fn every_tree_as_hwloc_reads_it() {
     println!("{:<36}{}", "ours, hwloc's where different", COUNTED.map_columns(|what| what.to_string()));
     // A tree is read while the next is unpacked.
     let trees: Vec<_> = std::thread::scope(|scope| {
-        let look = |tree: Tree| scope.spawn(move || (ours(&tree), asked(&tree), tree.name));
-        let looks: Vec<_> = hwloc_trees().map(look).collect();
-        looks.into_iter().map(|look| look.join().unwrap()).collect()
+        let read = |tree: Tree| scope.spawn(move || (ours(&tree), asked(&tree), tree.name));
+        let reading: Vec<_> = hwloc_trees().map(read).collect();
+        reading.into_iter().map(|read| read.join().unwrap()).collect()
     });
     for (ours, asked, name) in trees {
         let theirs = expected.remove(&name).unwrap_or_else(|| panic!("{name} has no row"));

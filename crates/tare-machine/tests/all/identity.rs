@@ -1,4 +1,4 @@
-//! What is found out about a sitting's machine and programs comes back from its record.
+//! What is found out about a session's machine and programs comes back from its record.
 
 use tare_machine::facts::{self, Reach};
 use tare_machine::{Root, identity};

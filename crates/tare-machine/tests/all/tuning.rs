@@ -101,7 +101,7 @@ fn what_is_missing_is_said_and_nothing_is_turned() {
 }
 
 #[test]
-fn two_at_once_are_told_of_each_other() {
+fn two_at_once_know_of_each_other() {
     let (_dir, root) = machine();
     let state = tempfile::tempdir().unwrap();
     let (first, second) = (journal(state.path()), journal(state.path()));

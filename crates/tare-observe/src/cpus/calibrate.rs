@@ -1,9 +1,9 @@
-//! What one idle period takes that is in no book.
+//! What one idle period takes that no counter has.
 //!
 //! Around each lie an interrupt, the idle loop and a switch, which are neither idle time nor any task's run. And
-//! a task that was woken from another CPU is charged from the moment of that, while its own CPU is still waking
+//! a task that was woken from another CPU is charged from that moment, while its own CPU is still waking
 //! up and counts as idle or in an interrupt (`wakeup_preempt` lets the next `schedule` use the old clock): that
-//! is in two accounting. The difference depends on the machine and the load, and is a few microseconds on a virtual
+//! is in two counters. The difference depends on the machine and the load, and is a few microseconds on a virtual
 //! machine: with ten thousand idle periods a second, some percent of a CPU.
 //!
 //! It is found between windows, under the load that runs then and with the observers at work as in a window (whose timers
@@ -20,7 +20,7 @@ use tare_model::Missing;
 use tare_sys::affinity;
 use tare_sys::time::{monotonic_ns, thread_cpu_ns};
 
-/// What may have been stolen where none of them is free of it: one step that it is told in.
+/// What may have been stolen where none of them is free of it: one step that it is counted in.
 const STEAL_NS_MAX: u64 = USER_TICK_NS;
 /// Idle periods below which a CPU's own figure would be noise (the edges are good to a millisecond or two):
 /// then that of all CPUs together is taken, and below the second number none.
@@ -29,7 +29,7 @@ const IDLE_EXITS_MIN_TOGETHER: u64 = 500;
 /// More than this either way is something else that happened.
 const COST_NS_MAX: f64 = 15_000.0;
 
-/// The accounting of one CPU, read from that very CPU: all are up to date then, and it is not idle.
+/// The counters of one CPU, read from that very CPU: all are up to date then, and it is not idle.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     at_ns: u64,
@@ -49,7 +49,7 @@ struct Found {
 /// What the idle periods of a CPU cost in one stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cost {
-    /// Nanoseconds beside the accounting per idle period.
+    /// Nanoseconds beside the counters per idle period.
     pub(super) each_ns: f64,
     /// Its idle periods in the stretch.
     pub(super) idle_exits: u64,
@@ -89,7 +89,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Nanoseconds beside the accounting per idle period in each stretch, of those CPUs that had enough of them. The
+    /// Nanoseconds beside the counters per idle period in each stretch, of those CPUs that had enough of them. The
     /// stretches differ by a quarter, and some by far more, so that one says little and many of them together are needed.
     pub(super) fn costs(mut self) -> Vec<Costs> {
         for (cpu, stretch) in self.second_best {
@@ -131,7 +131,7 @@ fn visit_all(sources: &mut Sources, cpus: &[u32]) -> Result<BTreeMap<u32, Visit>
     visits
 }
 
-/// Stolen time is told in steps of 10 ms, and what was stolen while idle is in two accounting: with more of it than
+/// Stolen time is counted in steps of 10 ms, and what was stolen while idle is in two counters: with more of it than
 /// `steal_ns_max`, a stretch says nothing.
 fn compare(before: &Visit, after: &Visit, steal_ns_max: u64) -> Option<Found> {
     let grown = |value: fn(&Visit) -> u64| value(after).checked_sub(value(before));
@@ -140,9 +140,9 @@ fn compare(before: &Visit, after: &Visit, steal_ns_max: u64) -> Option<Found> {
         return None;
     }
     let used_ns = grown(|visit| visit.run_ns)?.checked_add(grown(|visit| visit.idle_ns)?)?;
-    let booked_ns = used_ns.checked_add(steal_ns)?;
+    let counted_ns = used_ns.checked_add(steal_ns)?;
     let wall_ns = grown(|visit| visit.at_ns)?;
-    let beside_ns = i64::try_from(wall_ns).ok()?.checked_sub(i64::try_from(booked_ns).ok()?)?;
+    let beside_ns = i64::try_from(wall_ns).ok()?.checked_sub(i64::try_from(counted_ns).ok()?)?;
     Some(Found { beside_ns, idle_exits: grown(|visit| visit.idle_exits)? })
 }
 
@@ -173,7 +173,8 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
         let run_ns = run_ns(text(RUN), cpu)?;
         Some(Visit { at_ns, run_ns, idle_ns, steal_ns: times.steal_ns, idle_exits })
     };
-    reading().ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not told to the nanosecond")))
+    reading()
+        .ok_or_else(|| Missing::new(format!("the idle time of CPU {cpu} is not known to the nanosecond")))
 }
 
 #[cfg(test)]
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_book_or_in_two() {
+    fn what_is_in_no_counter_or_in_two() {
         let before = Visit { at_ns: 1000, run_ns: 5, idle_ns: 7, steal_ns: 0, idle_exits: 3 };
         let after = Visit { at_ns: 2000, run_ns: 405, idle_ns: 557, steal_ns: 0, idle_exits: 13 };
         assert_eq!(compare(&before, &after, 0), Some(Found { beside_ns: 50, idle_exits: 10 }));

@@ -7,7 +7,7 @@ use crate::scene::Scene;
 use std::path::Path;
 use tare_model::schedule::Sleep;
 
-/// Why a thread sleeps, at one look; `None` where it runs or is ready to.
+/// Why a thread sleeps, by one sample; `None` where it runs or is ready to.
 pub(crate) fn why_asleep(scene: &Scene, pid: u32, tid: u32, peers: &mut Peers, now_ns: u64) -> Option<Why> {
     let dir = scene.root.path(format!("/proc/{pid}/task/{tid}"));
     let text = std::fs::read_to_string(dir.join("syscall")).ok()?;

@@ -2,7 +2,7 @@
 
 use tare_model::schedule::Sleep;
 
-/// What a look found a thread doing.
+/// What a sample found a thread doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     Runnable,
@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn looks_are_sorted_by_what_they_found() {
+    fn samples_are_sorted_by_what_they_found() {
         let call = |number: i64| parse_syscall(&format!("{number} 0x11 0x7ffe\n"));
         assert_eq!(parse_syscall("running\n"), Doing::Runnable);
         assert_eq!(call(libc::SYS_epoll_pwait), Doing::Asleep(Sleep::Event));

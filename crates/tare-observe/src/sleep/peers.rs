@@ -15,7 +15,7 @@ const READ_APART_TIMES: u64 = 200;
 const MISSED_ENOUGH: u8 = 3;
 /// Descriptors that are remembered, at most.
 const BEFORE_MAX: usize = 65_536;
-/// Servers that are told apart, at most.
+/// Servers that are kept by name, at most.
 const PEERS_MAX: usize = 64;
 
 /// What is known of the sockets of one network namespace.

@@ -44,7 +44,7 @@ const CPUS_MAX: usize = 512;
 const RING_BYTES: usize = 512 << 10;
 /// The same with copies of stacks of eight kilobytes.
 const RING_BYTES_COPIES: usize = 4 << 20;
-/// What the kernel walks at most, unless told otherwise (`kernel.perf_event_max_stack`).
+/// What the kernel walks at most, unless set otherwise (`kernel.perf_event_max_stack`).
 const CHAIN_MAX: u16 = 127;
 
 struct Sampler {
@@ -84,7 +84,7 @@ struct Nothing;
 impl Observer for Nothing {
     fn prepare(&mut self, _scene: &Scene) {}
     fn edge(&mut self, _edge: &mut Edge) {}
-    fn report(&mut self, _scene: &Scene, _book: &mut Observed) {}
+    fn report(&mut self, _scene: &Scene, _observed: &mut Observed) {}
 }
 
 impl Observer for Sampler {

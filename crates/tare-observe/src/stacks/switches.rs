@@ -32,7 +32,7 @@ pub(super) struct Switches {
     pending: Vec<Event>,
     /// Since when a thread has been off, and the chain that it left from.
     off: HashMap<u32, (u64, Vec<u64>)>,
-    /// Threads that a switch of this window told of.
+    /// Threads that a switch of this window names.
     seen: BTreeSet<u32>,
     /// Threads and their processes.
     threads: HashMap<u32, u32>,
@@ -86,7 +86,10 @@ impl Switches {
             return Ok(());
         }
         if filter.len() > FILTER_BYTES_MAX {
-            let why = format!("there are more threads than the kernel can be told to watch: {}", tids.len());
+            let why = format!(
+                "there are more threads than a filter of the kernel can name, to watch them: {}",
+                tids.len()
+            );
             return Err(Missing::with_remedy(why, "give server and generator fewer threads"));
         }
         let tracepoint = self.format.tracepoint();

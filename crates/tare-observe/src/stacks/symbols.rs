@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_addresses_are_told_from_shown_ones() {
+    fn hidden_addresses_are_distinguished_from_shown_ones() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("proc")).unwrap();
         let root = Root::at(folder.path());

@@ -14,9 +14,9 @@ const HELD_NS_MIN: u64 = 1_000_000;
 const WAY_NS_MAX: u64 = HELD_NS_MIN;
 /// Threads that are woken on a CPU between two switches and remembered, at most.
 const WOKEN_MAX: usize = 64;
-/// Those a thread waited behind that are told apart, at most.
+/// Those a thread waited behind that are kept by name, at most.
 const BEHIND_MAX: usize = 256;
-/// All that are not told apart.
+/// All others.
 pub(super) const THE_REST: u32 = u32::MAX;
 /// The idle task.
 const IDLE: u32 = 0;
@@ -50,7 +50,7 @@ pub(super) enum Waker {
 /// What is known of a thread at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// No event has told yet. Whoever sleeps all the time is told by none: then what a look found holds.
+    /// No event yet. Whoever sleeps all the time has none: then what a sample found holds.
     Unseen(Option<Why>),
     Lost,
     Running,
@@ -63,7 +63,7 @@ enum State {
 pub(super) struct Followed {
     state: State,
     since_ns: u64,
-    /// The rings are told of it one after another: what some of them saw before this is half of the truth.
+    /// The rings begin one after another: what some of them saw before this is half of the truth.
     from_ns: u64,
     last_cpu: Option<u32>,
     called_ns: Option<u64>,
@@ -102,9 +102,9 @@ impl Lengths {
 
 #[derive(Debug, Default)]
 struct Cpu {
-    /// Who runs, as far as the last event told.
+    /// Who runs, as far as the last event says.
     current: Option<u32>,
-    /// Who waits here has been told of who ran until then.
+    /// Who waits here knows who ran until then.
     since_ns: u64,
     /// Who was put in this queue since the last switch, and when last.
     woken: Vec<u32>,
@@ -140,7 +140,7 @@ impl Follower {
         self.end_ns = end_ns;
     }
 
-    /// A thread is followed from `at_ns` on; `asleep` is what a look found, if it found it asleep.
+    /// A thread is followed from `at_ns` on; `asleep` is what a sample found, if it found it asleep.
     pub(super) fn follow(&mut self, tid: u32, at_ns: u64, asleep: Option<Why>) {
         self.threads.entry(tid).or_insert_with(|| Followed {
             state: State::Unseen(asleep),
@@ -173,7 +173,7 @@ impl Follower {
                 self.waking(at_ns, tid, by, event.cpu != to_cpu);
             }
             What::Woken { tid, to_cpu } => {
-                let called = self.cpus.get_mut(&event.cpu).and_then(|books| books.calls.take());
+                let called = self.cpus.get_mut(&event.cpu).and_then(|state| state.calls.take());
                 self.woken(self.queued_at_ns(event, called, tid, to_cpu), at_ns, tid, to_cpu);
             }
             What::Lost => self.lost(at_ns),
@@ -189,7 +189,7 @@ impl Follower {
         let window = (self.begin_ns, end_ns);
         for thread in self.threads.values_mut() {
             match thread.state {
-                // It ran or slept throughout, and no switch told of it.
+                // It ran or slept throughout, and no switch shows it.
                 State::Unseen(asleep) => {
                     thread.state = asleep.map_or(State::Running, State::Asleep);
                 }
@@ -208,7 +208,7 @@ impl Follower {
     /// Time that threads were held on CPUs that nobody used.
     pub(super) fn held(&self) -> Vec<Held> {
         let mut held: Vec<Held> =
-            self.cpus.iter().map(|(cpu, books)| Held { cpu: *cpu, ns: books.held_ns }).collect();
+            self.cpus.iter().map(|(cpu, state)| Held { cpu: *cpu, ns: state.held_ns }).collect();
         held.retain(|held| held.ns > 0);
         held.sort_unstable_by_key(|held| held.cpu);
         held
@@ -242,9 +242,9 @@ impl Follower {
             }
         }
         self.switch_in((at_ns, event_ns), cpu, prev, next);
-        let books = self.cpus.entry(cpu).or_default();
-        (books.current, books.since_ns) = (Some(next), at_ns);
-        books.woken.clear();
+        let state = self.cpus.entry(cpu).or_default();
+        (state.current, state.since_ns) = (Some(next), at_ns);
+        state.woken.clear();
     }
 
     /// When `next` began to run and whoever it pushed off (the idle task, it may be) ceased to, by the kernel's accounts.
@@ -254,9 +254,9 @@ impl Follower {
     /// state, is run already. The event of the switch is stamped behind it, here some 20 µs. A way of a millisecond and
     /// more was none: then it waited for its turn, or for a quota.
     fn pushed_at_ns(&self, event_ns: u64, cpu: u32, next: u32) -> u64 {
-        let Some(books) = self.cpus.get(&cpu) else { return event_ns };
-        let is_way = books.woken.contains(&next) && event_ns.saturating_sub(books.woken_ns) < WAY_NS_MAX;
-        if is_way { books.woken_ns.max(books.since_ns).min(event_ns) } else { event_ns }
+        let Some(state) = self.cpus.get(&cpu) else { return event_ns };
+        let is_way = state.woken.contains(&next) && event_ns.saturating_sub(state.woken_ns) < WAY_NS_MAX;
+        if is_way { state.woken_ns.max(state.since_ns).min(event_ns) } else { event_ns }
     }
 
     fn switch_in(&mut self, (at_ns, event_ns): (u64, u64), cpu: u32, prev: u32, next: u32) {
@@ -322,17 +322,17 @@ impl Follower {
         else {
             return event.at_ns;
         };
-        let switched_ns = self.cpus.get(&to_cpu).map_or(0, |books| books.since_ns);
+        let switched_ns = self.cpus.get(&to_cpu).map_or(0, |state| state.since_ns);
         let slept_ns = self.threads.get(&tid).map_or(0, |thread| thread.since_ns);
         called_ns.max(switched_ns).max(slept_ns).min(event.at_ns)
     }
 
     fn woken(&mut self, at_ns: u64, event_ns: u64, tid: u32, cpu: u32) {
         let window = self.window();
-        let books = self.cpus.entry(cpu).or_default();
-        books.woken_ns = books.woken_ns.max(at_ns);
-        if books.woken.len() < WOKEN_MAX {
-            books.woken.push(tid);
+        let state = self.cpus.entry(cpu).or_default();
+        state.woken_ns = state.woken_ns.max(at_ns);
+        if state.woken.len() < WOKEN_MAX {
+            state.woken.push(tid);
         }
         let Some(thread) = self.threads.get_mut(&tid).filter(|thread| event_ns >= thread.from_ns) else {
             return;
@@ -348,18 +348,18 @@ impl Follower {
         self.cpus.entry(cpu).or_default().waiting.push(tid);
     }
 
-    /// If a thread waits for a CPU (another than the one that it is given at last, it may be), its wait is told up to
+    /// If a thread waits for a CPU (another than the one that it is given at last, it may be), its wait is known up to
     /// here. Returns since when it waited.
     fn leave_queue(&mut self, at_ns: u64, tid: u32) -> Option<u64> {
         let State::Waiting(cpu) = self.threads.get(&tid)?.state else { return None };
         self.settle(cpu, at_ns, None);
-        let books = self.cpus.entry(cpu).or_default();
-        books.waiting.retain(|waiting| *waiting != tid);
-        let told_ns = books.since_ns;
+        let state = self.cpus.entry(cpu).or_default();
+        state.waiting.retain(|waiting| *waiting != tid);
+        let known_ns = state.since_ns;
         let window = self.window();
         let thread = self.threads.get_mut(&tid)?;
         let since_ns = thread.since_ns;
-        thread.since_ns = since_ns.max(told_ns);
+        thread.since_ns = since_ns.max(known_ns);
         if at_ns >= window.0 && at_ns < window.1 {
             // The kernel counts all of it now.
             thread.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
@@ -373,10 +373,10 @@ impl Follower {
         for tid in waiting {
             self.leave_queue(at_ns, tid);
         }
-        for books in self.cpus.values_mut() {
-            books.current = None;
-            books.calls = None;
-            books.woken.clear();
+        for state in self.cpus.values_mut() {
+            state.current = None;
+            state.calls = None;
+            state.woken.clear();
         }
         for thread in self.threads.values_mut() {
             if !matches!(thread.state, State::Unseen(_)) {
@@ -391,28 +391,28 @@ impl Follower {
     /// Tells those who wait on a CPU who ran there since the last event: `runner`, or whoever was put there last.
     fn settle(&mut self, cpu: u32, at_ns: u64, runner: Option<u32>) {
         let window = (self.begin_ns, self.end_ns.min(at_ns));
-        let Some(books) = self.cpus.get_mut(&cpu) else { return };
+        let Some(state) = self.cpus.get_mut(&cpu) else { return };
         let mut held_ns = 0;
-        for tid in &books.waiting {
+        for tid in &state.waiting {
             let Some(thread) = self.threads.get_mut(tid) else { continue };
             // Who came to a CPU between two events was not seen: whoever joined the queue after the last one waits
             // behind it, whoever was in the queue before saw the CPU idle.
-            let seen = books.current.filter(|_| thread.since_ns <= books.since_ns);
-            let ran = seen.or(runner).or(books.current).unwrap_or(IDLE);
-            let ns = overlap(window, thread.since_ns.max(books.since_ns), at_ns);
+            let seen = state.current.filter(|_| thread.since_ns <= state.since_ns);
+            let ran = seen.or(runner).or(state.current).unwrap_or(IDLE);
+            let ns = overlap(window, thread.since_ns.max(state.since_ns), at_ns);
             let is_held = ns >= HELD_NS_MIN;
             thread.waited(ran, ns, is_held);
             if ran == IDLE && is_held {
                 held_ns = held_ns.max(ns);
             }
         }
-        books.held_ns += held_ns;
-        books.since_ns = books.since_ns.max(at_ns);
+        state.held_ns += held_ns;
+        state.since_ns = state.since_ns.max(at_ns);
     }
 }
 
 impl Followed {
-    /// Ends the state at `at_ns`. A wait's time is told by its CPU, not here.
+    /// Ends the state at `at_ns`. A wait's time is known from its CPU, not here.
     fn close(&mut self, window: (u64, u64), at_ns: u64) {
         let ns = overlap(window, self.since_ns, at_ns);
         match self.state {

@@ -110,7 +110,7 @@ fn the_way_from_a_wake_up_that_pushes_somebody_off_is_run() {
 }
 
 #[test]
-fn what_a_ring_told_before_all_of_them_did_is_nothing() {
+fn what_a_ring_had_before_all_of_them_did_is_nothing() {
     let mut follower = Follower::new();
     follower.follow(7, 10 * MS, Some(Sleep::Timer.into()));
     let woken = Event { at_ns: 20 * MS, cpu: 0, what: What::Woken { tid: 7, to_cpu: 0 } };
@@ -138,7 +138,7 @@ fn waits_across_the_edges_of_a_window_are_set_against_the_kernels_count() {
 }
 
 #[test]
-fn who_is_never_seen_is_as_a_look_found_it() {
+fn who_is_never_seen_is_as_a_sample_found_it() {
     let mut follower = Follower::new();
     follower.follow(1, 0, Some(Sleep::Event.into()));
     follower.follow(2, 0, None);

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use tare_machine::Root;
 use tare_model::schedule::KernelLock;
 
-/// Places that are told apart, locks of one that are, and places that are reported, at most.
+/// Places that are distinguished, locks of one that are, and places that are reported, at most.
 const PLACES_MAX: usize = 512;
 const LOCKS_MAX: usize = 64;
 const REPORTED_MAX: usize = 32;

@@ -1,11 +1,11 @@
 //! Where the SUT's threads were when they did not run, switch by switch: asleep and why, waiting and behind whom.
 //!
 //! The scheduler's tracepoints fill rings on the CPUs that the SUT may use ([`rings`]); the sampling thread empties them
-//! and sums up what they tell ([`follow`], [`locks`]). Why a thread sleeps is told by the functions of the kernel that it
+//! and sums up what they tell ([`follow`], [`locks`]). Why a thread sleeps is known from the functions of the kernel that it
 //! sleeps in ([`reason`]), so no system call is watched: one that does not sleep costs nothing.
 //!
 //! Every sleep of the SUT costs it some microseconds of call chain and records, so this is off unless asked for; what is
-//! then there are the looks of `tasks`.
+//! then there are the samples of `tasks`.
 
 mod follow;
 mod locks;
@@ -42,7 +42,7 @@ const THREADS_MAX: usize = 1024;
 struct Switches {
     /// Why nothing is traced.
     not_traced: Option<Missing>,
-    /// Why this window is not: there came more threads than can be told to the kernel. The next begins anew.
+    /// Why this window is not: there came more threads than a filter of the kernel can name. The next begins anew.
     broken_off: Option<Missing>,
     traced: Option<Traced>,
     /// Processes of the SUT, and their threads that are followed.

@@ -1,5 +1,5 @@
 //! Two rings on each CPU of the SUT: one of switches and wake-ups, one of what needs the kernel's call chain, which
-//! is dearer: a thread of the SUT that goes to sleep, or contends for a lock of the kernel.
+//! costs more: a thread of the SUT that goes to sleep, or contends for a lock of the kernel.
 
 use super::follow::{Event, Waker, What};
 use super::reason::{Hint, Kernel};
@@ -211,8 +211,10 @@ impl Filters {
             current: one_of("common_pid", threads),
         };
         if filters.switch.len() > FILTER_BYTES_MAX {
-            let why =
-                format!("the SUT has more threads than the kernel can be told to watch: {}", threads.len());
+            let why = format!(
+                "the SUT has more threads than a filter of the kernel can name, to watch them: {}",
+                threads.len()
+            );
             return Err(Missing::with_remedy(why, "give the SUT fewer threads"));
         }
         Ok(filters)
@@ -237,7 +239,7 @@ impl Fields {
     }
 }
 
-/// What a ring told, beside the events of the follower.
+/// What a ring had, beside the events of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Contended {
     pub(super) at_ns: u64,
@@ -350,7 +352,7 @@ impl Rings {
         let known_ns = self.known_ns;
         for (_, ring) in &mut self.rings {
             let cpu = ring.cpu();
-            // What was lost is told first of what came since: it was lost after all that is known.
+            // What was lost comes first of what came since: it was lost after all that is known.
             let mut last_ns = known_ns;
             ring.drain(|record| match record {
                 Record::Sample(sample) => {

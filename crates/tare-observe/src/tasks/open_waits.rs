@@ -11,7 +11,7 @@ use crate::tape::Tape;
 use std::time::{Duration, Instant};
 use tare_machine::procs;
 
-/// Shorter ones are not told from the steps of `schedstat`'s run, which grows with the ticks of the clock, 1 to 10 ms apart; nor are
+/// Shorter ones are not distinguished from the steps of `schedstat`'s run, which grows with the ticks of the clock, 1 to 10 ms apart; nor are
 /// longer ones of which less than this lay beyond an edge. Both edges have it so: what is left out falls out on average.
 const LONG_NS: u64 = 10_000_000;
 /// After the window it is read so often, and for so long at most, until the wait that was open is over: a quota's periods are a tenth
@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         /// A thread under a quota, read wherever the edge falls, whose run grows with ticks of 4 ms while it runs: what is found is right
-        /// to a tick, and to what cannot be told.
+        /// to a tick, and to what is not known.
         #[test]
         fn an_edge_anywhere_in_a_period_is_found(
             run_ms in 8u64..80,
@@ -156,8 +156,8 @@ mod tests {
             // Where the step is read, the next wait may be open: also for the second, whose step is read so much later at most.
             let missed_ms = apart_ms.saturating_sub(run_ms) + 4;
             prop_assert!(found_ms <= open_ms + 4, "{found_ms} of {open_ms} ms");
-            let told_ms = open_ms.saturating_sub(missed_ms);
-            prop_assert!(found_ms >= told_ms || told_ms < LONG_NS / MS, "{found_ms} of {open_ms} ms");
+            let known_ms = open_ms.saturating_sub(missed_ms);
+            prop_assert!(found_ms >= known_ms || known_ms < LONG_NS / MS, "{found_ms} of {open_ms} ms");
         }
     }
 

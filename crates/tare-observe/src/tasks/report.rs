@@ -73,7 +73,7 @@ pub(super) fn report_watched<'t>(
     report_states(watched, subject, observed);
 }
 
-/// What the looks found the thread doing.
+/// What the samples found the thread doing.
 fn report_states(watched: &Watched, subject: Subject, observed: &mut Observed) {
     if watched.state_samples.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! What looks at a thread found, and how closely it must be looked at.
 //!
-//! A look is for splitting the time that a thread sleeps. One that neither slept nor woke for a while, as its
-//! `schedstat` tells, is doing what it did at the last look: it is looked at where that is read, if it ran at all, and
-//! such a look counts for those that were left out. Each look is a wake-up on a CPU that has other things to do.
+//! A sample is for splitting the time that a thread sleeps. One that neither slept nor woke for a while, as its
+//! `schedstat` tells, is doing what it did at the last sample: it is sampled where that is read, if it ran at all, and
+//! such a sample counts for those that were left out. Each sample is a wake-up on a CPU that has other things to do.
 
 use super::parse::Schedstat;
 use crate::sleep::Why;
@@ -16,17 +16,17 @@ const RESTLESS_READINGS: u64 = 2;
 /// A thread that ran or waited for more of the time than this has little sleep to be split.
 const BUSY_SHARE: f64 = 0.9;
 
-/// The looks at one thread in one window.
+/// The samples of one thread in one window.
 #[derive(Debug, Default)]
 pub(super) struct StateSamples {
     counts: BTreeMap<Option<Why>, u64>,
     /// The last turn in which it was looked at, and what was found.
     last: Option<(u64, Option<Why>)>,
-    /// What `schedstat` told last.
+    /// What `schedstat` said last.
     schedstat: Option<Schedstat>,
     /// It slept between the last two readings of `schedstat`.
     dozed: bool,
-    /// It has slept since it was looked at, as far as is told.
+    /// It has slept since it was sampled, as far as is known.
     slept: bool,
     restless_until_ns: u64,
 }
@@ -56,7 +56,7 @@ impl StateSamples {
     }
 
     /// Counts once more what was found last of a thread that sleeps and that `schedstat`, heeded since, tells not to have run
-    /// in between; false where that is not told.
+    /// in between; false where that is not known.
     pub(super) fn repeat(&mut self, tick: u64) -> bool {
         match self.last {
             Some((_, found @ Some(_))) if self.slept => self.add(found, tick),
@@ -65,7 +65,7 @@ impl StateSamples {
         true
     }
 
-    /// Takes what a look found in this turn of looks; `None`: running or ready. Of the turns that were left out, the
+    /// Takes what a sample found at this tick; `None`: running or ready. Of the ticks that were left out, the
     /// earlier half found what the look before did.
     pub(super) fn add(&mut self, found: Option<Why>, tick: u64) {
         let (last_tick, last) = self.last.unwrap_or((tick.saturating_sub(1), found));
@@ -132,13 +132,13 @@ mod tests {
             state_samples.is_restless(5 * second + RESTLESS_NS),
             "it woke, and ran too shortly to be seen"
         );
-        assert!(state_samples.is_restless(7 * second), "it is told a second apart");
+        assert!(state_samples.is_restless(7 * second), "it is known a second apart");
         heed(&mut state_samples, 6 * second, "nonsense");
         assert!(!state_samples.is_restless(7 * second + 1));
     }
 
     #[test]
-    fn a_look_counts_for_those_left_out_before_it() {
+    fn a_sample_counts_for_those_left_out_before_it() {
         let (lock, timer) = (Some(Sleep::Lock.into()), Some(Sleep::Timer.into()));
         let mut state_samples = StateSamples::default();
         state_samples.add(lock, 3);
@@ -159,7 +159,7 @@ mod tests {
         assert!(!state_samples.repeat(1), "nothing is known");
         state_samples.add(lock, 1);
         heed(&mut state_samples, 2, "5 5 7\n");
-        assert!(!state_samples.repeat(6), "it may have woken between the look and the first reading");
+        assert!(!state_samples.repeat(6), "it may have woken between the sample and the first reading");
         state_samples.add(lock, 6);
         heed(&mut state_samples, 3, "5 5 7\n");
         assert!(state_samples.repeat(11));
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn looks_are_as_many_as_turns(steps in prop::collection::vec((1u64..9, prop::bool::ANY), 1..50)) {
+        fn samples_are_as_many_as_ticks(steps in prop::collection::vec((1u64..9, prop::bool::ANY), 1..50)) {
             let mut state_samples = StateSamples::default();
             let mut tick = 0;
             for &(step, asleep) in &steps {

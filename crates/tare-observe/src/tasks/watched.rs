@@ -109,7 +109,7 @@ impl Watched {
         !self.gone && self.file(Source::Schedstat).is_some_and(read)
     }
 
-    /// Whether looking what it does can tell more than one look in a while: it goes to sleep and wakes.
+    /// Whether more than one sample in a while can show more: it goes to sleep and wakes.
     pub(super) fn is_restless(&self, now_ns: u64) -> bool {
         !self.gone && self.file(Source::Syscall).is_some() && self.state_samples.is_restless(now_ns)
     }

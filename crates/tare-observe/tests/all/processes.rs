@@ -188,7 +188,7 @@ fn a_server_that_is_not_seen_is_said_so() {
     assert_eq!(why, "the SUT is not seen from here");
 }
 
-/// Peer wake-ups of a window on all CPUs; `None` where this machine does not let us count.
+/// Wake-ups of other SUT threads in a window on all CPUs; `None` where this machine does not let us count.
 fn sut_wakeups(observation: &Observation) -> Option<f64> {
     let columns: Vec<_> = observation.columns.iter().filter(|one| one.metric == wakeups::SUT.id).collect();
     if columns.is_empty() {
@@ -257,8 +257,8 @@ fn stolen_ns(observation: &Observation) -> f64 {
     stolen.map(|column| grown(observation, &cpus::STEAL_NS, &column.subject)).sum()
 }
 
-/// The window's accounting of these are as they must be, where this machine lets us trace.
-fn books_close(observation: &Observation, children: [&Reaped; 3]) {
+/// The window's accounting of these is as it must be, where this machine lets us trace.
+fn accounting_closes(observation: &Observation, children: [&Reaped; 3]) {
     let wall_ns = observation.wall_ns();
     let [busy, _, reader] = children;
     for child in children {
@@ -297,5 +297,5 @@ fn a_traced_thread_is_somewhere_all_the_time() {
     let observers = Observers::start(watch, &Root::live()).unwrap();
     let begun = Instant::now();
     let observation = window(&observers, || begun.elapsed() > Duration::from_secs(1));
-    books_close(&observation, [&busy, &sleeper, &reader]);
+    accounting_closes(&observation, [&busy, &sleeper, &reader]);
 }

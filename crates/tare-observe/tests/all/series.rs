@@ -155,7 +155,7 @@ fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
     let column = observation.column(&core_latency::TRANSFER_NS, &Subject::Cpu(one)).unwrap();
     let [before, after] = column.samples[..] else { panic!("{column:?}") };
     assert!(before.at_ns <= observation.begin_ns && observation.end_ns <= after.at_ns, "{column:?}");
-    assert!([before, after].iter().all(|look| (1.0..100_000.0).contains(&look.value)), "{column:?}");
+    assert!([before, after].iter().all(|sample| (1.0..100_000.0).contains(&sample.value)), "{column:?}");
     for nowhere in [found(threads(), vec![one]), found(LoadWatch::None, vec![other])] {
         assert!(nowhere.column(&core_latency::TRANSFER_NS, &Subject::Cpu(one)).is_none());
         assert!(

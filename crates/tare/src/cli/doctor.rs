@@ -29,7 +29,7 @@ pub struct DoctorArgs {
     /// Examine a captured machine instead: a folder with proc and sys, or a tar, tar.gz or tar.bz2 of one (no probes).
     #[arg(long, value_name = "DIR|FILE")]
     pub root: Option<PathBuf>,
-    /// Pack what would be read here, and nothing else, for a look from elsewhere; no checks are made. '-' is standard
+    /// Pack what would be read here, and nothing else, to be examined elsewhere; no checks are made. '-' is standard
     /// output.
     #[arg(long, value_name = "FILE.tar.gz", conflicts_with_all = ["root", "json", "no_probes", "all"])]
     pub capture: Option<PathBuf>,

@@ -26,9 +26,9 @@ use tare_run::progress::Event;
 
 /// Exit code when something is bad.
 const BAD: u8 = 1;
-/// CPU time is counted in hundredths of a second: a look of a second is good to 1 % of a CPU, a short one to 8 %.
-const LOOK: Duration = Duration::from_secs(1);
-const SHORT_LOOK: Duration = Duration::from_millis(120);
+/// CPU time is counted in hundredths of a second: a window of a second is good to 1 % of a CPU, a short one to 8 %.
+const WINDOW: Duration = Duration::from_secs(1);
+const SHORT_WINDOW: Duration = Duration::from_millis(120);
 
 /// Examines and prints.
 pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
@@ -50,8 +50,8 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     if probing {
         shown.show(Event::Step("looking at the machine".into()));
     }
-    let look = if probing { LOOK } else { SHORT_LOOK };
-    let survey = survey(&root, Reach { company: Some(look), windows: probing });
+    let window = if probing { WINDOW } else { SHORT_WINDOW };
+    let survey = survey(&root, Reach { company: Some(window), windows: probing });
     let topology = topology::read(&root, None);
     let probes = match probing {
         true => Reading::Measured(probe(&root, &survey, shown.as_mut())),
