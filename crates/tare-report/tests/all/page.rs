@@ -109,8 +109,8 @@ fn call_stacks_are_drawn_where_there_are_any() {
 fn nothing_in_a_record_becomes_markup() {
     let (mut record, mut outcome) = (crate::support::record(), crate::support::throttled());
     let hostile = "\"><script>alert('x')</script><img src=x onerror=\u{202e}&amp;";
-    crate::support::scramble(&mut outcome, &[0.5, 1e3], hostile);
-    crate::support::scramble_record(&mut record, &[1e9, 2e9], hostile);
+    crate::support::scramble::scramble(&mut outcome, &[0.5, 1e3], hostile);
+    crate::support::scramble::scramble_record(&mut record, &[1e9, 2e9], hostile);
     let page = html(&record, &outcome);
     assert!(page.contains("&quot;&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
@@ -128,8 +128,8 @@ proptest! {
         text in prop_oneof!["\\PC{0,40}", "(?s).{0,20}"],
     ) {
         let (_, mut record, mut outcome) = crate::support::all().swap_remove(kind);
-        crate::support::scramble(&mut outcome, &figures, &text);
-        crate::support::scramble_record(&mut record, &figures, &text);
+        crate::support::scramble::scramble(&mut outcome, &figures, &text);
+        crate::support::scramble::scramble_record(&mut record, &figures, &text);
         let page = html(&record, &outcome);
         prop_assert!(check_well_formed(&page).is_ok(), "{:?}", check_well_formed(&page));
         // No coordinate of a drawing and no figure in the text.

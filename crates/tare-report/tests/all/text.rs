@@ -133,8 +133,8 @@ proptest! {
         unicode: bool,
     ) {
         let (_, mut record, mut outcome) = crate::support::all().swap_remove(kind);
-        crate::support::scramble(&mut outcome, &figures, &text);
-        crate::support::scramble_record(&mut record, &figures, &text);
+        crate::support::scramble::scramble(&mut outcome, &figures, &text);
+        crate::support::scramble::scramble_record(&mut record, &figures, &text);
         let shown = terminal(&record, &outcome, Style { color: false, width, unicode });
         prop_assert!(!shown.contains(['\x1b', '\r', '\0', '\t']));
         prop_assert!(unicode || shown.is_ascii());

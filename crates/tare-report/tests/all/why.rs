@@ -129,8 +129,8 @@ fn one_run() {
     assert!(why::story_html(&record, &outcome).contains("Where each second of its CPUs went"));
     let (mut record, mut outcome) = (record, outcome);
     let figures = [f64::NAN, 0.0, -1.0, 1e300, f64::INFINITY];
-    crate::support::scramble(&mut outcome, &figures, "a\u{1b}[2J<script>");
-    crate::support::scramble_record(&mut record, &figures, "a\u{1b}[2J<script>");
+    crate::support::scramble::scramble(&mut outcome, &figures, "a\u{1b}[2J<script>");
+    crate::support::scramble::scramble_record(&mut record, &figures, "a\u{1b}[2J<script>");
     let text = why::story(&record, &outcome, style(80, true));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains("NaN"), "{text}");
     assert!(!why::story_html(&record, &outcome).contains("<script"));

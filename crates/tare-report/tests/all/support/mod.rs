@@ -2,10 +2,9 @@
 
 mod details;
 mod records;
-mod scramble;
+pub mod scramble;
 
 pub use records::{machine, record};
-pub use scramble::{scramble, scramble_record};
 
 use details::{traced, with_pmu, without_pmu};
 use records::{plan, regime};
