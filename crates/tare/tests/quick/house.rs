@@ -52,7 +52,7 @@ const EXPLAIN: arrows::Folders = &[
     ("timeline", &["accounting", "capacity"]),
     ("bottlenecks", &["accounting", "capacity", "timeline"]),
     ("outcome", &["accounting", "capacity", "timeline", "bottlenecks"]),
-    ("contrast", &["accounting", "capacity", "outcome"]),
+    ("contrast", &["accounting", "capacity", "bottlenecks", "outcome"]),
 ];
 
 const RUN: arrows::Folders = &[
