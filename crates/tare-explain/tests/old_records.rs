@@ -25,20 +25,20 @@ fn verdicts_are_those_of_then() {
     for (name, then) in said {
         let record = tare_store::read(&fixtures().join(&name).with_extension("tare")).unwrap();
         let now = tare_explain::explain(&record);
-        let net = match &now.net {
+        let net = match &now.figures.net {
             NetOrMissing::Net(net) => Some(net.value),
             NetOrMissing::Missing(_) => None,
         };
-        let same = then["bottleneck"] == now.bottleneck.id()
-            && then["valid"] == now.valid
-            && alike(&then["gross"], now.gross.value())
+        let same = then["bottleneck"] == now.verdict.bottleneck.id()
+            && then["valid"] == now.verdict.valid
+            && alike(&then["gross"], now.figures.gross.value())
             && alike(&then["net"], net)
             && alike(&then["residual_ratio"], now.accounting.residual_ratio);
         if !same {
             wrong.push(format!(
                 "{name}: {} {:?} {net:?}, then {then}",
-                now.bottleneck.id(),
-                now.gross.value()
+                now.verdict.bottleneck.id(),
+                now.figures.gross.value()
             ));
         }
     }

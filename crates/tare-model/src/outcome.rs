@@ -1,4 +1,4 @@
-//! The result: gross, tare, net, accounting, limit and findings. Its JSON form is a contract that scripts use:
+//! The result: gross, tare, net, accounting, bottleneck and findings. Its JSON form is a contract that scripts use:
 //! keys may be added, none renamed.
 
 mod accounting;
@@ -6,6 +6,7 @@ mod cause;
 mod confirmation;
 mod execution;
 mod hypothesis;
+mod metric;
 mod spikes;
 mod stopped;
 mod timeline;
@@ -20,6 +21,7 @@ pub use cause::Cause;
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
+pub use metric::{Better, Metric};
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 pub use stopped::Stopped;
 pub use timeline::{LatencyFall, Stage, State, Timeline, WarmUpTimeline};
@@ -30,19 +32,57 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The whole result of one session, as `tare run --json` prints it.
+/// The whole result of one session, as `tare run --json` prints it; what belongs together is a struct here and stands side by
+/// side in JSON.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: u32,
     /// `http` or `command`.
     pub workload: String,
+    /// What follows from all of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Gross, tare and net.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Where the time of threads and CPUs went.
+    pub accounting: TimeAccounting,
+    /// What was counted.
+    #[serde(flatten)]
+    pub answers: Answers,
+    /// What changed meanwhile.
+    #[serde(flatten)]
+    pub over_time: OverTime,
+    /// What it was measured with.
+    #[serde(flatten)]
+    pub conditions: Conditions,
+    /// Every trial that ran, in order.
+    pub trials: Vec<TrialSummary>,
+}
+
+/// What holds throughput where it is, what was lost, and whether that can be trusted.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Verdict {
     /// Whether the requests, the clock and the accounting can be trusted.
     pub valid: bool,
     /// Everything a reader must know before quoting a number.
     pub warnings: Vec<Warning>,
     /// What holds throughput where it is.
     pub bottleneck: Cause,
+    /// The confidence of the bottleneck's own finding, 0..=1; `null` where it has none.
+    pub bottleneck_confidence: Option<f64>,
+    /// By effect, largest first; the bottleneck's own finding is among them.
+    pub findings: Vec<Finding>,
+    /// Whether the bottleneck, or where nothing can be tried on it the first finding that can be, was confirmed by trying it;
+    /// absent where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+}
+
+/// Gross, tare and net, and the metrics that they come from.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Figures {
     /// The measured figure.
     pub gross: Gross,
     /// What the gross figure is a measure of.
@@ -54,39 +94,47 @@ pub struct Outcome {
     pub net: NetOrMissing,
     /// The parts between them: they sum to ln(net / gross) (http) or ln(gross / net) (command).
     pub tare: Vec<TarePart>,
-    /// By effect, largest first; the bottleneck's own finding is among them.
-    pub findings: Vec<Finding>,
-    /// Whether the bottleneck, or where nothing can be tried on it the first finding that can be, was confirmed by trying it; `None` where that was
-    /// not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirmation: Option<Confirmation>,
-    /// The accounting.
-    pub accounting: TimeAccounting,
+    /// What was measured in each trial, one entry for each metric (of commands: for each metric of the first one).
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+}
+
+/// Requests and their latencies, or runs of commands.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Answers {
     /// The requests (http) of the asked level; absent for commands.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
     /// Latency of the asked level; absent for commands.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<LatencySummary>,
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
+}
+
+/// What changed while it was measured.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct OverTime {
     /// Moments of high latency, and what moved in them.
     #[serde(default = "Spikes::not_looked_for")]
     pub spikes: Reading<Spikes>,
-    /// How the rate came to its level, and kept it; `None` for commands and where no slices were counted.
+    /// How the rate came to its level, and kept it; absent for commands and where no slices were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+}
+
+/// What it was measured with, and on.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Conditions {
     /// Layouts of the generator that were tried first, the one that was taken first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried_layouts: Vec<crate::plan::TriedLayout>,
-    /// What the measuring itself took; `None` in older results.
+    /// What the measuring itself took; absent in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cost: Option<OwnCost>,
     /// The machine's facts.
     pub machine: crate::machine::MachineFacts,
-    /// Every trial that ran, in order.
-    pub trials: Vec<TrialSummary>,
 }
 
 /// One finding with its proof.
@@ -148,7 +196,7 @@ pub struct SutWakeups {
 
 impl SutWakeups {
     fn not_counted() -> Reading<SutWakeups> {
-        Reading::missing("peer wake-ups were not counted")
+        Reading::missing("wake-ups of other SUT threads were not counted")
     }
 }
 

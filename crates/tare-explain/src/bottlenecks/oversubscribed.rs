@@ -18,7 +18,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     scope: Scope::Any,
     needs: &[Input::Waits],
     gross_is: GrossIs::Capacity,
-    holds: |accounting| taken_by_others(accounting, TareCause::Own),
+    holds: |accounting| taken_by_others(accounting, TareCause::SelfContention),
     applies,
     describe,
     confirm: Confirm::Cannot {
@@ -67,7 +67,9 @@ fn worst(accounting: &Accounting) -> Option<Oversubscription> {
     let sut = accounting.sut().and_then(|sut| oversubscription(&accounting.asked.pool, Role::Sut, sut));
     let load = accounting.load().and_then(|load| oversubscription(&accounting.asked.pool, Role::Load, load));
     match (sut, load) {
-        (Some(sut), _) if sut.is_oversubscribed() || accounting.lost(TareCause::Own) >= NOTICE_SHARE => {
+        (Some(sut), _)
+            if sut.is_oversubscribed() || accounting.lost(TareCause::SelfContention) >= NOTICE_SHARE =>
+        {
             Some(sut)
         }
         (_, Some(load)) if load.is_oversubscribed() => Some(load),
@@ -76,7 +78,7 @@ fn worst(accounting: &Accounting) -> Option<Oversubscription> {
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    accounting.lost(TareCause::Own) >= NOTICE_SHARE
+    accounting.lost(TareCause::SelfContention) >= NOTICE_SHARE
         || worst(accounting).is_some_and(|oversubscription| oversubscription.is_oversubscribed())
 }
 
@@ -139,7 +141,7 @@ fn describe(accounting: &Accounting) -> Draft {
             if oversubscription.cpus > 1.0 { "s" } else { "" },
             percent(oversubscription.waiting)
         ),
-        effect_ln: if role == Role::Sut { accounting.effect(TareCause::Own) } else { 0.0 },
+        effect_ln: if role == Role::Sut { accounting.effect(TareCause::SelfContention) } else { 0.0 },
         confidence: accounting.support(waiting, NOTICE_SHARE),
         evidence,
         remedy: format!("use as many {side} threads as it has CPUs, or give it more CPUs"),

@@ -12,6 +12,24 @@ use tare_model::trial::{HttpSample, Measure, Trial};
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
 
+/// So many answers lie beyond a percentile of a trial at least: fewer make it a matter of single requests.
+const BEYOND_MIN: f64 = 10.0;
+
+/// A percentile of a trial's latencies, seconds; `None` where too few answers lie beyond it.
+pub(crate) fn quantile_s(sample: &HttpSample, quantile: f64) -> Option<f64> {
+    let ns = match sample.latency.value() {
+        Some(latencies) => {
+            let enough = latencies.count() as f64 * (1.0 - quantile) >= BEYOND_MIN;
+            latencies.quantile_ns(quantile).filter(|_| enough)?
+        }
+        None => {
+            let printed = |reported: &&(f64, u64)| (reported.0 - quantile).abs() < 1e-6;
+            sample.printed_quantiles_ns.iter().find(printed)?.1
+        }
+    };
+    (ns > 0).then(|| ns as f64 / 1e9)
+}
+
 /// Names of a role's busiest threads, each once.
 pub(crate) fn names_of(pool: &Closed, role: Role) -> String {
     let mut run_s: BTreeMap<&str, f64> = BTreeMap::new();

@@ -25,6 +25,7 @@ pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
         sut: role(pool, Role::Sut, pool.sut.as_ref()),
         load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| accounting.http.is_some()),
         tare: role(pool, Role::Tare, None),
+        threads: rows(accounting),
         cpus: cpus(accounting),
         switches: switches(pool),
     }
@@ -44,15 +45,13 @@ fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<
         return None;
     }
     let sum = |of: &dyn Fn(&Thread) -> f64| threads.iter().map(|thread| of(thread)).sum::<f64>();
-    let mut rows: Vec<ThreadRow> = threads.iter().map(|thread| row(thread, pool.span.wall_s)).collect();
-    rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
     Some(RoleAccounting {
         wall_s: sum(&|thread| thread.wall_s),
         run_s: sum(&|thread| thread.run_s),
         wait_s: WaitSplit {
             throttled: sum(&|thread| thread.wait.throttled_s),
             preempted: sum(&|thread| thread.wait.behind_s.sum() - thread.wait.behind_s.of(role)),
-            own: sum(&|thread| thread.wait.behind_s.of(role)),
+            self_contention: sum(&|thread| thread.wait.behind_s.of(role)),
             scheduler: sum(&|thread| thread.wait.scheduler_s),
         },
         blocked_s: blocked(&threads),
@@ -67,8 +66,21 @@ fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<
         entitled_cpus: entitlement.map_or(0.0, Entitlement::cpus),
         losses_cpus: entitlement.map(losses_cpus).unwrap_or_default(),
         execution: (role != Role::Tare && pool.rate_hz().is_some()).then(|| execution::of(pool, role)),
-        threads: rows,
     })
+}
+
+/// The threads of each role that has accounting of its own, busiest first.
+fn rows(accounting: &Accounting) -> Vec<ThreadRow> {
+    let pool = &accounting.asked.pool;
+    let roles = [Role::Sut, Role::Load, Role::Tare];
+    let roles = roles.into_iter().filter(|role| *role != Role::Load || accounting.http.is_some());
+    let of_role = |role: Role| {
+        let threads = pool.threads_of(role);
+        let mut rows: Vec<ThreadRow> = threads.map(|thread| row(thread, role, pool.span.wall_s)).collect();
+        rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
+        rows
+    };
+    roles.flat_map(of_role).collect()
 }
 
 /// Those that do the work, alone: a master process that waits for its workers all day says nothing of them.
@@ -95,11 +107,12 @@ fn blocked(threads: &[&Thread]) -> BTreeMap<String, f64> {
     blocked
 }
 
-fn row(thread: &Thread, window_s: f64) -> ThreadRow {
+fn row(thread: &Thread, role: Role, window_s: f64) -> ThreadRow {
     // Of a thread's own life; many that came and went have none together.
     let of_s = if thread.is_one() { thread.wall_s } else { window_s };
     let share = |seconds: f64| ratio(seconds, of_s);
     ThreadRow {
+        role,
         pid: thread.id.pid,
         tid: thread.id.tid,
         name: thread.id.name.clone(),

@@ -1,13 +1,16 @@
 //! From a record to its outcome.
 
-use super::{accounting, confirmation, own_cost, requests, warnings};
+use super::{accounting, confirmation, metrics, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
 use crate::bottlenecks::signs::requests::{fails, missed_schedule};
 use crate::capacity::levels::Accounting;
 use crate::capacity::{command, estimate, net, runs};
 use crate::timeline::{rate_over_time, spikes};
-use tare_model::outcome::{AgainstReference, Gross, GrossIs, Net, NetOrMissing, Outcome, SCHEMA, TarePart};
+use tare_model::outcome::{
+    AgainstReference, Answers, Cause, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing, Outcome,
+    OverTime, SCHEMA, TarePart, Verdict,
+};
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};
 
@@ -25,37 +28,51 @@ pub fn explain(record: &Record) -> Outcome {
     let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);
     let http = accounting.http.is_some();
     let gross = gross(&accounting);
+    let own = judgement.findings.iter().find(|finding| finding.cause == bottleneck.cause);
+    let bottleneck_confidence = own.map(|finding| finding.confidence);
     Outcome {
+        verdict: Verdict {
+            valid: (gross.value().is_some_and(|value| value > 0.0) || is_uncounted(&accounting))
+                && !open
+                && !failed
+                && !missed_schedule(&accounting.asked.pool),
+            warnings,
+            bottleneck: bottleneck.cause,
+            bottleneck_confidence,
+            findings: judgement.findings,
+            confirmation: record.intervention.as_ref().map(confirmation::confirmation),
+        },
+        figures: Figures {
+            gross,
+            gross_is: if http { bottleneck.gross_is } else { GrossIs::Capacity },
+            stopping: accounting.stopping,
+            net: net(&accounting),
+            tare: tare(&accounting),
+            metrics: metrics::metrics(&accounting),
+        },
+        answers: Answers {
+            requests: http.then(|| requests::requests(&accounting)),
+            latency_ns: http.then(|| requests::latency(&accounting)),
+            commands: accounting
+                .command
+                .map(|command| command::summaries(record, command, &accounting.windows))
+                .unwrap_or_default(),
+        },
+        over_time: OverTime {
+            spikes: match http {
+                true => spikes::spikes(&accounting),
+                false => Reading::NotApplicable { not_applicable: "a command has no latency".to_owned() },
+            },
+            timeline: rate_over_time::timeline(&accounting),
+        },
+        conditions: Conditions {
+            tried_layouts: accounting.http.map(|http| http.tried_layouts.clone()).unwrap_or_default(),
+            own_cost: Some(own_cost::own_cost(&accounting)),
+            machine: record.machine.clone(),
+        },
         schema: SCHEMA,
         workload: if http { "http" } else { "command" }.to_owned(),
-        valid: (gross.value().is_some_and(|value| value > 0.0) || is_uncounted(&accounting))
-            && !open
-            && !failed
-            && !missed_schedule(&accounting.asked.pool),
-        warnings,
-        bottleneck: bottleneck.cause,
-        gross,
-        gross_is: if http { bottleneck.gross_is } else { GrossIs::Capacity },
-        stopping: accounting.stopping,
-        net: net(&accounting),
-        tare: tare(&accounting),
-        findings: judgement.findings,
-        confirmation: record.intervention.as_ref().map(confirmation::confirmation),
         accounting: accounting::accounting(&accounting),
-        requests: http.then(|| requests::requests(&accounting)),
-        latency_ns: http.then(|| requests::latency(&accounting)),
-        commands: accounting
-            .command
-            .map(|command| command::summaries(record, command, &accounting.windows))
-            .unwrap_or_default(),
-        spikes: match http {
-            true => spikes::spikes(&accounting),
-            false => Reading::NotApplicable { not_applicable: "a command has no latency".to_owned() },
-        },
-        timeline: rate_over_time::timeline(&accounting),
-        tried_layouts: accounting.http.map(|http| http.tried_layouts.clone()).unwrap_or_default(),
-        own_cost: Some(own_cost::own_cost(&accounting)),
-        machine: record.machine.clone(),
         trials: requests::trials(&accounting),
     }
 }

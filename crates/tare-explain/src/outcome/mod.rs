@@ -5,6 +5,7 @@ pub(crate) mod confirmation;
 pub(crate) mod execution;
 pub(crate) mod explain;
 pub mod load;
+pub(crate) mod metrics;
 pub(crate) mod own_cost;
 pub(crate) mod requests;
 pub(crate) mod warnings;

@@ -288,21 +288,21 @@ fn holds(outcome: &Outcome) -> Result<(), TestCaseError> {
     for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()) {
         prop_assert!(word != "NaN" && word != "inf", "a number is none: {text}");
     }
-    prop_assert!(outcome.findings.iter().any(|finding| finding.cause == outcome.bottleneck));
-    prop_assert!(!outcome.valid || outcome.gross.value().is_some_and(|value| value > 0.0));
-    prop_assert!(outcome.findings.iter().all(|finding| (0.0..=1.0).contains(&finding.confidence)));
+    prop_assert!(outcome.verdict.findings.iter().any(|finding| finding.cause == outcome.verdict.bottleneck));
+    prop_assert!(!outcome.verdict.valid || outcome.figures.gross.value().is_some_and(|value| value > 0.0));
+    prop_assert!(outcome.verdict.findings.iter().all(|finding| (0.0..=1.0).contains(&finding.confidence)));
     if let (NetOrMissing::Net(net), Some(gross)) =
-        (&outcome.net, outcome.gross.value().filter(|value| *value > 0.0))
+        (&outcome.figures.net, outcome.figures.gross.value().filter(|value| *value > 0.0))
     {
         let ratio = (net.value / gross).ln();
         let whole = if outcome.workload == "http" { ratio } else { -ratio };
-        let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+        let parts: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
         prop_assert!((parts - whole).abs() < 1e-9 * (1.0 + whole.abs()), "{parts} against {whole}");
     }
     let json = serde_json::to_string(outcome).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let back: Outcome =
         serde_json::from_str(&json).map_err(|error| TestCaseError::fail(error.to_string()))?;
-    prop_assert_eq!(back.bottleneck, outcome.bottleneck);
+    prop_assert_eq!(back.verdict.bottleneck, outcome.verdict.bottleneck);
     Ok(())
 }
 
@@ -353,7 +353,7 @@ proptest! {
         let lost: f64 = sut.losses_cpus.values().sum();
         prop_assert!((sut.entitled_cpus - sut.busy_cpus - lost).abs() < 1e-6);
         prop_assert!((loss(&outcome, "throttled") - throttled).abs() < 1e-6);
-        let waits = sut.wait_s.throttled + sut.wait_s.preempted + sut.wait_s.own + sut.wait_s.scheduler;
+        let waits = sut.wait_s.throttled + sut.wait_s.preempted + sut.wait_s.self_contention + sut.wait_s.scheduler;
         let blocked: f64 = sut.blocked_s.values().sum();
         prop_assert!((sut.run_s + waits + blocked - sut.wall_s).abs() < 1e-6);
         for cpu in &outcome.accounting.cpus {
@@ -378,8 +378,8 @@ fn nothing_at_all_is_explained_as_unknown() {
             intervention: None,
         };
         let outcome = explain(&record);
-        assert!(!outcome.valid);
-        assert!(outcome.warnings.iter().any(|warning| warning.id == "no-trials"));
+        assert!(!outcome.verdict.valid);
+        assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "no-trials"));
         assert!(holds(&outcome).is_ok());
     }
     let empty = Scene { threads: Vec::new(), rate_hz: 0.0, ..Scene::default() };

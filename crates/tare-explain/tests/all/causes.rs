@@ -49,12 +49,16 @@ fn sampled(record: Record, change: impl Fn(&mut HttpSample)) -> Record {
 }
 
 fn finding(outcome: &Outcome, cause: Cause) -> Option<&Finding> {
-    outcome.findings.iter().find(|finding| finding.cause == cause)
+    outcome.verdict.findings.iter().find(|finding| finding.cause == cause)
 }
 
 fn limits(record: &Record, cause: Cause) -> Outcome {
     let outcome = explain(record);
-    assert_eq!(outcome.bottleneck, cause, "{:#?}\n{:#?}", outcome.findings, outcome.warnings);
+    assert_eq!(
+        outcome.verdict.bottleneck, cause,
+        "{:#?}\n{:#?}",
+        outcome.verdict.findings, outcome.verdict.warnings
+    );
     let found = finding(&outcome, cause).expect("the bottleneck has its finding");
     assert!(!found.evidence.is_empty() && !found.remedy.is_empty() && !found.confirm.is_empty());
     outcome
@@ -62,7 +66,11 @@ fn limits(record: &Record, cause: Cause) -> Outcome {
 
 fn silent(record: &Record, cause: Cause) -> Outcome {
     let outcome = explain(record);
-    assert!(outcome.bottleneck != cause && finding(&outcome, cause).is_none(), "{:#?}", outcome.findings);
+    assert!(
+        outcome.verdict.bottleneck != cause && finding(&outcome, cause).is_none(),
+        "{:#?}",
+        outcome.verdict.findings
+    );
     outcome
 }
 
@@ -88,9 +96,9 @@ fn answers_that_end_40_ms_after_they_began_wait_for_an_acknowledgement() {
     // Some of them are a finding and hold nothing up.
     let some = explain(&late(20, true, 10.0));
     assert!(
-        some.bottleneck != Cause::DelayedAck && finding(&some, Cause::DelayedAck).is_some(),
+        some.verdict.bottleneck != Cause::DelayedAck && finding(&some, Cause::DelayedAck).is_some(),
         "{:#?}",
-        some.findings
+        some.verdict.findings
     );
 }
 
@@ -100,11 +108,15 @@ fn a_program_that_takes_40_ms_is_no_delayed_acknowledgement() {
     silent(&late(15_000, true, 0.0), Cause::DelayedAck);
     let foreign = sampled(late(15_000, true, 7_500.0), |sample| sample.detail = None);
     let outcome = silent(&foreign, Cause::DelayedAck);
-    assert!(could_not_judge(&outcome, "delayed-ack"), "{:#?}", outcome.warnings);
+    assert!(could_not_judge(&outcome, "delayed-ack"), "{:#?}", outcome.verdict.warnings);
 }
 
 fn could_not_judge(outcome: &Outcome, cause: &str) -> bool {
-    outcome.warnings.iter().any(|warning| warning.id == "could-not-judge" && warning.text.contains(cause))
+    outcome
+        .verdict
+        .warnings
+        .iter()
+        .any(|warning| warning.id == "could-not-judge" && warning.text.contains(cause))
 }
 
 #[test]
@@ -115,8 +127,8 @@ fn connections_without_a_port_are_not_the_servers_errors() {
         level(record, &client::TIME_WAIT, &Subject::Machine, 480.0)
     };
     let outcome = limits(&with_ports(failing(ErrorKind::PortsExhausted)), Cause::PortsExhausted);
-    assert!(!outcome.valid);
-    assert_eq!(outcome.gross_is, GrossIs::LowerBound);
+    assert!(!outcome.verdict.valid);
+    assert_eq!(outcome.figures.gross_is, GrossIs::LowerBound);
     let summary = &finding(&outcome, Cause::PortsExhausted).unwrap().summary;
     assert!(
         summary.contains("of the 500 that there are") && summary.contains("480 connections"),
@@ -158,7 +170,7 @@ fn answers_that_are_on_their_way_while_both_sides_wait_meet_a_ceiling() {
     if let tare_model::plan::Workload::Http(http) = &mut few.plan.workload {
         http.levels[0].connections = 2;
     }
-    assert_eq!(silent(&few, Cause::NetworkCeiling).bottleneck, Cause::TooLittleConcurrency);
+    assert_eq!(silent(&few, Cause::NetworkCeiling).verdict.bottleneck, Cause::TooLittleConcurrency);
     let full = Scene { threads: vec![server(0.3, 0.0), generator(0.97, 0.0)], ..idle() };
     silent(&on_the_way(&full, 0.97, 0.0), Cause::NetworkCeiling);
 }
@@ -182,9 +194,12 @@ fn what_the_accounting_misses_does_not_fill_sides_with_time_to_spare() {
     // Interrupts of idle CPUs are in no counter: 8 % of these.
     let missing = Scene { hidden: 0.08, ..idle() };
     let outcome = limits(&on_the_way(&missing, 0.97, 0.0), Cause::NetworkCeiling);
-    assert!(!outcome.valid, "what requests cost is not known");
+    assert!(!outcome.verdict.valid, "what requests cost is not known");
     let much = Scene { hidden: 0.55, ..idle() };
-    assert_eq!(silent(&on_the_way(&much, 0.97, 0.0), Cause::NetworkCeiling).bottleneck, Cause::Unknown);
+    assert_eq!(
+        silent(&on_the_way(&much, 0.97, 0.0), Cause::NetworkCeiling).verdict.bottleneck,
+        Cause::Unknown
+    );
 }
 
 #[test]
@@ -214,7 +229,10 @@ fn a_generator_that_the_hypervisor_holds_up_has_no_time_to_spare() {
         |load_steal| Scene { threads: vec![server(0.3, 0.0), generator(0.3, 0.3)], load_steal, ..idle() };
     limits(&on_the_way(&at(0.0), 0.97, 0.0), Cause::NetworkCeiling);
     let outcome = silent(&on_the_way(&at(0.35), 0.97, 0.0), Cause::NetworkCeiling);
-    assert_eq!((outcome.bottleneck, outcome.gross_is), (Cause::LoadGeneratorBound, GrossIs::LowerBound));
+    assert_eq!(
+        (outcome.verdict.bottleneck, outcome.figures.gross_is),
+        (Cause::LoadGeneratorBound, GrossIs::LowerBound)
+    );
 }
 
 #[test]
@@ -228,7 +246,11 @@ fn requests_that_fail_of_lost_packets_do_not_hide_them() {
         })
     };
     let outcome = limits(&failing(&[(ErrorKind::Timeout, 60)], 200.0), Cause::NetworkCeiling);
-    assert!(!outcome.valid && finding(&outcome, Cause::Errors).is_some(), "{:#?}", outcome.findings);
+    assert!(
+        !outcome.verdict.valid && finding(&outcome, Cause::Errors).is_some(),
+        "{:#?}",
+        outcome.verdict.findings
+    );
     // Nothing was lost; or what failed had its answer.
     limits(&failing(&[(ErrorKind::Timeout, 60)], 10.0), Cause::Errors);
     limits(&failing(&[(ErrorKind::Timeout, 60), (ErrorKind::Status, 100)], 200.0), Cause::Errors);
@@ -283,13 +305,16 @@ fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
     let summary = &finding(&outcome, Cause::MemoryPressure).unwrap().summary;
     assert!(summary.contains("/web may use 64 MiB"), "{summary}");
     // Somebody else's pressure, and none at all.
-    assert_eq!(silent(&short_of_memory(0.6, 0.0), Cause::MemoryPressure).bottleneck, Cause::BlockedOnDisk);
+    assert_eq!(
+        silent(&short_of_memory(0.6, 0.0), Cause::MemoryPressure).verdict.bottleneck,
+        Cause::BlockedOnDisk
+    );
     silent(&short_of_memory(0.0, 500.0), Cause::MemoryPressure);
     // Hardly any pressure, but most of what it waited for had been in memory before; or little of it.
     let read =
         |hz| counted(short_of_memory(0.02, 500.0), &idle(), &[(&memory::READ_BYTES, Subject::Machine, hz)]);
     limits(&read(2.1e6), Cause::MemoryPressure);
-    assert_eq!(explain(&read(2e8)).bottleneck, Cause::BlockedOnDisk);
+    assert_eq!(explain(&read(2e8)).verdict.bottleneck, Cause::BlockedOnDisk);
 }
 
 fn flooded(own_hz: f64) -> Record {
@@ -327,7 +352,7 @@ fn threads_that_only_collect_garbage_are_known_by_their_names() {
     let outcome = limits(&collecting(0.4), Cause::GcPauses);
     assert!(finding(&outcome, Cause::GcPauses).unwrap().summary.starts_with("41 %"));
     let some = explain(&collecting(0.1));
-    assert!(some.bottleneck == Cause::ServerCpuBound && finding(&some, Cause::GcPauses).is_some());
+    assert!(some.verdict.bottleneck == Cause::ServerCpuBound && finding(&some, Cause::GcPauses).is_some());
     silent(&collecting(0.01), Cause::GcPauses);
 }
 
@@ -388,7 +413,7 @@ fn the_same_instructions_at_more_cycles_are_cold_caches() {
         });
     });
     let outcome = silent(&blind, Cause::ColdCaches);
-    assert!(could_not_judge(&outcome, "cold-caches"), "{:#?}", outcome.warnings);
+    assert!(could_not_judge(&outcome, "cold-caches"), "{:#?}", outcome.verdict.warnings);
 }
 
 /// Eight trials, each so much faster than the one before.

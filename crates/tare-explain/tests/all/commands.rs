@@ -14,11 +14,11 @@ fn program(run: f64, wait: f64) -> Thread {
 }
 
 fn part(outcome: &Outcome, cause: TareCause) -> f64 {
-    outcome.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
+    outcome.figures.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
 }
 
 fn net(outcome: &Outcome) -> f64 {
-    match &outcome.net {
+    match &outcome.figures.net {
         NetOrMissing::Net(net) => net.value,
         NetOrMissing::Missing(missing) => panic!("{missing}"),
     }
@@ -27,11 +27,13 @@ fn net(outcome: &Outcome) -> f64 {
 #[test]
 fn a_busy_program_is_its_own_limit() {
     let outcome = runs(&Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() });
-    assert_eq!((outcome.bottleneck, outcome.valid), (Cause::ProgramCpuBound, true));
-    assert!((outcome.gross.value().unwrap() - 2.0).abs() < 1e-9 && outcome.gross.unit() == "s");
+    assert_eq!((outcome.verdict.bottleneck, outcome.verdict.valid), (Cause::ProgramCpuBound, true));
+    assert!(
+        (outcome.figures.gross.value().unwrap() - 2.0).abs() < 1e-9 && outcome.figures.gross.unit() == "s"
+    );
     assert!((net(&outcome) - 2.0).abs() < 0.01);
-    assert!(outcome.requests.is_none() && outcome.latency_ns.is_none());
-    let summary = &outcome.commands[0];
+    assert!(outcome.answers.requests.is_none() && outcome.answers.latency_ns.is_none());
+    let summary = &outcome.answers.commands[0];
     assert_eq!((summary.runs, summary.exit_codes.len()), (3, 3));
     assert!((summary.stdev_s.unwrap() - 0.01).abs() < 1e-9);
     assert!((summary.min_s - 1.99).abs() < 1e-6 && (summary.max_s - 2.01).abs() < 1e-6);
@@ -44,7 +46,7 @@ fn a_sleeping_program_is_idle_and_its_clock_does_not_matter() {
     let fast = Scene { threads: vec![sleeper], clock_hz: Some(3e9), ..Scene::default() };
     let slow = Scene { clock_hz: Some(1.5e9), ..fast.clone() };
     let outcome = explain(&commands(&[(2.0, 0, slow.clone()), (2.0, 0, slow), (2.0, 0, fast)]));
-    assert_eq!(outcome.bottleneck, Cause::ProgramIdle);
+    assert_eq!(outcome.verdict.bottleneck, Cause::ProgramIdle);
     // Half the clock, but only a twentieth of the time is spent on a CPU.
     assert!((part(&outcome, TareCause::Clock) - (2.0f64 / 1.95).ln()).abs() < 1e-9);
 }
@@ -53,16 +55,16 @@ fn a_sleeping_program_is_idle_and_its_clock_does_not_matter() {
 fn what_others_took_is_not_in_net() {
     let neighbour = Thread::new(Role::Other, "busyloop", 999, 0, 0.5, 0.49);
     let outcome = runs(&Scene { threads: vec![program(0.5, 0.5), neighbour], ..Scene::default() });
-    assert_eq!(outcome.bottleneck, Cause::CpuContended);
+    assert_eq!(outcome.verdict.bottleneck, Cause::CpuContended);
     assert!((net(&outcome) - 1.0).abs() < 0.02, "half of the two seconds was somebody else's");
     assert!((part(&outcome, TareCause::Preempted) - 2f64.ln()).abs() < 0.02);
-    let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-    assert!((parts - (outcome.gross.value().unwrap() / net(&outcome)).ln()).abs() < 1e-9);
+    let parts: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
+    assert!((parts - (outcome.figures.gross.value().unwrap() / net(&outcome)).ln()).abs() < 1e-9);
 
     let quota =
         Scene { threads: vec![program(0.3, 0.7)], throttled: vec![("/sut", 0.7)], ..Scene::default() };
     let outcome = runs(&quota);
-    assert_eq!(outcome.bottleneck, Cause::CpuQuotaThrottled);
+    assert_eq!(outcome.verdict.bottleneck, Cause::CpuQuotaThrottled);
     assert!((net(&outcome) - 0.6).abs() < 0.01);
 }
 
@@ -70,17 +72,17 @@ fn what_others_took_is_not_in_net() {
 fn failed_runs_are_said_and_counted() {
     let scene = Scene { threads: vec![program(0.99, 0.0)], ..Scene::default() };
     let outcome = explain(&commands(&[(2.0, 0, scene.clone()), (2.0, 1, scene)]));
-    assert!(outcome.valid);
-    let finding = outcome.findings.iter().find(|finding| finding.cause == Cause::Errors).unwrap();
+    assert!(outcome.verdict.valid);
+    let finding = outcome.verdict.findings.iter().find(|finding| finding.cause == Cause::Errors).unwrap();
     assert!(finding.summary.contains("1 of 2 runs"));
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "errors"));
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "errors"));
 }
 
 #[test]
 fn a_run_too_short_to_be_seen_is_judged_by_its_rusage() {
     let outcome = runs(&Scene { threads: Vec::new(), ..Scene::default() });
-    assert_eq!(outcome.bottleneck, Cause::ProgramCpuBound, "by rusage");
-    assert!(outcome.valid && matches!(outcome.net, NetOrMissing::Missing(_)));
+    assert_eq!(outcome.verdict.bottleneck, Cause::ProgramCpuBound, "by rusage");
+    assert!(outcome.verdict.valid && matches!(outcome.figures.net, NetOrMissing::Missing(_)));
 }
 
 #[test]
@@ -91,9 +93,9 @@ fn the_accounting_of_a_run_of_milliseconds_is_not_held_against_it() {
         explain(&commands(&[(seconds, 0, scene.clone()), (seconds, 0, scene.clone()), (seconds, 0, scene)]))
     };
     let long = open(2.0);
-    assert!(!long.valid && long.accounting.residual_ratio.unwrap() > 0.29);
+    assert!(!long.verdict.valid && long.accounting.residual_ratio.unwrap() > 0.29);
     let short = open(0.003);
-    assert!(short.valid, "{:#?}", short.warnings);
+    assert!(short.verdict.valid, "{:#?}", short.verdict.warnings);
     assert!(
         !short.accounting.residuals.contains_key("cpu 0"),
         "missing, not zero: {:?}",

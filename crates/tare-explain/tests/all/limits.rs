@@ -10,12 +10,21 @@ use tare_model::trial::{ErrorKind, Measure};
 use tare_model::{Missing, Reading};
 
 fn narrows_to(outcome: &Outcome, cause: Cause) -> &Finding {
-    assert_eq!(outcome.bottleneck, cause, "{:#?}\n{:#?}", outcome.findings, outcome.accounting);
-    outcome.findings.iter().find(|finding| finding.cause == cause).expect("the bottleneck has its finding")
+    assert_eq!(
+        outcome.verdict.bottleneck, cause,
+        "{:#?}\n{:#?}",
+        outcome.verdict.findings, outcome.accounting
+    );
+    outcome
+        .verdict
+        .findings
+        .iter()
+        .find(|finding| finding.cause == cause)
+        .expect("the bottleneck has its finding")
 }
 
 fn sound(outcome: &Outcome) {
-    assert!(outcome.valid, "{:#?}", outcome.warnings);
+    assert!(outcome.verdict.valid, "{:#?}", outcome.verdict.warnings);
     assert!(outcome.accounting.residual_ratio.expect("checked") < 0.01);
     let sut = outcome.accounting.sut.as_ref().expect("seen");
     let lost: f64 = sut.losses_cpus.values().sum();
@@ -25,9 +34,9 @@ fn sound(outcome: &Outcome) {
             cpu.sut + cpu.load + cpu.tare + cpu.others + cpu.throttled + cpu.steal + cpu.irq + cpu.idle;
         assert!((parts - 1.0).abs() < 0.01, "{cpu:?}");
     }
-    if let NetOrMissing::Net(net) = &outcome.net {
-        let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-        assert!((parts - (net.value / outcome.gross.value().expect("measured")).ln()).abs() < 1e-9);
+    if let NetOrMissing::Net(net) = &outcome.figures.net {
+        let parts: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
+        assert!((parts - (net.value / outcome.figures.gross.value().expect("measured")).ln()).abs() < 1e-9);
         let [low, high] = net.ci95.expect("three trials");
         assert!(low <= net.value && net.value <= high, "{net:?}");
     }
@@ -39,7 +48,7 @@ fn a_busy_server_is_the_bottleneck() {
     let finding = narrows_to(&outcome, Cause::ServerCpuBound);
     assert!(finding.confidence > 0.99);
     sound(&outcome);
-    assert_eq!(outcome.gross_is, GrossIs::Capacity);
+    assert_eq!(outcome.figures.gross_is, GrossIs::Capacity);
 }
 
 #[test]
@@ -48,7 +57,7 @@ fn a_full_generator_is_the_bottleneck_of_an_idle_server() {
     let outcome = explain(&asked(&scene));
     let finding = narrows_to(&outcome, Cause::LoadGeneratorBound);
     assert!(finding.summary.contains("tare-load"), "{}", finding.summary);
-    assert_eq!(outcome.gross_is, GrossIs::LowerBound);
+    assert_eq!(outcome.figures.gross_is, GrossIs::LowerBound);
     sound(&outcome);
 }
 
@@ -157,7 +166,7 @@ fn a_low_fixed_rate_is_the_bottleneck_and_nothing_is_wrong() {
     };
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::OfferedLoad);
-    assert_eq!(outcome.gross_is, GrossIs::Offered);
+    assert_eq!(outcome.figures.gross_is, GrossIs::Offered);
     sound(&outcome);
 }
 
@@ -166,7 +175,7 @@ fn an_error_page_is_not_a_result() {
     let scene = Scene { errors: vec![(ErrorKind::Status, 200_000)], ..Scene::default() };
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::Errors);
-    assert!(!outcome.valid);
+    assert!(!outcome.verdict.valid);
 }
 
 #[test]
@@ -178,7 +187,7 @@ fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::LoadGeneratorBound);
     let oversubscription =
-        outcome.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
+        outcome.verdict.findings.iter().find(|finding| finding.cause == Cause::Oversubscribed).unwrap();
     assert!(
         oversubscription.summary.contains("generator (wrk) has 8 threads"),
         "{}",
@@ -211,7 +220,7 @@ fn waits_for_itself_are_named_and_stay_in_net() {
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::LockContended);
     sound(&outcome);
-    let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
+    let NetOrMissing::Net(net) = &outcome.figures.net else { panic!("{:?}", outcome.figures.net) };
     // 45 % of the time in its own lock caps it at 1 / (5 + 4.5 µs), not at 1 / 5 µs.
     assert!((net.value - 1e6 / 9.5).abs() < 0.02 * net.value, "{}", net.value);
 
@@ -231,16 +240,16 @@ fn workers_that_sleep_in_a_futex_until_there_is_work_wait_for_no_lock() {
     scene.threads.push(Thread { cpu: 2, ..generator(0.97, 0.01) });
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::LoadGeneratorBound);
-    assert!(outcome.findings.iter().all(|finding| finding.cause != Cause::LockContended));
+    assert!(outcome.verdict.findings.iter().all(|finding| finding.cause != Cause::LockContended));
     // Nobody has the lock that they all would wait for; where one of them is always about, somebody may.
     scene.threads[0].run = 0.9;
     scene.threads.pop();
     scene.threads.push(generator(0.3, 0.0));
     let outcome = explain(&asked(&scene));
     assert!(
-        outcome.findings.iter().any(|finding| finding.cause == Cause::LockContended),
+        outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::LockContended),
         "{:?}",
-        outcome.bottleneck
+        outcome.verdict.bottleneck
     );
 }
 
@@ -263,7 +272,7 @@ fn open_accounting_gives_no_verdict() {
     let worse =
         Scene { threads: vec![server(0.8, 0.0), generator(0.6, 0.0)], hidden: 0.1, ..Scene::default() };
     let outcome = explain(&asked(&worse));
-    assert_eq!((outcome.valid, outcome.bottleneck), (false, Cause::Unknown));
+    assert_eq!((outcome.verdict.valid, outcome.verdict.bottleneck), (false, Cause::Unknown));
 }
 
 #[test]
@@ -271,8 +280,8 @@ fn an_unseen_server_is_judged_from_the_generator_alone() {
     let full = Scene { threads: vec![generator(0.97, 0.01)], ..Scene::default() };
     let outcome = explain(&asked(&full));
     narrows_to(&outcome, Cause::LoadGeneratorBound);
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "sut-unseen"));
-    assert!(matches!(outcome.net, NetOrMissing::Missing(_)));
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "sut-unseen"));
+    assert!(matches!(outcome.figures.net, NetOrMissing::Missing(_)));
     let half = Scene { threads: vec![generator(0.5, 0.01)], ..Scene::default() };
     narrows_to(&explain(&asked(&half)), Cause::Unknown);
 }
@@ -289,20 +298,20 @@ fn a_slow_clock_and_a_dear_request_are_parts_of_the_tare() {
     };
     let outcome = explain(&with_saturating(64, &slow, &Scene { clock_hz: Some(3.0e9), ..Scene::default() }));
     sound(&outcome);
-    let part = |cause| outcome.tare.iter().find(|part| part.cause == cause).unwrap().ln_share;
+    let part = |cause| outcome.figures.tare.iter().find(|part| part.cause == cause).unwrap().ln_share;
     assert!((part(TareCause::Clock) - 1.5f64.ln()).abs() < 1e-6);
     // 12.5 µs at 2 GHz against 9.7 µs at 3 GHz, in cycles.
     assert!((part(TareCause::Cost) - (25_000.0f64 / 29_100.0).ln()).abs() < 1e-3);
-    assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::ClockDropped));
+    assert!(outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ClockDropped));
 }
 
 #[test]
 fn without_a_clock_costs_are_in_seconds() {
     let outcome = explain(&asked(&Scene { clock_hz: None, ..Scene::default() }));
     sound(&outcome);
-    assert!(outcome.tare.iter().all(|part| part.cause != TareCause::Clock));
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "clock-missing"));
-    let NetOrMissing::Net(net) = &outcome.net else { panic!("{:?}", outcome.net) };
+    assert!(outcome.figures.tare.iter().all(|part| part.cause != TareCause::Clock));
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "clock-missing"));
+    let NetOrMissing::Net(net) = &outcome.figures.net else { panic!("{:?}", outcome.figures.net) };
     assert_eq!(net.ref_clock_hz, None);
 }
 
@@ -340,8 +349,11 @@ fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
 fn a_schedule_that_was_missed_is_no_result() {
     let scene = |rate_hz| Scene { rate_hz, scheduled_hz: Some(100_000.0), ..Scene::default() };
     let missed = explain(&asked(&scene(90_000.0)));
-    assert!(!missed.valid && missed.warnings.iter().any(|warning| warning.id == "schedule-missed"));
-    assert!(explain(&asked(&scene(100_000.0))).valid);
+    assert!(
+        !missed.verdict.valid
+            && missed.verdict.warnings.iter().any(|warning| warning.id == "schedule-missed")
+    );
+    assert!(explain(&asked(&scene(100_000.0))).verdict.valid);
 }
 
 #[test]
@@ -354,7 +366,7 @@ fn a_server_that_is_hardly_asked_is_still_there() {
     };
     let outcome = explain(&asked(&scene));
     narrows_to(&outcome, Cause::OfferedLoad);
-    assert!(outcome.warnings.iter().all(|warning| warning.id != "sut-unseen"));
+    assert!(outcome.verdict.warnings.iter().all(|warning| warning.id != "sut-unseen"));
 }
 
 #[test]
@@ -366,8 +378,8 @@ fn a_count_that_nobody_tells_is_missing_and_not_zero() {
         }
     }
     let outcome = explain(&record);
-    assert!(!outcome.valid && outcome.gross.value().is_none(), "{:?}", outcome.gross);
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "requests-unknown"));
+    assert!(!outcome.verdict.valid && outcome.figures.gross.value().is_none(), "{:?}", outcome.figures.gross);
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "requests-unknown"));
     let json = serde_json::to_value(&outcome).unwrap();
     assert!(
         json["gross"]["missing"].is_string() && json["gross"].get("value").is_none(),
@@ -376,5 +388,5 @@ fn a_count_that_nobody_tells_is_missing_and_not_zero() {
     );
     assert_eq!(json["gross"]["unit"], "req/s");
     let back: Outcome = serde_json::from_value(json).unwrap();
-    assert_eq!(back.gross, outcome.gross);
+    assert_eq!(back.figures.gross, outcome.figures.gross);
 }

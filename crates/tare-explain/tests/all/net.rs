@@ -25,20 +25,25 @@ fn waking(run: f64, cost_us: f64, own: f64, peers: f64) -> Scene {
 }
 
 fn net(outcome: &Outcome) -> &Net {
-    match &outcome.net {
+    match &outcome.figures.net {
         NetOrMissing::Net(net) => net,
         NetOrMissing::Missing(missing) => panic!("{missing}"),
     }
 }
 
 fn part(outcome: &Outcome, cause: TareCause) -> f64 {
-    outcome.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
+    outcome.figures.tare.iter().find(|part| part.cause == cause).map_or(0.0, |part| part.ln_share)
 }
 
 fn parts_are_the_whole(outcome: &Outcome) {
-    if let (NetOrMissing::Net(net), Some(gross)) = (&outcome.net, outcome.gross.value()) {
-        let parts: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
-        assert!((parts - (net.value / gross).ln()).abs() < 1e-9, "{:?} {:?}", outcome.tare, outcome.net);
+    if let (NetOrMissing::Net(net), Some(gross)) = (&outcome.figures.net, outcome.figures.gross.value()) {
+        let parts: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
+        assert!(
+            (parts - (net.value / gross).ln()).abs() < 1e-9,
+            "{:?} {:?}",
+            outcome.figures.tare,
+            outcome.figures.net
+        );
     }
 }
 
@@ -101,7 +106,8 @@ fn blocks_are_left_out_whole() {
     record.trials.sort_by_key(|trial| (trial.observation.begin_ns, trial.level));
     let doubled = explain(&record);
     let cost = |outcome: &Outcome| {
-        let part = outcome.tare.iter().find(|part| part.cause == TareCause::Cost).expect("a cost part");
+        let part =
+            outcome.figures.tare.iter().find(|part| part.cause == TareCause::Cost).expect("a cost part");
         let [low, high] = part.ci95.expect("five blocks");
         (part.ln_share, high - low)
     };
@@ -128,8 +134,8 @@ fn a_session_that_was_broken_off_has_the_blocks_it_had() {
         explain(&record)
     };
     let (ten, four) = (planned(10), planned(4));
-    assert_eq!(ten.tare, four.tare);
-    assert!(ten.tare.iter().all(|part| part.ci95.is_some()), "{:?}", ten.tare);
+    assert_eq!(ten.figures.tare, four.figures.tare);
+    assert!(ten.figures.tare.iter().all(|part| part.ci95.is_some()), "{:?}", ten.figures.tare);
 }
 
 /// A server that answers on in the other's turns is not alone in its own.
@@ -142,7 +148,7 @@ fn a_server_that_does_not_keep_to_its_turns_is_not_compared() {
         [asked, twice, reference]
     };
     let outcome = explain(&in_blocks(8, &[always([busy(0.6, 6.0), busy(0.9, 5.0), busy(0.1, 4.0)])]));
-    assert!(net(&outcome).against_reference.is_none(), "{:?}", outcome.net);
+    assert!(net(&outcome).against_reference.is_none(), "{:?}", outcome.figures.net);
 }
 
 #[test]
@@ -171,7 +177,7 @@ fn the_fit_carries_wake_ups_of_both_sides() {
     assert!((net.value * 4.3e-6 - 1.0).abs() < 0.08, "{net:?}");
     let [low, high] = net.ci95.expect("three trials");
     assert!(low * 4.3e-6 < 1.0 && high * 4.3e-6 > 1.0 && high / low > 1.1, "wide: {net:?}");
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "cost-not-saturated"));
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "cost-not-saturated"));
 }
 
 /// A full server that wakes eight generator threads is not at its cost of saturation.
@@ -186,14 +192,14 @@ fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
     // Alone it cannot be known how much of it wake-ups are.
     let alone = explain(&asked(&oversubscribed));
     let [low, high] = net(&alone).ci95.expect("three trials");
-    assert!(high / low > 1.4, "{:?}", alone.net);
+    assert!(high / low > 1.4, "{:?}", alone.figures.net);
 }
 
 #[test]
 fn far_from_saturation_net_is_missing() {
     let outcome = explain(&asked_at(1, &waking(0.2, 28.0, 1.0, 1.0)));
-    assert!(matches!(outcome.net, NetOrMissing::Missing(_)), "{:?}", outcome.net);
-    assert!(outcome.tare.is_empty());
+    assert!(matches!(outcome.figures.net, NetOrMissing::Missing(_)), "{:?}", outcome.figures.net);
+    assert!(outcome.figures.tare.is_empty());
 }
 
 /// A lock that two threads on two CPUs wait for half of the time each.
@@ -224,7 +230,7 @@ fn threads_that_wait_for_a_disk_are_a_stage_of_the_program() {
     let outcome = explain(&asked(&scene));
     parts_are_the_whole(&outcome);
     // Each of the four is on a disk whenever it does not run.
-    assert!((net(&outcome).value / 4_000.0 - 1.0).abs() < 0.01, "{:?}", outcome.net);
+    assert!((net(&outcome).value / 4_000.0 - 1.0).abs() < 0.01, "{:?}", outcome.figures.net);
 }
 
 /// One of three threads is full, and the others have time left.
@@ -237,7 +243,7 @@ fn a_single_acceptor_caps_net() {
     let scene = Scene { threads: threads.collect(), rate_hz: 50_000.0, ..Scene::default() };
     for outcome in alone_and_interleaved(&scene) {
         parts_are_the_whole(&outcome);
-        assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.net);
+        assert!((net(&outcome).value / (50_000.0 / 0.98) - 1.0).abs() < 0.02, "{:?}", outcome.figures.net);
     }
 }
 
@@ -271,7 +277,7 @@ proptest! {
             .collect();
         let outcome = explain(&in_blocks(4, &blocks));
         parts_are_the_whole(&outcome);
-        if let NetOrMissing::Net(net) = &outcome.net {
+        if let NetOrMissing::Net(net) = &outcome.figures.net {
             prop_assert!(net.value.is_finite() && net.value > 0.0);
             let mut ends = net.ci95.into_iter().flatten();
             prop_assert!(ends.all(f64::is_finite));

@@ -21,7 +21,7 @@ fn state(answers: impl Fn(u64) -> u64) -> Option<State> {
         };
         sample.slices = (0..SLICES).map(slice).collect();
     }
-    explain(&record).timeline.unwrap().state
+    explain(&record).over_time.timeline.unwrap().state
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn they_end_at_the_first_evaluation_that_is_precise() {
     assert_eq!((first.elapsed_s, first.planned), (11.5, Some(41)));
     // Read from the record, it is the same, and so is the interval of gross.
     let outcome = explain(&Record { trials: record.trials[..8].to_vec(), ..record });
-    assert_eq!(outcome.stopping, Some(first));
-    let (value, ci95) = (outcome.gross.value().unwrap(), outcome.gross.ci95().unwrap());
+    assert_eq!(outcome.figures.stopping, Some(first));
+    let (value, ci95) = (outcome.figures.gross.value().unwrap(), outcome.figures.gross.ci95().unwrap());
     assert!(((ci95[1] - ci95[0]) / 2.0 / value - first.reached.unwrap()).abs() < 1e-12);
     assert!(ci95[0] < value && value < ci95[1]);
 }
@@ -87,16 +87,20 @@ fn trials_of_other_levels_take_time_and_tell_nothing_of_gross() {
     assert_eq!((after[2].planned, after[3].trials, after[3].planned), (None, 8, Some(54)));
     let last = after[7];
     assert!(last.reached.unwrap() < 0.01, "{last:#?}");
-    assert_eq!(explain(&record).stopping, Some(last), "whoever reads it plans as it was planned");
+    assert_eq!(explain(&record).figures.stopping, Some(last), "whoever reads it plans as it was planned");
 }
 
 #[test]
 fn too_few_tell_no_interval_and_that_is_said() {
     let outcome = explain(&session(&rates(5, 0.01), &[], until(None, 60.0)));
-    let stopping = outcome.stopping.unwrap();
+    let stopping = outcome.figures.stopping.unwrap();
     assert_eq!((stopping.trials, stopping.reached, stopping.ended), (5, None, None));
-    assert_eq!(outcome.gross.ci95(), None);
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "too-few-trials"), "{:#?}", outcome.warnings);
+    assert_eq!(outcome.figures.gross.ci95(), None);
+    assert!(
+        outcome.verdict.warnings.iter().any(|warning| warning.id == "too-few-trials"),
+        "{:#?}",
+        outcome.verdict.warnings
+    );
 }
 
 #[test]
@@ -106,5 +110,5 @@ fn plans_with_a_number_of_trials_are_as_they_were() {
     assert!(json.get("stopping").is_none());
     assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), record.plan);
     let outcome = explain(&record);
-    assert!(outcome.stopping.is_none() && outcome.gross.ci95().is_some());
+    assert!(outcome.figures.stopping.is_none() && outcome.figures.gross.ci95().is_some());
 }

@@ -56,14 +56,14 @@ fn the_main_thread_that_only_waits_is_accounted_for_but_serves_nobody() {
     assert_eq!((serving.threads, sampled_share), (1, 0.0));
     assert!(serving.blocked_s["lock"] == 0.0 && (serving.blocked_s["downstream"] - 4.8).abs() < 1e-6);
     assert!((outcome.accounting.sut.as_ref().expect("seen").blocked_s["lock"] - 6.0).abs() < 1e-6);
-    assert_eq!(outcome.bottleneck, Cause::BlockedOnDownstream);
+    assert_eq!(outcome.verdict.bottleneck, Cause::BlockedOnDownstream);
 }
 
 #[test]
 fn switches_that_show_too_little_leave_the_samples_and_a_verdict() {
     let outcome = explain(&traced(0.97));
     let (_, sampled_share) = serving(&outcome);
-    assert_eq!((outcome.bottleneck, sampled_share), (Cause::BlockedOnDownstream, 0.0));
+    assert_eq!((outcome.verdict.bottleneck, sampled_share), (Cause::BlockedOnDownstream, 0.0));
     assert!(
         (outcome.accounting.residual_ratio.expect("checked") - 0.024).abs() < 1e-3,
         "{:#?}",
@@ -73,7 +73,7 @@ fn switches_that_show_too_little_leave_the_samples_and_a_verdict() {
     for reported in [0.5, 0.0, 2.0] {
         let outcome = explain(&traced(reported));
         let (serving, sampled_share) = serving(&outcome);
-        assert_eq!((outcome.bottleneck, sampled_share), (Cause::BlockedOnDisk, 1.0), "{reported}");
+        assert_eq!((outcome.verdict.bottleneck, sampled_share), (Cause::BlockedOnDisk, 1.0), "{reported}");
         assert!((serving.blocked_s["disk"] - 4.8).abs() < 1e-6);
         assert!(outcome.accounting.residual_ratio.expect("checked") < 0.01);
     }

@@ -32,7 +32,10 @@ fn a_quota_on_the_parent() {
     assert!((sut.entitled_cpus - 1.0).abs() < 1e-9);
     assert!((sut.losses_cpus["throttled"] - 0.69).abs() < 1e-6);
     assert!((sut.wait_s.throttled - 2.0 * 0.69 * 6.0).abs() < 1e-6, "an upper bound, thread by thread");
-    assert!((sut.wait_s.own - 2.0 * 0.15 * 6.0).abs() < 1e-6, "each stood behind the other's run");
+    assert!(
+        (sut.wait_s.self_contention - 2.0 * 0.15 * 6.0).abs() < 1e-6,
+        "each stood behind the other's run"
+    );
 }
 
 #[test]

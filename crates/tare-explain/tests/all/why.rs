@@ -184,7 +184,7 @@ fn cpus_that_a_hypervisor_moved_are_a_difference_and_a_warning() {
     assert!(account(&near, &near).differences.is_empty());
     let moved = |record: &Record| {
         let outcome = tare_explain::explain(record);
-        let warning = outcome.warnings.into_iter().find(|warning| warning.id == "cpus-moved");
+        let warning = outcome.verdict.warnings.into_iter().find(|warning| warning.id == "cpus-moved");
         warning.map(|warning| warning.text)
     };
     let text = moved(&far_in(&[0])).unwrap();

@@ -1,6 +1,7 @@
 //! The accounting: of a role, of its threads, of each CPU.
 
 use super::Execution;
+use crate::role::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct TimeAccounting {
     pub load: Option<RoleAccounting>,
     /// Tare's own threads other than the generator's.
     pub tare: Option<RoleAccounting>,
+    /// The threads of these roles: role by role, busiest first.
+    pub threads: Vec<ThreadRow>,
     /// Every CPU that the SUT or the generator used.
     pub cpus: Vec<CpuAccounting>,
     /// Sleeps and waits in detail; `None` where the SUT cannot be seen.
@@ -55,8 +58,6 @@ pub struct RoleAccounting {
     /// What it executed; `None` for tare's own threads, for commands and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-    /// Its threads, busiest first.
-    pub threads: Vec<ThreadRow>,
 }
 
 /// The threads of a role that do the work: those that ran for more than a thousandth of the window. The others (a main
@@ -79,14 +80,23 @@ pub struct WaitSplit {
     /// Somebody else ran (the generator included).
     pub preempted: f64,
     /// Another thread of the same role ran.
-    pub own: f64,
+    pub self_contention: f64,
     /// The CPU was free: the scheduler's delay.
     pub scheduler: f64,
+}
+
+impl TimeAccounting {
+    /// The threads of a role, busiest first.
+    pub fn threads_of(&self, role: Role) -> Vec<&ThreadRow> {
+        self.threads.iter().filter(|thread| thread.role == role).collect()
+    }
 }
 
 /// One thread, as pidstat shows it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadRow {
+    /// Who it works for.
+    pub role: Role,
     /// Process.
     pub pid: u32,
     /// Thread.

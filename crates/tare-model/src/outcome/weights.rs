@@ -143,8 +143,8 @@ pub enum TareCause {
     Irq,
     /// The CPU idled though the SUT was ready to run.
     Scheduler,
-    /// The SUT's own threads waited for each other's turn with CPUs to spare elsewhere.
-    Own,
+    /// Threads of the SUT waited for each other with CPUs to spare elsewhere.
+    SelfContention,
     /// The clock was below the reference.
     Clock,
     /// A request cost more than at saturation (wake-ups, cold caches).

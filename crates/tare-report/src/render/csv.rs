@@ -17,7 +17,7 @@ pub(crate) fn render(outcome: &Outcome) -> String {
 /// hyperfine's columns, in seconds.
 fn commands(text: &mut String, outcome: &Outcome) {
     text.push_str("command,mean,stddev,median,user,system,min,max\n");
-    for command in &outcome.commands {
+    for command in &outcome.answers.commands {
         let CommandSummary { gross, stdev_s, median_s, user_s, system_s, min_s, max_s, .. } = command;
         let figures = [
             Some(gross.value),
@@ -37,7 +37,7 @@ fn trials(text: &mut String, outcome: &Outcome) {
     text.push_str(
         "row,seq,level,connections,elapsed_s,value,unit,ci95_low,ci95_high,sut_cpu_ns,clock_hz,residual_ratio,transfer_ns\n",
     );
-    let unit = outcome.gross.unit();
+    let unit = outcome.figures.gross.unit();
     for trial in &outcome.trials {
         let connections = trial.connections.map(|connections| connections.to_string()).unwrap_or_default();
         let head = ["trial".into(), trial.seq.to_string(), field(&trial.level), connections];
@@ -46,9 +46,9 @@ fn trials(text: &mut String, outcome: &Outcome) {
         let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio, trial.transfer_ns].map(number);
         line(text, head.into_iter().chain(value).chain(tail));
     }
-    let (gross, residual) = (&outcome.gross, outcome.accounting.residual_ratio);
+    let (gross, residual) = (&outcome.figures.gross, outcome.accounting.residual_ratio);
     summary(text, "gross", (gross.value(), gross.unit(), gross.ci95()), None, residual);
-    if let NetOrMissing::Net(net) = &outcome.net {
+    if let NetOrMissing::Net(net) = &outcome.figures.net {
         summary(text, "net", (Some(net.value), &net.unit, net.ci95), net.ref_clock_hz, residual);
     }
 }

@@ -6,6 +6,7 @@ use super::text::capital;
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
+use tare_model::observation::Role;
 use tare_model::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleAccounting};
 
 pub(crate) static SECTION: Section =
@@ -21,11 +22,11 @@ fn build(source: &Source) -> Vec<Block> {
         return vec![Block::Headline(Text::new("No trial ended, so there is no result.", Tone::Bad))];
     }
     let mut blocks = Vec::new();
-    if !outcome.valid {
+    if !outcome.verdict.valid {
         let text = format!("INVALID: {}. Do not quote these figures.", invalid_because(outcome));
         blocks.push(Block::Headline(Text::new(text, Tone::Bad)));
     }
-    let tone = match outcome.bottleneck {
+    let tone = match outcome.verdict.bottleneck {
         Cause::ServerCpuBound | Cause::OneThreadBound | Cause::ProgramCpuBound | Cause::ProgramIdle => {
             Tone::Good
         }
@@ -34,7 +35,7 @@ fn build(source: &Source) -> Vec<Block> {
         }
         _ => Tone::Strong,
     };
-    let text = if outcome.commands.is_empty() { sentence(source) } else { command_sentence(outcome) };
+    let text = if outcome.answers.commands.is_empty() { sentence(source) } else { command_sentence(outcome) };
     blocks.push(Block::Headline(Text::new(text, tone)));
     blocks
 }
@@ -42,8 +43,10 @@ fn build(source: &Source) -> Vec<Block> {
 /// One command: what its time went to. Several: which is fastest, and by how much.
 fn command_sentence(outcome: &Outcome) -> String {
     let reported = |command: &CommandSummary| format!("`{}`", command.command);
-    if let (Some(fastest), true) = (commands::fastest(&outcome.commands), outcome.commands.len() > 1) {
-        let others = outcome.commands.iter().filter(|command| !std::ptr::eq(*command, fastest));
+    if let (Some(fastest), true) =
+        (commands::fastest(&outcome.answers.commands), outcome.answers.commands.len() > 1)
+    {
+        let others = outcome.answers.commands.iter().filter(|command| !std::ptr::eq(*command, fastest));
         let others: Vec<String> = others
             .map(|other| {
                 format!("{} times faster than {}", commands::relative(other, fastest), reported(other))
@@ -62,7 +65,7 @@ fn command_sentence(outcome: &Outcome) -> String {
 /// Why an outcome is not valid, from its own figures where they tell.
 fn invalid_because(outcome: &Outcome) -> String {
     let mut reasons = Vec::new();
-    if let Some(requests) = &outcome.requests {
+    if let Some(requests) = &outcome.answers.requests {
         let errors: u64 = requests.errors.values().fold(0, |sum, count| sum.saturating_add(*count));
         // Requests that never got an answer are not in the count.
         let unanswered = errors.saturating_sub(requests.errors.get("status").copied().unwrap_or(0));
@@ -76,16 +79,19 @@ fn invalid_because(outcome: &Outcome) -> String {
         reasons.push(format!("the accounting are open by {}", percent(residual)));
     }
     if reasons.is_empty() {
-        reasons.extend(outcome.warnings.first().map(|warning| warning.text.trim_end_matches('.').into()));
+        reasons.extend(
+            outcome.verdict.warnings.first().map(|warning| warning.text.trim_end_matches('.').into()),
+        );
     }
     if reasons.is_empty() { "the checks did not pass".into() } else { reasons.join(", ") }
 }
 
 fn sentence(source: &Source) -> String {
     let outcome = source.outcome;
-    let gross = rate(&outcome.gross);
+    let gross = rate(&outcome.figures.gross);
     let name = source.sut_name();
-    let text = match (outcome.bottleneck, &outcome.accounting.sut) {
+    let threads = outcome.accounting.threads_of(Role::Sut);
+    let text = match (outcome.verdict.bottleneck, &outcome.accounting.sut) {
         (Cause::ServerCpuBound, Some(sut)) => {
             format!("{} is the bottleneck: it {} at {gross}", capital(&name), busy(sut))
         }
@@ -94,7 +100,7 @@ fn sentence(source: &Source) -> String {
             "Nothing is short: {name} answered all {gross} that were offered with {} of its CPU",
             share_busy(sut)
         ),
-        (Cause::OneThreadBound, Some(RoleAccounting { threads, .. })) if !threads.is_empty() => format!(
+        (Cause::OneThreadBound, Some(_)) if !threads.is_empty() => format!(
             "One thread of {name} is the bottleneck: {} ({}) was on its CPU {} of the time at {gross}",
             threads[0].name,
             threads[0].tid,
@@ -104,10 +110,10 @@ fn sentence(source: &Source) -> String {
             "A CPU quota is the bottleneck: it held {name} back {} of the time, at {gross}",
             percent(lost(sut, "throttled"))
         ),
-        (Cause::Errors, _) if outcome.requests.is_some() => error_path(outcome),
+        (Cause::Errors, _) if outcome.answers.requests.is_some() => error_path(outcome),
         (Cause::TooLittleConcurrency, Some(sut)) => too_few(outcome, &name, sut),
         (bottleneck, _) => {
-            let finding = outcome.findings.iter().find(|finding| finding.cause == bottleneck);
+            let finding = outcome.verdict.findings.iter().find(|finding| finding.cause == bottleneck);
             match finding.map(|finding| finding.summary.trim_end_matches('.')) {
                 Some(summary) if !summary.is_empty() => {
                     format!("{}: {}", words::bottleneck(outcome), joined(&within_sentence(summary)))
@@ -117,9 +123,9 @@ fn sentence(source: &Source) -> String {
         }
     };
     // Of what is not known nothing more is to be said.
-    let bound = outcome.gross_is == GrossIs::LowerBound
-        && outcome.bottleneck != Cause::LoadGeneratorBound
-        && outcome.gross.value().is_some();
+    let bound = outcome.figures.gross_is == GrossIs::LowerBound
+        && outcome.verdict.bottleneck != Cause::LoadGeneratorBound
+        && outcome.figures.gross.value().is_some();
     match bound {
         true if text.ends_with(&gross) => format!("{text}, a lower bound."),
         true => format!("{text}; {gross} is a lower bound."),
@@ -135,12 +141,12 @@ fn rate(gross: &Gross) -> String {
 }
 
 fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleAccounting>) -> String {
-    let gross = rate(&outcome.gross);
+    let gross = rate(&outcome.figures.gross);
     let generator = outcome.accounting.load.as_ref().map(|load| format!("it {}", busy(load)));
     let server = sut.map(|sut| format!("{name} was busy {}", share_busy(sut)));
     let why: Vec<String> = generator.into_iter().chain(server).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(" while ")) };
-    match outcome.gross_is {
+    match outcome.figures.gross_is {
         GrossIs::LowerBound => {
             format!("The load generator was the bottleneck{why}, so {gross} is a lower bound")
         }
@@ -149,7 +155,7 @@ fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleAccounting>) 
 }
 
 fn error_path(outcome: &Outcome) -> String {
-    let kinds = outcome.requests.iter().flat_map(|requests| &requests.errors);
+    let kinds = outcome.answers.requests.iter().flat_map(|requests| &requests.errors);
     let kinds = kinds.filter(|(_, errors)| **errors > 0);
     let kinds: Vec<String> =
         kinds.map(|(kind, errors)| format!("{kind} {}", count(*errors as f64))).collect();
@@ -165,7 +171,7 @@ fn too_few(outcome: &Outcome, name: &str, sut: &RoleAccounting) -> String {
     let generator = outcome.accounting.load.as_ref();
     let generator =
         generator.map(|load| format!(" and the generator {}", share_busy(load))).unwrap_or_default();
-    let gross = rate(&outcome.gross);
+    let gross = rate(&outcome.figures.gross);
     let busy = share_busy(sut);
     format!(
         "Too few connections are the bottleneck: {connections} kept {name} busy {busy}{generator}, at {gross}"

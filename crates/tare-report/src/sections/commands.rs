@@ -12,7 +12,7 @@ pub(crate) static SECTION: Section =
     Section { title: "Runs", media: &[Medium::Terminal, Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let commands = &source.outcome.commands;
+    let commands = &source.outcome.answers.commands;
     if commands.is_empty() {
         return Vec::new();
     }
@@ -52,7 +52,7 @@ pub(crate) static COMPARISON: Section =
     Section { title: "Comparison", media: &[Medium::Terminal, Medium::Page], build: build_comparison };
 
 fn build_comparison(source: &Source) -> Vec<Block> {
-    let commands = &source.outcome.commands;
+    let commands = &source.outcome.answers.commands;
     if commands.len() < 2 { Vec::new() } else { vec![comparison(commands)] }
 }
 
@@ -60,7 +60,7 @@ fn build_comparison(source: &Source) -> Vec<Block> {
 pub(crate) static TABLE: Section = Section { title: "", media: &[Medium::Markdown], build: build_table };
 
 fn build_table(source: &Source) -> Vec<Block> {
-    let commands = &source.outcome.commands;
+    let commands = &source.outcome.answers.commands;
     if commands.is_empty() { Vec::new() } else { vec![comparison(commands)] }
 }
 

@@ -12,13 +12,13 @@ pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page]
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
-    if outcome.trials.is_empty() || outcome.commands.len() > 1 {
+    if outcome.trials.is_empty() || outcome.answers.commands.len() > 1 {
         return Vec::new();
     }
-    let gross = &outcome.gross;
+    let gross = &outcome.figures.gross;
     let reported = |end: f64| with_unit(end, gross.unit());
     let measured = match source.http() {
-        Some(_) => words::gross_is(outcome.gross_is),
+        Some(_) => words::gross_is(outcome.figures.gross_is),
         None => "measured, wall time per run",
     };
     let gross_figure = Figure {
@@ -26,12 +26,12 @@ fn build(source: &Source) -> Vec<Block> {
         value: Text::strong(gross.value().map_or_else(|| NONE.into(), reported)),
         notes: vec![spread(gross.value().unwrap_or(f64::NAN), gross.ci95(), reported), measured.into()],
     };
-    let (tare_figure, net_figure) = match &outcome.net {
+    let (tare_figure, net_figure) = match &outcome.figures.net {
         NetOrMissing::Net(net) => {
-            let total: f64 = outcome.tare.iter().map(|part| part.ln_share).sum();
+            let total: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
             // What a part is to a sum below 0 is how far it draws it down.
             let weight = |part: &TarePart| part.ln_share * total.signum();
-            let largest = outcome.tare.iter().max_by(|a, b| weight(a).total_cmp(&weight(b)));
+            let largest = outcome.figures.tare.iter().max_by(|a, b| weight(a).total_cmp(&weight(b)));
             let mostly = largest.filter(|part| weight(part) > 0.0);
             let mostly = mostly.map(|part| format!("mostly {}", words::id(part.cause)));
             let tare = Figure {

@@ -22,11 +22,11 @@ fn build(source: &Source) -> Vec<Block> {
     let scale = Scale::of(outcome);
     let mut notes = Vec::new();
     // The bottleneck first, the rest by what they take.
-    let is_bottleneck = |finding: &&Finding| finding.cause == outcome.bottleneck;
+    let is_bottleneck = |finding: &&Finding| finding.cause == outcome.verdict.bottleneck;
     let (bottleneck, others): (Vec<&Finding>, Vec<&Finding>) =
-        outcome.findings.iter().partition(is_bottleneck);
+        outcome.verdict.findings.iter().partition(is_bottleneck);
     for finding in bottleneck.into_iter().chain(others) {
-        let is_bottleneck = finding.cause == outcome.bottleneck;
+        let is_bottleneck = finding.cause == outcome.verdict.bottleneck;
         let weighty = is_bottleneck || finding.effect_ln.abs() >= NOTE_LN;
         let tried = tried(outcome, finding);
         notes.push(if weighty && notes.len() < FULL_MAX || tried.is_some() {
@@ -68,7 +68,7 @@ fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<Str
 
 /// What came of trying it, where it was.
 fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
-    let confirmation = outcome.confirmation.as_ref()?;
+    let confirmation = outcome.verdict.confirmation.as_ref()?;
     if let Some(bottleneck) =
         confirmation.instead_of.as_ref().filter(|bottleneck| bottleneck.cause == finding.cause)
     {

@@ -18,7 +18,7 @@ fn build(source: &Source) -> Vec<Block> {
 
 fn accounting(source: &Source) -> String {
     let outcome = source.outcome;
-    let mut reported = vec![if outcome.valid { "valid" } else { "not valid" }.to_string()];
+    let mut reported = vec![if outcome.verdict.valid { "valid" } else { "not valid" }.to_string()];
     let mut levels: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for trial in &outcome.trials {
         let level = levels.entry(trial.level.as_str()).or_default();
@@ -55,7 +55,7 @@ fn accounting(source: &Source) -> String {
 
 /// Which threads took it on which CPUs stands in the table of threads.
 fn own_cost(source: &Source) -> String {
-    let Some(cost) = &source.outcome.own_cost else { return String::new() };
+    let Some(cost) = &source.outcome.conditions.own_cost else { return String::new() };
     let place = |cpus: &[u32]| match cpus {
         [] => String::new(),
         [one] => format!(" on CPU {one}"),
@@ -76,7 +76,7 @@ fn own_cost(source: &Source) -> String {
 }
 
 fn machine(source: &Source) -> String {
-    let machine = &source.outcome.machine;
+    let machine = &source.outcome.conditions.machine;
     let cpus = words::things(machine.cpus.len(), "CPU");
     let reported = [
         machine.cpu_model.value().cloned(),

@@ -7,6 +7,7 @@ use crate::format::{count, seconds};
 use crate::plot;
 use tare_model::Reading;
 use tare_model::latency::Latencies;
+use tare_model::observation::Role;
 use tare_model::outcome::{LatencySummary, Outcome};
 use tare_model::plan::Purpose;
 use tare_model::trial::{HttpSample, Measure, Trial};
@@ -17,7 +18,7 @@ pub(crate) static SECTION: Section =
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     let mut pairs = Vec::new();
-    let latency = outcome.latency_ns.as_ref().map(latency).unwrap_or_default();
+    let latency = outcome.answers.latency_ns.as_ref().map(latency).unwrap_or_default();
     if !latency.is_empty() {
         pairs.push(("latency".to_string(), latency));
     }
@@ -97,7 +98,7 @@ fn latency(latency: &LatencySummary) -> String {
 }
 
 fn cost(outcome: &Outcome) -> Option<String> {
-    let requests = outcome.requests.as_ref()?;
+    let requests = outcome.answers.requests.as_ref()?;
     let cpu = [("server", requests.cpu_ns_per_request.sut), ("generator", requests.cpu_ns_per_request.load)];
     let switches = [
         ("voluntary", requests.switches_per_request.voluntary),
@@ -107,16 +108,16 @@ fn cost(outcome: &Outcome) -> Option<String> {
     let switches = switches
         .iter()
         .filter_map(|(kind, rate)| rate.map(|rate| format!("{kind} switches {}", count(rate))));
-    // A thread alone has no peers.
-    let has_peers = outcome.accounting.sut.as_ref().is_some_and(|sut| sut.threads.len() > 1);
-    let peers = requests.sut_wakeups_per_request.value().filter(|_| has_peers);
-    let peers = peers.map(|peers| format!("peer wake-ups {}", count(peers.sut)));
-    let reported: Vec<String> = cpu.chain(switches).chain(peers).collect();
+    // A thread alone wakes no other.
+    let has_others = outcome.accounting.threads_of(Role::Sut).len() > 1;
+    let wakeups = requests.sut_wakeups_per_request.value().filter(|_| has_others);
+    let wakeups = wakeups.map(|others| format!("wake-ups of other SUT threads {}", count(others.sut)));
+    let reported: Vec<String> = cpu.chain(switches).chain(wakeups).collect();
     (!reported.is_empty()).then(|| join(reported))
 }
 
 fn answers(outcome: &Outcome) -> Option<String> {
-    let requests = outcome.requests.as_ref()?;
+    let requests = outcome.answers.requests.as_ref()?;
     let mut reported: Vec<String> = requests.count.map(|all| count(all as f64)).into_iter().collect();
     let errors = requests.errors.iter().filter(|(_, errors)| **errors > 0);
     reported.extend(errors.map(|(kind, errors)| format!("{kind} errors {}", count(*errors as f64))));

@@ -13,7 +13,7 @@ pub(crate) static SECTION: Section = Section {
 };
 
 fn build(source: &Source) -> Vec<Block> {
-    let tried = &source.outcome.tried_layouts;
+    let tried = &source.outcome.conditions.tried_layouts;
     if tried.is_empty() {
         return Vec::new();
     }

@@ -8,7 +8,7 @@ use tare_model::Reading;
 pub(crate) static SECTION: Section = Section { title: "Machine", media: &[Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let machine = &source.outcome.machine;
+    let machine = &source.outcome.conditions.machine;
     let regime = &machine.regime;
     let yes = |known: &Reading<bool>| reported(known, |yes| if *yes { "yes" } else { "no" }.into());
     let text = |known: &Reading<String>| reported(known, Clone::clone);

@@ -17,23 +17,26 @@ const SMALL_LN: f64 = 0.001;
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
-    if outcome.trials.is_empty() || outcome.commands.len() > 1 {
+    if outcome.trials.is_empty() || outcome.answers.commands.len() > 1 {
         // Several commands have no common weight; each has its own line in their own section.
         return Vec::new();
     }
     let scale = Scale::of(outcome);
-    let unit = outcome.gross.unit();
+    let unit = outcome.figures.gross.unit();
     let mut rows = vec![gross_row(source)];
-    let (parts, small): (Vec<&TarePart>, Vec<&TarePart>) =
-        outcome.tare.iter().partition(|part| part.ln_share.abs() >= SMALL_LN || part.ln_share.is_nan());
+    let (parts, small): (Vec<&TarePart>, Vec<&TarePart>) = outcome
+        .figures
+        .tare
+        .iter()
+        .partition(|part| part.ln_share.abs() >= SMALL_LN || part.ln_share.is_nan());
     rows.extend(parts.iter().map(|part| part_row(part, &scale, unit)));
     if !small.is_empty() {
         rows.push(small_row(&small, &scale, unit));
     }
     let mut remarks = Vec::new();
-    match &outcome.net {
+    match &outcome.figures.net {
         NetOrMissing::Net(net) => {
-            rows.push(net_row(net, &outcome.tare));
+            rows.push(net_row(net, &outcome.figures.tare));
             remarks.extend(net.against_reference.as_ref().map(|against| Block::Line(beside(against))));
         }
         NetOrMissing::Missing(missing) => {
@@ -45,7 +48,7 @@ fn build(source: &Source) -> Vec<Block> {
         }
     }
     let mut blocks = Vec::new();
-    if let NetOrMissing::Net(net) = &outcome.net {
+    if let NetOrMissing::Net(net) = &outcome.figures.net {
         let steps = steps(source, net, &scale);
         blocks.extend((!steps.is_empty()).then_some(Block::Steps(steps)));
     }
@@ -66,9 +69,9 @@ fn columns(unit: &str) -> Vec<Column> {
 }
 
 fn gross_row(source: &Source) -> Row {
-    let gross = &source.outcome.gross;
+    let gross = &source.outcome.figures.gross;
     let meaning = match source.http() {
-        Some(_) => words::gross_is(source.outcome.gross_is),
+        Some(_) => words::gross_is(source.outcome.figures.gross_is),
         None => "measured, wall time per run",
     };
     Row::Cells(vec![
@@ -125,15 +128,16 @@ fn net_row(net: &Net, tare: &[TarePart]) -> Row {
 /// From gross to net, part by part. The amounts add up, so that each step begins where the last one ended.
 fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
     let outcome = source.outcome;
-    let unit = outcome.gross.unit();
+    let unit = outcome.figures.gross.unit();
     // Throughput that was taken comes back on the way to net; time that was added goes away.
     let parts: Vec<(&TarePart, f64)> = outcome
+        .figures
         .tare
         .iter()
         .filter(|part| part.ln_share.abs() >= SMALL_LN)
         .filter_map(|part| scale.amount(part.ln_share).map(|amount| (part, -amount)))
         .collect();
-    let Some(gross) = outcome.gross.value() else { return Vec::new() };
+    let Some(gross) = outcome.figures.gross.value() else { return Vec::new() };
     let mut ends = vec![gross];
     ends.extend(parts.iter().scan(gross, |at, (_, amount)| {
         *at += amount;

@@ -7,7 +7,7 @@ use tare_model::Record;
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Page], build };
 
 fn build(source: &Source) -> Vec<Block> {
-    let state = if source.outcome.valid { "valid" } else { "not valid" };
+    let state = if source.outcome.verdict.valid { "valid" } else { "not valid" };
     vec![Block::Line(Text::dim(format!("{} · {state}", origin(source.record))))]
 }
 

@@ -13,9 +13,9 @@ pub(super) struct Scale {
 
 impl Scale {
     pub fn of(outcome: &Outcome) -> Scale {
-        let gross = outcome.gross.value().unwrap_or(f64::NAN);
-        let is_time = outcome.gross.unit() == "s";
-        let known = match &outcome.net {
+        let gross = outcome.figures.gross.value().unwrap_or(f64::NAN);
+        let is_time = outcome.figures.gross.unit() == "s";
+        let known = match &outcome.figures.net {
             NetOrMissing::Net(net) => tare_stats::log_mean(net.value, gross)
                 .map(|mean| (mean, if is_time { gross } else { net.value })),
             NetOrMissing::Missing(_) => None,

@@ -2,6 +2,7 @@
 
 use crate::block::Block;
 use tare_model::Record;
+use tare_model::observation::Role;
 use tare_model::outcome::{Outcome, ThreadRow};
 use tare_model::plan::{HttpWorkload, Sut, Workload};
 
@@ -60,12 +61,12 @@ impl Source<'_> {
 
     /// What to call the SUT: its busiest thread's process name, or what was started.
     pub fn sut_name(&self) -> String {
-        let threads = self.outcome.accounting.sut.as_ref().map_or(&[][..], |sut| &sut.threads);
+        let threads = self.outcome.accounting.threads_of(Role::Sut);
         // The busiest process is called what its main thread is: others have names of their own.
-        let busiest = threads.first();
+        let busiest = threads.first().copied();
         let is_main =
             |thread: &&ThreadRow| busiest.is_some_and(|one| [thread.pid, thread.tid] == [one.pid; 2]);
-        let seen = threads.iter().find(is_main).or(busiest);
+        let seen = threads.iter().copied().find(is_main).or(busiest);
         match (self.http().map(|http| &http.sut), seen) {
             (Some(Sut::Embedded), _) => "the built-in server".into(),
             (_, Some(thread)) if !thread.name.is_empty() => thread.name.clone(),

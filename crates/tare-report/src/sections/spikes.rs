@@ -17,7 +17,7 @@ const SPARKS_MAX: usize = 72;
 const ROWS_MAX: usize = 6;
 
 fn build(source: &Source) -> Vec<Block> {
-    let Reading::Measured(spikes) = &source.outcome.spikes else { return Vec::new() };
+    let Reading::Measured(spikes) = &source.outcome.over_time.spikes else { return Vec::new() };
     // A spike or two is what every server has; nothing can be said about them.
     let Reading::Measured(moved) = &spikes.moved else { return Vec::new() };
     let mut blocks = vec![Block::Line(Text::plain(summary(spikes)))];

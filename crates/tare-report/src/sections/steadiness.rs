@@ -14,7 +14,7 @@ const NEWS: f64 = 0.02;
 const LATENCY_NEWS: f64 = 0.2;
 
 fn build(source: &Source) -> Vec<Block> {
-    let Some(timeline) = &source.outcome.timeline else { return Vec::new() };
+    let Some(timeline) = &source.outcome.over_time.timeline else { return Vec::new() };
     let mut lines = vec![rates(timeline)];
     lines.extend(timeline.state.and_then(unsteady).map(str::to_owned));
     lines.extend(stages(timeline, "clock", |stage| stage.clock_hz, &hertz));

@@ -12,7 +12,7 @@ pub(crate) static SECTION: Section =
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
-    match (&outcome.stopping, outcome.commands.len()) {
+    match (&outcome.figures.stopping, outcome.answers.commands.len()) {
         (Some(stopped), 0) => vec![Block::Pairs(pairs(stopped, "trial", "runs"))],
         (Some(stopped), 1) => vec![Block::Pairs(pairs(stopped, "run", "sessions"))],
         // Of several commands each says it itself.

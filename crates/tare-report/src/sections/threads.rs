@@ -4,6 +4,7 @@ use super::source::{Medium, Section, Source};
 use crate::block::{Bar, Bars, Block, Column, Hue, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hundredths, percent, seconds};
 use crate::words;
+use tare_model::observation::Role;
 use tare_model::outcome::{RoleAccounting, ThreadRow};
 
 pub(crate) static SECTION: Section =
@@ -19,14 +20,15 @@ const TARE_SHOWN: f64 = 0.001;
 fn build(source: &Source) -> Vec<Block> {
     let accounting = &source.outcome.accounting;
     let roles = [
-        ("server", &accounting.sut),
-        ("load generator", &accounting.load),
-        ("tare's observers", &accounting.tare),
+        ("server", Role::Sut, &accounting.sut),
+        ("load generator", Role::Load, &accounting.load),
+        ("tare's observers", Role::Tare, &accounting.tare),
     ];
     let mut rows = Vec::new();
     let mut bars = Vec::new();
-    for (name, role) in roles {
-        let Some(role) = role.as_ref().filter(|role| !role.threads.is_empty()) else { continue };
+    for (name, role, of) in roles {
+        let threads = accounting.threads_of(role);
+        let Some(role) = of.as_ref().filter(|_| !threads.is_empty()) else { continue };
         if name.starts_with("tare") && role.busy_cpus < TARE_SHOWN {
             continue;
         }
@@ -35,8 +37,8 @@ fn build(source: &Source) -> Vec<Block> {
             _ => name,
         };
         bars.push(bar(name, role));
-        rows.push(Row::Heading(Text::strong(heading(name, role))));
-        rows.extend(role_rows(role));
+        rows.push(Row::Heading(Text::strong(heading(name, role, threads.len()))));
+        rows.extend(role_rows(threads));
     }
     if rows.is_empty() {
         return Vec::new();
@@ -54,7 +56,7 @@ const PARTS: [Part; 6] = [
     (Hue::Server, "on a CPU", |role| role.run_s),
     (Hue::Throttled, "throttled", |role| role.wait_s.throttled),
     (Hue::Others, "others ran", |role| role.wait_s.preempted),
-    (Hue::Load, "its own threads ran", |role| role.wait_s.own),
+    (Hue::Load, "its own threads ran", |role| role.wait_s.self_contention),
     (Hue::Irq, "scheduler", |role| role.wait_s.scheduler),
     (Hue::Idle, "asleep", |role| role.blocked_s.values().sum()),
 ];
@@ -72,8 +74,8 @@ fn bar(name: &str, role: &RoleAccounting) -> Bar {
     Bar { label: name.into(), parts: PARTS.iter().map(part).collect() }
 }
 
-fn heading(name: &str, role: &RoleAccounting) -> String {
-    let threads = words::things(role.threads.len(), "thread");
+fn heading(name: &str, role: &RoleAccounting, threads: usize) -> String {
+    let threads = words::things(threads, "thread");
     let busy = count(role.busy_cpus);
     match count(role.entitled_cpus).as_str() {
         // Threads that nothing was allotted to: tare's own.
@@ -98,9 +100,9 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn role_rows(role: &RoleAccounting) -> Vec<Row> {
+fn role_rows(threads: Vec<&ThreadRow>) -> Vec<Row> {
     let (awake, asleep): (Vec<&ThreadRow>, Vec<&ThreadRow>) =
-        role.threads.iter().partition(|one| stirred(one));
+        threads.into_iter().partition(|one| stirred(one));
     // One thread too many is shown rather than folded: its row would be there either way.
     let shown = if awake.len() <= ROWS_MAX + 1 { awake.len() } else { ROWS_MAX };
     let (shown, folded) = awake.split_at(shown);

@@ -11,7 +11,7 @@ pub(crate) static SECTION: Section =
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     // A list of commands has a row for each command instead.
-    if outcome.trials.is_empty() || !outcome.commands.is_empty() {
+    if outcome.trials.is_empty() || !outcome.answers.commands.is_empty() {
         return Vec::new();
     }
     let columns = vec![
@@ -25,7 +25,7 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("line to the generator", 0),
         Column::figures("residual", 0),
     ];
-    let rows = outcome.trials.iter().map(|trial| row(trial, outcome.gross.unit())).collect();
+    let rows = outcome.trials.iter().map(|trial| row(trial, outcome.figures.gross.unit())).collect();
     vec![Block::Table(Table { columns, rows })]
 }
 

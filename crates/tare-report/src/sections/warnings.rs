@@ -11,7 +11,7 @@ pub(crate) static SECTION: Section =
 fn build(source: &Source) -> Vec<Block> {
     let mut reported: Vec<&Warning> = Vec::new();
     // An explanation may hand the record's own notices on; each is told once.
-    for warning in source.outcome.warnings.iter().chain(&source.record.notices) {
+    for warning in source.outcome.verdict.warnings.iter().chain(&source.record.notices) {
         if !reported.contains(&warning) {
             reported.push(warning);
         }

@@ -5,6 +5,7 @@ use crate::block::{Block, Column, Row, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, hundredths, joined, percent, seconds};
 use crate::sections::{self, Part, Source};
 use crate::words::things;
+use tare_model::observation::Role;
 use tare_model::outcome::{Outcome, RoleAccounting};
 
 /// Losses below this share of the CPU entitlement are one line together.
@@ -34,7 +35,7 @@ fn sentences(source: &Source) -> Vec<String> {
     let mut reported = Vec::new();
     let name = source.sut_name();
     if let Some(sut) = &outcome.accounting.sut {
-        reported.push(busy(&name, sut));
+        reported.push(busy(&name, source.outcome, sut));
         reported.extend(largest_loss(sut));
     }
     if let Some(load) = outcome.accounting.load.as_ref().filter(|load| load.entitled_cpus > 0.0) {
@@ -58,8 +59,9 @@ fn clocks(outcome: &Outcome) -> Vec<f64> {
     outcome.trials.iter().filter_map(|trial| trial.clock_hz).collect()
 }
 
-fn busy(name: &str, sut: &RoleAccounting) -> String {
-    let threads = sut.threads.iter().filter(|thread| thread.run > 0.001).count();
+fn busy(name: &str, outcome: &Outcome, sut: &RoleAccounting) -> String {
+    let threads = outcome.accounting.threads_of(Role::Sut);
+    let threads = threads.iter().filter(|thread| thread.run > 0.001).count();
     format!(
         "{} had {} for {} at work and ran on {} of it.",
         capital(name),
@@ -130,7 +132,7 @@ fn wait(outcome: &Outcome) -> Option<Table> {
     let parts = [
         ("throttled", wait.throttled, meaning("throttled")),
         ("preempted", wait.preempted, "somebody else ran"),
-        ("own", wait.own, meaning("own")),
+        ("self-contention", wait.self_contention, meaning("self-contention")),
         ("scheduler", wait.scheduler, meaning("scheduler")),
     ];
     let parts = parts.into_iter().map(|(name, spent, meaning)| (name.to_owned(), spent, meaning));
@@ -164,7 +166,7 @@ fn shares(
 }
 
 fn cost(outcome: &Outcome) -> Option<Table> {
-    let requests = outcome.requests.as_ref()?;
+    let requests = outcome.answers.requests.as_ref()?;
     let ns = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), |ns| seconds(ns / 1e9));
     let number = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), count);
     let row = |name: &str, value: String| Row::Cells(vec![Text::plain(name), Text::new(value, Tone::Plain)]);

@@ -28,7 +28,7 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "steal" => "the hypervisor ran somebody else",
         "irq" => "interrupts",
         "scheduler" => "ready, yet the CPU idled",
-        "own" => "its threads queued for one CPU",
+        "self-contention" => "its threads queued for one CPU",
         "lock" => "in a futex: a lock, or no work",
         "disk" => "waited for a disk",
         "downstream" => "waited for another server",

@@ -13,38 +13,43 @@ const INTERFERENCE_LN: f64 = tare_explain::LOSS_SHARE_MIN;
 /// Judges a verdict by what was injected.
 pub(super) fn judge(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> Found {
     let expected = |cause: &Cause| injection.expects(*cause);
-    let beside = outcome.findings.iter().filter(|finding| finding.cause != outcome.bottleneck);
+    let beside =
+        outcome.verdict.findings.iter().filter(|finding| finding.cause != outcome.verdict.bottleneck);
     let first_finding = beside
         .filter(|finding| !is_note(finding) && !is_interference(finding))
         .map(|finding| finding.cause)
         .next();
-    let found = std::iter::once(outcome.bottleneck).chain(first_finding).find(expected);
+    let found = std::iter::once(outcome.verdict.bottleneck).chain(first_finding).find(expected);
     let alarms: Vec<Cause> = match undisturbed {
-        true => {
-            outcome.findings.iter().filter(|finding| is_alarm(injection, finding)).map(|f| f.cause).collect()
-        }
+        true => outcome
+            .verdict
+            .findings
+            .iter()
+            .filter(|finding| is_alarm(injection, finding))
+            .map(|f| f.cause)
+            .collect(),
         false => Vec::new(),
     };
     // Of an undisturbed run the bottleneck itself must be one of those that are always there.
     let right = match undisturbed {
-        true => expected(&outcome.bottleneck) && alarms.is_empty(),
+        true => expected(&outcome.verdict.bottleneck) && alarms.is_empty(),
         false => found.is_some(),
     };
     Found {
-        bottleneck: outcome.bottleneck,
+        bottleneck: outcome.verdict.bottleneck,
         first_finding,
-        found: found.unwrap_or(outcome.bottleneck),
+        found: found.unwrap_or(outcome.verdict.bottleneck),
         right,
         alarms,
-        gross: match &outcome.gross {
+        gross: match &outcome.figures.gross {
             Gross::Measured(estimate) => Some(estimate.value),
             Gross::Missing { .. } => None,
         },
-        net: match &outcome.net {
+        net: match &outcome.figures.net {
             NetOrMissing::Net(net) => Some(net.value),
             NetOrMissing::Missing(_) => None,
         },
-        findings: outcome.findings.iter().take(FINDINGS_MAX).map(listed).collect(),
+        findings: outcome.verdict.findings.iter().take(FINDINGS_MAX).map(listed).collect(),
         right_as_listed: Some(is_right_as_listed(injection, undisturbed, outcome)),
     }
 }
@@ -56,10 +61,10 @@ fn listed(finding: &Finding) -> Listed {
 /// By what the verdict lists, and nothing passed over because it costs little.
 fn is_right_as_listed(injection: &Injection, undisturbed: bool, outcome: &Outcome) -> bool {
     let expected = |finding: &Finding| injection.expects(finding.cause);
-    let bottleneck = injection.expects(outcome.bottleneck);
+    let bottleneck = injection.expects(outcome.verdict.bottleneck);
     match undisturbed {
-        true => bottleneck && outcome.findings.iter().all(expected),
-        false => bottleneck || outcome.findings.first().is_some_and(expected),
+        true => bottleneck && outcome.verdict.findings.iter().all(expected),
+        false => bottleneck || outcome.verdict.findings.first().is_some_and(expected),
     }
 }
 

@@ -49,8 +49,8 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
         intervention: None,
     };
     let mut outcome = tare_explain::explain(&record);
-    outcome.bottleneck = bottleneck;
-    outcome.findings = findings.iter().copied().map(finding).collect();
+    outcome.verdict.bottleneck = bottleneck;
+    outcome.verdict.findings = findings.iter().copied().map(finding).collect();
     outcome
 }
 
@@ -183,7 +183,7 @@ fn net_is_kept_where_there_is_one() {
         ref_clock_hz: None,
         against_reference: None,
     };
-    outcome.net = NetOrMissing::Net(net);
+    outcome.figures.net = NetOrMissing::Net(net);
     assert_eq!(judge(none, true, &outcome).net, Some(99e3));
 }
 

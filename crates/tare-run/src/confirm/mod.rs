@@ -53,8 +53,8 @@ impl From<Missing> for Stopped {
 /// Tries what the bottleneck of the trials so far is said to be, and keeps what came of it, also where it cannot be tried here.
 pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let Some(outcome) = running.explained() else { return Ok(()) };
-    let found: Vec<Cause> = outcome.findings.iter().map(|finding| finding.cause).collect();
-    let (cause, instead_of) = to_try(outcome.bottleneck, &found);
+    let found: Vec<Cause> = outcome.verdict.findings.iter().map(|finding| finding.cause).collect();
+    let (cause, instead_of) = to_try(outcome.verdict.bottleneck, &found);
     running.progress.show(Event::Step(format!("trying whether it is {}", cause.id())));
     let blocks = match blocks(cause, &outcome, drive, sut, running) {
         Ok(blocks) => Ok(blocks),

@@ -1,5 +1,6 @@
 //! The figures that a plan can expect something of.
 
+use tare_model::observation::Role;
 use tare_model::outcome::{NetOrMissing, Outcome, RoleAccounting};
 use tare_model::schedule::{ScheduleSource, SwitchAccounting};
 use tare_model::study::Unit;
@@ -36,25 +37,25 @@ const fn plain(
 
 /// All of them. Switches are per second and thread, of threads that serve, as `pidstat -wt` shows them.
 pub static FIGURES: [Figure; 20] = [
-    plain("throughput", Unit::Rate, 0.0, |of| of.gross.value()),
+    plain("throughput", Unit::Rate, 0.0, |of| of.figures.gross.value()),
     plain("net", Unit::Rate, 0.0, net),
-    plain("cpu_per_request", Unit::Time, 0.0, |of| Some(of.requests.as_ref()?.cpu_ns_per_request.sut? / 1e9)),
+    plain("cpu_per_request", Unit::Time, 0.0, |of| {
+        Some(of.answers.requests.as_ref()?.cpu_ns_per_request.sut? / 1e9)
+    }),
     plain("load.cpu_per_request", Unit::Time, 0.0, |of| {
-        Some(of.requests.as_ref()?.cpu_ns_per_request.load? / 1e9)
+        Some(of.answers.requests.as_ref()?.cpu_ns_per_request.load? / 1e9)
     }),
-    plain("p50", Unit::Time, 0.0, |of| ns(of.latency_ns?.p50)),
-    plain("p90", Unit::Time, 0.0, |of| ns(of.latency_ns?.p90)),
-    plain("p99", Unit::Time, 0.0, |of| ns(of.latency_ns?.p99)),
-    plain("p99.9", Unit::Time, 0.0, |of| ns(of.latency_ns?.p99_9)),
-    plain("p99.99", Unit::Time, 0.0, |of| ns(of.latency_ns?.p99_99)),
-    plain("mean", Unit::Time, 0.0, |of| ns(of.latency_ns?.mean)),
-    plain("max", Unit::Time, 0.0, |of| ns(of.latency_ns?.max)),
-    plain("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.sut.as_ref()?, |hz| hz.0)),
-    plain("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.sut.as_ref()?, |hz| hz.1)),
-    plain("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of.accounting.load.as_ref()?, |hz| hz.0)),
-    plain("load.involuntary_switches", Unit::Rate, 1.0, |of| {
-        switches(of.accounting.load.as_ref()?, |hz| hz.1)
-    }),
+    plain("p50", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p50)),
+    plain("p90", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p90)),
+    plain("p99", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99)),
+    plain("p99.9", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99_9)),
+    plain("p99.99", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99_99)),
+    plain("mean", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.mean)),
+    plain("max", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.max)),
+    plain("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.0)),
+    plain("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.1)),
+    plain("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.0)),
+    plain("load.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.1)),
     plain("sut.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.sut.as_ref()?.busy_cpus)),
     plain("load.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.load.as_ref()?.busy_cpus)),
     plain("sut.softirq", Unit::Share, 0.01, softirq),
@@ -84,7 +85,7 @@ fn ns(value: Option<f64>) -> Option<f64> {
 }
 
 fn net(of: &Outcome) -> Option<f64> {
-    match &of.net {
+    match &of.figures.net {
         NetOrMissing::Net(net) => Some(net.value),
         NetOrMissing::Missing(_) => None,
     }
@@ -104,8 +105,9 @@ fn traced(of: &Outcome) -> Option<&SwitchAccounting> {
 }
 
 /// Mean over the threads that serve, of voluntary and involuntary switches.
-fn switches(role: &RoleAccounting, which: fn((f64, f64)) -> f64) -> Option<f64> {
-    let serving = role.threads.iter().filter(|thread| thread.run >= SERVING_RUN);
+fn switches(of: &Outcome, role: Role, which: fn((f64, f64)) -> f64) -> Option<f64> {
+    let threads = of.accounting.threads_of(role);
+    let serving = threads.iter().filter(|thread| thread.run >= SERVING_RUN);
     let all: Vec<f64> = serving.map(|thread| which((thread.voluntary_hz, thread.involuntary_hz))).collect();
     tare_stats::mean(&all)
 }

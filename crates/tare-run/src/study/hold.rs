@@ -211,14 +211,14 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
     let looks = Looks::of(study);
     let precision = looks.precision(study, &results);
     let cells = study.cells.iter().enumerate().map(|(at, cell)| {
-        let valid: Vec<&Outcome> = results[at].iter().filter(|outcome| outcome.valid).collect();
+        let valid: Vec<&Outcome> = results[at].iter().filter(|outcome| outcome.verdict.valid).collect();
         CellOutcome {
             name: cell.name.clone(),
             baseline: (cell.baseline != at).then(|| study.cells[cell.baseline].name.clone()),
             blocks: results[at].len(),
             valid: valid.len(),
             figures: figures(&valid, &looks),
-            limits: valid.iter().map(|outcome| outcome.bottleneck).collect(),
+            limits: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
             changes: match cell.baseline == at {
                 true => BTreeMap::new(),
                 false => changes(&results[cell.baseline], &results[at], &looks),

@@ -93,7 +93,8 @@ impl Looks {
     fn known(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<(f64, Foresight)> {
         let Looks::AfterEach(sequence) = self else { return None };
         let throughput = figures::find("throughput")?;
-        let valid = baseline.iter().zip(results).filter(|(one, other)| one.valid && other.valid);
+        let valid =
+            baseline.iter().zip(results).filter(|(one, other)| one.verdict.valid && other.verdict.valid);
         let changes =
             valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
         let changes = changes.collect::<Option<Vec<f64>>>()?;

@@ -31,7 +31,7 @@ pub fn judge(
 type Judged = Result<(Verdict, Seen), String>;
 
 fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> Judged {
-    let valid: Vec<&Outcome> = results.iter().filter(|result| result.valid).collect();
+    let valid: Vec<&Outcome> = results.iter().filter(|result| result.verdict.valid).collect();
     match &expectation.claim {
         Claim::Bottleneck(cause) => bottleneck(*cause, &valid),
         Claim::Value { figure, comparison, value } => {
@@ -59,7 +59,7 @@ fn changed(
     looks: &Looks,
 ) -> Judged {
     let pairs = (0..).zip(baseline.iter().zip(results));
-    let valid: Vec<_> = pairs.filter(|(_, (one, other))| one.valid && other.valid).collect();
+    let valid: Vec<_> = pairs.filter(|(_, (one, other))| one.verdict.valid && other.verdict.valid).collect();
     let of = |outcomes: Vec<&Outcome>| values(figure, &outcomes);
     let before = of(valid.iter().map(|(_, (one, _))| *one).collect())?;
     let after = of(valid.iter().map(|(_, (_, other))| *other).collect())?;
@@ -137,7 +137,7 @@ fn within(seen: Interval, lo: f64, hi: f64) -> Verdict {
 }
 
 fn bottleneck(cause: Cause, valid: &[&Outcome]) -> Judged {
-    let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.bottleneck).collect();
+    let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.verdict.bottleneck).collect();
     let held = limits.iter().filter(|bottleneck| **bottleneck == cause).count();
     let verdict = match limits.len() {
         0 => return Err("no valid block".to_owned()),

@@ -2,9 +2,10 @@ use super::super::expect::parse;
 use super::*;
 use std::collections::BTreeMap;
 use tare_model::machine::{MachineFacts, Regime};
+use tare_model::observation::Role;
 use tare_model::outcome::{
-    Estimate, Gross, GrossIs, LatencySummary, NetOrMissing, RoleAccounting, SCHEMA, ServingAccounting,
-    ThreadRow, TimeAccounting, WaitSplit,
+    Answers, Conditions, Estimate, Figures, Gross, GrossIs, LatencySummary, NetOrMissing, OverTime,
+    RoleAccounting, SCHEMA, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
 };
 use tare_model::{Missing, Reading};
 
@@ -20,6 +21,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         cgroup: Reading::missing("not read"),
     };
     let thread = |run: f64, voluntary_hz: f64| ThreadRow {
+        role: Role::Sut,
         pid: 1,
         tid: 1,
         name: "server".to_owned(),
@@ -42,21 +44,50 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         entitled_cpus: 1.0,
         losses_cpus: BTreeMap::new(),
         execution: None,
-        // The main thread waits, and is not one that serves.
-        threads: vec![thread(0.9, voluntary_hz), thread(0.0, 1000.0)],
     };
     Outcome {
+        verdict: tare_model::outcome::Verdict {
+            valid: true,
+            warnings: Vec::new(),
+            bottleneck: Cause::ServerCpuBound,
+            bottleneck_confidence: None,
+            findings: Vec::new(),
+            confirmation: None,
+        },
+        figures: Figures {
+            gross: Gross::Measured(Estimate { value: rate_hz, unit: "req/s".to_owned(), ci95: None }),
+            gross_is: GrossIs::Capacity,
+            stopping: None,
+            net: NetOrMissing::Missing(Missing::new("no levels")),
+            tare: Vec::new(),
+            metrics: Vec::new(),
+        },
+        answers: Answers {
+            requests: None,
+            latency_ns: Some(LatencySummary { p99: Some(p99_ns), ..LatencySummary::default() }),
+            commands: Vec::new(),
+        },
+        over_time: OverTime { spikes: Reading::missing("none"), timeline: None },
+        conditions: Conditions {
+            tried_layouts: Vec::new(),
+            own_cost: None,
+            machine: MachineFacts {
+                kernel: String::new(),
+                cpu_model: Reading::missing("not read"),
+                cpus: Vec::new(),
+                memory_bytes: Reading::missing("not read"),
+                tick_hz: Reading::missing("not read"),
+                base_slice_ns: Reading::missing("not read"),
+                regime: regime(),
+                virtualization: Reading::missing("not read"),
+                clocksource: Reading::missing("not read"),
+                governor: Reading::missing("not read"),
+                pmu: Reading::missing("not read"),
+                boot_id: Reading::missing("not read"),
+            },
+        },
         schema: SCHEMA,
         workload: "http".to_owned(),
-        valid: true,
-        warnings: Vec::new(),
-        bottleneck: Cause::ServerCpuBound,
-        gross: Gross::Measured(Estimate { value: rate_hz, unit: "req/s".to_owned(), ci95: None }),
-        gross_is: GrossIs::Capacity,
-        stopping: None,
-        net: NetOrMissing::Missing(Missing::new("no levels")),
-        tare: Vec::new(),
-        findings: Vec::new(),
         accounting: TimeAccounting {
             residual_ratio: None,
             residuals: BTreeMap::new(),
@@ -64,30 +95,10 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
             sut: Some(sut),
             load: None,
             tare: None,
+            // The main thread waits, and is not one that serves.
+            threads: vec![thread(0.9, voluntary_hz), thread(0.0, 1000.0)],
             cpus: Vec::new(),
             switches: None,
-        },
-        requests: None,
-        latency_ns: Some(LatencySummary { p99: Some(p99_ns), ..LatencySummary::default() }),
-        commands: Vec::new(),
-        spikes: Reading::missing("none"),
-        timeline: None,
-        confirmation: None,
-        tried_layouts: Vec::new(),
-        own_cost: None,
-        machine: MachineFacts {
-            kernel: String::new(),
-            cpu_model: Reading::missing("not read"),
-            cpus: Vec::new(),
-            memory_bytes: Reading::missing("not read"),
-            tick_hz: Reading::missing("not read"),
-            base_slice_ns: Reading::missing("not read"),
-            regime: regime(),
-            virtualization: Reading::missing("not read"),
-            clocksource: Reading::missing("not read"),
-            governor: Reading::missing("not read"),
-            pmu: Reading::missing("not read"),
-            boot_id: Reading::missing("not read"),
         },
         trials: Vec::new(),
     }
@@ -143,10 +154,10 @@ fn nothing_beside_nothing_is_the_same() {
 fn what_is_not_valid_counts_for_nothing() {
     let before = results([1e5; 4], 1e6, 0.0);
     let mut after = results([9e4, 9.1e4, 9e4, 5e6], 1e6, 0.0);
-    after[3].valid = false;
+    after[3].verdict.valid = false;
     let down = &parse("throughput down").unwrap()[0];
     assert_eq!(judge(down, &before, &after, &BLOCKS).verdict, Verdict::Held);
-    after.iter_mut().for_each(|outcome| outcome.valid = false);
+    after.iter_mut().for_each(|outcome| outcome.verdict.valid = false);
     let judged = judge(down, &before, &after, &BLOCKS);
     assert_eq!(judged.verdict, Verdict::CouldNotTell);
     assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".to_owned()));

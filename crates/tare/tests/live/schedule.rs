@@ -60,7 +60,7 @@ fn window_s(result: &Value) -> f64 {
 }
 
 fn waiting(result: &Value) -> f64 {
-    ["throttled", "preempted", "own", "scheduler"]
+    ["throttled", "preempted", "self_contention", "scheduler"]
         .map(|why| share(result, &format!("wait_s/{why}")))
         .iter()
         .sum()

@@ -40,7 +40,7 @@ pub(crate) fn tare_name(cause: TareCause) -> &'static str {
         TareCause::Steal => "steal",
         TareCause::Irq => "irq",
         TareCause::Scheduler => "scheduler",
-        TareCause::Own => "own",
+        TareCause::SelfContention => "self-contention",
         TareCause::Clock => "clock",
         TareCause::Cost => "cost",
     }
@@ -182,7 +182,7 @@ impl Entitlement {
     /// The thread losses shrunk to what the CPU entitlement lacks: the best there is without accounting of the CPUs.
     fn scaled(&self, by_thread: BTreeMap<Loss, f64>) -> BTreeMap<Loss, f64> {
         let mut lost_s = by_thread;
-        lost_s.remove(&Loss::Tare(TareCause::Own));
+        lost_s.remove(&Loss::Tare(TareCause::SelfContention));
         let sum: f64 = lost_s.values().sum();
         let lacking_s = (self.entitled_s - self.run_s).max(0.0);
         let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
@@ -226,7 +226,7 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
             (Loss::Tare(TareCause::Throttled), wait.throttled_s),
             (Loss::Tare(TareCause::Preempted), wait.behind_s.other),
             (Loss::Tare(TareCause::Placement), wait.behind_s.sum() - wait.behind_s.other - own_s + shared_s),
-            (Loss::Tare(TareCause::Own), own_s),
+            (Loss::Tare(TareCause::SelfContention), own_s),
             (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
             (Loss::Tare(TareCause::Steal), thread.taken.steal_s),
             (Loss::Tare(TareCause::Irq), thread.taken.irq_s),

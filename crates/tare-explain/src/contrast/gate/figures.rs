@@ -4,6 +4,7 @@ use crate::accounting::Closed;
 use crate::capacity::estimate;
 use crate::capacity::levels::Accounting;
 use crate::capacity::reference;
+use crate::capacity::summary;
 use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
 use tare_model::gate::{FigureValue, Run, SCHEMA};
@@ -14,8 +15,6 @@ use tare_model::{Missing, Reading, Record};
 
 /// Histograms distinguish latencies to three digits: no interval of theirs is narrower.
 const RESOLUTION_LN: f64 = 1e-3;
-/// So many answers lie beyond a percentile of a trial at least: fewer make it a matter of single requests.
-const BEYOND_MIN: f64 = 10.0;
 
 /// The figures of a record, under the name that its user gives it.
 ///
@@ -38,7 +37,7 @@ pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
         plan: plan(record, http, &accounting),
         machine: machine(record),
         kernel: record.machine.kernel.clone(),
-        valid: outcome.valid,
+        valid: outcome.verdict.valid,
         figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &accounting, &outcome).into())).into(),
         against_reference: against_reference(&accounting, &outcome),
     })
@@ -47,7 +46,7 @@ pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
 fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {
     match figure {
         Figure::Throughput => throughput(accounting, outcome),
-        Figure::Net => match &outcome.net {
+        Figure::Net => match &outcome.figures.net {
             NetOrMissing::Net(net) => measured(net.value, net.ci95, accounting),
             NetOrMissing::Missing(missing) => Err(missing.clone()),
         },
@@ -65,7 +64,7 @@ fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Resu
 }
 
 fn throughput(accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {
-    match outcome.gross_is {
+    match outcome.figures.gross_is {
         GrossIs::Capacity => {}
         GrossIs::LowerBound => {
             return Err(Missing::with_remedy(
@@ -81,7 +80,7 @@ fn throughput(accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue,
         }
     }
     let missing = || Missing::new("the requests could not be counted");
-    measured(outcome.gross.value().ok_or_else(missing)?, outcome.gross.ci95(), accounting)
+    measured(outcome.figures.gross.value().ok_or_else(missing)?, outcome.figures.gross.ci95(), accounting)
 }
 
 /// A figure whose interval is from the trials of the asked load.
@@ -107,17 +106,7 @@ fn latency(accounting: &Accounting, quantile: f64) -> Result<FigureValue, Missin
 
 /// In seconds, as a logarithm.
 fn quantile_ln(sample: &HttpSample, quantile: f64) -> Option<f64> {
-    let ns = match sample.latency.value() {
-        Some(latencies) => {
-            let enough = latencies.count() as f64 * (1.0 - quantile) >= BEYOND_MIN;
-            latencies.quantile_ns(quantile).filter(|_| enough)?
-        }
-        None => {
-            let printed = |reported: &&(f64, u64)| (reported.0 - quantile).abs() < 1e-6;
-            sample.printed_quantiles_ns.iter().find(printed)?.1
-        }
-    };
-    (ns > 0).then(|| (ns as f64 / 1e9).ln())
+    summary::quantile_s(sample, quantile).map(f64::ln)
 }
 
 /// Of values of trials: their geometric mean, with an interval that is no narrower than this.
@@ -128,7 +117,7 @@ fn from_logarithms(each: &[f64], half_min: f64) -> Option<FigureValue> {
 }
 
 fn against_reference(accounting: &Accounting, outcome: &Outcome) -> BTreeMap<Figure, FigureValue> {
-    let NetOrMissing::Net(net) = &outcome.net else { return BTreeMap::new() };
+    let NetOrMissing::Net(net) = &outcome.figures.net else { return BTreeMap::new() };
     let Some(AgainstReference { ratio, ci95, .. }) = net.against_reference else { return BTreeMap::new() };
     let net = measured(ratio, ci95, accounting).ok().map(|net| (Figure::Net, net));
     let cost = from_logarithms(&costs_ln(accounting), 0.0).map(|cost| (Figure::CpuPerRequest, cost));

@@ -41,7 +41,7 @@ fn reason(accounting: &Accounting) -> Option<String> {
     let taken = [
         (TareCause::Preempted, "others ran on the generator's CPUs"),
         (TareCause::Placement, "the server ran on the generator's CPUs"),
-        (TareCause::Own, "the generator's threads had to share its CPUs"),
+        (TareCause::SelfContention, "the generator's threads had to share its CPUs"),
         (TareCause::Steal, "the hypervisor took the generator's CPUs away"),
     ];
     let most = taken.into_iter().max_by(|one, other| lost(one.0).total_cmp(&lost(other.0)))?;

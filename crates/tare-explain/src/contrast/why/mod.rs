@@ -162,7 +162,7 @@ fn frames(a: &Accounting, b: &Accounting) -> Reading<Vec<FrameChange>> {
 /// server it is net over that server's: two sessions have each their own interference, and no interval of one knows the other's.
 /// Otherwise it is widened by what such interference may differ by, as the parts are.
 fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Reading<Change> {
-    let (from, to) = match (&before.0.net, &after.0.net) {
+    let (from, to) = match (&before.0.figures.net, &after.0.figures.net) {
         (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
         (NetOrMissing::Missing(why), _) | (_, NetOrMissing::Missing(why)) => {
             return Reading::Missing(why.clone());
@@ -199,8 +199,8 @@ fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Readi
 
 fn tare(before: &Outcome, after: &Outcome) -> Vec<TareChange> {
     let mut changes: BTreeMap<TareCause, (f64, f64)> = BTreeMap::new();
-    before.tare.iter().for_each(|part| changes.entry(part.cause).or_default().0 = part.ln_share);
-    after.tare.iter().for_each(|part| changes.entry(part.cause).or_default().1 = part.ln_share);
+    before.figures.tare.iter().for_each(|part| changes.entry(part.cause).or_default().0 = part.ln_share);
+    after.figures.tare.iter().for_each(|part| changes.entry(part.cause).or_default().1 = part.ln_share);
     let change = |(cause, (from_ln, to_ln))| TareChange { cause, from_ln, to_ln };
     let mut changes: Vec<TareChange> = changes.into_iter().map(change).collect();
     let size = |change: &TareChange| (change.to_ln - change.from_ln).abs();
@@ -214,7 +214,7 @@ fn warnings(split: Option<&Split>, a: (&Accounting, &Outcome), b: (&Accounting, 
         warnings.push(Warning { id: id.to_owned(), text, hint: hint.to_owned() });
     };
     for (name, (_, outcome)) in [("A", a), ("B", b)] {
-        if !outcome.valid {
+        if !outcome.verdict.valid {
             let hint = "look at it alone first (tare show), and measure it again";
             warn("not-valid", format!("{name} is not a valid result: its figures mean something else"), hint);
         }

@@ -445,24 +445,26 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
 pub fn sketch(outcome: &Outcome) -> String {
     use tare_model::outcome::NetOrMissing;
     let range = |ci: Option<[f64; 2]>| ci.map_or("?".to_owned(), |[lo, hi]| format!("{lo:.3}..{hi:.3}"));
-    let mut lines =
-        vec![format!("{:?}, valid: {}, {:?}", outcome.bottleneck, outcome.valid, outcome.gross_is)];
+    let mut lines = vec![format!(
+        "{:?}, valid: {}, {:?}",
+        outcome.verdict.bottleneck, outcome.verdict.valid, outcome.figures.gross_is
+    )];
     lines.push(format!(
         "gross {:.3} {} ({})",
-        outcome.gross.value().unwrap_or(f64::NAN),
-        outcome.gross.unit(),
-        range(outcome.gross.ci95())
+        outcome.figures.gross.value().unwrap_or(f64::NAN),
+        outcome.figures.gross.unit(),
+        range(outcome.figures.gross.ci95())
     ));
-    lines.push(match &outcome.net {
+    lines.push(match &outcome.figures.net {
         NetOrMissing::Net(net) => {
             format!("net {:.3} {} ({}) on {:.2} CPUs", net.value, net.unit, range(net.ci95), net.cpus)
         }
         NetOrMissing::Missing(missing) => format!("net missing: {}", missing.why),
     });
-    for part in &outcome.tare {
+    for part in &outcome.figures.tare {
         lines.push(format!("  {:?} {:+.3} ({})", part.cause, part.ln_share, range(part.ci95)));
     }
-    for finding in &outcome.findings {
+    for finding in &outcome.verdict.findings {
         lines.push(format!("{:+.3} at {:.2}: {}", finding.effect_ln, finding.confidence, finding.summary));
         for number in &finding.evidence {
             lines.push(format!("    {} = {:.3} {}", number.name, number.value, number.unit));
@@ -470,6 +472,7 @@ pub fn sketch(outcome: &Outcome) -> String {
     }
     lines.extend(
         outcome
+            .verdict
             .warnings
             .iter()
             .map(|warning| format!("! {}: {} [{}]", warning.id, warning.text, warning.hint)),

@@ -9,12 +9,14 @@ pub use records::{machine, record};
 use details::{traced, with_pmu, without_pmu};
 use records::{plan, regime};
 use std::collections::BTreeMap;
+use tare_model::observation::Role;
 use tare_model::outcome::*;
 use tare_model::plan::{CommandWorkload, Sut, Workload};
 use tare_model::{Missing, Reading, Record};
 
 fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
     ThreadRow {
+        role: Role::Sut,
         pid,
         tid: pid,
         name: name.into(),
@@ -28,7 +30,12 @@ fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u3
     }
 }
 
-fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleAccounting {
+/// The same threads, of the generator or of tare.
+fn works_for(role: Role, threads: Vec<ThreadRow>) -> Vec<ThreadRow> {
+    threads.into_iter().map(|thread| ThreadRow { role, ..thread }).collect()
+}
+
+fn role(threads: &[ThreadRow], losses: &[(&str, f64)]) -> RoleAccounting {
     let wall_s = 6.0 * threads.len() as f64;
     let busy_cpus: f64 = threads.iter().map(|thread| thread.run).sum();
     let wait_s: f64 = threads.iter().map(|thread| thread.wait * 6.0).sum();
@@ -39,14 +46,18 @@ fn role(threads: Vec<ThreadRow>, losses: &[(&str, f64)]) -> RoleAccounting {
         wall_s,
         run_s: busy_cpus * 6.0,
         sut_wakeups_hz: None,
-        wait_s: WaitSplit { throttled, preempted: 0.0, own: 0.0, scheduler: (wait_s - throttled).max(0.0) },
+        wait_s: WaitSplit {
+            throttled,
+            preempted: 0.0,
+            self_contention: 0.0,
+            scheduler: (wait_s - throttled).max(0.0),
+        },
         serving: ServingAccounting { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
         blocked_s,
         busy_cpus,
         entitled_cpus: 1.0,
         losses_cpus: losses.iter().map(|(cause, cpus)| (cause.to_string(), *cpus)).collect(),
         execution: None,
-        threads,
     }
 }
 
@@ -117,67 +128,83 @@ pub fn server_bound() -> Outcome {
         transfer_ns: Some(22.0),
         residual_ratio: Some(0.0031),
     };
+    let sut = vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)];
+    let load = works_for(Role::Load, vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)]);
+    let tare = works_for(Role::Tare, vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)]);
     Outcome {
+        verdict: Verdict {
+            valid: true,
+            warnings: Vec::new(),
+            bottleneck: Cause::ServerCpuBound,
+            bottleneck_confidence: Some(0.99),
+            findings: vec![Finding {
+                cause: Cause::ServerCpuBound,
+                title: "The server's CPU is the bottleneck".into(),
+                summary: "nginx ran 98 % of the time on the one CPU that it may use.".into(),
+                effect_ln: 0.0,
+                confidence: 0.99,
+                evidence: vec![
+                    evidence("busy of its CPU", 98.0, "%"),
+                    evidence("CPU of a request", 5480.0, "ns"),
+                ],
+                remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
+                confirm: "with two workers on two CPUs the rate nearly doubles".into(),
+            }],
+            confirmation: None,
+        },
+        figures: Figures {
+            gross: Gross::Measured(rate(gross)),
+            gross_is: GrossIs::Capacity,
+            stopping: None,
+            net: net(gross * total.exp()),
+            tare: parts,
+        },
+        answers: Answers {
+            requests: Some(Requests {
+                count: Some(1_070_472),
+                errors: ["connect", "io", "timeout", "status", "malformed"]
+                    .map(|kind| (kind.into(), 0))
+                    .into(),
+                cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
+                switches_per_request: SwitchesPerRequest {
+                    voluntary: Some(0.00007),
+                    involuntary: Some(0.0006),
+                },
+                sut_wakeups_per_request: Reading::Measured(SutWakeups { sut: 0.0 }),
+            }),
+            latency_ns: Some(LatencySummary {
+                p50: Some(360e3),
+                p90: Some(420e3),
+                p99: Some(900e3),
+                p99_9: Some(2.4e6),
+                max: Some(9.1e6),
+                mean: Some(371e3),
+                stdev: Some(112e3),
+                ..LatencySummary::default()
+            }),
+            commands: Vec::new(),
+        },
+        over_time: OverTime {
+            spikes: tare_model::Reading::missing("no slices"),
+            timeline: Some(timeline(gross)),
+        },
+        conditions: Conditions { tried_layouts: Vec::new(), own_cost: None, machine: machine() },
         schema: SCHEMA,
         workload: "http".into(),
-        valid: true,
-        warnings: Vec::new(),
-        bottleneck: Cause::ServerCpuBound,
-        gross: Gross::Measured(rate(gross)),
-        gross_is: GrossIs::Capacity,
-        stopping: None,
-        net: net(gross * total.exp()),
-        tare: parts,
-        findings: vec![Finding {
-            cause: Cause::ServerCpuBound,
-            title: "The server's CPU is the bottleneck".into(),
-            summary: "nginx ran 98 % of the time on the one CPU that it may use.".into(),
-            effect_ln: 0.0,
-            confidence: 0.99,
-            evidence: vec![
-                evidence("busy of its CPU", 98.0, "%"),
-                evidence("CPU of a request", 5480.0, "ns"),
-            ],
-            remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
-            confirm: "with two workers on two CPUs the rate nearly doubles".into(),
-        }],
         accounting: TimeAccounting {
             residual_ratio: Some(0.0031),
             residuals: BTreeMap::from([("cpu 0".into(), 0.0031)]),
             regime: regime(),
             sut: Some(RoleAccounting {
                 execution: Some(without_pmu(15_800.0)),
-                ..role(vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)], &[("no-work", 0.012)])
+                ..role(&sut, &[("no-work", 0.012)])
             }),
-            load: Some(role(vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)], &[])),
-            tare: Some(role(vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)], &[])),
+            load: Some(role(&load, &[])),
+            tare: Some(role(&tare, &[])),
+            threads: [sut, load, tare].concat(),
             cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
             switches: None,
         },
-        requests: Some(Requests {
-            count: Some(1_070_472),
-            errors: ["connect", "io", "timeout", "status", "malformed"].map(|kind| (kind.into(), 0)).into(),
-            cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
-            switches_per_request: SwitchesPerRequest { voluntary: Some(0.00007), involuntary: Some(0.0006) },
-            sut_wakeups_per_request: Reading::Measured(SutWakeups { sut: 0.0 }),
-        }),
-        latency_ns: Some(LatencySummary {
-            p50: Some(360e3),
-            p90: Some(420e3),
-            p99: Some(900e3),
-            p99_9: Some(2.4e6),
-            max: Some(9.1e6),
-            mean: Some(371e3),
-            stdev: Some(112e3),
-            ..LatencySummary::default()
-        }),
-        commands: Vec::new(),
-        spikes: tare_model::Reading::missing("no slices"),
-        timeline: Some(timeline(gross)),
-        confirmation: None,
-        tried_layouts: Vec::new(),
-        own_cost: None,
-        machine: machine(),
         trials: vec![
             trial(0, "asked", 64, 178_100.0),
             trial(1, "saturating", 256, 179_900.0),
@@ -224,15 +251,16 @@ fn spikes() -> Spikes {
 }
 
 pub fn throttled() -> Outcome {
-    let sut = role(
-        vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)],
-        &[("throttled", 0.668), ("no-work", 0.02)],
-    );
+    let ours = vec![thread(4711, "nginx", 0.301, 0.67, [4.0, 10.0], 0)];
+    let sut = role(&ours, &[("throttled", 0.668), ("no-work", 0.02)]);
+    let usual = server_bound().accounting;
+    let others = usual.threads.iter().filter(|thread| thread.role != Role::Sut).cloned();
     let parts = vec![part(TareCause::Throttled, 1.148), part(TareCause::NoWork, 0.035)];
     let accounting = TimeAccounting {
         sut: Some(sut),
+        threads: ours.into_iter().chain(others).collect(),
         cpus: vec![cpu(0, 0.301, 0.0, 0.668), cpu(1, 0.0, 0.25, 0.0)],
-        ..server_bound().accounting
+        ..usual
     };
     let finding = Finding {
         cause: Cause::CpuQuotaThrottled,
@@ -258,25 +286,37 @@ pub fn throttled() -> Outcome {
         remedy: String::new(),
         confirm: String::new(),
     };
-    Outcome {
-        spikes: Reading::Measured(spikes()),
-        confirmation: None,
-        tried_layouts: Vec::new(),
-        own_cost: Some(OwnCost {
-            observers_cpus: 0.0061,
-            observers_ran_on: vec![1],
-            observers_on_sut_cpus: 0.0007,
-            generator_cpus: Some(0.25),
-            generator_ran_on: vec![1],
-            recorded_bytes_hz: 14_300.0,
-        }),
-        bottleneck: Cause::CpuQuotaThrottled,
-        gross: Gross::Measured(rate(54_300.0)),
-        net: net(54_300.0 * 1.183f64.exp()),
-        tare: parts,
-        findings: vec![finding, note],
-        accounting,
-        ..server_bound()
+    {
+        let base = server_bound();
+        Outcome {
+            verdict: Verdict {
+                confirmation: None,
+                bottleneck: Cause::CpuQuotaThrottled,
+                findings: vec![finding, note],
+                ..base.verdict
+            },
+            figures: Figures {
+                gross: Gross::Measured(rate(54_300.0)),
+                net: net(54_300.0 * 1.183f64.exp()),
+                tare: parts,
+                ..base.figures
+            },
+            over_time: OverTime { spikes: Reading::Measured(spikes()), ..base.over_time },
+            conditions: Conditions {
+                tried_layouts: Vec::new(),
+                own_cost: Some(OwnCost {
+                    observers_cpus: 0.0061,
+                    observers_ran_on: vec![1],
+                    observers_on_sut_cpus: 0.0007,
+                    generator_cpus: Some(0.25),
+                    generator_ran_on: vec![1],
+                    recorded_bytes_hz: 14_300.0,
+                }),
+                ..base.conditions
+            },
+            accounting,
+            ..base
+        }
     }
 }
 
@@ -284,37 +324,52 @@ pub fn throttled() -> Outcome {
 pub fn generator_bound() -> Outcome {
     let load: Vec<ThreadRow> =
         (0..16).map(|at| thread(4800 + at, "wrk", 0.0624, 0.93, [3.1, 14.9], 1)).collect();
-    let mut sut = role(vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)], &[("no-work", 0.28)]);
+    let load = works_for(Role::Load, load);
+    let ours = vec![thread(4711, "nginx", 0.71, 0.01, [9410.0, 18.0], 0)];
+    let mut sut = role(&ours, &[("no-work", 0.28)]);
+    let tare = works_for(Role::Tare, vec![thread(4799, "tare", 0.002, 0.0, [20.0, 1.0], 1)]);
     sut.execution = Some(with_pmu(15_900.0));
     let switches = Some(traced());
-    Outcome {
-        bottleneck: Cause::LoadGeneratorBound,
-        gross: Gross::Measured(rate(129_000.0)),
-        gross_is: GrossIs::LowerBound,
-        tare: vec![part(TareCause::NoWork, 0.337), part(TareCause::Clock, -0.0212)],
-        net: net(129_000.0 * 0.3158f64.exp()),
-        accounting: TimeAccounting {
-            sut: Some(sut),
-            load: Some(role(load, &[])),
-            switches,
-            ..server_bound().accounting
-        },
-        warnings: vec![Warning {
-            id: "gross-is-a-lower-bound".into(),
-            text: "the load generator was busy all the time, so the server may be able to do more".into(),
-            hint: "give the generator more CPUs (--load-cpus) or fewer threads (-t)".into(),
-        }],
-        findings: vec![Finding {
-            cause: Cause::Oversubscribed,
-            title: "More threads than CPUs are the bottleneck".into(),
-            summary: "16 threads of wrk share one CPU: each waits 15 slices of 4 ms for its turn.".into(),
-            effect_ln: 0.0,
-            confidence: 0.95,
-            evidence: vec![evidence("involuntary switches of wrk/4801", 14.9, "/s")],
-            remedy: "run wrk with -t1".into(),
-            confirm: String::new(),
-        }],
-        ..server_bound()
+    {
+        let base = server_bound();
+        Outcome {
+            verdict: Verdict {
+                bottleneck: Cause::LoadGeneratorBound,
+                warnings: vec![Warning {
+                    id: "gross-is-a-lower-bound".into(),
+                    text: "the load generator was busy all the time, so the server may be able to do more"
+                        .into(),
+                    hint: "give the generator more CPUs (--load-cpus) or fewer threads (-t)".into(),
+                }],
+                findings: vec![Finding {
+                    cause: Cause::Oversubscribed,
+                    title: "More threads than CPUs are the bottleneck".into(),
+                    summary: "16 threads of wrk share one CPU: each waits 15 slices of 4 ms for its turn."
+                        .into(),
+                    effect_ln: 0.0,
+                    confidence: 0.95,
+                    evidence: vec![evidence("involuntary switches of wrk/4801", 14.9, "/s")],
+                    remedy: "run wrk with -t1".into(),
+                    confirm: String::new(),
+                }],
+                ..base.verdict
+            },
+            figures: Figures {
+                gross: Gross::Measured(rate(129_000.0)),
+                gross_is: GrossIs::LowerBound,
+                tare: vec![part(TareCause::NoWork, 0.337), part(TareCause::Clock, -0.0212)],
+                net: net(129_000.0 * 0.3158f64.exp()),
+                ..base.figures
+            },
+            accounting: TimeAccounting {
+                sut: Some(sut),
+                load: Some(role(&load, &[])),
+                threads: [ours, load, tare].concat(),
+                switches,
+                ..server_bound().accounting
+            },
+            ..base
+        }
     }
 }
 
@@ -325,22 +380,28 @@ pub fn errors() -> Outcome {
         requests.errors.insert("status".into(), 1_070_472);
     }
     Outcome {
-        valid: false,
-        bottleneck: Cause::Errors,
-        net: NetOrMissing::Missing(Missing::with_remedy(
-            "the answers are errors",
-            "give a URL that the server answers with a status below 400",
-        )),
-        findings: vec![Finding {
-            cause: Cause::Errors,
-            title: "Errors are being measured, not the server".into(),
-            summary: "100 % of the answers had status 404.".into(),
-            effect_ln: 0.0,
-            confidence: 1.0,
-            evidence: Vec::new(),
-            remedy: "correct the path".into(),
-            confirm: "curl -i http://127.0.0.1:8080/absent".into(),
-        }],
+        verdict: Verdict {
+            valid: false,
+            bottleneck: Cause::Errors,
+            findings: vec![Finding {
+                cause: Cause::Errors,
+                title: "Errors are being measured, not the server".into(),
+                summary: "100 % of the answers had status 404.".into(),
+                effect_ln: 0.0,
+                confidence: 1.0,
+                evidence: Vec::new(),
+                remedy: "correct the path".into(),
+                confirm: "curl -i http://127.0.0.1:8080/absent".into(),
+            }],
+            ..outcome.verdict
+        },
+        figures: Figures {
+            net: NetOrMissing::Missing(Missing::with_remedy(
+                "the answers are errors",
+                "give a URL that the server answers with a status below 400",
+            )),
+            ..outcome.figures
+        },
         ..outcome
     }
 }
@@ -349,18 +410,34 @@ pub fn errors() -> Outcome {
 pub fn unseen() -> (Record, Outcome) {
     let why = "another host (10.0.0.7) holds the server's sockets".to_string();
     let outcome = server_bound();
+    let others =
+        outcome.accounting.threads.iter().filter(|thread| thread.role != Role::Sut).cloned().collect();
     let outcome = Outcome {
-        bottleneck: Cause::Unknown,
-        net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
-        tare: Vec::new(),
-        findings: Vec::new(),
+        verdict: Verdict {
+            bottleneck: Cause::Unknown,
+            bottleneck_confidence: None,
+            findings: Vec::new(),
+            warnings: vec![Warning {
+                id: "sut-unseen".into(),
+                text: why.clone(),
+                hint: "run tare on that host".into(),
+            }],
+            ..outcome.verdict
+        },
+        figures: Figures {
+            net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
+            tare: Vec::new(),
+            ..outcome.figures
+        },
+        answers: Answers {
+            latency_ns: Some(LatencySummary {
+                p50: Some(1.1e6),
+                p99: Some(4e6),
+                ..LatencySummary::default()
+            }),
+            ..outcome.answers
+        },
         accounting: TimeAccounting { sut: None, residual_ratio: None, ..outcome.accounting },
-        warnings: vec![Warning {
-            id: "sut-unseen".into(),
-            text: why.clone(),
-            hint: "run tare on that host".into(),
-        }],
-        latency_ns: Some(LatencySummary { p50: Some(1.1e6), p99: Some(4e6), ..LatencySummary::default() }),
         ..outcome
     };
     (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
@@ -394,23 +471,28 @@ pub fn commands() -> (Record, Outcome) {
     };
     let outcome = server_bound();
     let outcome = Outcome {
+        verdict: Verdict { bottleneck: Cause::ProgramCpuBound, findings: Vec::new(), ..outcome.verdict },
+        figures: Figures {
+            gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
+            net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
+            tare: Vec::new(),
+            ..outcome.figures
+        },
+        answers: Answers {
+            requests: None,
+            latency_ns: None,
+            commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
+        },
+        over_time: OverTime { timeline: None, ..outcome.over_time },
         workload: "command".into(),
-        timeline: None,
-        bottleneck: Cause::ProgramCpuBound,
-        gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
-        net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
-        tare: Vec::new(),
-        findings: Vec::new(),
         accounting: TimeAccounting {
             load: None,
             sut: None,
             tare: None,
+            threads: Vec::new(),
             cpus: Vec::new(),
             ..outcome.accounting
         },
-        requests: None,
-        latency_ns: None,
-        commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
         trials: (0..20)
             .map(|seq| TrialSummary {
                 level: "run".into(),
@@ -444,10 +526,9 @@ pub fn one_command() -> (Record, Outcome) {
         net.ref_clock_hz = Some(2.9e9);
     }
     let outcome = Outcome {
-        net: first.net.clone(),
-        tare: parts,
+        figures: Figures { net: first.net.clone(), tare: parts, ..outcome.figures },
+        answers: Answers { commands: vec![first], ..outcome.answers },
         trials: outcome.trials[..10].to_vec(),
-        commands: vec![first],
         ..outcome
     };
     (record, outcome)
@@ -458,13 +539,20 @@ pub fn empty() -> (Record, Outcome) {
     let (mut record, outcome) = unseen();
     record.trials.clear();
     let outcome = Outcome {
-        valid: false,
-        gross: Gross::Missing { reason: Missing::new("no trial was finished"), unit: "req/s".into() },
-        requests: None,
-        latency_ns: None,
+        verdict: Verdict { valid: false, warnings: Vec::new(), ..outcome.verdict },
+        figures: Figures {
+            gross: Gross::Missing { reason: Missing::new("no trial was finished"), unit: "req/s".into() },
+            ..outcome.figures
+        },
+        answers: Answers { requests: None, latency_ns: None, ..outcome.answers },
         trials: Vec::new(),
-        warnings: Vec::new(),
-        accounting: TimeAccounting { load: None, tare: None, cpus: Vec::new(), ..outcome.accounting },
+        accounting: TimeAccounting {
+            load: None,
+            tare: None,
+            threads: Vec::new(),
+            cpus: Vec::new(),
+            ..outcome.accounting
+        },
         ..outcome
     };
     (record, outcome)

@@ -34,7 +34,8 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
     let roles = [&mut outcome.accounting.sut, &mut outcome.accounting.load, &mut outcome.accounting.tare];
     for role in roles.into_iter().flatten() {
         (role.wall_s, role.run_s, role.busy_cpus, role.entitled_cpus) = (next(), next(), next(), next());
-        role.wait_s = WaitSplit { throttled: next(), preempted: next(), own: next(), scheduler: next() };
+        role.wait_s =
+            WaitSplit { throttled: next(), preempted: next(), self_contention: next(), scheduler: next() };
         role.blocked_s = BTreeMap::from([("event".into(), next()), (text.into(), next())]);
         role.serving.wall_s = next();
         role.serving.blocked_s = BTreeMap::from([("downstream".into(), next()), (text.into(), next())]);
@@ -43,11 +44,11 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             (execution.ipc, execution.on_pmu) = (Reading::Measured(next()), Some(next()));
             execution.events_per_request.insert(text.into(), next());
         }
-        for thread in &mut role.threads {
-            thread.name = text.into();
-            (thread.user, thread.system, thread.run, thread.wait) = (next(), next(), next(), next());
-            (thread.voluntary_hz, thread.involuntary_hz) = (next(), next());
-        }
+    }
+    for thread in &mut outcome.accounting.threads {
+        thread.name = text.into();
+        (thread.user, thread.system, thread.run, thread.wait) = (next(), next(), next(), next());
+        (thread.voluntary_hz, thread.involuntary_hz) = (next(), next());
     }
     if let Some(switches) = &mut outcome.accounting.switches {
         for judged in &mut switches.hypotheses {

@@ -5,6 +5,7 @@ use super::{Change, Ground, Intervention, Lever, Toggle};
 use tare_machine::Root;
 use tare_machine::journal::{MadeGroup, Members};
 use tare_model::Missing;
+use tare_model::observation::Role;
 
 pub(super) static SERVER: Intervention = Intervention { name: "server-cpu", floor: 0.5, prepare: server };
 pub(super) static ONE_THREAD: Intervention =
@@ -25,8 +26,8 @@ fn server<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
 }
 
 fn one_thread<'a>(ground: &Ground<'a>) -> Result<Change<'a>, Missing> {
-    let thread = ground.server()?.threads.first();
-    let thread = thread.ok_or_else(|| Missing::new("no thread of the server was seen"))?;
+    let threads = ground.outcome.accounting.threads_of(Role::Sut);
+    let thread = threads.first().ok_or_else(|| Missing::new("no thread of the server was seen"))?;
     let what = format!("CPU time of {}/{}", thread.name, thread.tid);
     take(&what, Members::Threads(&[thread.tid]), 1.0 - thread.wait, ground)
 }
