@@ -2,7 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, estimate, summary};
+use crate::capacity::{estimate, runs, summary};
 use tare_model::outcome::{Better, Estimate, Metric};
 
 /// The metrics of the asked level.
@@ -13,7 +13,7 @@ pub(crate) fn metrics(accounting: &Accounting) -> Vec<Metric> {
             (window.span.trials > 0).then(|| run_s / f64::from(window.span.trials))
         };
         return vec![
-            gross(accounting, "time", "s", Better::Lower, command::mean_s),
+            gross(accounting, "time", "s", Better::Lower, runs::mean_s),
             metric(accounting, "cpu_time", "s", Better::Lower, cpu_s),
         ];
     }

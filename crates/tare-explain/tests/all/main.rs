@@ -15,6 +15,7 @@ mod gate;
 mod hypotheses;
 mod limits;
 mod net;
+mod old_records;
 mod rate_over_time;
 mod spikes;
 mod stopping;

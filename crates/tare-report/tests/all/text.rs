@@ -34,9 +34,9 @@ fn what_was_tried_instead_of_the_limit_is_told_of_both() {
     let (_, record, mut outcome) =
         crate::support::all().into_iter().find(|(name, ..)| *name == "throttled").unwrap();
     let bottleneck = Cause::BlockedOnDisk;
-    (outcome.bottleneck, outcome.findings[1].cause) = (bottleneck, bottleneck);
+    (outcome.verdict.bottleneck, outcome.verdict.findings[1].cause) = (bottleneck, bottleneck);
     // Of little effect, and yet told in full: it was tried.
-    outcome.findings[0].effect_ln = 0.001;
+    outcome.verdict.findings[0].effect_ln = 0.001;
     let tried = Tried {
         what: "the quota of /demo".into(),
         unit: "CPUs".into(),
@@ -48,7 +48,7 @@ fn what_was_tried_instead_of_the_limit_is_told_of_both() {
         floor: 0.5,
         verdict: Confirmed::Refuted,
     };
-    outcome.confirmation = Some(Confirmation {
+    outcome.verdict.confirmation = Some(Confirmation {
         cause: Cause::CpuQuotaThrottled,
         instead_of: Some(NotTried {
             cause: bottleneck,
@@ -66,7 +66,7 @@ fn what_was_tried_instead_of_the_limit_is_told_of_both() {
     );
     assert!(text.contains("refuted: the quota of /demo from 0.30 CPUs to 0.45 CPUs"), "{text}");
     let kept: Outcome = serde_json::from_str(&json(&outcome).unwrap()).unwrap();
-    assert_eq!(kept.confirmation, outcome.confirmation);
+    assert_eq!(kept.verdict.confirmation, outcome.verdict.confirmation);
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn a_comparison_that_is_interrupted_is_not_counted_and_the_runs_before_it_are() 
     std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
     let output = interrupted.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: Value = crate::support::schema::read(&["calibrate"], &output.stdout);
     assert_eq!(result["runs"].as_array().unwrap().len(), 1, "{result:#}");
     assert!(result["comparisons"].as_array().unwrap().is_empty() && result["against_itself"].is_null());
     assert!(servers.len() >= 3 && servers.iter().all(|pid| !alive(*pid)), "{servers:?}");
@@ -293,7 +293,7 @@ fn an_interrupted_calibration_keeps_what_was_done() {
     std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
     let output = interrupted.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: Value = crate::support::schema::read(&["calibrate"], &output.stdout);
     assert!(!result["runs"].as_array().unwrap().is_empty() && result["complete"] == false);
     assert!(servers.iter().all(|pid| !alive(*pid)), "{servers:?}");
     assert_eq!(groups(), before);

@@ -184,7 +184,7 @@ fn an_interruption_keeps_what_was_measured() {
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: Value = crate::support::schema::read(&["compare"], &output.stdout);
     assert!(!result["launches"].as_array().unwrap().is_empty() && result["ended"].is_null(), "{result:#}");
 }
 

@@ -43,8 +43,8 @@ fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
     // Its rows come up to a tenth of a second after it looked, on CPUs as full as these: a per cent of ten seconds.
     let (theirs, seconds) = pidstat_switches(wrk.get(), 10);
     let output = child.wait_with_output().unwrap();
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["run"], &output.stdout);
+    let threads = crate::support::threads_of(&result, "load");
     assert!(threads.iter().any(|thread| thread["name"] == "wrk"));
 
     // wrk's rate of switches moves by a factor of three within a run, so both are read over the same seconds.

@@ -298,6 +298,6 @@ fn an_interrupted_run_prints_what_there_is() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["load"], &output.stdout);
     assert!(number(&result, "/requests/count") > 0.0);
 }

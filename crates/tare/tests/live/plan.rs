@@ -45,7 +45,7 @@ fn what_is_expected_is_held_to_what_comes() {
                 [[case]]\nname = \"slow\"\nrate = 200\nexpect = \"throughput down by 50%; throughput < 1; limit = errors\"\n";
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
     let slow = &result["cells"][1];
     assert_eq!((slow["name"].as_str(), slow["baseline"].as_str()), (Some("slow"), Some("plain")));
     assert_eq!(slow["blocks"], 2, "{slow}");
@@ -69,7 +69,7 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
         ["--set", "blocks=3", "--set", "trial=300ms", "--set", "warmup=50ms", "--factor", "rate=4000,500"];
     let output = tare(dir.path(), &[&["plan", "--json", "-q"][..], &flags].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
     let cells = result["cells"].as_array().unwrap();
     let names: Vec<&str> = cells.iter().map(|cell| cell["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["rate=4000", "rate=500"]);
@@ -92,7 +92,7 @@ fn it_ends_once_enough_is_known() {
     assert!(said(&reported).contains("s at most, until throughput is known to ±20 %"), "{}", said(&reported));
     let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
     let blocks = result["cells"][1]["blocks"].as_u64().unwrap();
     let reached = result["precision"]["reached"].as_f64();
     assert!((8..24).contains(&blocks) && reached.is_some_and(|reached| reached <= 0.2), "{result:#}");
@@ -191,7 +191,7 @@ fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
     assert!(errors.contains(&reported) && errors.trim().lines().count() == 1, "{errors}");
     // The launch that left it is among what was measured.
     assert_eq!(kept(dir.path()), 2);
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
     assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["blocks"] == 1), "{result:#}");
 }
 

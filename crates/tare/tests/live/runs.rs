@@ -73,7 +73,7 @@ fn the_reference_server_is_held_back_where_the_server_is() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut run.stdout.take().unwrap(), &mut text).unwrap();
     assert!(run.wait().unwrap().success());
-    let result: Value = serde_json::from_str(&text).unwrap();
+    let result: Value = crate::support::schema::read(&["run"], text.as_bytes());
     assert!((0.7..1.4).contains(&number(&result, "/net/against_reference/ratio")), "{:#}", result["net"]);
     assert_eq!(members(), ours);
 }
@@ -314,7 +314,7 @@ fn threads_that_come_and_go_are_in_the_books() {
         &url,
     ]);
     crate::support::terminate(&mut server);
-    let threads = result["accounting"]["sut"]["threads"].as_array().unwrap();
+    let threads = crate::support::threads_of(&result, "sut");
     assert!(
         threads.iter().any(|thread| thread["name"].as_str().unwrap().ends_with("ended threads")),
         "{threads:#?}"
@@ -465,7 +465,7 @@ fn the_generators_layout_is_found_first() {
     let highest = tried.iter().map(|layout| layout["rate_hz"].as_f64().unwrap()).fold(0.0, f64::max);
     assert!(taken["rate_hz"].as_f64().unwrap() >= 0.95 * highest, "{tried:#?}");
     // The session is held with it: its threads are those that the generator had.
-    let threads = result["accounting"]["load"]["threads"].as_array().unwrap();
+    let threads = crate::support::threads_of(&result, "load");
     assert_eq!(
         threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("tare-load")).count()
             as u64,

@@ -1,5 +1,6 @@
 //! `tare doctor` on machines of others and on this one, with quotas that are set for real.
 
+use crate::support::schema;
 use crate::support::{Quota, Tare};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ fn a_real_quota_is_found() {
             .env("TARE_STATE_DIR", tare.state.path())
             .output()
             .unwrap();
-        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let result: Value = schema::read(&["doctor"], &output.stdout);
         let quotas: Vec<&Value> = checks(&result)
             .iter()
             .filter(|check| check["id"] == "cpu-quota" && check["level"] == "bad")

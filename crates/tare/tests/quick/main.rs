@@ -3,6 +3,7 @@
 
 mod doctor;
 mod house;
+mod schema;
 mod steady;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,6 +3,7 @@
 //! The forks are a sample of the replication package of Traini et al., "Towards effective assessment of steady state
 //! performance in Java software: Are we there yet?" (Empirical Software Engineering, 2022); labels are the study's.
 
+use crate::support::schema;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
@@ -14,7 +15,7 @@ fn tare() -> Command {
 }
 
 fn objects(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines().map(|line| schema::read(&["steady"], line.as_bytes())).collect()
 }
 
 fn steady(input: &str, args: &[&str]) -> Output {

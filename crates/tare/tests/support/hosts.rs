@@ -132,6 +132,7 @@ impl Hosts {
         let text = String::from_utf8_lossy(&output.stdout);
         let result = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr)));
+        crate::support::schema::check(&["run"], &result);
         (result, output.status.code().unwrap())
     }
 }

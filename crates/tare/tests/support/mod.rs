@@ -1,6 +1,8 @@
 //! Real servers, groups and disturbances for the tests, each stopped by pid when dropped.
 #![allow(dead_code, clippy::print_stdout)] // each test binary uses its own part; a test says why it goes again
 
+pub mod schema;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -50,6 +52,7 @@ impl Tare {
         let value = serde_json::from_str(&stdout).unwrap_or_else(|error| {
             panic!("{error}: {arguments:?} printed {stdout:?}\n{}", String::from_utf8_lossy(&output.stderr))
         });
+        schema::check(arguments, &value);
         (value, output.status.code().unwrap())
     }
 }
@@ -343,6 +346,12 @@ impl Drop for Quota {
             }
         }
     }
+}
+
+/// The threads of a role, busiest first.
+pub fn threads_of<'a>(result: &'a serde_json::Value, role: &str) -> Vec<&'a serde_json::Value> {
+    let threads = result["accounting"]["threads"].as_array().unwrap();
+    threads.iter().filter(|thread| thread["role"] == role).collect()
 }
 
 pub fn number(value: &serde_json::Value, pointer: &str) -> f64 {

@@ -158,6 +158,7 @@ pub fn server_bound() -> Outcome {
             stopping: None,
             net: net(gross * total.exp()),
             tare: parts,
+            metrics: Vec::new(),
         },
         answers: Answers {
             requests: Some(Requests {
@@ -376,7 +377,7 @@ pub fn generator_bound() -> Outcome {
 /// Every answer is a 404.
 pub fn errors() -> Outcome {
     let mut outcome = server_bound();
-    if let Some(requests) = &mut outcome.requests {
+    if let Some(requests) = &mut outcome.answers.requests {
         requests.errors.insert("status".into(), 1_070_472);
     }
     Outcome {
@@ -519,7 +520,7 @@ pub fn commands() -> (Record, Outcome) {
 /// One program with a weight of its own.
 pub fn one_command() -> (Record, Outcome) {
     let (record, outcome) = commands();
-    let mut first = outcome.commands[0].clone();
+    let mut first = outcome.answers.commands[0].clone();
     let parts = vec![part(TareCause::Preempted, 0.05), part(TareCause::Clock, 0.0226)];
     if let NetOrMissing::Net(net) = &mut first.net {
         net.value = first.gross.value * (-0.0726f64).exp();

@@ -17,13 +17,13 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
             *missing = Missing::with_remedy(text, text);
         }
     };
-    let unit = outcome.gross.unit().to_owned();
-    outcome.gross = Gross::Measured(Estimate { value: next(), unit, ci95: Some([next(), next()]) });
-    scramble_net(&mut outcome.net, &mut next);
-    for part in &mut outcome.tare {
+    let unit = outcome.figures.gross.unit().to_owned();
+    outcome.figures.gross = Gross::Measured(Estimate { value: next(), unit, ci95: Some([next(), next()]) });
+    scramble_net(&mut outcome.figures.net, &mut next);
+    for part in &mut outcome.figures.tare {
         (part.ln_share, part.ci95) = (next(), Some([next(), next()]));
     }
-    for finding in &mut outcome.findings {
+    for finding in &mut outcome.verdict.findings {
         (finding.effect_ln, finding.confidence) = (next(), next());
         finding.evidence.push(Evidence { name: text.into(), value: next(), unit: text.into() });
         for words in [&mut finding.summary, &mut finding.remedy, &mut finding.confirm] {
@@ -64,15 +64,15 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
         (cpu.throttled, cpu.steal, cpu.irq, cpu.idle) = (next(), next(), next(), next());
         cpu.share = ModeShare { user: next(), system: next(), softirq: next() };
     }
-    if let Some(requests) = &mut outcome.requests {
+    if let Some(requests) = &mut outcome.answers.requests {
         requests.count = Some(next() as u64);
         requests.errors.insert(text.into(), next() as u64);
         requests.cpu_ns_per_request = PerRole { sut: Some(next()), load: Some(next()) };
     }
-    if let Some(latency) = &mut outcome.latency_ns {
+    if let Some(latency) = &mut outcome.answers.latency_ns {
         (latency.p50, latency.p99_9, latency.max) = (Some(next()), Some(next()), Some(next()));
     }
-    for command in &mut outcome.commands {
+    for command in &mut outcome.answers.commands {
         command.command = text.into();
         (command.gross.value, command.stdev_s) = (next(), Some(next()));
         (command.min_s, command.max_s, command.user_s) = (next(), next(), next());
@@ -83,8 +83,8 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
         (trial.elapsed_s, trial.value, trial.clock_hz) = (next(), Some(next()), Some(next()));
         trial.level = text.into();
     }
-    outcome.machine.cpu_model = Reading::Measured(text.into());
-    outcome.warnings.push(Warning { id: text.into(), text: text.into(), hint: text.into() });
+    outcome.conditions.machine.cpu_model = Reading::Measured(text.into());
+    outcome.verdict.warnings.push(Warning { id: text.into(), text: text.into(), hint: text.into() });
 }
 
 /// The record with every sample and every slice replaced by the given values.

@@ -1,0 +1,60 @@
+//! What is printed with `--json` fits its schema, and has no key that the schema does not know.
+
+use jsonschema::Validator;
+use serde_json::Value;
+use std::path::Path;
+
+/// Checks the output of a call with these arguments.
+pub fn check(arguments: &[&str], value: &Value) {
+    let Some(name) = name(arguments) else { return };
+    let errors: Vec<String> = validator(name)
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    let shown: Vec<&str> = errors.iter().take(5).map(|error| &error[..error.len().min(400)]).collect();
+    assert!(errors.is_empty(), "{arguments:?} does not fit docs/schema/{name}.json: {shown:#?}");
+}
+
+/// Reads the output of a call with these arguments, and checks it.
+pub fn read(arguments: &[&str], stdout: &[u8]) -> Value {
+    let value = serde_json::from_slice(stdout).unwrap_or_else(|error| {
+        panic!("{error}: {arguments:?} printed {:?}", String::from_utf8_lossy(stdout))
+    });
+    check(arguments, &value);
+    value
+}
+
+/// The schema of a call; `tare tune` has none yet.
+fn name(arguments: &[&str]) -> Option<&'static str> {
+    let records = arguments.iter().filter(|word| word.ends_with(".tare")).count();
+    let has = |option: &str| arguments.contains(&option);
+    let output = tare_model::schema::OUTPUTS.iter().map(|output| output.name);
+    let commands = output.chain(["show", "tune"]);
+    let command = arguments.iter().find(|word| commands.clone().any(|name| name == **word));
+    match *command.unwrap_or_else(|| panic!("{arguments:?}")) {
+        "tune" => None,
+        "show" => Some("run"),
+        "why" if records < 2 => Some("run"),
+        "compare" if records > 1 => Some("compare-records"),
+        "calibrate" if has("--list") => Some("injections"),
+        other => Some(tare_model::schema::find(other).unwrap_or_else(|| panic!("{other}")).name),
+    }
+}
+
+fn validator(name: &str) -> Validator {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name).with_extension("json");
+    let mut schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    close(&mut schema);
+    if let Some(Value::Object(parts)) = schema.get_mut("$defs") {
+        parts.values_mut().for_each(close);
+    }
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// An object may have the keys of its schema alone.
+fn close(schema: &mut Value) {
+    if schema["type"] == "object" && schema["properties"].is_object() {
+        schema["unevaluatedProperties"] = false.into();
+    }
+}
