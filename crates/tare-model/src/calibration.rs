@@ -1,4 +1,4 @@
-//! What came of measuring known weights: every run with what was injected and what was found. Its JSON form is a contract that
+//! What came of known injections: every run with what was injected and what was found. Its JSON form is a contract that
 //! scripts use: keys may be added, none renamed.
 
 use crate::comparison::{Change, Disturbance, Figure};
@@ -15,7 +15,7 @@ pub const NET_RUNS_MIN: usize = 4;
 /// So many findings of a run are kept: the first ones, which cost most.
 pub const FINDINGS_MAX: usize = 8;
 
-/// A machine's certificate.
+/// The calibration report of a machine.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`SCHEMA`].
@@ -54,12 +54,12 @@ pub struct Calibration {
     pub note_ln: Option<f64>,
 }
 
-/// What a certificate is of.
+/// What a calibration report is of.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Place {
     /// `uname -r`.
     pub kernel: String,
-    /// The processor's own name; `null` where it is not told.
+    /// The processor's own name; `null` where it is not known.
     pub cpu_model: Option<String>,
     /// Online CPUs.
     pub cpus: usize,
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// A known weight.
+/// A known injection.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Injection {
     /// Its name.
@@ -173,7 +173,7 @@ pub struct Summary {
     /// Of these, those with an alarm.
     pub false_alarms: usize,
     /// Runs that were to be undisturbed and that the host or a quota disturbed: whatever was found in them is no false alarm, and no proof of
-    /// calm either.
+    /// the opposite either.
     #[serde(default)]
     pub disturbed: usize,
     /// By injection, what was found how often. Runs that failed are in none.
@@ -181,7 +181,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether it is the certificate of an instrument that can be trusted.
+    /// Whether it is the calibration report of an instrument that can be trusted.
     pub fn is_good(&self) -> bool {
         self.runs > 0 && self.right as f64 >= RIGHT_SHARE_MIN * self.runs as f64 && self.false_alarms == 0
     }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Looked at, and nothing is wrong.
+    /// Examined, and nothing is wrong.
     Ok,
-    /// Good to know before quoting a number, or: it could not be looked at.
+    /// Good to know before quoting a number, or: it could not be examined.
     Note,
     /// Figures will be worse, or vary more, than they need to.
     Warn,
@@ -21,7 +21,7 @@ pub enum Level {
     Bad,
 }
 
-/// What is looked at together.
+/// What is examined together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Area {
@@ -56,7 +56,7 @@ pub struct Check {
     pub area: Area,
     /// How much it matters.
     pub level: Level,
-    /// What was found; begins with `missing: ` where it could not be looked at.
+    /// What was found; begins with `missing: ` where it could not be examined.
     pub found: String,
     /// What that does to a measurement, in numbers where they are known; empty for an ok.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -24,7 +24,7 @@ pub struct Comparison {
     pub precision: f64,
     /// Differences up to this share do not matter.
     pub margin: f64,
-    /// Launches that the budget has room for, found out by the first ones; intervals are for so many looks.
+    /// Launches that the budget has room for, found out by the first ones; intervals are for so many interim analyses.
     pub planned: Option<usize>,
     /// Length of a turn, nanoseconds.
     pub turn_ns: u64,
@@ -195,7 +195,7 @@ pub struct Interference {
     /// Time for which a quota of tare's own group or of one above it held CPUs back, over the window; `null` where there is no such figure.
     pub throttled_share: Option<f64>,
     /// Time of a step of arithmetic on a CPU of the servers, seconds: the clock's interference, and that of who else computes on the core. Median of
-    /// looks between the slices.
+    /// samples between the slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_s: Option<f64>,
     /// Time of a load from memory there, seconds.

@@ -61,7 +61,7 @@ pub struct Run {
     pub label: String,
     /// Wall clock at its start, seconds since 1970.
     pub time_unix_s: u64,
-    /// From its first trial to the end of its last, seconds; `null`: not told.
+    /// From its first trial to the end of its last, seconds; `null`: not known.
     #[serde(default)]
     pub length_s: Option<f64>,
     /// What was asked of it, in words: runs with the same words are of one plan.
@@ -75,7 +75,7 @@ pub struct Run {
     /// All figures, in base units, or why one is missing.
     pub figures: BTreeMap<Figure, Reading<FigureValue>>,
     /// Net and CPU time of a request in units of the reference server, where that was loaded interleaved with the program: without
-    /// the machine's mood, and across machines.
+    /// the machine's interference, and across machines.
     pub against_reference: BTreeMap<Figure, FigureValue>,
 }
 
@@ -97,7 +97,7 @@ pub struct Effect {
     pub figure: Figure,
     /// Whether it is in units of the reference server; in base units otherwise.
     pub of_reference: bool,
-    /// What it was; of a history, its geometric mean since its last shift.
+    /// What it was; of a history, its geometric mean since its last change point.
     pub baseline: Option<f64>,
     /// What it is now.
     pub value: Option<f64>,
@@ -122,7 +122,7 @@ pub struct ChangePoint {
     pub time_unix_s: u64,
     /// Relative change of the level; 0.02 is 2 % more.
     pub change: f64,
-    /// Runs at the new level, up to the next shift.
+    /// Runs at the new level, up to the next change point.
     pub runs: u32,
 }
 

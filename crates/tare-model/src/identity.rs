@@ -26,7 +26,7 @@ pub struct Identity {
 pub struct Program {
     /// Whose it is.
     pub role: Role,
-    /// Its processes; 0 where it was not running yet when it was looked at.
+    /// Its processes; 0 where it was not running yet when it was examined.
     pub processes: u32,
     /// The file that is executed, links resolved.
     pub path: Reading<String>,
@@ -62,7 +62,7 @@ pub enum Setting {
     Clear(String),
     /// It looks like a secret, or is too long to keep.
     Hidden {
-        /// The first 16 bits of its SHA-256, in hexadecimal: two that differ are told apart (all but one in 65,536), and
+        /// The first 16 bits of its SHA-256, in hexadecimal: two that differ are distinguished (all but one in 65,536), and
         /// it is too short to find the value by trying.
         hidden: String,
     },

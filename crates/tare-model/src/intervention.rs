@@ -1,5 +1,5 @@
 //! What was tried on the bottleneck, or on the first finding that can be tried: a little of one resource given or taken, in blocks of a trial with it and one without. Kept as
-//! measured; what it says of the cause is told from it again whenever the record is read.
+//! measured; what it says of the cause is derived from it again whenever the record is read.
 
 use crate::Reading;
 use crate::outcome::{Cause, NotTried};

@@ -7,7 +7,7 @@ use hdrhistogram::serialization::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 
-/// Longest latency that is told apart, in nanoseconds (two minutes); longer ones count as this.
+/// Longest latency that is distinguished, in nanoseconds (two minutes); longer ones count as this.
 pub const LATENCY_NS_MAX: u64 = 120_000_000_000;
 
 /// A histogram of latencies in nanoseconds, 3 significant digits.

@@ -1,4 +1,4 @@
-//! Load without accounting: what `tare load` did and what came of it.
+//! Load without time accounting: what `tare load` did and what came of it.
 
 use crate::latency::Packed;
 use crate::outcome::{GrossIs, LatencySummary, Requests, Warning};

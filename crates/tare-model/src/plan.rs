@@ -71,7 +71,7 @@ pub struct HttpWorkload {
     /// only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Layouts of the generator that were tried first, the one that was taken first; empty: none was looked for.
+    /// Layouts of the generator that were tried first, the one that was taken first; empty: none was searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried_layouts: Vec<TriedLayout>,
 }
@@ -107,7 +107,7 @@ pub enum Sut {
         /// The command as given.
         command: String,
     },
-    /// Cannot be observed from here: only the generator's side of the accounting is kept.
+    /// Cannot be observed from here: only the generator's side of the accounting is known.
     Unseen {
         /// Why.
         why: String,
@@ -165,7 +165,7 @@ pub struct Level {
     /// How many trials, at most where [`Plan::stopping`] ends them; in a session in blocks, at most one of them in each.
     pub trials: u32,
     /// How many levels are driven interleaved within the same trials, this one among them: each server is loaded for a few
-    /// milliseconds, then the next, so that the machine's interference meets all alike. 1: it alone.
+    /// milliseconds, then the next, so that interference meets all alike. 1: it alone.
     #[serde(default = "alone")]
     pub arms: u32,
 }
@@ -183,7 +183,7 @@ pub enum Purpose {
     /// As much as the generator can make: the cost at saturation is measured here.
     Saturating,
     /// As much as the generator can make on tare's own server, which stands in for the SUT on its CPUs while that idles: what
-    /// it costs there tells the machine's interference.
+    /// it costs there shows the interference.
     Reference,
 }
 

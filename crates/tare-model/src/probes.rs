@@ -251,10 +251,10 @@ pub struct Smt {
 pub struct Company {
     /// The CPU it ran on.
     pub cpu: u32,
-    /// Looks that were taken, interrupted ones left out.
+    /// Samples that were taken, interrupted ones left out.
     pub samples: u32,
-    /// Share of them in which the core was crowded, 0–1: half as slow again, or slower, as in the fastest hundredth. 0 as well where it was
-    /// crowded in all of them.
+    /// Share of them in which the core was oversubscribed, 0–1: half as slow again, or slower, as in the fastest hundredth. 0 as well where it was
+    /// oversubscribed in all of them.
     pub oversubscribed_ratio: f64,
     /// How many times as long the loop took in the middle one of these; `None`: there were none.
     pub slower_by: Option<f64>,

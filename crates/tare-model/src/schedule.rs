@@ -1,6 +1,6 @@
 //! Where threads of the SUT were when they did not run: asleep, and why; waiting for a CPU, and behind whom.
 //!
-//! Measured from scheduler tracepoints, switch by switch, or estimated from looks at what each thread was doing. All
+//! Measured from scheduler tracepoints, switch by switch, or estimated from samples of what each thread was doing. All
 //! times are nanoseconds within the window; a thread's parts (run, wait, blocked, unknown) sum to its life in it.
 
 use crate::Missing;
@@ -17,13 +17,13 @@ pub struct Schedule {
     /// Why it is not from tracepoints, where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_traced: Option<Missing>,
-    /// Events that had no room in a ring: what they told is missing in the sums.
+    /// Events that had no room in a ring: what they said is missing in the sums.
     #[serde(default)]
     pub events_lost: u64,
     /// Events that were read.
     #[serde(default)]
     pub events: u64,
-    /// Threads of the SUT; none where the source is looks, whose counts are columns.
+    /// Threads of the SUT; none where the source is samples, whose counts are columns.
     #[serde(default)]
     pub threads: Vec<ThreadSchedule>,
     /// For each CPU, how long a thread of the SUT was held back on it though nobody ran there.
@@ -35,7 +35,7 @@ pub struct Schedule {
     /// Why contention for them was not seen though switches were traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks_not_traced: Option<Missing>,
-    /// Sockets to other servers that threads slept on, by peer; at most 64.
+    /// Sockets to other servers that threads slept on, by address; at most 64.
     #[serde(default)]
     pub downstream: Vec<Downstream>,
 }
@@ -99,7 +99,7 @@ pub struct ThreadSchedule {
     /// On a CPU, by the switches; for one that was woken and pushed another (or the idle task) off, from the wake-up on,
     /// as the kernel counts it.
     pub run_ns: u64,
-    /// Not told by any event.
+    /// Not covered by any event.
     #[serde(default)]
     pub unknown_ns: u64,
     /// Asleep, by reason.
@@ -189,7 +189,7 @@ pub struct KernelLock {
     pub spins: bool,
     /// While an interrupt was served on top of the thread.
     pub in_interrupt: bool,
-    /// Different locks that were contended for there, at most 64 told apart.
+    /// Different locks that were contended for there, at most 64 distinguished.
     pub locks: u32,
     /// How often.
     pub count: u64,
@@ -202,21 +202,21 @@ pub struct KernelLock {
 pub struct Downstream {
     /// `address:port`.
     pub peer: String,
-    /// How long threads slept on it in sum; 0 where the source is looks.
+    /// How long threads slept on it in sum; 0 where the source is samples.
     pub ns: u64,
-    /// How often; where the source is looks, looks that found a thread so.
+    /// How often; where the source is samples, samples that found a thread so.
     pub count: u64,
 }
 
 /// What the accounting say of sleeps and waits, over all windows of the asked level: part of the outcome.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SwitchAccounting {
-    /// Where sleeps come from; `null` where nobody looked.
+    /// Where sleeps come from; `null` where nothing was sampled.
     pub blocked_source: Option<ScheduleSource>,
     /// Why it is not tracepoints, where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_traced: Option<Missing>,
-    /// Share of the serving threads' time, 0..=1, that was traced but is told by looks, because the switches left more
+    /// Share of the serving threads' time, 0..=1, that was traced but is known from samples, because the switches left more
     /// than a twentieth of the thread's window open.
     #[serde(default)]
     pub sampled_share: f64,
@@ -245,9 +245,9 @@ pub struct SwitchAccounting {
 /// Somebody who ran while the SUT was ready.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Preemptor {
-    /// Its name; "(others)" for all that are not told apart.
+    /// Its name; "(others)" for all that are not distinguished.
     pub name: String,
-    /// The thread; 0 for all that are not told apart.
+    /// The thread; 0 for all that are not distinguished.
     pub pid: u32,
     /// Whose it is.
     pub role: Role,

@@ -260,7 +260,7 @@ impl Folded {
                 self.references += new.key().2.len();
                 new.insert(value);
             }
-            // The folder's first frame; threads are not told apart, so these are few.
+            // The folder's first frame; threads are not distinguished, so these are few.
             Entry::Vacant(_) => {
                 let beyond = self.values.entry((role, 0, vec![0])).or_default();
                 *beyond = beyond.saturating_add(value);

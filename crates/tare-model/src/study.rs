@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is told of every cell against its baseline, whatever is expected.
+/// What is reported of every cell against its baseline, whatever is expected.
 pub const COMPARED: [&str; 4] = ["throughput", "cpu_per_request", "p50", "p99"];
 
 /// What came of a plan.

@@ -43,7 +43,7 @@ pub struct Survey {
     pub frequency: Frequency,
     /// How threads take turns.
     pub scheduler: Scheduler,
-    /// Control groups from the process that looked to the root.
+    /// Control groups from the process that read them to the root.
     pub groups: Groups,
     /// Memory: how much, in what pages, under what pressure.
     pub memory: Memory,

@@ -1,4 +1,4 @@
-//! What came of measuring known weights: the certificate, and what there is to inject.
+//! What came of known injections: the calibration report, and what there is to inject.
 
 use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
 use crate::comparison::{disturbance, signed, title};
@@ -203,7 +203,7 @@ fn detectable(itself: &AgainstItself) -> (&'static str, String) {
             percent(share),
             itself.budget_s
         ),
-        None => "not told by any comparison".to_owned(),
+        None => "not known from any comparison".to_owned(),
     };
     ("would show", text)
 }

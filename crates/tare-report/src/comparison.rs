@@ -100,12 +100,12 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
         .map(|effect| title(effect.figure))
         .collect();
     let text = match same.as_slice() {
-        [] => Text::new(format!("It cannot be told whether {name} differs from {first}."), Tone::Warn),
+        [] => Text::new(format!("It is not known whether {name} differs from {first}."), Tone::Warn),
         all if all.len() == effects.len() => {
             Text::strong(format!("{name} does not differ from {first} by more than {margin}."))
         }
         some => Text::strong(format!(
-            "{name} does not differ from {first} by more than {margin} in {}; of the rest it cannot be told.",
+            "{name} does not differ from {first} by more than {margin} in {}; of the rest it is not known.",
             some.join(", ")
         )),
     };
@@ -180,7 +180,7 @@ pub(crate) fn whole(change: Change) -> String {
     format!("{}\u{a0}% ({low} to {high})", signed(change.value))
 }
 
-/// Per cent with a sign, two digits where they tell something.
+/// Per cent with a sign, two digits where they say something.
 pub(crate) fn signed(share: f64) -> String {
     let percent = share * 100.0;
     let sign = if percent < 0.0 { "−" } else { "+" };
@@ -242,7 +242,7 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
     vec![Block::Pairs(reported.chain(programs).collect())]
 }
 
-/// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is told of the firm figures.
+/// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is reported of the firm figures.
 fn of_deciding(comparison: &Comparison, reported: impl Fn(&Effect) -> Option<String>) -> String {
     let firm = |effect: &&Effect| effect.figure.is_firm();
     let each = comparison.effects.iter().filter(firm).filter_map(|effect| {
@@ -384,7 +384,7 @@ mod tests {
         comparison.effects.drain(..2);
         assert!(shown(&comparison).contains("B does not differ from A by more than 2.0 %."));
         comparison.effects[0].verdict = Verdict::CannotTell;
-        assert!(shown(&comparison).contains("It cannot be told whether B differs from A."));
+        assert!(shown(&comparison).contains("It is not known whether B differs from A."));
         let back: Comparison = serde_json::from_str(&json(&comparison).unwrap()).unwrap();
         assert_eq!(back, comparison);
     }

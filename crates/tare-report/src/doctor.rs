@@ -25,11 +25,11 @@ pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
     part("To mind: figures are worse, or vary more, than they need to", at(Level::Warn).map(whole).collect());
     if everything {
         part("To know before quoting a figure", noted.into_iter().map(whole).collect());
-        part("Could not be told", missing.into_iter().map(whole).collect());
+        part("Could not be determined", missing.into_iter().map(whole).collect());
         part("Fine", at(Level::Ok).map(reported).collect());
     } else {
         part("To know before quoting a figure", noted.into_iter().map(reported).collect());
-        part("Could not be told", missing.into_iter().map(reported).collect());
+        part("Could not be determined", missing.into_iter().map(reported).collect());
         part("Fine", names(at(Level::Ok)).into_iter().collect());
         let more = Text::dim("What each does to a measurement, and what to do: tare doctor --all");
         parts.push(Part { title: "", blocks: vec![Block::Line(more)] });
@@ -53,7 +53,7 @@ fn headline(checks: &[Check]) -> Text {
     let (bad, warn, ok) = (count(Level::Bad), count(Level::Warn), count(Level::Ok));
     let missing = checks.iter().filter(|check| is_missing(check)).count();
     let note = count(Level::Note) - missing;
-    let not_known = if missing > 0 { format!(", {missing} could not be told") } else { String::new() };
+    let not_known = if missing > 0 { format!(", {missing} could not be determined") } else { String::new() };
     let words = format!("{bad} bad, {warn} to mind, {note} to know, {ok} fine{not_known}");
     let reported =
         |ids: &&[&str]| checks.iter().any(|check| ids.contains(&check.id.as_str()) && !is_missing(check));
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             (line.text.as_str(), line.tone),
             (
-                "Too little could be read to judge: 0 bad, 0 to mind, 0 to know, 0 fine, 4 could not be told.",
+                "Too little could be read to judge: 0 bad, 0 to mind, 0 to know, 0 fine, 4 could not be determined.",
                 Tone::Warn
             )
         );
@@ -160,7 +160,9 @@ mod tests {
         );
         checks[1] = check("governor", Level::Bad, "missing: but it does harm");
         assert!(
-            headline(&checks).text.ends_with("1 bad, 0 to mind, 0 to know, 1 fine, 2 could not be told.")
+            headline(&checks)
+                .text
+                .ends_with("1 bad, 0 to mind, 0 to know, 1 fine, 2 could not be determined.")
         );
     }
 

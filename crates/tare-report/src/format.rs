@@ -127,7 +127,7 @@ fn scaled<'a>(value: f64, scales: &[(f64, &'a str)]) -> Option<(String, &'a str)
         return None;
     }
     let size = significant(value.abs());
-    // A zero has no size: it is told in the base unit.
+    // A zero has no size: it is given in the base unit.
     let size = if size == 0.0 { 1.0 } else { size };
     let at = scales.iter().rposition(|(factor, _)| size >= *factor * (1.0 - 1e-12)).unwrap_or(0);
     let (factor, prefix) = *scales.get(at)?;

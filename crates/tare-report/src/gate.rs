@@ -82,7 +82,7 @@ fn unjudged(gate: &Gate) -> String {
             gate.new.label,
             words::things(lacks as usize, "more run")
         ),
-        None => format!("It cannot be told whether {} differs from {}.", gate.new.label, held_against(gate)),
+        None => format!("It is not known whether {} differs from {}.", gate.new.label, held_against(gate)),
     }
 }
 
@@ -142,21 +142,21 @@ fn missing(gate: &Gate) -> Vec<Block> {
     if reasons.is_empty() { Vec::new() } else { vec![Block::Pairs(reasons.into_iter().map(pair).collect())] }
 }
 
-/// The last shift of each figure; earlier ones are counted.
+/// The last change point of each figure; earlier ones are counted.
 fn change_points(change_points: &[ChangePoint]) -> Vec<Block> {
     let last = |figure: Figure| {
-        let mine: Vec<&ChangePoint> = change_points.iter().filter(|shift| shift.figure == figure).collect();
-        let shift = *mine.last()?;
+        let mine: Vec<&ChangePoint> = change_points.iter().filter(|point| point.figure == figure).collect();
+        let point = *mine.last()?;
         let earlier = match mine.len() - 1 {
             0 => String::new(),
-            more => format!("; {} before that", words::things(more, "shift")),
+            more => format!("; {} before that", words::things(more, "change point")),
         };
         let text = format!(
             "{}\u{a0}% since {} ({}, {} since){earlier}",
-            signed(shift.change),
-            shift.since,
-            sections::utc(shift.time_unix_s),
-            words::things(shift.runs as usize, "run")
+            signed(point.change),
+            point.since,
+            sections::utc(point.time_unix_s),
+            words::things(point.runs as usize, "run")
         );
         Some((title(figure).to_owned(), text))
     };
@@ -192,7 +192,7 @@ fn trust(gate: &Gate) -> Vec<Block> {
         Against::History { runs, other_plans } => pairs.push((
             "history".to_owned(),
             format!(
-                "{} of this plan, {other_plans} of others; since its last shift what the table says",
+                "{} of this plan, {other_plans} of others; since its last change point what the table says",
                 words::things(*runs as usize, "run")
             ),
         )),

@@ -33,7 +33,7 @@ pub(crate) struct Timeline {
     pub all_cpus: Vec<Stretch>,
 }
 
-/// The course of every trial, in the order in which they ran.
+/// The timeline of every trial, in the order in which they ran.
 pub(crate) fn timelines(record: &Record) -> Vec<Timeline> {
     let origin_ns = record.trials.iter().map(|trial| trial.observation.begin_ns).min().unwrap_or(0);
     let steps_max = (STEPS_MAX / record.trials.len().max(1) as u64).max(1);

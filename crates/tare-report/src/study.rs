@@ -86,7 +86,7 @@ fn against(study: &StudyOutcome) -> Option<Part> {
     let rows: Vec<Row> = study.cells.iter().filter(|cell| !cell.changes.is_empty()).map(row).collect();
     let table = Block::Table(Table { columns, rows });
     let note =
-        Block::Line(Text::dim("95 % intervals, each by itself: of twenty that are nothing one is told"));
+        Block::Line(Text::dim("95 % intervals, each by itself: of twenty that are nothing one is reported"));
     let untold = study.cells.iter().filter_map(|cell| match cell.changes.get(COMPARED[0]) {
         Some(Seen::Nothing(why)) => Some(Block::Line(Text::dim(format!("{}: {why}", cell.name)))),
         _ => None,

@@ -21,7 +21,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
         TareCause::Steal => "the hypervisor ran somebody else",
         TareCause::Irq => "interrupts",
         TareCause::Scheduler => "ready, yet the CPU idled",
-        TareCause::SelfContention => "its threads queued for one CPU",
+        TareCause::SelfContention => "its own threads waited for each other",
         TareCause::Clock => "clock below its reference",
         TareCause::Cost => "request cost above saturation cost",
     }

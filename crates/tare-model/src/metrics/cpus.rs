@@ -20,7 +20,7 @@ super::declare::descriptors! {
     IDLE_EXITS = "cpus.idle_exits", Count, Counter,
         "Times the idle task gave the CPU to another.", "perf_event sched:sched_switch with next_pid == 0: each idle period that begins ends";
     IDLE_EXIT_COST_NS = "cpus.idle_exit_cost_ns", Nanosecond, Gauge,
-        "Time around one idle period that is in no book, less what is in two; can be negative.",
+        "Time around one idle period that is in no account, less what is in two; can be negative.",
         "found between windows under the same load: (wall - run - idle) / idle periods, read on the CPU itself";
     IDLE_EXITS_SAMPLED = "cpus.idle_exits_sampled", Count, Gauge,
         "Idle periods that the reading of cpus.idle_exit_cost_ns with the same stamp is the mean of.",

@@ -29,21 +29,21 @@ super::declare::descriptors! {
     MINOR_FAULTS = "tasks.minor_faults", Count, Counter,
         "Page faults served from memory.", "/proc/PID/task/TID/stat minflt";
     SAMPLES = "tasks.samples", Count, Counter,
-        "Looks at what the thread was doing, a hundred a second; those that its schedstat made needless are counted as the looks before and after found it.", "the observer's own count of the next eight";
+        "Samples of what the thread was doing, a hundred a second; those that its schedstat made needless are counted as the samples before and after found it.", "the observer's own count of the next eight";
     SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
-        "Looks that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
+        "Samples that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
     SAMPLES_EVENT = "tasks.samples_event", Count, Counter,
-        "Looks that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, poll, recv, accept …)";
+        "Samples that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, poll, recv, accept …)";
     SAMPLES_LOCK = "tasks.samples_lock", Count, Counter,
-        "Looks that found it in a futex.", "/proc/PID/task/TID/syscall (futex)";
+        "Samples that found it in a futex.", "/proc/PID/task/TID/syscall (futex)";
     SAMPLES_DISK = "tasks.samples_disk", Count, Counter,
-        "Looks that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
+        "Samples that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
     SAMPLES_TIMER = "tasks.samples_timer", Count, Counter,
-        "Looks that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep …)";
+        "Samples that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep …)";
     SAMPLES_DOWNSTREAM = "tasks.samples_downstream", Count, Counter,
-        "Looks that found it waiting for a socket that it had connected.", "/proc/PID/task/TID/syscall (recv, read, send …), /proc/PID/task/TID/fd, /proc/PID/net/tcp";
+        "Samples that found it waiting for a socket that it had connected.", "/proc/PID/task/TID/syscall (recv, read, send …), /proc/PID/task/TID/fd, /proc/PID/net/tcp";
     SAMPLES_FAULT = "tasks.samples_fault", Count, Counter,
-        "Looks that found it asleep outside of a system call: for a page of its memory.", "/proc/PID/task/TID/syscall '-1'";
+        "Samples that found it asleep outside of a system call: for a page of its memory.", "/proc/PID/task/TID/syscall '-1'";
     SAMPLES_OTHER = "tasks.samples_other", Count, Counter,
-        "Looks that found it blocked in anything else.", "/proc/PID/task/TID/syscall";
+        "Samples that found it blocked in anything else.", "/proc/PID/task/TID/syscall";
 }

@@ -42,7 +42,7 @@ pub struct RoleAccounting {
     /// Asleep, by reason; keys `event`, `lock`, `disk`,
     /// `downstream`, `timer`, `fault`, `other`, or `unsplit` where no reason is known.
     pub blocked_s: BTreeMap<String, f64>,
-    /// Sleep of its serving threads alone, from which causes are told.
+    /// Sleep of its serving threads alone, from which causes are derived.
     #[serde(default)]
     pub serving: ServingAccounting,
     /// Busy CPUs on average (run / window).

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Slices of time (100 ms) in which the 99th percentile of latency stood out of its trial's.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Spikes {
-    /// Slices that were looked at.
+    /// Slices that were examined.
     pub slices: u32,
     /// Those that stood out.
     pub spikes: u32,
@@ -30,7 +30,7 @@ pub struct Spikes {
 
 impl Spikes {
     pub(super) fn not_looked_for() -> Reading<Spikes> {
-        Reading::missing("nobody looked for spikes")
+        Reading::missing("spikes were not searched for")
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What may be observed here.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Access {
-    /// Whether it is root that looks; only of a running system.
+    /// Whether root reads it; only of a running system.
     pub root: Reading<bool>,
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Reading<i32>,

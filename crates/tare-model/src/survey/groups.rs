@@ -2,7 +2,7 @@ use crate::{CpuSet, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Control groups of the process that looked, each list from its own group to the highest that can be seen.
+/// Control groups of the process that read them, each list from its own group to the highest that can be seen.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Groups {
     /// Groups of the `cpu` controller.

@@ -8,7 +8,7 @@ use tare_model::stacks::{Frame, FrameKind, Stack, Stacks};
 pub const BLIND_SPOT: &str =
     "a timer cannot interrupt code that has interrupts off: its time shows where they are let on again";
 
-/// The frames that a stack shows, outermost first: with its thread's name where threads are told apart.
+/// The frames that a stack shows, outermost first: with its thread's name where threads are distinguished.
 fn frames<'a>(stacks: &'a Stacks, stack: &'a Stack, choice: &Choice) -> impl Iterator<Item = &'a Frame> {
     let thread = choice.by_thread.then_some(stack.thread);
     thread.into_iter().chain(stack.frames.iter().copied()).filter_map(|index| stacks.frame(index))

@@ -28,7 +28,7 @@ pub fn pprof(stacks: &Stacks, choice: &Choice) -> Result<Vec<u8>, FlameError> {
         message
     };
     all.message(1, &value_type(&mut strings, kind, unit));
-    // Time as well as samples: what `pprof -top` shows unless told otherwise is the last.
+    // Time as well as samples: what `pprof -top` shows unless asked otherwise is the last.
     let period_ns = profile.rate_hz.filter(|_| !choice.off_cpu).map(|hz| (1e9 / hz) as u64);
     if period_ns.is_some() {
         all.message(1, &value_type(&mut strings, "cpu", "nanoseconds"));

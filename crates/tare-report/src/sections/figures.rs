@@ -48,7 +48,7 @@ fn build(source: &Source) -> Vec<Block> {
         }
         NetOrMissing::Missing(missing) => {
             let absent = |label, why: &str| Figure { label, value: Text::dim(NONE), notes: vec![why.into()] };
-            (absent("tare", "cannot be told without net"), absent("net", &missing.why))
+            (absent("tare", "not known without net"), absent("net", &missing.why))
         }
     };
     vec![Block::Figures(vec![gross_figure, tare_figure, net_figure])]

@@ -12,7 +12,7 @@ use tare_model::outcome::{Finding, Outcome, Tried};
 pub(crate) static SECTION: Section =
     Section { title: "Findings", media: &[Medium::Terminal, Medium::Page], build };
 
-/// Findings told in full; the rest are a line each.
+/// Findings reported in full; the rest are a line each.
 const FULL_MAX: usize = 5;
 /// Below this share of ln a finding is a note, unless it is the bottleneck.
 const NOTE_LN: f64 = 0.005;

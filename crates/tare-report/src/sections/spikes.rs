@@ -90,7 +90,7 @@ fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// The course as two lines of text, one above the other.
+/// The timeline as two lines of text, one above the other.
 fn sparks(timeline: &SpikeTimeline) -> Vec<Block> {
     let p99: Vec<f64> = timeline.p99_ns.iter().map(|ns| ns.unwrap_or(f64::INFINITY)).collect();
     let name = timeline.series.as_deref().unwrap_or_default();

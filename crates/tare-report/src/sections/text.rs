@@ -1,6 +1,6 @@
 //! Text of sections.
 
-/// Things told on one line, which breaks between them and not within.
+/// Things reported on one line, which breaks between them and not within.
 pub(super) fn join(reported: impl IntoIterator<Item = String>) -> String {
     let reported =
         reported.into_iter().filter(|text| !text.is_empty()).map(|text| text.replace(' ', "\u{a0}"));

@@ -78,7 +78,7 @@ fn heading(name: &str, role: &RoleAccounting, threads: usize) -> String {
     let threads = words::things(threads, "thread");
     let busy = count(role.busy_cpus);
     match count(role.entitled_cpus).as_str() {
-        // Threads that nothing was allotted to: tare's own.
+        // Threads that have no entitlement: tare's own.
         "0" => format!("{name}: {threads}, {busy} CPUs busy"),
         "1" => format!("{name}: {threads}, {busy} of 1 CPU busy"),
         cpus => format!("{name}: {threads}, {busy} of {cpus} CPUs busy"),

@@ -11,11 +11,11 @@ use tare_model::schedule::{Quantiles, ScheduleSource, SwitchAccounting};
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
 
-/// Names in a list, at most, and the least share that is told.
+/// Names in a list, at most, and the least share that is reported.
 const ROWS_MAX: usize = 6;
 const SHARE_SHOWN: f64 = 0.005;
 
-/// A label, and what is to be told of it.
+/// A label, and what is to be reported of it.
 type Pair = (String, String);
 
 fn build(source: &Source) -> Vec<Block> {
@@ -33,26 +33,26 @@ fn build(source: &Source) -> Vec<Block> {
     }
     let mut blocks = vec![Block::Line(Text::dim(method(how, switches))), Block::Pairs(pairs)];
     if switches.events_lost > 0 {
-        let lost = format!("{} events were lost: what they told is missing here.", switches.events_lost);
+        let lost = format!("{} events were lost: what they said is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
     }
     blocks
 }
 
 fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
-    let looks = "up to a hundred looks a second at what they were doing";
+    let samples = "up to a hundred samples a second of what they were doing";
     match how {
         ScheduleSource::Samples => match &switches.not_traced {
             Some(Missing { why, remedy }) if remedy.is_empty() => {
-                format!("Of its serving threads, by {looks}: {}.", joined(why))
+                format!("Of its serving threads, by {samples}: {}.", joined(why))
             }
             Some(Missing { why, remedy }) => {
-                format!("Of its serving threads, by {looks}: {} ({}).", joined(why), joined(remedy))
+                format!("Of its serving threads, by {samples}: {} ({}).", joined(why), joined(remedy))
             }
-            None => format!("Of its serving threads, by {looks}; --trace tells every switch."),
+            None => format!("Of its serving threads, by {samples}; --trace tells every switch."),
         },
         ScheduleSource::Tracepoints if switches.sampled_share > 0.0 => format!(
-            "Of its serving threads, by every switch (tracepoints); {} of their time by {looks}, since the switches left the accounting of those threads open.",
+            "Of its serving threads, by every switch (tracepoints); {} of their time by {samples}, since the switches left the accounting of those threads open.",
             percent(switches.sampled_share)
         ),
         ScheduleSource::Tracepoints => "Of its serving threads, by every switch (tracepoints).".to_owned(),
@@ -77,7 +77,7 @@ fn sleeps(serving: &ServingAccounting, switches: &SwitchAccounting) -> Vec<Pair>
             "timer" => ", for a time to pass".to_owned(),
             "fault" => ", for a page of memory".to_owned(),
             "other" => ", in another system call".to_owned(),
-            "unsplit" => ", nobody could look why".to_owned(),
+            "unsplit" => ", the reason could not be sampled".to_owned(),
             _ => String::new(),
         };
         (format!("asleep: {why}"), format!("{} of their time{what}", percent(slept_s / wall_s)))

@@ -10,7 +10,7 @@ pub(crate) static SECTION: Section =
 
 fn build(source: &Source) -> Vec<Block> {
     let mut reported: Vec<&Warning> = Vec::new();
-    // An explanation may hand the record's own notices on; each is told once.
+    // An explanation may hand the record's own notices on; each is reported once.
     for warning in source.outcome.verdict.warnings.iter().chain(&source.record.notices) {
         if !reported.contains(&warning) {
             reported.push(warning);
@@ -23,7 +23,7 @@ fn build(source: &Source) -> Vec<Block> {
     }
 }
 
-/// A warning as it is told, of a session or of load alone.
+/// A warning as it is reported, of a session or of load alone.
 pub(crate) fn note(warning: &Warning) -> Note {
     let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
     Note {

@@ -10,10 +10,10 @@ const TEXT_CHARS_MAX: usize = 160;
 
 pub(super) fn list(why: &Why) -> Vec<Block> {
     if why.differences.is_empty() {
-        let text = "Nothing that was looked at.";
+        let text = "Nothing that was compared.";
         return vec![Block::Line(Text::plain(text))];
     }
-    // The reason is told once for things of which it is the same.
+    // The reason is given once for things of which it is the same.
     let mut before: Option<&Difference> = None;
     let mut notes = Vec::new();
     for difference in &why.differences {

@@ -116,7 +116,7 @@ fn entitlement(outcome: &Outcome) -> Option<Table> {
     let lost: f64 = losses.iter().map(|(_, lost)| lost).sum();
     let rest = whole - sut.busy_cpus - lost;
     let rest = if (rest / whole).abs() < SMALL_SHARE { 0.0 } else { rest };
-    rows.push(share_row("unexplained", count(rest), rest / whole, "in no book, or in two"));
+    rows.push(share_row("unexplained", count(rest), rest / whole, "in no account, or in two"));
     rows.push(Row::Total(vec![
         Text::strong("entitlement"),
         Text::strong(count(whole)),
@@ -145,7 +145,7 @@ fn blocked(outcome: &Outcome) -> Option<Table> {
     let reported = |reason: &str| match reason {
         "event" => "waited for something to do",
         "other" => "in another system call",
-        "unsplit" => "nobody could look why",
+        "unsplit" => "the reason could not be sampled",
         known => meaning(known),
     };
     let parts = serving.blocked_s.iter().map(|(reason, spent)| (reason.clone(), *spent, reported(reason)));

@@ -117,7 +117,7 @@ fn a_gate_against_a_record() {
 fn what_cannot_be_judged_says_why() {
     let mut of = worse();
     of.effects.retain(|effect| effect.verdict == Verdict::CannotTell);
-    assert!(shown(&of).contains("It cannot be told whether 3f2a1bc differs from the branch."));
+    assert!(shown(&of).contains("It is not known whether 3f2a1bc differs from the branch."));
     of.effects[0].runs_missing = 2;
     assert!(shown(&of).contains("3f2a1bc cannot be judged yet: the history lacks 2 more runs."));
     of.valid = false;

@@ -103,7 +103,7 @@ pub enum Command {
     ///
     /// For anybody's series, not only tare's own: iterations of a benchmark, seconds of a load test.
     Steady(steady::SteadyArgs),
-    /// Measure known weights: inject causes for real and see whether they are found; this machine's certificate.
+    /// Inject known causes and see whether they are found; writes the calibration report of this machine.
     Calibrate(calibrate::CalibrateArgs),
     /// Hold the machine still while something is measured, and always put it back.
     Tune(Box<tune::TuneArgs>),
