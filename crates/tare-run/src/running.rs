@@ -77,7 +77,7 @@ impl<'a> Running<'a> {
         if let Some(path) = &session.record {
             check_writable(path)?;
         }
-        for line in crate::recover(&session.state_dir) {
+        for line in crate::recovery::recover(&session.state_dir) {
             progress.show(Event::Notice(line));
         }
         // A daemon that leaves its parent becomes our child, so that it is found and stopped.

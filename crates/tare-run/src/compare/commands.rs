@@ -3,7 +3,8 @@
 
 use super::interference::Sky;
 use super::launch::{arms, name, order};
-use super::{Compared, Step, check_count, check_file, empty, go_on, sit};
+use super::request::Compared;
+use super::steps::{Step, check_count, check_file, empty, go_on, sit};
 use crate::error::LabError;
 use crate::loads::none::wait_for_end;
 use crate::plan;

@@ -2,7 +2,6 @@
 
 use super::interference::disturbances;
 use super::launch::ANSWERS_FOR_P999;
-use super::length_s;
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::comparison::{
@@ -12,6 +11,9 @@ use tare_model::outcome::Warning;
 use tare_stats::{
     Interval, LAUNCHES_MIN, Look, Sequence, adjusted, contrasts, level_of_each, median, widened,
 };
+
+/// The last ones tell how long one takes.
+pub(super) const PACE_OF: usize = 2;
 
 /// A launch in which all programs are slower by more than this than in the median one is in bad interference.
 const SLOWER_MAX: f64 = 0.15;
@@ -323,4 +325,10 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         warnings.push(warning("disturbed", text, "'tare doctor' tells what this machine does"));
     }
     warnings
+}
+
+/// Seconds that a launch takes, by the last ones: the first finds the length of a turn, the first few that of a window.
+pub(super) fn length_s(launches: &[Launch]) -> f64 {
+    let last = launches.get(launches.len().saturating_sub(PACE_OF)..).unwrap_or(launches);
+    last.iter().map(|launch| launch.took_s).sum::<f64>() / last.len().max(1) as f64
 }

@@ -3,7 +3,7 @@
 use super::interference::Sky;
 use super::length::{self, Count, Length};
 use super::pace::Pace;
-use super::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
+use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use crate::blocks::shuffle;
 use crate::error::LabError;
 use crate::generate::load_failed;

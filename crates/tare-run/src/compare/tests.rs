@@ -1,9 +1,13 @@
 //! Made-up launches, judged.
 
-use super::*;
+use tare_model::comparison::SCHEMA;
+use tare_stats::LAUNCHES_MIN;
+use super::{is_valid, judge};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tare_model::comparison::{Arm, Disturbance, Effect, Ended, Interference, Verdict};
+use tare_model::comparison::{
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Interference, Launch, Program, Verdict,
+};
 use tare_model::condition::Condition;
 
 /// Even numbers, summed to something normal.

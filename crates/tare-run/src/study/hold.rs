@@ -2,8 +2,10 @@
 
 use super::expect::Expectation;
 use super::figures::FIGURES;
+use super::interim::Looks;
 use super::judge::{changes, judge};
-use super::{Cell, Looks, Study, orders};
+use super::order::orders;
+use super::resolve::{Cell, Study};
 use crate::compare::interference::{Sky, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};

@@ -1,8 +1,8 @@
 //! Intervals over the blocks of a plan: of a fixed number of them, or good for a look after each, so that it can end once enough is
 //! known.
 
-use super::Study;
 use super::figures;
+use super::resolve::Study;
 use tare_model::outcome::Outcome;
 use tare_model::study::Precision;
 use tare_stats::{Foresight, Interval, Sequence, mean, mean_interval};

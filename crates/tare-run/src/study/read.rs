@@ -2,9 +2,10 @@
 
 use super::expect;
 use super::nearest::hint;
+use super::planfile::{Case, Factor, PlanFile};
 use super::resolve::{BLOCKS_MAX, BLOCKS_MIN};
+use super::settings::Settings;
 use super::settings::{integer, text, whole};
-use super::{Case, Factor, PlanFile, Settings};
 use crate::error::LabError;
 use std::collections::BTreeSet;
 use std::ops::Range;

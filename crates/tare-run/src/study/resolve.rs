@@ -1,7 +1,8 @@
 //! From a plan to what this machine does of it.
 
 use super::expect::Expectation;
-use super::{Case, Factor, PlanFile, Settings};
+use super::planfile::{Case, Factor, PlanFile};
+use super::settings::Settings;
 use crate::error::LabError;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, Target};

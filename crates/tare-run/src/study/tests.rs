@@ -1,4 +1,5 @@
 use super::*;
+use std::time::Duration;
 use proptest::prelude::*;
 
 const ONLINE: [u32; 2] = [0, 1];

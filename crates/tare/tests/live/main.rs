@@ -1,6 +1,7 @@
 //! The whole on real processes. Each test has the machine for itself: see `support::alone`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and says why")]
 
+mod any_protocol;
 mod bad_input;
 mod calibrate;
 mod causes;

@@ -1,12 +1,9 @@
 //! A server of another protocol than HTTP under its own load generator, without a URL: it is found by the generator's connections.
-#![allow(clippy::unwrap_used)] // a test that cannot go on says so
 
-mod support;
-
+use crate::support::{Tare, alive, alone, eventually, free_port};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use support::{Tare, alive, alone, eventually, free_port};
 
 /// Operations of each run of the generator: some seconds of load.
 const OPERATIONS: u64 = 200_000;
@@ -28,7 +25,7 @@ impl Redis {
             .current_dir(dir.path())
             .stdout(Stdio::null())
             .spawn()
-            .expect("redis-server is installed by .ci/run");
+            .expect("redis-server is installed by tests/run");
         eventually("redis listens", || socket.exists());
         Redis { child, port, dir }
     }

@@ -1,0 +1,117 @@
+//! Servers are compared: all of them interleaved within each launch.
+
+use super::launch::{self, Stage};
+use super::request::{Asked, Compared, EMBEDDED, PORT, Request};
+use super::steps::{Step, check_count, check_file, empty, go_on, sit};
+use crate::error::LabError;
+use crate::progress::{Event, Progress};
+use crate::running::{Running, Session};
+use crate::{place, plan};
+use tare_load::{LoadSpec, Pacing};
+use tare_machine::placement::{self, Placement, Wanted};
+use tare_machine::{Root, cgroup};
+use tare_model::comparison::{Comparison, Program};
+use tare_model::topology::Topology;
+
+/// Compares. What was measured before a failure or an interruption is kept and judged; [`Session::record`] is the file that all
+/// launches so far are in after each.
+pub fn compare(request: &Request, session: &Session, progress: &mut dyn Progress) -> Compared {
+    sit(session, progress, |running, comparison| hold(request, running, comparison))
+}
+
+fn hold(request: &Request, running: &mut Running<'_>, kept: &mut Option<Comparison>) -> Result<(), LabError> {
+    check(request, running)?;
+    let placement = place(request, &running.topology)?;
+    for note in &placement.notes {
+        running.progress.show(Event::Notice(note.clone()));
+    }
+    let seed = request.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
+    let mut stage = Stage::new(request, &placement, &running.topology, seed);
+    let comparison = kept.insert(nothing_yet(request, &placement, seed));
+    let mut alike = 0;
+    go_on(comparison, running, |seq, begun, phase, running| {
+        alike = if stage.is_learning() { 0 } else { alike + 1 };
+        let launch = stage.launch(seq, begun, phase, running)?;
+        Ok(Step { launch, turn: stage.turn(), alike })
+    })
+}
+
+fn nothing_yet(request: &Request, placement: &Placement, seed: u64) -> Comparison {
+    let program = |(asked, name): (&Asked, char)| Program {
+        name: name.to_string(),
+        command: asked.command.clone(),
+        url: Some(asked.url.clone()),
+    };
+    let programs = request.programs.iter().zip('A'..).map(program).collect();
+    Comparison {
+        argv: request.argv.clone(),
+        budget_s: request.budget.as_secs_f64(),
+        precision: request.precision,
+        margin: request.margin,
+        sut_cpus: placement.sut_cpus.clone(),
+        load_cpus: placement.load_cpus.clone(),
+        ..empty(programs, seed)
+    }
+}
+
+/// What can be judged before anything is started.
+fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
+    if request.programs.len() < 2 {
+        return Err(LabError::usage(
+            "there is nothing to compare with",
+            "give a second --sut, or a second URL",
+        ));
+    }
+    check_count(request.programs.len())?;
+    for Asked { command, url } in &request.programs {
+        if command != EMBEDDED && !command.contains(PORT) {
+            return Err(LabError::usage(
+                format!("'{command}' does not say where it listens"),
+                "write {port} where its port goes, as './server --port {port}': all programs are up at once, the first one twice",
+            ));
+        }
+        if !url.contains(PORT) {
+            return Err(LabError::usage(
+                format!("{url} leads to one port, and every server has its own"),
+                "write a path (/plaintext), or http://127.0.0.1:{port}/plaintext",
+            ));
+        }
+        launch::target(url, 80)?;
+    }
+    if request.window.unwrap_or_default() + request.warmup > request.budget {
+        return Err(LabError::usage(
+            "a launch alone takes longer than the whole budget",
+            "give a longer --budget, or a shorter --window",
+        ));
+    }
+    check_file(running)?;
+    if request.traffic.pacing != Pacing::Closed {
+        return Err(LabError::usage(
+            "servers are compared interleaved of milliseconds, in which no rate or pause can be kept",
+            "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
+        ));
+    }
+    if request.traffic.route.unix_socket.is_some() {
+        return Err(LabError::usage("--unix leads to one server, and there are several", "leave it out"));
+    }
+    let connections = request.connections.unwrap_or(request.traffic.connections);
+    let traffic = LoadSpec { connections, ..request.traffic.clone() };
+    traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
+    plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    plan::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
+}
+
+/// All servers on the same CPUs, half of the cores unless told otherwise; the generators on others.
+fn place(request: &Request, topology: &Topology) -> Result<Placement, LabError> {
+    let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
+    let wanted = Wanted {
+        sut_allowed: &[],
+        sut_threads: (cores / 2).max(1),
+        load_threads: request.threads.unwrap_or_else(|| place::load_threads(topology)),
+        given_sut: request.sut_cpus.as_deref().unwrap_or_default(),
+        given_load: request.load_cpus.as_deref().unwrap_or_default(),
+        policy: Default::default(),
+        quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
+    };
+    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}
