@@ -171,6 +171,11 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
+    /// The unit of what is measured; empty before the plan is known.
+    pub fn unit(&self) -> &'static str {
+        self.open.as_ref().map_or("", |(plan, _)| plan.workload.unit())
+    }
+
     /// Whether a level is the one that was asked for.
     pub fn is_asked(&self, level: u32) -> bool {
         let Some((plan, _)) = &self.open else { return false };

@@ -8,7 +8,7 @@ use crate::identity;
 use crate::loads::drive::Drive;
 use crate::loads::load::{Driven, Load};
 use crate::loads::none::Alone;
-use crate::loads::{self, Means, layout};
+use crate::loads::{self, Loads, Means, layout};
 use crate::meters;
 use crate::place;
 use crate::plan::{self as plans, Resolved};
@@ -109,37 +109,31 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
 /// Drives the levels in blocks, a trial of each in an order drawn at random.
 fn all_levels(
     drive: &Drive<'_>,
-    mut means: Means,
+    means: Means,
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<(), LabError> {
-    let (mut asked, mut others) = loads::of(drive, &mut means)?;
-    running.warm_up = asked.warm_up(sut, running)?;
+    let mut loads = Loads::of(drive, means)?;
+    running.warm_up = loads.load(true).warm_up(sut, running)?;
     let is_asked = |stint: &Stint| {
         let level = stint.first().and_then(|(index, _)| drive.levels.get(*index));
         level.is_some_and(|level| level.purpose == Purpose::Asked)
     };
-    let unit = plan::Workload::Http(workload(sut, drive, Vec::new())).unit();
     for block in blocks::blocks(drive.seed, drive.levels) {
         for stint in block {
-            let load = match &mut others {
-                Some(others) if !is_asked(&stint) => others,
-                _ => &mut asked,
-            };
-            for driven in load.drive(&stint, sut, running)? {
-                keep(driven, unit, running)?;
+            for driven in loads.load(is_asked(&stint)).drive(&stint, sut, running)? {
+                keep(driven, running)?;
             }
         }
         if running.is_enough(0) {
             break;
         }
     }
-    others.map_or(Ok(()), |mut others| others.end(running))?;
-    asked.end(running)
+    loads.end(running)
 }
 
 /// Has a trial read by its meter, and puts it on disk.
-fn keep(driven: Driven, unit: &'static str, running: &mut Running<'_>) -> Result<(), LabError> {
+fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabError> {
     let Driven { level, counted, observation } = driven;
     let mut sample = meters::read(counted)?;
     let value = match &mut sample {
@@ -153,7 +147,7 @@ fn keep(driven: Driven, unit: &'static str, running: &mut Running<'_>) -> Result
     };
     let seq = running.next_seq();
     running.keep(Trial { seq, level, sample, observation })?;
-    running.progress.show(Event::TrialDone { seq, value, unit });
+    running.progress.show(Event::TrialDone { seq, value, unit: running.unit() });
     Ok(())
 }
 
@@ -255,9 +249,7 @@ fn program(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), La
         false => Vec::new(),
     };
     let taking_part = identity::of_commands(&programs.variants, request, &environment);
-    let plan = plan_of_program(request, &programs.variants);
-    let unit = plan.workload.unit();
-    running.open_record(plan, taking_part)?;
+    running.open_record(plan_of_program(request, &programs.variants), taking_part)?;
     let watch = Watch {
         sut_pids: Vec::new(),
         server_port: None,
@@ -282,7 +274,7 @@ fn program(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), La
             name: programs.variants[index].join(" "),
             observers: &observers,
         };
-        all_runs(&mut alone, request, index, unit, running)?;
+        all_runs(&mut alone, request, index, running)?;
     }
     observers.stop();
     Ok(())
@@ -293,7 +285,6 @@ fn all_runs(
     load: &mut dyn Load,
     request: &CommandRequest,
     index: usize,
-    unit: &'static str,
     running: &mut Running<'_>,
 ) -> Result<(), LabError> {
     // Its processes are others in each run.
@@ -303,7 +294,7 @@ fn all_runs(
     let mut run = 0;
     while !ran_enough(request, index as u32, run, began.elapsed(), running) {
         for driven in load.drive(&vec![(index, run)], &mut sut, running)? {
-            keep(driven, unit, running)?;
+            keep(driven, running)?;
         }
         run += 1;
     }

@@ -91,16 +91,37 @@ pub(crate) fn show(
     Ok(None)
 }
 
-/// The load of the asked level, and of the levels beside it where that is another.
-pub(crate) fn of<'d>(
-    drive: &'d Drive<'d>,
-    means: &mut Means,
-) -> Result<(Box<dyn Load + 'd>, Option<Box<dyn Load + 'd>>), LabError> {
-    let asked = LOADS.iter().find_map(|entry| (entry.make)(drive, means));
-    let asked =
-        asked.ok_or_else(|| LabError::usage("no load is named", "leave out --load for tare's own"))?;
-    let is_other = !drive.request.load.is_own() && drive.levels.len() > 1;
-    let other =
-        is_other.then(|| Box::new(builtin::Builtin::new(drive, means.reference.take())) as Box<dyn Load>);
-    Ok((asked, other))
+/// The loads of a server's levels.
+pub(crate) struct Loads<'d> {
+    asked: Box<dyn Load + 'd>,
+    /// Of the levels beside the asked one, where that is another.
+    others: Option<Box<dyn Load + 'd>>,
+}
+
+impl<'d> Loads<'d> {
+    /// The loads of all levels that are driven.
+    pub fn of(drive: &'d Drive<'d>, mut means: Means) -> Result<Loads<'d>, LabError> {
+        let asked = LOADS.iter().find_map(|entry| (entry.make)(drive, &mut means));
+        let asked =
+            asked.ok_or_else(|| LabError::usage("no load is named", "leave out --load for tare's own"))?;
+        let is_other = !drive.request.load.is_own() && drive.levels.len() > 1;
+        let mut own = || Box::new(builtin::Builtin::new(drive, means.reference.take())) as Box<dyn Load>;
+        Ok(Loads { asked, others: is_other.then(own) })
+    }
+
+    /// The one of the asked level, or of the others.
+    pub fn load(&mut self, is_asked: bool) -> &mut dyn Load {
+        match &mut self.others {
+            Some(others) if !is_asked => others.as_mut(),
+            _ => self.asked.as_mut(),
+        }
+    }
+
+    /// After the last trial.
+    pub fn end(mut self, running: &mut Running<'_>) -> Result<(), LabError> {
+        if let Some(others) = &mut self.others {
+            others.end(running)?;
+        }
+        self.asked.end(running)
+    }
 }
