@@ -14,6 +14,8 @@ pub mod bottlenecks;
 mod capacity;
 mod contrast;
 mod outcome;
+#[cfg(test)]
+mod recorded;
 mod timeline;
 
 pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
