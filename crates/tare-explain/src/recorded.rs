@@ -44,14 +44,15 @@ fn truths() -> Vec<Truth> {
 /// What is wrong with the verdict on a record, in a line each.
 fn wrong(truth: &Truth, outcome: &Outcome) -> Vec<String> {
     let mut wrong = Vec::new();
-    let found = outcome.bottleneck.id();
+    let found = outcome.verdict.bottleneck.id();
     if !truth.bottleneck.contains(&found) {
         wrong.push(format!("bottleneck {found}, not {:?}", truth.bottleneck));
     }
-    if outcome.valid != truth.valid {
-        wrong.push(format!("valid: {}, {:?}", outcome.valid, outcome.warnings));
+    if outcome.verdict.valid != truth.valid {
+        wrong.push(format!("valid: {}, {:?}", outcome.verdict.valid, outcome.verdict.warnings));
     }
-    let findings: BTreeSet<String> = outcome.findings.iter().map(|finding| finding.cause.id()).collect();
+    let findings: BTreeSet<String> =
+        outcome.verdict.findings.iter().map(|finding| finding.cause.id()).collect();
     for cause in truth.findings.iter().filter(|cause| !findings.contains(*cause)) {
         wrong.push(format!("no finding {cause} in {findings:?}"));
     }
@@ -87,7 +88,7 @@ fn every_record_has_a_truth() {
 #[test]
 fn what_was_tried_is_told_from_the_record() {
     let record = tare_store::read(&folder().join("quota-confirmed.tare")).unwrap();
-    let confirmation = explain(&record).confirmation.unwrap();
+    let confirmation = explain(&record).verdict.confirmation.unwrap();
     let text = format!("{confirmation:?}");
     assert!(text.contains("Confirmed"), "{text}");
 }

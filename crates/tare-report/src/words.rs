@@ -46,8 +46,8 @@ pub(crate) fn gross_is(gross_is: GrossIs) -> &'static str {
 
 /// The bottleneck as the subject of a sentence: from its finding, else its id.
 pub(crate) fn bottleneck(outcome: &Outcome) -> String {
-    let finding = outcome.findings.iter().find(|finding| finding.cause == outcome.bottleneck);
-    titled(outcome.bottleneck, finding.map_or("", |finding| &finding.title))
+    let finding = outcome.verdict.findings.iter().find(|finding| finding.cause == outcome.verdict.bottleneck);
+    titled(outcome.verdict.bottleneck, finding.map_or("", |finding| &finding.title))
 }
 
 /// A cause's title, or where an older result has none its id.

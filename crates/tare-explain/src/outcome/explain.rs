@@ -8,8 +8,8 @@ use crate::capacity::levels::Accounting;
 use crate::capacity::{command, estimate, net, runs};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{
-    AgainstReference, Answers, Cause, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing, Outcome,
-    OverTime, SCHEMA, TarePart, Verdict,
+    AgainstReference, Answers, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing, Outcome, OverTime,
+    SCHEMA, TarePart, Verdict,
 };
 use tare_model::plan::Transport;
 use tare_model::{Missing, Reading, Record};

@@ -101,7 +101,7 @@ fn the_accounting_of_a_run_of_milliseconds_is_not_held_against_it() {
         "missing, not zero: {:?}",
         short.accounting.residuals
     );
-    assert!(short.warnings.iter().any(|warning| warning.id == "accounting-unchecked"));
+    assert!(short.verdict.warnings.iter().any(|warning| warning.id == "accounting-unchecked"));
     // Every run has its own thread numbers; they are one program's first thread.
     assert_eq!(short.accounting.residuals.len(), 1, "{:?}", short.accounting.residuals);
 }

@@ -268,7 +268,7 @@ fn one_full_thread_of_four_is_the_bottleneck() {
 #[test]
 fn open_accounting_gives_no_verdict() {
     let outcome = explain(&asked(&Scene { hidden: 0.03, ..Scene::default() }));
-    assert!(outcome.warnings.iter().any(|warning| warning.id == "accounting-open"));
+    assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "accounting-open"));
     let worse =
         Scene { threads: vec![server(0.8, 0.0), generator(0.6, 0.0)], hidden: 0.1, ..Scene::default() };
     let outcome = explain(&asked(&worse));

@@ -188,7 +188,7 @@ fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
     parts_are_the_whole(&outcome);
     assert!((net(&outcome).value * 5.4e-6 - 1.0).abs() < 0.01);
     assert!((part(&outcome, TareCause::Cost) - (8.6f64 / 5.4).ln()).abs() < 0.01);
-    assert!(outcome.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups));
+    assert!(outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups));
     // Alone it cannot be known how much of it wake-ups are.
     let alone = explain(&asked(&oversubscribed));
     let [low, high] = net(&alone).ci95.expect("three trials");

@@ -170,7 +170,7 @@ fn few_spikes_and_other_generators_are_said() {
     few.trials.truncate(2);
     let why = spikes(&few).moved.ok().unwrap_err().why;
     assert_eq!(why, "2 spikes are too few to say what goes with them");
-    let foreign = outcome(&asked(&Scene::default())).spikes.ok().unwrap_err().why;
+    let foreign = outcome(&asked(&Scene::default())).over_time.spikes.ok().unwrap_err().why;
     assert!(foreign.contains("only tare's own generator"), "{foreign}");
 }
 

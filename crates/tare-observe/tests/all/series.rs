@@ -156,7 +156,10 @@ fn how_far_the_generator_is_is_looked_at_on_both_sides_of_a_window() {
     // Where others have the CPUs a measurement may come to nothing; none is taken inside the window.
     let outside = |at_ns: u64| at_ns <= observation.begin_ns || observation.end_ns <= at_ns;
     let samples = &column.samples;
-    assert!((1..=2).contains(&samples.len()) && samples.iter().all(|sample| outside(sample.at_ns)), "{column:?}");
+    assert!(
+        (1..=2).contains(&samples.len()) && samples.iter().all(|sample| outside(sample.at_ns)),
+        "{column:?}"
+    );
     assert!(samples.iter().all(|sample| (1.0..100_000.0).contains(&sample.value)), "{column:?}");
     for nowhere in [found(threads(), vec![one]), found(LoadWatch::None, vec![other])] {
         assert!(nowhere.column(&core_latency::TRANSFER_NS, &Subject::Cpu(one)).is_none());

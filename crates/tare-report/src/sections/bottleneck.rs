@@ -54,7 +54,7 @@ fn command_sentence(outcome: &Outcome) -> String {
             .collect();
         return format!("{} is the fastest: {}.", reported(fastest), others.join(", "));
     }
-    let (Some(command), bottleneck) = (outcome.commands.first(), words::bottleneck(outcome)) else {
+    let (Some(command), bottleneck) = (outcome.answers.commands.first(), words::bottleneck(outcome)) else {
         return String::new();
     };
     let wall = command.gross.value;

@@ -48,7 +48,7 @@ impl Source<'_> {
 
     /// Whether operations of another protocol than HTTP were counted.
     pub fn counts_operations(&self) -> bool {
-        self.outcome.gross.unit() == "op/s"
+        self.outcome.figures.gross.unit() == "op/s"
     }
 
     /// The HTTP workload of the plan.

@@ -1,14 +1,14 @@
 //! Made-up launches, judged.
 
-use tare_model::comparison::SCHEMA;
-use tare_stats::LAUNCHES_MIN;
 use super::{is_valid, judge};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use tare_model::comparison::SCHEMA;
 use tare_model::comparison::{
     Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Interference, Launch, Program, Verdict,
 };
 use tare_model::condition::Condition;
+use tare_stats::LAUNCHES_MIN;
 
 /// Even numbers, summed to something normal.
 struct Noise(tare_stats::SplitMix64);

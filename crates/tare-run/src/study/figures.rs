@@ -1,7 +1,7 @@
 //! The figures that a plan can expect something of.
 
 use tare_model::observation::Role;
-use tare_model::outcome::{NetOrMissing, Outcome, RoleAccounting};
+use tare_model::outcome::{NetOrMissing, Outcome};
 use tare_model::schedule::{ScheduleSource, SwitchAccounting};
 use tare_model::study::Unit;
 

@@ -1,6 +1,6 @@
 use super::*;
-use std::time::Duration;
 use proptest::prelude::*;
+use std::time::Duration;
 
 const ONLINE: [u32; 2] = [0, 1];
 

@@ -66,7 +66,7 @@ fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     if let Some(record) = worth_showing {
         let outcome = tare_explain::explain(&record);
         super::emit(&record, &outcome, &args.output, style)?;
-        if !outcome.valid {
+        if !outcome.verdict.valid {
             code = ExitCode::from(NOT_VALID);
         }
     }

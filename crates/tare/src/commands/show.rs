@@ -15,5 +15,5 @@ pub fn show(args: &ShowArgs, style: Style) -> Ended {
     }
     let outcome = tare_explain::explain(&record);
     super::emit(&record, &outcome, &args.output, style)?;
-    Ok(if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
+    Ok(if outcome.verdict.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
 }

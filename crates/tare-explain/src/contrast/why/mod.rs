@@ -62,11 +62,11 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
         name: name.to_owned(),
         started_unix_s: accounting.record.plan.started_unix_s,
         trials: accounting.asked.pool.span.trials,
-        gross: outcome.gross,
-        net: outcome.net,
-        bottleneck: outcome.bottleneck,
-        bottleneck_title: bottlenecks::of(outcome.bottleneck).title.to_owned(),
-        valid: outcome.valid,
+        gross: outcome.figures.gross,
+        net: outcome.figures.net,
+        bottleneck: outcome.verdict.bottleneck,
+        bottleneck_title: bottlenecks::of(outcome.verdict.bottleneck).title.to_owned(),
+        valid: outcome.verdict.valid,
     }
 }
 

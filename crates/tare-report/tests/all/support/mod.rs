@@ -438,7 +438,7 @@ pub fn unseen() -> (Record, Outcome) {
             }),
             ..outcome.answers
         },
-        accounting: TimeAccounting { sut: None, residual_ratio: None, ..outcome.accounting },
+        accounting: TimeAccounting { sut: None, residual_ratio: None, threads: others, ..outcome.accounting },
         ..outcome
     };
     (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
