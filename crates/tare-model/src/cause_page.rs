@@ -1,10 +1,11 @@
 //! What is known about a cause beside any run: its page.
 
 use crate::outcome::Cause;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The page of a cause, as `tare explain CAUSE --json` prints it. Commands and ids of other causes stand between backticks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CausePage {
     /// Its id.
     pub cause: Cause,

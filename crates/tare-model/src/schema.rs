@@ -1,6 +1,6 @@
 //! The JSON schema of what each command prints with `--json`, generated from the types.
 
-use crate::{calibration, check, comparison, gate, load, outcome, steady, study, why};
+use crate::{calibration, cause_page, check, comparison, gate, load, outcome, steady, study, why};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -31,6 +31,8 @@ pub static OUTPUTS: &[Output] = &[
     },
     Output { name: "calibrate", printed_by: "calibrate", make: of::<calibration::Calibration> },
     Output { name: "injections", printed_by: "calibrate --list", make: of::<Vec<calibration::Injection>> },
+    Output { name: "explain", printed_by: "explain CAUSE", make: of::<cause_page::CausePage> },
+    Output { name: "causes", printed_by: "explain", make: of::<Vec<cause_page::CausePage>> },
 ];
 
 /// The output of this name.

@@ -1,8 +1,7 @@
 //! `tare explain`: what a cause means, and what to do.
 
 use crate::cli::explain::ExplainArgs;
-use crate::failure::Ended;
-use crate::failure::Failure;
+use crate::failure::{Ended, Failure};
 use crate::terminal;
 use anyhow::anyhow;
 use std::process::ExitCode;

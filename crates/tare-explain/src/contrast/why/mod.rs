@@ -5,7 +5,6 @@ mod differences;
 mod generator;
 mod terms;
 
-use crate::bottlenecks;
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
@@ -58,6 +57,8 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
 }
 
 fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
+    let named = outcome.findings.iter().find(|finding| finding.cause == outcome.bottleneck);
+    let bottleneck_title = named.map(|finding| finding.title.clone()).unwrap_or_default();
     Run {
         name: name.to_owned(),
         started_unix_s: accounting.record.plan.started_unix_s,
@@ -65,7 +66,7 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
         gross: outcome.figures.gross,
         net: outcome.figures.net,
         bottleneck: outcome.verdict.bottleneck,
-        bottleneck_title: bottlenecks::of(outcome.verdict.bottleneck).title.to_owned(),
+        bottleneck_title,
         valid: outcome.verdict.valid,
     }
 }
