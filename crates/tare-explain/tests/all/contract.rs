@@ -83,7 +83,7 @@ fn every_key_of_the_contract_is_there() {
     for path in numbers {
         assert!(at(&json, path).is_number(), "{path}: {}", at(&json, path));
     }
-    assert_eq!(at(&json, "schema"), 1);
+    assert_eq!(at(&json, "schema"), 2);
     assert!(at(&json, "valid").is_boolean());
     assert!(at(&json, "warnings").is_array() && at(&json, "machine").is_object());
     assert!(at(&json, "accounting/regime").is_object());
