@@ -57,7 +57,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
 }
 
 fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
-    let named = outcome.findings.iter().find(|finding| finding.cause == outcome.bottleneck);
+    let named = outcome.verdict.findings.iter().find(|finding| finding.cause == outcome.verdict.bottleneck);
     let bottleneck_title = named.map(|finding| finding.title.clone()).unwrap_or_default();
     Run {
         name: name.to_owned(),
