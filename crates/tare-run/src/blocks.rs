@@ -1,9 +1,9 @@
-//! Blocks of trials: one trial of each level, in an order drawn at random. Levels interleaved with each other are driven at once.
+//! Blocks of trials: one trial of each level, in an order drawn at random. Interleaved levels are driven at once.
 
 use tare_model::plan::Level;
 use tare_stats::SplitMix64;
 
-/// Trials that are driven at once: (index of the level, which of its trials). More than one where levels take turns.
+/// Trials that are driven at once: (index of the level, which of its trials). More than one where levels are interleaved.
 pub type Stint = Vec<(usize, u32)>;
 
 /// The blocks, each of stints in the order to drive them in. A level with fewer trials than another is in every so many of the
@@ -63,13 +63,13 @@ mod tests {
             seed: u64,
         ) {
             let levels: Vec<Level> = trials.iter().map(|count| level(*count)).collect();
-            let dealt = blocks(seed, &levels);
-            prop_assert_eq!(&dealt, &blocks(seed, &levels));
+            let drawn = blocks(seed, &levels);
+            prop_assert_eq!(&drawn, &blocks(seed, &levels));
             for (index, count) in trials.iter().enumerate() {
                 let of_level: Vec<u32> =
-                    dealt.iter().flatten().flatten().filter(|(of, _)| *of == index).map(|(_, trial)| *trial).collect();
+                    drawn.iter().flatten().flatten().filter(|(of, _)| *of == index).map(|(_, trial)| *trial).collect();
                 prop_assert_eq!(of_level, (0..*count).collect::<Vec<_>>());
-                let most = dealt.iter().map(|block| block.iter().flatten().filter(|(of, _)| *of == index).count()).max();
+                let most = drawn.iter().map(|block| block.iter().flatten().filter(|(of, _)| *of == index).count()).max();
                 prop_assert!(most.unwrap_or(0) <= 1);
             }
         }
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn every_order_comes_up() {
-        let dealt = blocks(7, &[level(600), level(600), level(600)]);
-        let mut orders: Vec<Vec<usize>> = dealt
+        let drawn = blocks(7, &[level(600), level(600), level(600)]);
+        let mut orders: Vec<Vec<usize>> = drawn
             .into_iter()
             .map(|block| block.into_iter().flatten().map(|(index, _)| index).collect())
             .collect();

@@ -71,7 +71,7 @@ const RUN_MAX: Duration = Duration::from_secs(5);
 /// How well a capacity is to be known.
 const PRECISION: f64 = 0.02;
 
-/// Looks for the highest rate that holds an objective, whose words are `words`, within the whole length: a closed loop tells
+/// Looks for the highest rate that holds an objective, whose words are `words`, within the whole length: a closed loop shows
 /// where to begin, then open loops. Gives the run at the highest rate that held; where none did, the last one.
 ///
 /// # Errors

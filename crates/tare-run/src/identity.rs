@@ -38,7 +38,7 @@ pub fn of_commands(
 /// Commands whose programs are kept, at most: of parameters there may be thousands.
 const COMMANDS_MAX: usize = 8;
 
-/// The program that a command line begins with, as far as it can be told without running a shell.
+/// The program that a command line begins with, as far as it is known without running a shell.
 fn named_in(role: Role, line: &str, environment: &[(&'static str, String)]) -> Option<Program> {
     let words = shell_words::split(line).ok().filter(|words| !words.is_empty())?;
     Some(identity::of_command(role, &words, environment))

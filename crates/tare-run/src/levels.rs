@@ -8,16 +8,16 @@ use tare_stats::PLANNED_MAX;
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
-/// Length of a trial unless told otherwise, or a course of rates has its own.
+/// Length of a trial unless another is asked for, or a course of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
-/// The same where they end by what is known: it is their number that tells, and shorter ones read the kernel's ticks in their accounting.
+/// The same where they end by what is known: it is their number that tells, and in shorter ones the kernel's ticks show.
 const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
 /// Where trials end by what is known, other levels have one in so many blocks.
 const BLOCKS_EACH_OTHER: u32 = 2;
 /// A saturating level alone is short: only the cost per request is taken from it, and pooled over its trials. Of schedstat's
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
-/// In turns with the reference server each of the two has half of it.
+/// Interleaved with the reference server, each of the two has half of it.
 const INTERLEAVED_TRIAL_NS: u64 = 2_000_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
@@ -26,9 +26,9 @@ const OTHER_WARMUP_NS: u64 = 150_000_000;
 /// With more connections than these, opening them for every trial takes longer than the trial.
 const BLOCK_CONNECTIONS_MAX: u32 = 1024;
 /// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
-/// changes with the interference of a virtual machine, and only several seconds together tell it well enough.
+/// changes with what the host of a virtual machine does, and only several seconds together show it well enough.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(500);
-/// One look at that; a saturated CPU is hardly ever idle, so that it is enough there.
+/// One sample of that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
 /// Load on new connections before a trial, where there was a warm-up before.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
@@ -43,8 +43,8 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// A level below saturation has a saturating one beside it, because only there can the program's cost per request be measured. In
-    /// turns with it the reference server is loaded, which tells the machine's interference: then there is one beside a saturating level too.
+    /// A level below saturation has a saturating one beside it, because only there can the program's cost per request be measured. The reference
+    /// server is interleaved with it, which shows the interference of the machine: then there is one beside a saturating level too.
     pub fn of(request: &ServerRequest, speaks_http: bool) -> Levels {
         let trials = &request.trials;
         let (usual_ns, count, count_of_others) = match trials.stopping {
@@ -111,7 +111,7 @@ impl Levels {
 }
 
 /// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept. Beside itself
-/// it tells nothing.
+/// it shows nothing.
 fn reference_would_tell(request: &ServerRequest) -> bool {
     let traffic = &request.traffic;
     let same_transport = !traffic.route.target.is_tls()

@@ -12,7 +12,7 @@ const LOAD_THREADS_MAX: u32 = 8;
 /// The CPUs that a SUT is started on; none: wherever it wants to.
 pub(crate) fn started_on(request: &ServerRequest, topology: &Topology) -> Result<Vec<u32>, LabError> {
     let threads = match (&request.sut, &request.place) {
-        // Tare's own has one CPU unless told otherwise.
+        // Tare's own has one CPU unless others are asked for.
         (SutRequest::Embedded, _) => 1,
         (_, PlaceRequest { sut_cpus: Some(given), .. }) => return Ok(given.clone()),
         (_, PlaceRequest { policy: None, .. }) => return Ok(Vec::new()),
@@ -57,7 +57,7 @@ fn choose(
     placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
 }
 
-/// Generator threads unless told otherwise: half of the machine's cores, so that the other half can serve.
+/// Generator threads unless others are asked for: half of the machine's cores, so that the other half can serve.
 pub(crate) fn load_threads(topology: &Topology) -> u32 {
     (topology.cpus.len() as u32 / 2).clamp(1, LOAD_THREADS_MAX)
 }

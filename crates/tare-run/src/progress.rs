@@ -1,4 +1,4 @@
-//! What a session tells whoever shows its progress.
+//! What a session reports to whoever shows its progress.
 
 /// Something worth showing.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use tare_model::plan::Stopping;
 
 pub use tare_observe::{StackWatch, Unwind};
 
-/// Trials of a level unless told otherwise.
+/// Trials of a level unless others are asked for.
 const TRIALS: u32 = 5;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
@@ -53,7 +53,7 @@ pub struct ServerRequest {
 }
 
 impl ServerRequest {
-    /// Everything as it is unless told otherwise.
+    /// Everything as it is unless others are asked for.
     pub fn new(sut: SutRequest, load: LoadRequest, traffic: LoadSpec, embedded_program: PathBuf) -> Self {
         let trials = TrialsRequest {
             length: None,

@@ -177,9 +177,9 @@ fn open_reference(drive: &Drive<'_>, sut: &Sut, running: &mut Running<'_>) -> Re
     }
 }
 
-/// The list of processes of the SUT's control group, where that is not ours and ours to join. A quota there holds the reference back at
-/// the same moments as the SUT then: out of it, the reference would have the CPU to itself for as long as the SUT is held back, and
-/// be the cheaper for it.
+/// The list of processes of the SUT's control group, where that is not ours and ours to join. A quota there then throttles the reference at
+/// the same moments as the SUT: out of it, the reference would have the CPU to itself for as long as the SUT is throttled, and
+/// need less CPU time for a request.
 fn group_of(sut: &Sut) -> Option<PathBuf> {
     let root = Root::live();
     let first = |branch: Branch| branch.levels.into_iter().next().map(|(_, dir)| dir);

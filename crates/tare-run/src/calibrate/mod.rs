@@ -19,7 +19,7 @@ mod props;
 #[cfg(test)]
 mod tests;
 
-use crate::compare::interference::{Sky, disturbances};
+use crate::compare::interference::{HostWatch, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::request::{
@@ -159,11 +159,11 @@ fn all(
         let session = Session { record: Some(file.clone()), ..session.clone() };
         let mut live =
             Live { within: progress, begun, of: format!("{}/{} {}", at + 1, order.len(), injection.name) };
-        let sky = Sky::look(&[place.sut_cpu, place.load_cpu]);
+        let watch_of_host = HostWatch::begin(&[place.sut_cpu, place.load_cpu]);
         let result = one(injection, request, &ground, &session, &mut live);
         // By what was taken alone, whatever was found: a run is not made again because of its alarms.
         let disturbed = match injection.name == UNDISTURBED {
-            true => disturbances(&sky.until_now()),
+            true => disturbances(&watch_of_host.until_now()),
             false => Vec::new(),
         };
         if !disturbed.is_empty() && again > 0 {

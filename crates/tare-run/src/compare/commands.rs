@@ -1,7 +1,7 @@
 //! Commands interleaved: a launch is runs of all of them, of the first as of two, in an order drawn at random and then in its mirror,
-//! until its window is over. What changes evenly meanwhile meets all alike.
+//! until its window is over. What changes evenly meanwhile changes all of them alike.
 
-use super::interference::Sky;
+use super::interference::HostWatch;
 use super::launch::{arms, name, order};
 use super::request::Compared;
 use super::steps::{Step, check_count, check_file, empty, go_on, sit};
@@ -131,8 +131,8 @@ impl Bench<'_> {
         let arms = arms(self.words.len());
         let mut runs = vec![Runs::default(); arms.len()];
         let all: Vec<u32> = running.facts.cpus.iter().map(|cpu| cpu.cpu).collect();
-        let mut sky = Sky::look(self.request.sut_cpus.as_deref().unwrap_or(&all));
-        sky.probe();
+        let mut watch_of_host = HostWatch::begin(self.request.sut_cpus.as_deref().unwrap_or(&all));
+        watch_of_host.probe();
         let begun = Instant::now();
         for pair in 0..ROUNDS_MAX / 2 {
             let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (pair << 48);
@@ -148,8 +148,8 @@ impl Bench<'_> {
                 break;
             }
         }
-        sky.probe();
-        let interference = sky.until_now();
+        watch_of_host.probe();
+        let interference = watch_of_host.until_now();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let arms = runs.iter().map(Runs::arm).collect();
         Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new() })

@@ -22,8 +22,8 @@ pub(crate) fn disturbances(interference: &Interference) -> Vec<Disturbance> {
     taken.into_iter().filter(is_much).map(|(_, what)| what).collect()
 }
 
-/// A first look.
-pub(crate) struct Sky {
+/// A first sample.
+pub(crate) struct HostWatch {
     cpus: Vec<u32>,
     at: Instant,
     steal_ticks: Option<u64>,
@@ -32,14 +32,14 @@ pub(crate) struct Sky {
     speeds: Vec<Speed>,
 }
 
-impl Sky {
-    pub fn look(cpus: &[u32]) -> Sky {
+impl HostWatch {
+    pub fn begin(cpus: &[u32]) -> HostWatch {
         let levels = cgroup::of(&Root::live(), std::process::id()).unwrap_or_default();
         let counted = |level: &cgroup::Level| {
-            // Before Linux 6.5 only a group's own quota is told.
+            // Before Linux 6.5 only a group's own quota is reported.
             [level.stat_local(), level.stat()].into_iter().find_map(|file| Some((throttled_ns(&file)?, file)))
         };
-        Sky {
+        HostWatch {
             cpus: cpus.to_vec(),
             at: Instant::now(),
             steal_ticks: steal_ticks(cpus),
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn a_look_at_this_machine_ends() {
         let cpu = tare_sys::affinity::get(0).unwrap()[0];
-        let calm = Sky::look(&[cpu]).until_now();
-        assert!(calm.steal_share.is_none_or(|share| share >= 0.0) && calm.compute_s.is_none());
-        let mut sky = Sky::look(&[cpu]);
-        sky.probe();
-        assert!(sky.until_now().compute_s.is_some_and(|step_s| (1e-10..1e-6).contains(&step_s)));
-        let mut nowhere = Sky::look(&[]);
+        let quiet = HostWatch::begin(&[cpu]).until_now();
+        assert!(quiet.steal_share.is_none_or(|share| share >= 0.0) && quiet.compute_s.is_none());
+        let mut watch_of_host = HostWatch::begin(&[cpu]);
+        watch_of_host.probe();
+        assert!(watch_of_host.until_now().compute_s.is_some_and(|step_s| (1e-10..1e-6).contains(&step_s)));
+        let mut nowhere = HostWatch::begin(&[]);
         nowhere.probe();
         assert_eq!(nowhere.until_now().compute_s, None);
     }

@@ -112,7 +112,7 @@ fn effect(
     let contrasts = contrasts(&values.first, &values.aa_control, &values.other)?;
     let [one, other] = &contrasts.effect;
     let launches = one.len();
-    let looks = sequence.and_then(|sequence| {
+    let analyses = sequence.and_then(|sequence| {
         Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.aa_control])?))
     });
     let both: Vec<f64> = values.first.iter().chain(&values.aa_control).copied().collect();
@@ -129,13 +129,14 @@ fn effect(
         detectable: None,
         one_percent_s: None,
     };
-    if let Some((sequence, look, aa_control)) = looks {
+    if let Some((sequence, look, aa_control)) = analyses {
         let interval = widened(look.interval, aa_control.interval);
         let per_launch_s = length_s(&comparison.launches);
         effect.change = change(&look, interval);
-        let calm = adjusted(one, interference).zip(adjusted(other, interference));
-        let calm = calm.and_then(|(one, other)| sequence.look(&[&one, &other]));
-        effect.adjusted = calm.and_then(|calm| change(&calm, widened(calm.interval, aa_control.interval)));
+        let corrected = adjusted(one, interference).zip(adjusted(other, interference));
+        let corrected = corrected.and_then(|(one, other)| sequence.look(&[&one, &other]));
+        effect.adjusted = corrected
+            .and_then(|corrected| change(&corrected, widened(corrected.interval, aa_control.interval)));
         effect.aa_control = change(&aa_control, aa_control.interval);
         effect.verdict = figure.verdict(interval, comparison.margin);
         let foresight = sequence.foresee(&look, launches);
@@ -212,9 +213,9 @@ fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
 }
 
 /// From logarithms to relative changes.
-fn change(look: &Look, interval: Interval) -> Option<Change> {
+fn change(analysis: &Look, interval: Interval) -> Option<Change> {
     let Interval { lo, hi } = interval.map(f64::exp_m1)?;
-    Some(Change { value: look.mean.value.exp_m1(), interval: [lo, hi] })
+    Some(Change { value: analysis.mean.value.exp_m1(), interval: [lo, hi] })
 }
 
 /// Marks what disturbed each launch.
@@ -322,7 +323,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         let text = format!(
             "{disturbed} of {launches} launches were disturbed; they count, and intervals are wider for it"
         );
-        warnings.push(warning("disturbed", text, "'tare doctor' tells what this machine does"));
+        warnings.push(warning("disturbed", text, "'tare doctor' shows what this machine does"));
     }
     warnings
 }

@@ -1,6 +1,6 @@
 //! One launch: every program afresh and the first one twice, all loaded interleaved within the same window.
 
-use super::interference::Sky;
+use super::interference::HostWatch;
 use super::length::{self, Count, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::levels::nanoseconds;
 use crate::loads::drive::start;
-use crate::loads::turns::slowest_median;
+use crate::loads::interleaved::slowest_median;
 use crate::place;
 use crate::process::stop_orphans;
 use crate::running::Running;
@@ -32,7 +32,7 @@ use tare_sys::time::{monotonic_ns, process_cpu_ns};
 const WINDOW: Duration = Duration::from_millis(600);
 /// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
 const SLICE: Duration = Duration::from_millis(200);
-/// Between slices nobody sends, so that accounting are cut with nothing in flight.
+/// Between slices nobody sends, so that counts are read with nothing in flight.
 const BREAK: Duration = Duration::from_millis(12);
 /// After the last turn of a slice every thread is asleep by then.
 const SETTLED: Duration = Duration::from_millis(3);
@@ -40,7 +40,7 @@ const SETTLED: Duration = Duration::from_millis(3);
 const CUTS_MAX: u32 = 8;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
-/// A tail of 0.1 % is told by ten answers or more.
+/// A tail of 0.1 % shows in ten answers or more.
 pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
 
 /// What is the same in every launch.
@@ -226,14 +226,14 @@ impl<'a> Stage<'a> {
     ) -> Result<Counted, LabError> {
         servers.iter_mut().for_each(|server| server.sut.meet_children());
         let (before, opened) = cut(turns, before, servers, generators, phase, running)?;
-        let mut sky = Sky::look(&self.placement.sut_cpus);
+        let mut watch_of_host = HostWatch::begin(&self.placement.sut_cpus);
         let slices = slices_in(turns, self.length.window());
         let (half, last) = (before + slices / 2, before + slices);
         let mut seen = vec![counts(servers, generators)];
         for slice in before + 1..=last {
             // In the break before it, where that is not nearly over.
             if monotonic_ns() + LOOK_NS < turns.slice_ns(slice).0 {
-                sky.probe();
+                watch_of_host.probe();
             }
             wait_for(turns.slice_ns(slice).1, servers, generators, phase, running)?;
             if slice == last || slice == half && self.length.is_learning() {
@@ -241,7 +241,7 @@ impl<'a> Stage<'a> {
             }
         }
         let (last, closed) = cut(turns, last, servers, generators, phase, running)?;
-        let interference = sky.until_now();
+        let interference = watch_of_host.until_now();
         let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
         let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
@@ -420,7 +420,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Accounting are cut between the end of a slice and the begin of the next.
+        /// Counts are read between the end of a slice and the begin of the next.
         #[test]
         fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
             let turns = Interleaving {

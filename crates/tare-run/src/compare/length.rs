@@ -1,7 +1,7 @@
 //! How long the window of a launch should be, learnt from the first ones.
 //!
-//! A launch takes time that tells nothing (starting, warming up, ending), and a window tells of the layout of its launch alone. With
-//! a variance `between` launches and one `within` them for a second of load, and `rest` seconds beside the window, a given time tells
+//! A launch takes time that shows nothing (starting, warming up, ending), and a window shows the layout of its launch alone. With
+//! a variance `between` launches and one `within` them for a second of load, and `rest` seconds beside the window, a given time shows
 //! most with windows of √(rest · within / between) (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013, the optimum
 //! for two levels of repetition).
 
@@ -52,7 +52,7 @@ impl Length {
         let window_s = self.window.as_secs_f64();
         let rest_s = (took_s - window_s).max(0.0);
         let best_s = best_s(halves, window_s, rest_s).min(left_s / LAUNCHES_LEFT_MIN - rest_s);
-        // Never shorter: a percentile that some launches have too few answers for is told of none.
+        // Never shorter: a percentile that some launches have too few answers for is reported for none.
         self.window = Duration::try_from_secs_f64(best_s.max(window_s)).unwrap_or(self.window);
         self.halves = None;
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Launches that differ by `between`, with halves that differ by `within` beside it, interleaved of both signs.
+    /// Launches that differ by `between`, with halves that differ by `within` beside it, of both signs, one after the other.
     fn halves(between: f64, within: f64) -> Vec<[f64; 2]> {
         let signs = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [-1.0, -1.0]];
         signs

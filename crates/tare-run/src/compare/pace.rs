@@ -1,13 +1,13 @@
 //! How long turns must be, learnt from what requests take.
 //!
-//! The shorter the better: what a host does for milliseconds to seconds meets all servers alike then. But what is in flight when a
+//! The shorter the better: what a host does for milliseconds to seconds is the same for all servers then. But what is in flight when a
 //! turn ends is answered after it, so the end of a turn is left to that.
 
-use crate::loads::turns::TURN_MAX;
+use crate::loads::interleaved::TURN_MAX;
 use std::time::Duration;
 
 /// Length of a turn, unless requests take too long for it. A core's speed changes for milliseconds, with what its other hyperthread does for
-/// somebody else: the same programs differ by half as much interleaved of 1 ms as in those of 5.
+/// somebody else: the same programs differ by half as much with turns of 1 ms as with those of 5.
 const TURN: Duration = Duration::from_millis(1);
 /// Of a turn, this part at its end is for what is in flight, at least and at most.
 const REST_MIN: f64 = 1.0 / 8.0;

@@ -10,7 +10,7 @@ use tare_model::comparison::Comparison;
 pub const PORT: &str = "{port}";
 /// Stands for the built-in server where a command is wanted.
 pub const EMBEDDED: &str = "embedded";
-/// Connections for each CPU that servers have, unless told otherwise: enough to keep it busy, and few enough for short turns, as what is in flight
+/// Connections for each CPU that servers have, unless another number is asked for: enough to keep it busy, and few enough for short turns, as what is in flight
 /// at the end of one is waited for.
 pub const CONNECTIONS_EACH_CPU: u32 = 8;
 

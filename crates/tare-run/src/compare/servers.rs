@@ -87,7 +87,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     check_file(running)?;
     if request.traffic.pacing != Pacing::Closed {
         return Err(LabError::usage(
-            "servers are compared interleaved of milliseconds, in which no rate or pause can be kept",
+            "servers are compared in turns of milliseconds, interleaved, in which no rate or pause can be kept",
             "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
         ));
     }
@@ -101,7 +101,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     plan::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
 }
 
-/// All servers on the same CPUs, half of the cores unless told otherwise; the generators on others.
+/// All servers on the same CPUs, half of the cores unless others are asked for; the generators on others.
 fn place(request: &Request, topology: &Topology) -> Result<Placement, LabError> {
     let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
     let wanted = Wanted {

@@ -39,7 +39,7 @@ pub(super) struct Step {
     pub alike: usize,
 }
 
-/// One launch after the other, until it is enough. Each is told its number, when the first began, and what to show.
+/// One launch after the other, until it is enough. Each gets its number, when the first began, and what to show.
 pub(super) fn go_on(
     comparison: &mut Comparison,
     running: &mut Running<'_>,

@@ -95,7 +95,7 @@ fn what_is_dearer_is_found_and_what_is_not_is_not() {
     assert!(!fails("cpu_per_request > 5%", &costlier) && !fails("throughput > 0%", &costlier));
 }
 
-/// A core that somebody else computes on makes the one program dearer by more than the other.
+/// A core that somebody else computes on makes one program cost more, by more than the other.
 #[test]
 fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
     let mut noise = Noise::new(8);
@@ -111,7 +111,7 @@ fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
     let width = |change: Change| change.interval[1] - change.interval[0];
     let (raw, adjusted) = (cost.change.unwrap(), cost.adjusted.unwrap());
     assert!(width(adjusted) < 0.5 * width(raw), "{cost:?}");
-    // At the median crowd.
+    // At the median of what others took.
     assert!((adjusted.value - (1.02 * 0.15f64.exp() - 1.0)).abs() < 0.03, "{cost:?}");
     leaning.launches[7].interference.compute_s = None;
     judge(&mut leaning);
@@ -143,7 +143,7 @@ fn net_says_what_the_cost_says() {
     assert_eq!(effect(&without, Figure::CpuPerRequest).change, cost.change);
 }
 
-/// Looked at after each launch and stopped as people stop, a server is told from itself in 5 of 100 comparisons at most.
+/// Analysed after each launch and stopped as people stop, a server differs from itself in 5 of 100 comparisons at most.
 #[test]
 fn a_server_is_seldom_told_from_itself() {
     let mut noise = Noise::new(4);

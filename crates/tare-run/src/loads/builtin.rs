@@ -1,13 +1,13 @@
 //! Tare's own generator.
 //!
 //! One level alone is driven on the same connections from its first trial to its last. Several are driven in blocks,
-//! one trial of each in an order drawn at random, so that the machine's interference meets all of them alike; then each
-//! trial opens connections of its own. The SUT and the reference server are loaded interleaved of a few milliseconds within the
+//! one trial of each in an order drawn at random, so that the machine's interference is the same for all of them; then each
+//! trial opens connections of its own. The SUT and the reference server are interleaved, in turns of a few milliseconds, within the
 //! same trial.
 
-use super::drive::{Drive, Stand, live_rate, look_at_idle, observe, start};
+use super::drive::{Drive, Stand, live_rate, observe, sample_idle, start};
+use super::interleaved::interleaved;
 use super::load::{Counted, Driven, Load};
-use super::turns::interleaved;
 use super::warmup;
 use crate::blocks::Stint;
 use crate::error::LabError;
@@ -61,7 +61,9 @@ impl Load for Builtin<'_> {
             ([one], _) => *one,
             (_, Some(reference)) => return interleaved(drive, stint, sut, reference, running),
             (_, None) => {
-                return Err(LabError::Observe("levels interleaved, and nobody to take turns with".into()));
+                return Err(LabError::Observe(
+                    "levels are interleaved, and there is no reference server".into(),
+                ));
             }
         };
         let Some(level) = drive.levels.get(index) else { return Ok(Vec::new()) };
@@ -96,7 +98,7 @@ impl Builtin<'_> {
             Some(open) => open,
             None => Open::new(stand, trial == 0, sut, running)?,
         };
-        look_at_idle(&open.observers, calibration(stand.level));
+        sample_idle(&open.observers, calibration(stand.level));
         let driven = counted(stand, trial, &mut open.generator, &open.observers, sut, running)?;
         match self.drive.levels.len() {
             1 => self.open = Some(open),
@@ -122,14 +124,14 @@ impl Open {
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         let is_cold = request.trials.warmup.at_most().is_zero();
-        // Who wants it cold gets no more load than the look at idle periods takes.
+        // Who wants it cold gets no more load than the sample of idle periods takes.
         if !(first && is_cold) {
             let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
             running.wait(SETTLE, "warm-up", rate)?;
         }
-        // The first trial has none before it whose looks are near.
+        // The first trial has none before it whose samples are near.
         if first && !is_cold {
-            look_at_idle(&observers, calibration(stand.level));
+            sample_idle(&observers, calibration(stand.level));
         }
         Ok(Open { generator, observers })
     }
@@ -175,7 +177,7 @@ fn counted(
     running: &mut Running<'_>,
 ) -> Result<Driven, LabError> {
     let phase = stand.phase(trial, &format!("at {} connections", stand.level.connections), running);
-    // The requests are counted inside the observers' window: their look at everybody else on the machine,
+    // The requests are counted inside the observers' window: reading everybody else on the machine,
     // which takes milliseconds before the window opens and after it has closed, is in no rate.
     observers.begin();
     generator.cut();

@@ -89,7 +89,7 @@ impl Stand<'_> {
         let cpus = self.drive.placement.load_cpus.len().max(1) as u32;
         let threads = match self.level.purpose {
             Purpose::Asked => self.drive.threads,
-            // Threads that take turns on a CPU sleep, and who wakes them pays for it.
+            // Threads that share a CPU sleep, and who wakes them pays for it.
             Purpose::Saturating | Purpose::Reference => self.drive.threads.min(cpus),
         };
         LoadSpec {
@@ -115,14 +115,14 @@ impl Stand<'_> {
     }
 }
 
-pub(super) fn look_at_idle(observers: &Observers, duration: Duration) {
-    // Even no time at all is one look, of a quarter of a second.
+pub(super) fn sample_idle(observers: &Observers, duration: Duration) {
+    // Even no time at all is one sample, of a quarter of a second.
     if !duration.is_zero() {
         observers.calibrate_idle(duration);
     }
 }
 
-/// The rate since the last look.
+/// The rate since it was last read.
 pub(crate) fn live_rate(generator: &Generator, seconds: f64, answered: &mut u64) -> f64 {
     let before = std::mem::replace(answered, generator.live().answers);
     answered.saturating_sub(before) as f64 / seconds
@@ -132,7 +132,7 @@ pub(crate) fn observe(watch: Watch) -> Result<Observers, LabError> {
     Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
 }
 
-/// Starts our generator. Where that fails because the SUT has just died, this is what is told.
+/// Starts our generator. Where that fails because the SUT has just died, this is the error.
 pub(crate) fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabError> {
     let error = match Generator::start(spec) {
         Ok(generator) => return Ok(generator),

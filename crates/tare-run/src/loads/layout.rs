@@ -1,5 +1,5 @@
-//! Which layout leaves the generator most headroom: numbers of threads and CPUs are tried in short trials before a sitting, all in
-//! turn and in a random order each time, and the sitting is held with the best.
+//! Which layout leaves the generator most headroom: numbers of threads and CPUs are tried in short trials before the session's own, one
+//! after the other and in a random order each time, and the session goes on with the best.
 //!
 //! A layout's capacity is the rate that it got over the share of its CPU time that it took for that: what the generator could send
 //! if the server were never the limit. It is taken among those layouts that got the highest rate, so that none is taken that
@@ -114,7 +114,7 @@ fn trial(
     let ran_s = before_s.zip(run_s(&tids)).map(|(before_s, after_s)| after_s - before_s);
     generator.stop().map_err(load_failed)?;
     sut.check_alive()?;
-    let unseen = || LabError::Observe("how long the generator's threads ran is not told".into());
+    let unseen = || LabError::Observe("how long the generator's threads ran is not known".into());
     let ran_s = ran_s.ok_or_else(unseen)?;
     let elapsed_s = sample.elapsed_ns.max(1) as f64 / 1e9;
     let answers = sample.requests.value().copied().unwrap_or(0);

@@ -5,10 +5,10 @@ mod builtin;
 mod command;
 mod connections;
 pub(crate) mod drive;
+pub(crate) mod interleaved;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod none;
-pub(crate) mod turns;
 mod warmup;
 
 use crate::error::LabError;
@@ -105,7 +105,7 @@ impl<'d> Loads<'d> {
         let asked =
             asked.ok_or_else(|| LabError::usage("no load is named", "leave out --load for tare's own"))?;
         let is_other = !drive.request.load.is_own() && drive.levels.len() > 1;
-        let mut own = || Box::new(builtin::Builtin::new(drive, means.reference.take())) as Box<dyn Load>;
+        let own = || Box::new(builtin::Builtin::new(drive, means.reference.take())) as Box<dyn Load>;
         Ok(Loads { asked, others: is_other.then(own) })
     }
 

@@ -8,9 +8,9 @@ use tare_model::study::Unit;
 
 /// Most expectations of a case.
 const EXPECTATIONS_MAX: usize = 64;
-/// Up and down are by more than this unless told otherwise: what is within it nobody means.
+/// Up and down are by more than this unless it says otherwise: what is within it nobody means.
 const CHANGE: f64 = 0.01;
-/// The same is within this unless told otherwise.
+/// The same is within this unless it says otherwise.
 const SAME: f64 = 0.05;
 
 /// One thing that is expected.
@@ -36,7 +36,7 @@ impl Expectation {
         }
     }
 
-    /// Whether it can be told from scheduler tracepoints only.
+    /// Whether it is known from scheduler tracepoints only.
     pub fn needs_trace(&self) -> bool {
         matches!(&self.claim, Claim::Change { figure, .. } | Claim::Value { figure, .. } if figure.traced)
     }

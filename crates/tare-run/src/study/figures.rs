@@ -25,7 +25,7 @@ pub struct Figure {
     pub value: fn(&Outcome) -> Option<f64>,
 }
 
-/// What every run tells.
+/// What every run has.
 const fn plain(
     name: &'static str,
     unit: Unit,
@@ -98,7 +98,7 @@ fn softirq(of: &Outcome) -> Option<f64> {
     (busy > 0.0).then(|| used().map(|cpu| cpu.share.softirq).sum::<f64>() / busy)
 }
 
-/// What the switches told, where they were traced.
+/// What the switches show, where they were traced.
 fn traced(of: &Outcome) -> Option<&SwitchAccounting> {
     let accounting = of.accounting.switches.as_ref()?;
     (accounting.blocked_source == Some(ScheduleSource::Tracepoints)).then_some(accounting)

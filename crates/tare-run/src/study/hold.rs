@@ -2,11 +2,11 @@
 
 use super::expect::Expectation;
 use super::figures::FIGURES;
-use super::interim::Looks;
+use super::interim::Intervals;
 use super::judge::{changes, judge};
 use super::order::orders;
 use super::resolve::{Cell, Study};
-use crate::compare::interference::{Sky, disturbances};
+use crate::compare::interference::{HostWatch, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::request::{LoadRequest, Request, ServerRequest, SutRequest, Warmup};
@@ -88,7 +88,7 @@ fn all(
     }
     let requests: Vec<ServerRequest> =
         study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
-    let looks = Looks::of(study);
+    let intervals = Intervals::of(study);
     for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
         let name = format!("block {}/{}", block + 1, study.blocks);
         let file = format!("block-{:04}", block + 1);
@@ -110,7 +110,7 @@ fn all(
         }
         pass.results.into_iter().for_each(|(cell, result)| seen.results[cell].push(result));
         pass.end?;
-        if looks.precision(study, &seen.results).is_some_and(|precision| precision.is_reached()) {
+        if intervals.precision(study, &seen.results).is_some_and(|precision| precision.is_reached()) {
             break;
         }
     }
@@ -127,7 +127,7 @@ fn pass(
     progress: &mut dyn Progress,
 ) -> Pass {
     let online: Vec<u32> = facts::read(&Root::live()).cpus.iter().map(|cpu| cpu.cpu).collect();
-    let sky = Sky::look(&online);
+    let watch_of_host = HostWatch::begin(&online);
     let mut results = Vec::with_capacity(order.len());
     let mut end = Ok(());
     for &at in order {
@@ -151,7 +151,7 @@ fn pass(
             break;
         }
     }
-    Pass { results, interference: sky.until_now(), end }
+    Pass { results, interference: watch_of_host.until_now(), end }
 }
 
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
@@ -210,8 +210,8 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
 
 fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
     let Seen { results, measured_again, disturbed } = seen;
-    let looks = Looks::of(study);
-    let precision = looks.precision(study, &results);
+    let intervals = Intervals::of(study);
+    let precision = intervals.precision(study, &results);
     let cells = study.cells.iter().enumerate().map(|(at, cell)| {
         let valid: Vec<&Outcome> = results[at].iter().filter(|outcome| outcome.verdict.valid).collect();
         CellOutcome {
@@ -219,16 +219,16 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             baseline: (cell.baseline != at).then(|| study.cells[cell.baseline].name.clone()),
             blocks: results[at].len(),
             valid: valid.len(),
-            figures: figures(&valid, &looks),
+            figures: figures(&valid, &intervals),
             limits: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
             changes: match cell.baseline == at {
                 true => BTreeMap::new(),
-                false => changes(&results[cell.baseline], &results[at], &looks),
+                false => changes(&results[cell.baseline], &results[at], &intervals),
             },
             expectations: cell
                 .expect
                 .iter()
-                .map(|expected| judge(expected, &results[cell.baseline], &results[at], &looks))
+                .map(|expected| judge(expected, &results[cell.baseline], &results[at], &intervals))
                 .collect(),
         }
     });
@@ -245,11 +245,11 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
     }
 }
 
-fn figures(valid: &[&Outcome], looks: &Looks) -> BTreeMap<String, Option<FigureSeen>> {
+fn figures(valid: &[&Outcome], intervals: &Intervals) -> BTreeMap<String, Option<FigureSeen>> {
     let one = |figure: &super::figures::Figure| {
         let values: Option<Vec<f64>> = valid.iter().map(|outcome| (figure.value)(outcome)).collect();
         let values = values?;
-        let (value, ci95) = match looks.interval(&values) {
+        let (value, ci95) = match intervals.interval(&values) {
             Ok((value, interval)) => (value, Some([interval.lo, interval.hi])),
             Err(_) => (tare_stats::mean(&values)?, None),
         };

@@ -1,4 +1,4 @@
-//! Intervals over the blocks of a plan: of a fixed number of them, or good for a look after each, so that it can end once enough is
+//! Intervals over the blocks of a plan: of a fixed number of them, or good for an analysis after each, so that it can end once enough is
 //! known.
 
 use super::figures;
@@ -12,33 +12,33 @@ const LEVEL: f64 = 0.95;
 /// With fewer squares Student's t alone would make intervals half as wide again.
 const SQUARES_MIN: usize = 4;
 
-/// When the blocks are looked at.
+/// When the blocks are analysed.
 #[derive(Debug)]
-pub enum Looks {
+pub enum Intervals {
     /// Once, after the last one.
     Once {
         /// So many blocks are taken together.
         square: usize,
     },
-    /// After each: intervals hold for all looks together.
+    /// After each: intervals hold for all analyses together.
     AfterEach(Sequence),
 }
 
-impl Looks {
+impl Intervals {
     /// Once, of so many cells.
-    pub(super) fn once(cells: usize) -> Looks {
-        Looks::Once { square: if cells == 2 { 2 } else { 1 } }
+    pub(super) fn once(cells: usize) -> Intervals {
+        Intervals::Once { square: if cells == 2 { 2 } else { 1 } }
     }
 
     /// After each of so many at most. `None` where those are too few.
-    pub fn after_each(planned: usize) -> Option<Looks> {
-        Sequence::of_launches(planned, LEVEL).map(Looks::AfterEach)
+    pub fn after_each(planned: usize) -> Option<Intervals> {
+        Sequence::of_launches(planned, LEVEL).map(Intervals::AfterEach)
     }
 
     /// As a study asks for.
-    pub(super) fn of(study: &Study) -> Looks {
-        let each = study.precision.and_then(|_| Looks::after_each(study.blocks as usize));
-        each.unwrap_or_else(|| Looks::once(study.cells.len()))
+    pub(super) fn of(study: &Study) -> Intervals {
+        let each = study.precision.and_then(|_| Intervals::after_each(study.blocks as usize));
+        each.unwrap_or_else(|| Intervals::once(study.cells.len()))
     }
 
     /// The middle of one value a block and its 95 % interval: the mean, or, where it may end after each block, the trimmed one. `Err`
@@ -48,10 +48,10 @@ impl Looks {
             return Err("a figure is not a number".to_owned());
         }
         let found = match self {
-            Looks::AfterEach(sequence) => {
+            Intervals::AfterEach(sequence) => {
                 sequence.look(&[values]).map(|look| (look.mean.value, look.interval))
             }
-            Looks::Once { .. } => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
+            Intervals::Once { .. } => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
         };
         found.ok_or_else(|| format!("{} blocks are too few for an interval", values.len()))
     }
@@ -63,7 +63,7 @@ impl Looks {
     /// not, and a drift falls out of them. With three cells and more the blocks of a square hardly lean on each other.
     pub(super) fn of_differences(&self, differences: &[(usize, f64)]) -> Result<(f64, Interval), String> {
         let value = |(_, value): &(usize, f64)| *value;
-        if let Looks::Once { square } = self {
+        if let Intervals::Once { square } = self {
             let squares = differences.chunk_by(|(one, _), (other, _)| one / square == other / square);
             let means = squares.filter_map(|all| mean(&all.iter().map(value).collect::<Vec<f64>>()));
             let means: Vec<f64> = means.collect();
@@ -91,7 +91,7 @@ impl Looks {
 
     /// Half of the interval of a cell's throughput over its baseline's, on the log, and what more blocks would tell.
     fn known(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<(f64, Foresight)> {
-        let Looks::AfterEach(sequence) = self else { return None };
+        let Intervals::AfterEach(sequence) = self else { return None };
         let throughput = figures::find("throughput")?;
         let valid =
             baseline.iter().zip(results).filter(|(one, other)| one.verdict.valid && other.verdict.valid);

@@ -23,12 +23,12 @@ struct Interference {
     slow: f64,
 }
 
-const CALM: Interference = Interference { drift: 0.0, bad_half_minutes: false, slow: 0.0 };
+const QUIET: Interference = Interference { drift: 0.0, bad_half_minutes: false, slow: 0.0 };
 const INTERFERENCES: [(&str, Interference); 5] = [
-    ("calm", CALM),
-    ("drift", Interference { drift: 0.2, ..CALM }),
-    ("bad half-minutes", Interference { bad_half_minutes: true, ..CALM }),
-    ("autocorrelated", Interference { slow: 0.05, ..CALM }),
+    ("quiet", QUIET),
+    ("drift", Interference { drift: 0.2, ..QUIET }),
+    ("bad half-minutes", Interference { bad_half_minutes: true, ..QUIET }),
+    ("autocorrelated", Interference { slow: 0.05, ..QUIET }),
     ("all together", Interference { drift: 0.2, bad_half_minutes: true, slow: 0.05 }),
 ];
 
@@ -76,11 +76,11 @@ fn differences(
 }
 
 /// How often the interval holds that there is no difference.
-fn held(looks: &Looks, interference: Interference, cells: usize, blocks: usize) -> f64 {
+fn held(intervals: &Intervals, interference: Interference, cells: usize, blocks: usize) -> f64 {
     let mut noise = Noise::new(5);
     let holds = (0..RUNS).filter(|run| {
         let differences = differences(interference, cells, blocks, &mut noise, *run as u64);
-        let (_, interval) = looks.of_differences(&differences).unwrap();
+        let (_, interval) = intervals.of_differences(&differences).unwrap();
         interval.lo <= 0.0 && 0.0 <= interval.hi
     });
     holds.count() as f64 / RUNS as f64
@@ -91,7 +91,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let mut wrong = Vec::new();
     for (cells, blocks) in [(2, 8), (2, 20), (3, 12), (3, 24), (4, 16), (4, 32)] {
         for (name, interference) in INTERFERENCES {
-            let share = held(&Looks::once(cells), interference, cells, blocks);
+            let share = held(&Intervals::once(cells), interference, cells, blocks);
             if !(0.93..=0.97).contains(&share) {
                 wrong.push((cells, blocks, name, share));
             }
@@ -103,15 +103,15 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 #[test]
 fn blocks_of_two_cells_each_by_itself_would_not() {
     let (_, bad) = INTERFERENCES[2];
-    let by_block = held(&Looks::Once { square: 1 }, bad, 2, 20);
+    let by_block = held(&Intervals::Once { square: 1 }, bad, 2, 20);
     assert!(by_block < 0.92, "{by_block}");
 }
 
 #[test]
 fn a_square_that_lost_a_block_has_what_is_left_of_it() {
-    let looks = Looks::Once { square: 2 };
+    let intervals = Intervals::Once { square: 2 };
     let differences = [(0, 1.0), (1, 3.0), (2, 2.0), (4, 1.0), (5, 3.0), (6, 2.0), (7, 2.0)];
-    let (value, interval) = looks.of_differences(&differences).unwrap();
+    let (value, interval) = intervals.of_differences(&differences).unwrap();
     assert_eq!((value, interval.lo, interval.hi), (2.0, 2.0, 2.0));
-    assert!(looks.of_differences(&differences[..5]).unwrap().1.lo < 1.0, "three squares: by blocks");
+    assert!(intervals.of_differences(&differences[..5]).unwrap().1.lo < 1.0, "three squares: by blocks");
 }

@@ -2,7 +2,7 @@
 
 use super::expect::{Claim, Comparison, Direction, Expectation};
 use super::figures::{Figure, find};
-use super::interim::Looks;
+use super::interim::Intervals;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Cause, Outcome};
 use tare_model::study::{COMPARED, Judgement, Seen, Verdict};
@@ -14,15 +14,15 @@ const ABOUT: f64 = 0.1;
 /// Holds an expectation to the results of a cell and of its baseline, block by block, in the same order.
 ///
 /// A result that is not valid counts for nothing, and with it its partner. Each verdict is by a 95 % interval of its own (Student's t over the
-/// blocks, which are launches of their own, or over squares of them; `looks` says when they are looked at): of twenty expectations that are right one is expected to fall out
+/// blocks, which are launches of their own, or over squares of them; `intervals` says when they are analysed): of twenty expectations that are right one is expected to fall out
 /// of its interval.
 pub fn judge(
     expectation: &Expectation,
     baseline: &[Outcome],
     results: &[Outcome],
-    looks: &Looks,
+    intervals: &Intervals,
 ) -> Judgement {
-    let judged = judged(expectation, baseline, results, looks);
+    let judged = judged(expectation, baseline, results, intervals);
     let (verdict, seen) = judged.unwrap_or_else(|why| (Verdict::CouldNotTell, Seen::Nothing(why)));
     Judgement { expected: expectation.text.clone(), verdict, seen }
 }
@@ -30,22 +30,26 @@ pub fn judge(
 /// `Err` says why nothing can be said.
 type Judged = Result<(Verdict, Seen), String>;
 
-fn judged(expectation: &Expectation, baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> Judged {
+fn judged(
+    expectation: &Expectation,
+    baseline: &[Outcome],
+    results: &[Outcome],
+    intervals: &Intervals,
+) -> Judged {
     let valid: Vec<&Outcome> = results.iter().filter(|result| result.verdict.valid).collect();
     match &expectation.claim {
         Claim::Bottleneck(cause) => bottleneck(*cause, &valid),
-        Claim::Value { figure, comparison, value } => {
-            values(figure, &valid).and_then(|values| by_itself(figure, *comparison, *value, &values, looks))
-        }
+        Claim::Value { figure, comparison, value } => values(figure, &valid)
+            .and_then(|values| by_itself(figure, *comparison, *value, &values, intervals)),
         Claim::Change { figure, direction, by } => {
-            changed(figure, (*direction, *by), [baseline, results], looks)
+            changed(figure, (*direction, *by), [baseline, results], intervals)
         }
     }
 }
 
 /// What the figures that every comparison is about differ by from the baseline's.
-pub fn changes(baseline: &[Outcome], results: &[Outcome], looks: &Looks) -> BTreeMap<String, Seen> {
-    let of = |figure: &Figure| match changed(figure, (Direction::Same, 0.0), [baseline, results], looks) {
+pub fn changes(baseline: &[Outcome], results: &[Outcome], intervals: &Intervals) -> BTreeMap<String, Seen> {
+    let of = |figure: &Figure| match changed(figure, (Direction::Same, 0.0), [baseline, results], intervals) {
         Ok((_, seen)) => seen,
         Err(why) => Seen::Nothing(why),
     };
@@ -56,7 +60,7 @@ fn changed(
     figure: &Figure,
     (direction, by): (Direction, f64),
     [baseline, results]: [&[Outcome]; 2],
-    looks: &Looks,
+    intervals: &Intervals,
 ) -> Judged {
     let pairs = (0..).zip(baseline.iter().zip(results));
     let valid: Vec<_> = pairs.filter(|(_, (one, other))| one.verdict.valid && other.verdict.valid).collect();
@@ -64,7 +68,7 @@ fn changed(
     let before = of(valid.iter().map(|(_, (one, _))| *one).collect())?;
     let after = of(valid.iter().map(|(_, (_, other))| *other).collect())?;
     let blocks: Vec<usize> = valid.iter().map(|(block, _)| *block).collect();
-    against(figure, direction, by, (&blocks, [&before, &after]), looks)
+    against(figure, direction, by, (&blocks, [&before, &after]), intervals)
 }
 
 /// The figure of each result; `Err` where one has none, or they are too few.
@@ -76,8 +80,14 @@ fn values(figure: &Figure, outcomes: &[&Outcome]) -> Result<Vec<f64>, String> {
     values.ok_or_else(|| format!("no {} in a result", figure.name))
 }
 
-fn by_itself(figure: &Figure, comparison: Comparison, wanted: f64, values: &[f64], looks: &Looks) -> Judged {
-    let (value, seen) = looks.interval(values)?;
+fn by_itself(
+    figure: &Figure,
+    comparison: Comparison,
+    wanted: f64,
+    values: &[f64],
+    intervals: &Intervals,
+) -> Judged {
+    let (value, seen) = intervals.interval(values)?;
     let near = (ABOUT * wanted).max(figure.negligible);
     let (lo, hi) = match comparison {
         Comparison::Below => (f64::NEG_INFINITY, wanted),
@@ -92,12 +102,12 @@ fn against(
     direction: Direction,
     by: f64,
     (blocks, [before, after]): (&[usize], [&[f64]; 2]),
-    looks: &Looks,
+    intervals: &Intervals,
 ) -> Judged {
     // What disturbs both members of a pair alike falls out.
     let changes = |of: fn(f64, f64) -> f64| {
         let pairs = before.iter().zip(after).map(|(one, other)| of(*one, *other));
-        looks.of_differences(&blocks.iter().copied().zip(pairs).collect::<Vec<_>>())
+        intervals.of_differences(&blocks.iter().copied().zip(pairs).collect::<Vec<_>>())
     };
     let negligible = |values: &[f64]| values.iter().all(|value| *value <= figure.negligible);
     let zero = before.iter().chain(after).any(|value| *value <= 0.0);

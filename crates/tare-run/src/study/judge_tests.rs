@@ -10,7 +10,7 @@ use tare_model::outcome::{
 use tare_model::{Missing, Reading};
 
 /// Each by itself.
-const BLOCKS: Looks = Looks::Once { square: 1 };
+const BLOCKS: Intervals = Intervals::Once { square: 1 };
 
 /// A result of so many requests a second, with this 99th percentile and this many voluntary switches a second.
 fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
@@ -168,7 +168,7 @@ fn what_is_not_valid_counts_for_nothing() {
     );
 }
 
-/// An interval that holds for every look is wider, and most of all while there are few of the planned blocks.
+/// An interval that holds for every analysis is wider, and most of all while there are few of the planned blocks.
 #[test]
 fn what_is_looked_at_after_each_block_is_told_less_early() {
     // Spread out evenly, in an order that goes with nothing.
@@ -180,20 +180,26 @@ fn what_is_looked_at_after_each_block_is_told_less_early() {
     };
     let (before, after) = (rates(100e3, 0.618), rates(98e3, 0.414));
     let down = &parse("throughput down").unwrap()[0];
-    let width =
-        |blocks: usize, looks: &Looks| match judge(down, &before[..blocks], &after[..blocks], looks).seen {
-            Seen::Ratio { ci95: [lo, hi], .. } => Some(hi - lo),
-            _ => None,
-        };
-    let each = Looks::after_each(24).unwrap();
-    assert_eq!(width(7, &each), None, "too few to look at");
+    let width = |blocks: usize, intervals: &Intervals| match judge(
+        down,
+        &before[..blocks],
+        &after[..blocks],
+        intervals,
+    )
+    .seen
+    {
+        Seen::Ratio { ci95: [lo, hi], .. } => Some(hi - lo),
+        _ => None,
+    };
+    let each = Intervals::after_each(24).unwrap();
+    assert_eq!(width(7, &each), None, "too few to analyse");
     let [early, half, all] =
         [8, 12, 24].map(|blocks| width(blocks, &each).unwrap() / width(blocks, &BLOCKS).unwrap());
     assert!(early > half && early > all && half > 1.0 && all > 1.0, "{early} {half} {all}");
-    assert!(Looks::after_each(7).is_none());
+    assert!(Intervals::after_each(7).is_none());
 }
 
-/// Each figure that is told of every cell is one that a result has, or says why not.
+/// Each figure that is reported for every cell is one that a result has, or says why not.
 #[test]
 fn what_is_told_against_the_baseline_is_all_there() {
     let (before, after) = (

@@ -1,7 +1,7 @@
 //! Plan files: what to vary, how often, and what is expected of it, written down before anything is measured.
 //!
-//! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] deals the
-//! cells of a block, [`expect`] and [`judge`] hold what was expected to what came out, by intervals of [`Looks`]; [`hold`] runs it.
+//! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] orders the
+//! cells of a block at random, [`expect`] and [`judge`] compare what was expected with what came out, by [`Intervals`]; [`hold`] runs it.
 
 pub mod expect;
 pub mod figures;
@@ -18,7 +18,7 @@ mod settings;
 
 pub use flags::as_plan;
 pub use hold::{Setup, Studied, hold};
-pub use interim::Looks;
+pub use interim::Intervals;
 pub use order::orders;
 pub use planfile::{Case, Factor, PlanFile};
 pub use read::read;

@@ -3,7 +3,7 @@
 use crate::blocks::shuffle;
 use tare_stats::SplitMix64;
 
-/// For each block every cell once, in an order drawn at random such that what drifts or lingers meets all cells alike.
+/// For each block every cell once, in an order drawn at random such that what drifts or lingers is the same for all cells.
 ///
 /// Rows of Williams' Latin squares (Australian Journal of Scientific Research A 2, 1949): in a square, of as many blocks as cells (twice as many
 /// where their number is odd), each cell comes equally often at each place and equally often right after each other one; with two
@@ -44,10 +44,10 @@ mod tests {
     proptest! {
         #[test]
         fn each_block_has_every_cell_once(seed: u64, cells in 0usize..12, blocks in 0usize..40) {
-            let dealt = orders(seed, cells, blocks);
-            prop_assert_eq!(&dealt, &orders(seed, cells, blocks));
-            prop_assert_eq!(dealt.len(), if cells == 0 { 0 } else { blocks });
-            for mut order in dealt {
+            let drawn = orders(seed, cells, blocks);
+            prop_assert_eq!(&drawn, &orders(seed, cells, blocks));
+            prop_assert_eq!(drawn.len(), if cells == 0 { 0 } else { blocks });
+            for mut order in drawn {
                 order.sort_unstable();
                 prop_assert_eq!(order, (0..cells).collect::<Vec<_>>());
             }
@@ -56,9 +56,9 @@ mod tests {
         #[test]
         fn a_square_is_balanced(seed: u64, cells in 2usize..10) {
             let rows = if cells % 2 == 0 { cells } else { 2 * cells };
-            let dealt = orders(seed, cells, rows);
+            let drawn = orders(seed, cells, rows);
             let (mut places, mut pairs) = (BTreeMap::new(), BTreeMap::new());
-            for order in &dealt {
+            for order in &drawn {
                 order.iter().enumerate().for_each(|at| *places.entry(at).or_insert(0) += 1);
                 order.windows(2).for_each(|pair| *pairs.entry((pair[0], pair[1])).or_insert(0) += 1);
             }

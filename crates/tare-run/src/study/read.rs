@@ -85,7 +85,7 @@ impl Source<'_> {
         self.wrong(key.span(), format!("unknown key '{}'", key.get_ref()), hint(key.get_ref(), &known))
     }
 
-    /// What a later text says must not be lost on what an earlier one has below it, nor take from its cases what tells them apart.
+    /// What a later text says must not be lost on what an earlier one has below it, nor take from its cases what makes them differ.
     fn goes_before(&self, plan: &PlanFile, earlier: &str, table: &DeTable<'_>) -> Result<(), LabError> {
         let set = table
             .iter()
@@ -140,14 +140,14 @@ impl Source<'_> {
         self.names(table, plan)
     }
 
-    /// A single block has no spread: nothing that is expected could be told from its figures.
+    /// A single block has no spread: nothing that is expected could be judged by its figures.
     fn blocks(&self, value: &Value<'_>) -> Result<u32, LabError> {
         match whole(value.get_ref(), BLOCKS_MAX) {
             Ok(blocks) if blocks >= BLOCKS_MIN => Ok(blocks),
             _ => Err(self.wrong(
                 value.span(),
                 format!("'blocks' must be a whole number from {BLOCKS_MIN} to {BLOCKS_MAX}"),
-                "one block has no spread, so that no interval could be told; for a quick look take 2 with a shorter 'trial'",
+                "one block has no spread, so that no interval is known; for a quick run take 2 with a shorter 'trial'",
             )),
         }
     }

@@ -122,7 +122,7 @@ impl PlanFile {
         Ok(study)
     }
 
-    /// Which of the cases that are done one of them is held against; itself where nothing is to be told of a change.
+    /// Which of the cases that are done one of them is held against; itself where no change is reported.
     fn baseline_of(&self, case: &Case, cases: &[&Case]) -> Result<usize, LabError> {
         let first = self.cases.first().map(|case| &case.name);
         let name = case.baseline.as_ref().or(self.baseline.as_ref()).or(first);
@@ -189,7 +189,7 @@ fn combinations(factors: &[Factor]) -> Result<Vec<(String, Settings)>, LabError>
     Ok(all)
 }
 
-/// What is looked at after each block must be told against something, and by enough of them.
+/// What is analysed after each block must be compared with something, and by enough of them.
 fn check_precision(study: &Study) -> Result<(), LabError> {
     if study.precision.is_none() {
         return Ok(());
@@ -203,7 +203,7 @@ fn check_precision(study: &Study) -> Result<(), LabError> {
     if (study.blocks as usize) < LAUNCHES_MIN {
         return Err(LabError::usage(
             format!(
-                "'precision' cannot be told from fewer than {LAUNCHES_MIN} blocks, and {} are planned",
+                "'precision' cannot be known from fewer than {LAUNCHES_MIN} blocks, and {} are planned",
                 study.blocks
             ),
             "raise 'blocks' or 'budget', or lower 'trial'",

@@ -136,7 +136,7 @@ fn what_is_wrong_is_one_line_that_says_where() {
         (
             "blocks = 1",
             "plan.toml:1: 'blocks' must be a whole number from 2 to 10000 (hint: one block has no spread, so that no interval \
-             could be told; for a quick look take 2 with a shorter 'trial')",
+             is known; for a quick run take 2 with a shorter 'trial')",
         ),
         ("threads = 0", "plan.toml:1: 'threads' must be a whole number from 1 to 1024"),
         ("sut_cpus = \"3-1\"", "plan.toml:1: 'sut_cpus' must be CPUs, as \"0-3,8\""),
@@ -287,7 +287,7 @@ fn a_command_line_goes_before_the_file() {
     assert_eq!(study.cells[0].baseline, 4, "cases are held against the baseline at the same levels");
 }
 
-/// What would be lost on the file, or would take from its cases what tells them apart.
+/// What would be lost on the file, or would take from its cases what makes them differ.
 #[test]
 fn a_command_line_does_not_go_before_what_cases_and_factors_say() {
     for (set, factor, wanted) in [

@@ -68,7 +68,7 @@ impl Subject for Command {
         }
         stop_orphans();
         if is_taken(target) {
-            // Of somebody whom another has started, a service manager say: whoever wants the port again is told.
+            // Of somebody whom another has started, a service manager say: whoever wants the port again gets an error.
             return Ok(());
         }
         let text = format!(

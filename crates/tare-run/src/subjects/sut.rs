@@ -122,7 +122,7 @@ impl Drop for Sut {
     }
 }
 
-/// What a started server that has ended is told to be.
+/// The error of a started server that has ended.
 pub(super) fn dead(started: &mut Started) -> LabError {
     let what = format!("died: {}", started.exit_description());
     LabError::Sut { what, last_output: started.output() }

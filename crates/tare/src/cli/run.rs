@@ -14,7 +14,7 @@ use tare_model::placement::Policy;
   tare run                      the built-in one, as a child process
   tare run URL                  the one that answers there; its processes are found by its sockets
   tare run --sut 'CMD' URL      started, waited for, measured and stopped
-  tare run --sut-pid PID URL    where the sockets cannot tell
+  tare run --sut-pid PID URL    where the sockets do not show it
 Of any protocol, without a URL: the server is found by the other ends of the generator's connections
   tare run --load 'redis-benchmark -t get -n 2000000'
   tare run --sut 'redis-server --port 7777' --load 'redis-benchmark -p 7777 …'
@@ -55,7 +55,7 @@ pub struct RunArgs {
     pub output: OutputArgs,
 
     /// Trace switches and wake-ups of the SUT (root): why each thread slept and behind whom it waited, exactly, for some
-    /// microseconds of each sleep. Without it, a hundred looks a second tell.
+    /// microseconds of each sleep. Without it, a hundred samples a second show it.
     #[arg(long, help_heading = "Accounting")]
     pub trace: bool,
     /// Keep the record in this file, readable by `tare show` and `tare report`.
@@ -117,7 +117,7 @@ pub struct GeneratorArgs {
     #[arg(long, conflicts_with_all = ["command", "load", "load_pid"])]
     pub confirm: bool,
     /// Try layouts of the generator first (one thread, one for each CPU; the CPUs that tare would choose, all but the server's, all),
-    /// at most 8 in short trials in turn, and take the one with the most headroom; some 5 s more.
+    /// at most 8 in short trials one after the other, and take the one with the most headroom; some 5 s more.
     #[arg(long, conflicts_with_all = ["command", "load", "load_pid", "load_cpus", "threads"])]
     pub find_layout: bool,
 }
@@ -135,8 +135,8 @@ pub struct TrialArgs {
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
     /// Instead of a number of trials: go on until the 95 % interval of gross (the rate; of a program, the time of a run) is as narrow: ±
-    /// this; or until --budget is used up. The interval holds for a look after each trial, so that it is no narrower for having
-    /// been waited for; it takes 8 trials to tell one.
+    /// this; or until --budget is used up. The interval holds for an analysis after each trial, so that it is no narrower for having
+    /// been waited for; it takes 8 trials to have one.
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub precision: Option<f64>,
     /// Trials may take so long, with the load before them (not what --find-layout and --confirm take); several programs share it.
@@ -153,7 +153,7 @@ pub struct TrialArgs {
     pub ref_clock: Option<f64>,
 }
 
-/// Samples of stacks per second unless told otherwise: not a divisor of any timer's rate, so that they do not march in step.
+/// Samples of stacks per second unless others are asked for: not a divisor of any timer's rate, so that they do not always fall on its ticks.
 pub const STACKS_HZ: u32 = 999;
 
 /// How callers are found.
@@ -161,7 +161,7 @@ pub const STACKS_HZ: u32 = 999;
 pub enum UnwindChoice {
     /// By the kernel, while it samples; code built without them hides its callers.
     FramePointers,
-    /// From a copy of 8 KiB of each stack, after the trial: dearer, and 256 MB of copies a trial at most.
+    /// From a copy of 8 KiB of each stack, after the trial: more CPU time, and 256 MB of copies a trial at most.
     Dwarf,
 }
 

@@ -19,7 +19,7 @@ use tare_run::request::{
 };
 use tare_run::{Held, LabError, Session};
 
-/// Trials take no longer than this to become as precise as was asked, unless told otherwise.
+/// Trials take no longer than this to become as precise as was asked, unless another budget is given.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Stands for the built-in server until it is up and its port known.
 const EMBEDDED_URL: &str = "http://127.0.0.1/";

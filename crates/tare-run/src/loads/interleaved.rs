@@ -1,6 +1,6 @@
-//! Several servers loaded interleaved within the same trial, so that the machine's interference meets all of them alike.
+//! Several servers interleaved within the same trial, so that the machine's interference is the same for all of them.
 //!
-//! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their accounting are over
+//! Each has a generator of its own, which sends in its turns alone; one watch sees all of them, so that their accounting is over
 //! the same instants.
 
 use super::drive::{Drive, Stand, live_rate, observe, start};
@@ -21,7 +21,7 @@ use tare_sys::time::monotonic_ns;
 
 /// Length of a turn. A host's disturbances last for milliseconds to seconds, so the shorter the better (the ratio of two servers
 /// in windows of a second varied by 2 to 3 % with 5 ms, by 4 to 5 % with 10 to 50 ms); but what is in flight at its end is
-/// done in the next one's: a third of a millisecond of a fast server. Rates are not told apart so sharply, as a slower server's
+/// done in the next one's: a third of a millisecond of a fast server. Rates do not differ so sharply, as a slower server's
 /// rest is longer; costs go by the CPU time of each.
 pub(crate) const TURN: Duration = Duration::from_millis(5);
 /// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
@@ -140,7 +140,7 @@ fn stop(arms: Vec<Arm>) -> Result<(), LabError> {
     arms.into_iter().try_for_each(|arm| arm.generator.stop().map_err(load_failed))
 }
 
-/// One of those who take turns.
+/// One of the servers that are interleaved.
 struct Arm<'a> {
     stand: Stand<'a>,
     generator: Generator,
