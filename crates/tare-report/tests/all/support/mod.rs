@@ -411,7 +411,7 @@ pub fn errors() -> Outcome {
 pub fn unseen() -> (Record, Outcome) {
     let why = "another host (10.0.0.7) holds the server's sockets".to_string();
     let outcome = server_bound();
-    let others =
+    let others: Vec<ThreadRow> =
         outcome.accounting.threads.iter().filter(|thread| thread.role != Role::Sut).cloned().collect();
     let outcome = Outcome {
         verdict: Verdict {
