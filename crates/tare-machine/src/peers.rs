@@ -1,5 +1,5 @@
 //! Who is at the other ends of a load generator's connections: whatever they speak, both ends of a TCP connection stand in the
-//! kernel's tables, and those of a Unix socket are told by its diagnosis.
+//! kernel's tables, and those of a Unix socket are known from its diagnosis.
 
 use crate::procs;
 use crate::root::Root;

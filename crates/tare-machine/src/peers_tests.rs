@@ -74,10 +74,10 @@ fn the_servers_at_the_other_ends_are_found_most_connections_first() {
     let dir = tempfile::tempdir().unwrap();
     tree(dir.path());
     let found = other_ends(&Root::at(dir.path()), &[20, 21], &[], &[]).unwrap();
-    let told: Vec<(String, usize, Vec<u32>)> =
+    let listed: Vec<(String, usize, Vec<u32>)> =
         found.into_iter().map(|peer| (peer.at.to_string(), peer.connections, peer.pids)).collect();
     assert_eq!(
-        told,
+        listed,
         [("127.0.0.1:7777".to_owned(), 2, vec![10, 11]), ("127.0.0.1:80".to_owned(), 1, vec![12])]
     );
 }

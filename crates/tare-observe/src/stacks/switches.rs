@@ -23,9 +23,7 @@ const WAITING_STATES: u64 = 0xff;
 /// Pairs of switches of the threads that are watched.
 pub(super) struct Switches {
     format: Format,
-    previous: Field,
-    state: Field,
-    next: Field,
+    fields: Fields,
     filter: String,
     cpus: Vec<u32>,
     rings: Vec<Ring>,
@@ -38,6 +36,14 @@ pub(super) struct Switches {
     threads: HashMap<u32, u32>,
     begin_ns: u64,
     counts: Counts,
+}
+
+/// Where a record of a switch has the thread that leaves, its state, and the thread that comes.
+#[derive(Clone, Copy)]
+struct Fields {
+    previous: Field,
+    state: Field,
+    next: Field,
 }
 
 struct Event {
@@ -55,12 +61,11 @@ impl Switches {
             let why = || Missing::new(format!("this kernel's sched_switch has no {name}"));
             format.field(name).ok_or_else(why)
         };
-        let (previous, state, next) = (field("prev_pid")?, field("prev_state")?, field("next_pid")?);
+        let fields =
+            Fields { previous: field("prev_pid")?, state: field("prev_state")?, next: field("next_pid")? };
         Ok(Switches {
-            previous,
-            state,
-            next,
             format,
+            fields,
             filter: String::new(),
             cpus: Vec::new(),
             rings: Vec::new(),
@@ -120,12 +125,11 @@ impl Switches {
     /// first, as far as none can be missing.
     pub(super) fn drain(&mut self) {
         let whole_ns = monotonic_ns();
-        let Switches { rings, pending, counts, threads, .. } = self;
-        let fields = (self.previous, self.state, self.next);
+        let Switches { fields, rings, pending, counts, threads, .. } = self;
         for ring in rings {
             ring.drain(|record| match record {
                 Record::Sample(_) if pending.len() + 1 >= PENDING_MAX => counts.lost += 1,
-                Record::Sample(sample) => pending.extend(events(&sample, fields, threads)),
+                Record::Sample(sample) => pending.extend(events(&sample, *fields, threads)),
                 Record::Lost(lost) => counts.lost = counts.lost.saturating_add(lost),
                 _ => {}
             });
@@ -172,7 +176,7 @@ impl Switches {
 /// What a switch says of the threads that are watched: one leaves, one comes, or both.
 fn events(
     sample: &Sample,
-    (previous, state, next): (Field, Field, Field),
+    Fields { previous, state, next }: Fields,
     threads: &HashMap<u32, u32>,
 ) -> impl Iterator<Item = Event> + use<> {
     let number = |field: Field| field.unsigned(sample.raw).and_then(|tid| u32::try_from(tid).ok());

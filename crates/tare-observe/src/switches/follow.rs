@@ -3,9 +3,10 @@
 //! Every thread of the SUT is in one state at a time, and what closes a state adds its time to one sum, so the
 //! sums of a thread are its life in the window, however odd the events. A CPU knows who runs and who waits there.
 
+use super::sums::{BEHIND_MAX, IDLE, Lengths, THE_REST, Times};
 use crate::sleep::Why;
-use std::collections::{BTreeMap, HashMap};
-use tare_model::schedule::{Blocked, Held, Sleep, Wakers};
+use std::collections::HashMap;
+use tare_model::schedule::{Held, Sleep, Wakers};
 
 /// Nobody runs on a CPU though a thread waits there: this long and longer is a quota's doing, shorter is what
 /// waking a CPU takes.
@@ -14,12 +15,6 @@ const HELD_NS_MIN: u64 = 1_000_000;
 const WAY_NS_MAX: u64 = HELD_NS_MIN;
 /// Threads that are woken on a CPU between two switches and remembered, at most.
 const WOKEN_MAX: usize = 64;
-/// Those a thread waited behind that are kept by name, at most.
-const BEHIND_MAX: usize = 256;
-/// All others.
-pub(super) const THE_REST: u32 = u32::MAX;
-/// The idle task.
-const IDLE: u32 = 0;
 
 /// What happened, when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,37 +62,12 @@ pub(super) struct Followed {
     from_ns: u64,
     last_cpu: Option<u32>,
     called_ns: Option<u64>,
-    pub(super) run_ns: u64,
-    pub(super) unknown_ns: u64,
-    pub(super) blocked: BTreeMap<Why, (u64, u64)>,
-    pub(super) behind: HashMap<u32, u64>,
-    pub(super) held_ns: u64,
-    pub(super) delay_ns: u64,
-    /// See [`tare_model::schedule::ThreadSchedule::wait_edges_ns`].
-    pub(super) wait_edges_ns: Option<i64>,
+    pub(super) times: Times,
     pub(super) waits: Lengths,
     pub(super) wakes: Lengths,
     pub(super) migrations: u32,
     pub(super) woken_by: HashMap<Option<u32>, u64>,
     pub(super) woken_cross_cpu: u64,
-}
-
-/// Lengths of time by powers of two, nanoseconds.
-#[derive(Debug, Default)]
-pub(super) struct Lengths(Vec<u32>);
-
-impl Lengths {
-    fn add(&mut self, ns: u64) {
-        let at = ns.max(1).ilog2() as usize;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, 0);
-        }
-        self.0[at] = self.0[at].saturating_add(1);
-    }
-
-    pub(super) fn counts(&self) -> Vec<u32> {
-        self.0.clone()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -148,13 +118,7 @@ impl Follower {
             from_ns: at_ns,
             last_cpu: None,
             called_ns: None,
-            run_ns: 0,
-            unknown_ns: 0,
-            blocked: BTreeMap::new(),
-            behind: HashMap::new(),
-            held_ns: 0,
-            delay_ns: 0,
-            wait_edges_ns: Some(0),
+            times: Times::default(),
             waits: Lengths::default(),
             wakes: Lengths::default(),
             migrations: 0,
@@ -195,7 +159,7 @@ impl Follower {
                 }
                 // Settled with its CPU; the kernel counts a wait when it is over.
                 State::Waiting(_) => {
-                    thread.correct_wait(overlap(window, thread.since_ns, end_ns) as i64);
+                    thread.times.correct_wait(overlap(window, thread.since_ns, end_ns) as i64);
                     thread.since_ns = end_ns;
                 }
                 _ => {}
@@ -236,7 +200,7 @@ impl Follower {
             match asleep {
                 Some(why) => {
                     let counts = event_ns >= window.0 && event_ns < window.1;
-                    thread.blocked.entry(why).or_default().1 += u64::from(counts);
+                    thread.times.blocked.entry(why).or_default().1 += u64::from(counts);
                 }
                 None => self.cpus.entry(cpu).or_default().waiting.push(prev),
             }
@@ -278,9 +242,9 @@ impl Follower {
             }
             // Never called, so it was ready all the time, and since when nobody knows.
             State::Unseen(_) => {
-                thread.wait_edges_ns = None;
+                thread.times.wait_edges_ns = None;
                 let ns = overlap(window, thread.since_ns, at_ns);
-                thread.waited(prev, ns, ns >= HELD_NS_MIN);
+                thread.times.waited(prev, ns, ns >= HELD_NS_MIN);
                 thread.state = State::Waiting(cpu);
             }
             State::Running => thread.state = State::Lost,
@@ -362,7 +326,7 @@ impl Follower {
         thread.since_ns = since_ns.max(known_ns);
         if at_ns >= window.0 && at_ns < window.1 {
             // The kernel counts all of it now.
-            thread.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
+            thread.times.correct_wait(-(window.0.saturating_sub(since_ns) as i64));
         }
         Some(since_ns)
     }
@@ -382,7 +346,7 @@ impl Follower {
             if !matches!(thread.state, State::Unseen(_)) {
                 // What it did last goes on to here at most.
                 thread.state = State::Lost;
-                thread.wait_edges_ns = None;
+                thread.times.wait_edges_ns = None;
                 thread.close(window, at_ns);
             }
         }
@@ -401,7 +365,7 @@ impl Follower {
             let ran = seen.or(runner).or(state.current).unwrap_or(IDLE);
             let ns = overlap(window, thread.since_ns.max(state.since_ns), at_ns);
             let is_held = ns >= HELD_NS_MIN;
-            thread.waited(ran, ns, is_held);
+            thread.times.waited(ran, ns, is_held);
             if ran == IDLE && is_held {
                 held_ns = held_ns.max(ns);
             }
@@ -416,38 +380,12 @@ impl Followed {
     fn close(&mut self, window: (u64, u64), at_ns: u64) {
         let ns = overlap(window, self.since_ns, at_ns);
         match self.state {
-            State::Unseen(_) | State::Lost => self.unknown_ns += ns,
-            State::Running => self.run_ns += ns,
-            State::Asleep(why) => self.blocked.entry(why).or_default().0 += ns,
+            State::Unseen(_) | State::Lost => self.times.unknown_ns += ns,
+            State::Running => self.times.run_ns += ns,
+            State::Asleep(why) => self.times.blocked.entry(why).or_default().0 += ns,
             State::Waiting(_) => {}
         }
         self.since_ns = self.since_ns.max(at_ns);
-    }
-
-    fn correct_wait(&mut self, ns: i64) {
-        self.wait_edges_ns = self.wait_edges_ns.map(|sum| sum.saturating_add(ns));
-    }
-
-    fn waited(&mut self, behind: u32, ns: u64, is_held: bool) {
-        if ns == 0 {
-            return;
-        }
-        if behind == IDLE {
-            *(if is_held { &mut self.held_ns } else { &mut self.delay_ns }) += ns;
-        } else {
-            let known = self.behind.len() < BEHIND_MAX || self.behind.contains_key(&behind);
-            *self.behind.entry(if known { behind } else { THE_REST }).or_default() += ns;
-        }
-    }
-
-    /// Sleep by reason.
-    pub(super) fn sleeps(&self) -> Vec<Blocked> {
-        let mut sums: BTreeMap<Sleep, (u64, u64)> = BTreeMap::new();
-        for (why, (ns, count)) in &self.blocked {
-            let sum = sums.entry(why.sleep).or_default();
-            *sum = (sum.0 + ns, sum.1 + count);
-        }
-        sums.into_iter().map(|(why, (ns, count))| Blocked { why, ns, count }).collect()
     }
 
     /// Wake-ups by role.

@@ -17,7 +17,7 @@ fn followed(tids: &[u32], events: &[Event], end_ms: u64) -> Follower {
 }
 
 fn slept_ms(thread: &Followed) -> Vec<(Sleep, u64)> {
-    thread.sleeps().into_iter().map(|sleep| (sleep.why, sleep.ns / MS)).collect()
+    thread.times.sleeps().into_iter().map(|sleep| (sleep.why, sleep.ns / MS)).collect()
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn a_thread_runs_sleeps_and_waits() {
     ];
     let follower = followed(&[7], &events, 40);
     let thread = &follower.threads[&7];
-    assert_eq!(thread.run_ns, (10 + 5 + 7) * MS);
-    assert_eq!(thread.behind, HashMap::from([(5, 5 * MS), (6, 2 * MS)]));
+    assert_eq!(thread.times.run_ns, (10 + 5 + 7) * MS);
+    assert_eq!(thread.times.behind, HashMap::from([(5, 5 * MS), (6, 2 * MS)]));
     assert_eq!(slept_ms(thread), [(Sleep::Disk, 11)]);
-    assert_eq!((thread.held_ns, thread.delay_ns, thread.unknown_ns), (0, 0, 0));
+    assert_eq!((thread.times.held_ns, thread.times.delay_ns, thread.times.unknown_ns), (0, 0, 0));
     assert_eq!(thread.woken_by, HashMap::from([(Some(9), 1)]));
     assert_eq!(thread.waits.counts().iter().sum::<u32>(), 2);
     assert_eq!(thread.wakes.counts().iter().sum::<u32>(), 1);
@@ -57,8 +57,8 @@ fn a_ready_thread_on_an_idle_cpu_is_held_back() {
     ];
     let follower = followed(&[7, 8], &events, 120);
     let of = |tid| &follower.threads[&tid];
-    assert_eq!((of(7).held_ns, of(8).held_ns), (70 * MS, 70 * MS));
-    assert_eq!(of(7).behind, HashMap::from([(8, (29 + 10) * MS)]));
+    assert_eq!((of(7).times.held_ns, of(8).times.held_ns), (70 * MS, 70 * MS));
+    assert_eq!(of(7).times.behind, HashMap::from([(8, (29 + 10) * MS)]));
     assert_eq!(follower.held(), [Held { cpu: 0, ns: 70 * MS }]);
 }
 
@@ -77,8 +77,8 @@ fn a_thread_called_from_another_cpu_is_ready_before_that_cpu_is_interrupted() {
         events.sort_by_key(|event| event.at_ns);
         let follower = followed(&[7, 8], &events, 5);
         let [woken, pushed] = [7, 8].map(|tid| &follower.threads[&tid]);
-        let slept: u64 = woken.sleeps().iter().map(|sleep| sleep.ns / 1000).sum();
-        (slept, woken.run_ns / 1000, pushed.run_ns / 1000)
+        let slept: u64 = woken.times.sleeps().iter().map(|sleep| sleep.ns / 1000).sum();
+        (slept, woken.times.run_ns / 1000, pushed.times.run_ns / 1000)
     };
     // The call sets the clock of the other CPU's queue, and what follows goes by that.
     assert_eq!(sums_us(100, 1), (90, 4910, 90));
@@ -102,7 +102,11 @@ fn the_way_from_a_wake_up_that_pushes_somebody_off_is_run() {
         ];
         let follower = followed(&[7, 8], &events, 5);
         let [woken, pushed] = [7, 8].map(|tid| &follower.threads[&tid]);
-        (woken.run_ns / 1000, woken.behind.get(&8).map_or(0, |ns| ns / 1000), pushed.run_ns / 1000)
+        (
+            woken.times.run_ns / 1000,
+            woken.times.behind.get(&8).map_or(0, |ns| ns / 1000),
+            pushed.times.run_ns / 1000,
+        )
     };
     assert_eq!(sums_us(None, 131), (10 + 4899, 0, 91), "pushed off at once");
     assert_eq!(sums_us(None, 3101), (10 + 1899, 3000, 3091), "when a tick came");
@@ -120,7 +124,7 @@ fn what_a_ring_had_before_all_of_them_did_is_nothing() {
         .for_each(|event| follower.take(event));
     follower.end(30 * MS);
     let thread = &follower.threads[&7];
-    assert_eq!((slept_ms(thread), thread.unknown_ns), (vec![(Sleep::Timer, 10)], 0));
+    assert_eq!((slept_ms(thread), thread.times.unknown_ns), (vec![(Sleep::Timer, 10)], 0));
 }
 
 #[test]
@@ -133,8 +137,8 @@ fn waits_across_the_edges_of_a_window_are_set_against_the_kernels_count() {
     events[1..].iter().for_each(|event| follower.take(event));
     follower.end(60 * MS);
     // Of 25 ms that are counted in the window 20 were before it, and 10 at its end are not counted yet.
-    assert_eq!(follower.threads[&7].wait_edges_ns, Some((10 - 20) * MS as i64));
-    assert_eq!(follower.threads[&8].wait_edges_ns, None, "nobody saw since when it waited");
+    assert_eq!(follower.threads[&7].times.wait_edges_ns, Some((10 - 20) * MS as i64));
+    assert_eq!(follower.threads[&8].times.wait_edges_ns, None, "nobody saw since when it waited");
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn who_is_never_seen_is_as_a_sample_found_it() {
     follower.begin(5 * MS);
     follower.end(10 * MS);
     assert_eq!(slept_ms(&follower.threads[&1]), [(Sleep::Event, 5)]);
-    assert_eq!(follower.threads[&2].run_ns, 5 * MS);
+    assert_eq!(follower.threads[&2].times.run_ns, 5 * MS);
 }
 
 fn any_event() -> impl Strategy<Value = (u64, u32, u8, u32, u32)> {
@@ -179,9 +183,9 @@ proptest! {
         let end_ns = end_ns.max(at_ns);
         follower.end(end_ns);
         for thread in follower.threads.values() {
-            let blocked: u64 = thread.blocked.values().map(|(ns, _)| ns).sum();
-            let behind: u64 = thread.behind.values().sum();
-            let sum = thread.run_ns + blocked + behind + thread.held_ns + thread.delay_ns + thread.unknown_ns;
+            let blocked: u64 = thread.times.blocked.values().map(|(ns, _)| ns).sum();
+            let behind: u64 = thread.times.behind.values().sum();
+            let sum = thread.times.run_ns + blocked + behind + thread.times.held_ns + thread.times.delay_ns + thread.times.unknown_ns;
             prop_assert_eq!(sum, end_ns - begin_ns);
         }
     }

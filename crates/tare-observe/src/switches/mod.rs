@@ -11,6 +11,7 @@ mod follow;
 mod locks;
 mod reason;
 mod rings;
+mod sums;
 
 use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
@@ -18,11 +19,12 @@ use crate::scene::Scene;
 use crate::sleep::{Peers, why_asleep};
 use crate::tracepoints::{SETTLED_NS, in_first_pid_namespace};
 use crate::watch::LoadWatch;
-use follow::{Event, Followed, Follower, THE_REST};
+use follow::{Event, Followed, Follower};
 use locks::Locks;
 use reason::Kernel;
 use rings::{Contended, Layout, Read, Rings};
 use std::collections::{BTreeMap, BTreeSet};
+use sums::THE_REST;
 use tare_machine::procs;
 use tare_model::Missing;
 use tare_model::observation::Role;
@@ -269,13 +271,13 @@ impl Traced {
     fn thread(&self, tid: u32, thread: &Followed, role: &dyn Fn(u32) -> Role) -> ThreadSchedule {
         ThreadSchedule {
             tid,
-            run_ns: thread.run_ns,
-            unknown_ns: thread.unknown_ns,
-            blocked: thread.sleeps(),
+            run_ns: thread.times.run_ns,
+            unknown_ns: thread.times.unknown_ns,
+            blocked: thread.times.sleeps(),
             behind: self.behind(thread, role),
-            held_ns: thread.held_ns,
-            delay_ns: thread.delay_ns,
-            wait_edges_ns: thread.wait_edges_ns,
+            held_ns: thread.times.held_ns,
+            delay_ns: thread.times.delay_ns,
+            wait_edges_ns: thread.times.wait_edges_ns,
             waits: thread.waits.counts(),
             wakes: thread.wakes.counts(),
             migrations: thread.migrations,
@@ -286,7 +288,7 @@ impl Traced {
     /// Those it waited behind, longest first; the rest summed by role.
     fn behind(&self, thread: &Followed, role: &dyn Fn(u32) -> Role) -> Vec<Behind> {
         let mut all: Vec<(u32, u64)> =
-            thread.behind.iter().map(|(tid, ns)| (*tid, *ns)).filter(|(_, ns)| *ns > 0).collect();
+            thread.times.behind.iter().map(|(tid, ns)| (*tid, *ns)).filter(|(_, ns)| *ns > 0).collect();
         all.sort_unstable_by_key(|(tid, ns)| (std::cmp::Reverse(*ns), *tid));
         let mut behind: Vec<Behind> = Vec::new();
         for (at, (tid, ns)) in all.into_iter().enumerate() {
@@ -311,7 +313,7 @@ impl Traced {
 
     fn downstream(&self) -> Vec<Downstream> {
         let mut sums: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
-        for (why, (ns, count)) in self.follower.threads.values().flat_map(|thread| &thread.blocked) {
+        for (why, (ns, count)) in self.follower.threads.values().flat_map(|thread| &thread.times.blocked) {
             if let Some(peer) = why.peer {
                 let sum = sums.entry(peer).or_default();
                 *sum = (sum.0 + ns, sum.1 + count);
