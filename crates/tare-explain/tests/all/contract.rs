@@ -46,7 +46,7 @@ fn every_key_of_the_contract_is_there() {
         "accounting/sut/run_s",
         "accounting/sut/wait_s/throttled",
         "accounting/sut/wait_s/preempted",
-        "accounting/sut/wait_s/own",
+        "accounting/sut/wait_s/self_contention",
         "accounting/sut/blocked_s/event",
         "accounting/sut/blocked_s/lock",
         "accounting/load/run_s",
