@@ -45,7 +45,7 @@ pub struct Calibration {
     pub comparisons: Vec<SelfComparison>,
     /// What these come to; `null` where there was none.
     #[serde(default)]
-    pub against_itself: Option<AgainstItself>,
+    pub aa_control: Option<AaControl>,
     /// How much net moved over the runs that leave it alone; `null` where there was none.
     #[serde(default)]
     pub net_spread: Option<NetSpread>,
@@ -236,7 +236,7 @@ pub struct CalledDifferent {
 
 /// The comparisons counted.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct AgainstItself {
+pub struct AaControl {
     /// How long each might take, seconds.
     pub budget_s: f64,
     /// Comparisons that could have called something different.

@@ -235,7 +235,7 @@ pub struct Effect {
     /// taken out. `null`: interference that was not seen in all launches, that did not change, or of too few of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Change>,
-    /// The change of the first program against itself, not widened.
+    /// The change of the A/A control, not widened.
     pub aa_control: Option<Change>,
     /// What the interval says.
     pub verdict: Verdict,
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_kept_with_its_reason() {
+    fn what_is_not_known_is_kept_with_its_reason() {
         let why = Missing::with_remedy("too few answers", "give a longer --window");
         let missing = NotKnown { program: "B".into(), figure: Figure::P999, why };
         let value = serde_json::to_value(&missing).unwrap();

@@ -8,7 +8,7 @@ use crate::words::things;
 use crate::{Style, render};
 use std::collections::BTreeMap;
 use tare_model::calibration::{
-    AgainstItself, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
+    AaControl, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
     SelfResult, Summary,
 };
 use tare_model::outcome::Cause;
@@ -20,8 +20,8 @@ pub fn terminal(calibration: &Calibration, style: Style) -> String {
         Part { title: "Injected and found", blocks: vec![confusion(calibration), rule(calibration)] },
     ];
     let figures: Vec<(String, String)> = [
-        calibration.against_itself.as_ref().map(itself),
-        calibration.against_itself.as_ref().map(detectable),
+        calibration.aa_control.as_ref().map(itself),
+        calibration.aa_control.as_ref().map(detectable),
         calibration.net_spread.as_ref().map(spread),
     ]
     .into_iter()
@@ -174,7 +174,7 @@ fn measured(run: &Run) -> Option<&Found> {
 const TELLS_LITTLE: f64 = 0.1;
 
 /// How often a comparison of the built-in server with itself called something different.
-fn itself(itself: &AgainstItself) -> (&'static str, String) {
+fn itself(itself: &AaControl) -> (&'static str, String) {
     let failed = match itself.failed {
         0 => String::new(),
         failed => format!("; {failed} more could not be counted"),
@@ -196,7 +196,7 @@ fn itself(itself: &AgainstItself) -> (&'static str, String) {
     ("A/A", text)
 }
 
-fn detectable(itself: &AgainstItself) -> (&'static str, String) {
+fn detectable(itself: &AaControl) -> (&'static str, String) {
     let text = match itself.detectable {
         Some(share) => format!(
             "{} of throughput, in nine of ten comparisons of {:.0}\u{a0}s (their median)",
@@ -331,7 +331,7 @@ mod tests {
                 of(SelfResult::Compared(compared)),
                 of(SelfResult::Failed { why: "no port".into() }),
             ],
-            against_itself: Some(AgainstItself {
+            aa_control: Some(AaControl {
                 budget_s: 10.0,
                 comparisons: 3,
                 failed: 1,
@@ -364,15 +364,14 @@ mod tests {
         }
         let back: Calibration = serde_json::from_str(&json(&calibration).unwrap()).unwrap();
         assert_eq!(back, calibration);
-        let itself = calibration.against_itself.as_mut().unwrap();
-        *itself =
-            AgainstItself { rate_ci95: Some([0.0, 0.0362]), comparisons: 100, failed: 0, ..itself.clone() };
+        let itself = calibration.aa_control.as_mut().unwrap();
+        *itself = AaControl { rate_ci95: Some([0.0, 0.0362]), comparisons: 100, failed: 0, ..itself.clone() };
         calibration.net_spread =
             Some(NetSpread { runs: 3, with_net: 3, median_hz: Some(99e3), quartiles_apart: None });
         let text = shown(&calibration);
         assert!(!text.contains("so few") && !text.contains("more could not"), "{text}");
         assert!(text.contains("no spread of 3 runs, around 99") && text.contains("from 4 nets on"), "{text}");
-        (calibration.against_itself, calibration.net_spread) = (None, None);
+        (calibration.aa_control, calibration.net_spread) = (None, None);
         (calibration.note_ln, calibration.summary.right_as_listed) = (None, None);
         let text = shown(&calibration);
         assert!(!text.contains("How far to trust figures") && !text.contains("a note"), "{text}");

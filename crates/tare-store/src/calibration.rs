@@ -50,7 +50,7 @@ mod tests {
         std::fs::write(&path, include_str!("../tests/fixtures/0.1.0/calibration-first.json")).unwrap();
         let old = read(&path).unwrap().unwrap();
         assert!(old.complete && old.summary.right == 1 && old.runs.len() == 2);
-        assert!(old.comparisons.is_empty() && old.against_itself.is_none() && old.net_spread.is_none());
+        assert!(old.comparisons.is_empty() && old.aa_control.is_none() && old.net_spread.is_none());
         assert!(
             !old.injections[0].leaves_net && old.note_ln.is_none() && old.summary.right_as_listed.is_none()
         );

@@ -74,6 +74,7 @@ const CHANGES: &[(Part, &str, Change)] = &[
     (Part::Comparison, "effects/*/placebo", Key("aa_control")),
     (Part::Comparison, "not_told", Key("not_known")),
     (Part::Calibration, "schema", Format),
+    (Part::Calibration, "against_itself", Key("aa_control")),
     (Part::Calibration, "injections/*/expected/*", Text(CAUSES)),
     (Part::Calibration, "runs/*/result", Text(&[("weighed", "measured")])),
     (Part::Calibration, "runs/*/limit", Text(CAUSES)),

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Examined, Topic, each, note, ok, warn};
 use super::words::{percent, things};
-use tare_model::calibration::{AgainstItself, Calibration, NetSpread, Place, RIGHT_SHARE_MIN};
+use tare_model::calibration::{AaControl, Calibration, NetSpread, Place, RIGHT_SHARE_MIN};
 use tare_model::check::Area;
 
 pub(super) static TOPIC: Topic = Topic { area: Area::Instrument, ids: &["calibration"], look };
@@ -33,7 +33,7 @@ fn reported(calibration: &Calibration, examined: &Examined) -> Draft {
         ago(examined.now_unix_s.saturating_sub(calibration.started_unix_s)),
         summary.right,
         summary.runs,
-        itself(calibration.against_itself.as_ref()),
+        itself(calibration.aa_control.as_ref()),
         spread(calibration.net_spread.as_ref()),
     );
     let fix = "tare calibrate";
@@ -52,7 +52,7 @@ fn reported(calibration: &Calibration, examined: &Examined) -> Draft {
                 "see 'tare calibrate --json' for what was taken for what, and mind the evidence of a finding",
             );
     }
-    let rate = calibration.against_itself.as_ref().and_then(|itself| itself.rate_ci95);
+    let rate = calibration.aa_control.as_ref().and_then(|itself| itself.rate_ci95);
     if rate.is_some_and(|[low, _]| low > CALLED_DIFFERENT_MAX) {
         return warn("calibration", found)
             .effect(format!(
@@ -68,7 +68,7 @@ fn reported(calibration: &Calibration, examined: &Examined) -> Draft {
 }
 
 /// How comparisons of a server with itself went.
-fn itself(itself: Option<&AgainstItself>) -> String {
+fn itself(itself: Option<&AaControl>) -> String {
     let Some(itself) = itself else { return "not compared with itself".into() };
     let Some([low, high]) = itself.rate_ci95 else {
         return "no comparison with itself came to an end".into();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let reported = AgainstItself {
+        let reported = AaControl {
             budget_s: 10.0,
             comparisons: 3,
             failed: 1,
@@ -120,7 +120,7 @@ mod tests {
             largest: None,
             detectable: Some(0.041),
         };
-        let silent = AgainstItself { comparisons: 0, rate_ci95: None, detectable: None, ..reported.clone() };
+        let silent = AaControl { comparisons: 0, rate_ci95: None, detectable: None, ..reported.clone() };
         assert_eq!(
             itself(Some(&reported)),
             "different from itself in 0 of 3 comparisons (95 %: 0 % to 71 %), 4.1 % of throughput would show in 10 s"

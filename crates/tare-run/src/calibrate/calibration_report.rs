@@ -1,19 +1,18 @@
 //! What comparisons of a server with itself, and the nets of runs, come to. Pure.
 
 use tare_model::calibration::{
-    AgainstItself, CalledDifferent, Compared, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
-    SelfResult,
+    AaControl, CalledDifferent, Compared, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison, SelfResult,
 };
 use tare_stats::{Interval, median, proportion_interval, quantile};
 
 /// Counts the comparisons; `None` without any.
-pub(super) fn against_itself(comparisons: &[SelfComparison], budget_s: f64) -> Option<AgainstItself> {
+pub(super) fn aa_control(comparisons: &[SelfComparison], budget_s: f64) -> Option<AaControl> {
     let compared: Vec<&Compared> = comparisons.iter().filter_map(compared).collect();
     let different = compared.iter().filter(|one| !one.different.is_empty()).count();
     let size = |called: &CalledDifferent| called.change.value.ln_1p().abs();
     let called = compared.iter().flat_map(|one| &one.different).copied();
     let detectable: Vec<f64> = compared.iter().filter_map(|one| one.detectable).collect();
-    (!comparisons.is_empty()).then(|| AgainstItself {
+    (!comparisons.is_empty()).then(|| AaControl {
         budget_s,
         comparisons: compared.len(),
         failed: comparisons.len() - compared.len(),
@@ -90,19 +89,19 @@ mod tests {
 
     #[test]
     fn comparisons_are_counted_and_what_failed_is_in_no_rate() {
-        assert_eq!(against_itself(&[], 10.0), None);
+        assert_eq!(aa_control(&[], 10.0), None);
         let calm = [said(&[], Some(0.04)), said(&[], None), failed(), said(&[], Some(0.06))];
-        let calm = against_itself(&calm, 10.0).unwrap();
+        let calm = aa_control(&calm, 10.0).unwrap();
         assert_eq!((calm.comparisons, calm.failed, calm.different), (3, 1, 0));
         let [low, high] = calm.rate_ci95.unwrap();
         assert!(low == 0.0 && (high - 0.7076).abs() < 1e-4);
         assert!(calm.largest.is_none() && (calm.detectable.unwrap() - 0.05).abs() < 1e-12);
         let reported = [said(&[0.04, -0.05], None), said(&[0.051], None), said(&[], None)];
-        let reported = against_itself(&reported, 10.0).unwrap();
+        let reported = aa_control(&reported, 10.0).unwrap();
         // Two figures of one comparison are one comparison; a twentieth less is more than a twentieth more.
         assert_eq!((reported.different, reported.largest.unwrap().change.value), (2, -0.05));
         assert_eq!(reported.detectable, None);
-        let none = against_itself(&[failed()], 10.0).unwrap();
+        let none = aa_control(&[failed()], 10.0).unwrap();
         assert_eq!((none.comparisons, none.failed, none.rate_ci95), (0, 1, None));
     }
 
@@ -144,7 +143,7 @@ mod tests {
                 .chain((0..reported).map(|_| said(&[0.03], None)))
                 .chain((0..lost).map(|_| failed()))
                 .collect();
-            let Some(counted) = against_itself(&all, 10.0) else {
+            let Some(counted) = aa_control(&all, 10.0) else {
                 prop_assert!(all.is_empty());
                 return Ok(());
             };

@@ -210,7 +210,7 @@ fn comparisons(
         let took_s = begun.elapsed().as_secs_f64() - begin_s;
         calibration.comparisons.push(SelfComparison { begin_s, took_s, result });
         let budget_s = itself::BUDGET.as_secs_f64();
-        calibration.against_itself = calibration_report::against_itself(&calibration.comparisons, budget_s);
+        calibration.aa_control = calibration_report::aa_control(&calibration.comparisons, budget_s);
     }
     Ok(())
 }
@@ -375,7 +375,7 @@ fn nothing_yet(request: &Request, place: &Place, seed: u64) -> Calibration {
         runs: Vec::new(),
         summary: Default::default(),
         comparisons: Vec::new(),
-        against_itself: None,
+        aa_control: None,
         net_spread: None,
         note_ln: Some(confusion::NOTE_LN),
     }

@@ -1,4 +1,4 @@
-//! `tare calibrate` on this machine: known weights are put up for real, found, and taken down again, whatever the end.
+//! `tare calibrate` on this machine: known causes are put up for real, found, and taken down again, whatever the end.
 
 use crate::support::{Tare, alive, alone, descendants, eventually};
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn what_is_injected_is_found_taken_down_and_certified() {
     ];
     let (result, code) = tare.json(&arguments);
     let runs = result["runs"].as_array().unwrap();
-    // One that the host disturbed is told, and another one is made in its stead.
+    // One that the host disturbed is reported, and another one is made in its place.
     let disturbed = runs.iter().filter(|run| !run["disturbed"].is_null()).count();
     assert!((3..=3 + disturbed).contains(&runs.len()), "{result:#}");
     assert_eq!(result["summary"]["disturbed"], disturbed);
@@ -113,7 +113,7 @@ fn what_is_injected_is_found_taken_down_and_certified() {
     assert_eq!(result["summary"]["confusion"]["quota"]["cpu-quota-throttled"], 1);
     assert_eq!(run("none")["result"], "measured");
     assert!(run("none")["gross"].as_f64().unwrap() > run("quota")["gross"].as_f64().unwrap());
-    // Whether the machine was calm meanwhile is no matter of the code.
+    // Whether the host disturbed it is no matter of the code.
     let good = result["summary"]["right"] == counted;
     assert_eq!(code, i32::from(!good), "{result:#}");
     assert!(result["complete"] == false && result["seed"] == 7);
@@ -144,7 +144,7 @@ fn what_is_injected_is_found_taken_down_and_certified() {
 /// launches that an interval takes; nothing else may end it.
 fn compared_with_itself(result: &Value) {
     let [one] = result["comparisons"].as_array().unwrap().as_slice() else { panic!("{result:#}") };
-    let all = &result["against_itself"];
+    let all = &result["aa_control"];
     assert_eq!(all["budget_s"], 10.0);
     if one["result"] == "failed" {
         let why = one["why"].as_str().unwrap();
@@ -269,7 +269,7 @@ fn a_comparison_that_is_interrupted_is_not_counted_and_the_runs_before_it_are() 
     assert_eq!(output.status.code(), Some(130));
     let result: Value = crate::support::schema::read(&["calibrate"], &output.stdout);
     assert_eq!(result["runs"].as_array().unwrap().len(), 1, "{result:#}");
-    assert!(result["comparisons"].as_array().unwrap().is_empty() && result["against_itself"].is_null());
+    assert!(result["comparisons"].as_array().unwrap().is_empty() && result["aa_control"].is_null());
     assert!(servers.len() >= 3 && servers.iter().all(|pid| !alive(*pid)), "{servers:?}");
     assert!(left_in(&tare).is_empty(), "{:?}", left_in(&tare));
 }
