@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_told_is_never_good() {
+    fn what_is_not_known_is_never_good() {
         let mut checks: Vec<Check> = ["cpu-quota", "governor", "others", "ports"]
             .map(|id| check(id, Level::Note, "missing: it is not there"))
             .to_vec();

@@ -87,12 +87,12 @@ fn against(study: &StudyOutcome) -> Option<Part> {
     let table = Block::Table(Table { columns, rows });
     let note =
         Block::Line(Text::dim("95 % intervals, each by itself: of twenty that are nothing one is reported"));
-    let untold = study.cells.iter().filter_map(|cell| match cell.changes.get(COMPARED[0]) {
+    let unknown = study.cells.iter().filter_map(|cell| match cell.changes.get(COMPARED[0]) {
         Some(Seen::Nothing(why)) => Some(Block::Line(Text::dim(format!("{}: {why}", cell.name)))),
         _ => None,
     });
     let compared = study.cells.iter().any(|cell| !cell.changes.is_empty());
-    let blocks = [table, note].into_iter().chain(untold).collect();
+    let blocks = [table, note].into_iter().chain(unknown).collect();
     compared.then_some(Part { title: "Against the baseline", blocks })
 }
 

@@ -103,7 +103,7 @@ mod tests {
     use tare_server::ServerError;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_named_once() {
         let source = Error::from(ErrorKind::AddrInUse);
         let error = anyhow::Error::from(ServerError::Listen { address: ([127, 0, 0, 1], 80).into(), source });
         let line = in_one_line(&error.context("nothing is served"));

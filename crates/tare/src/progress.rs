@@ -8,7 +8,7 @@ use tare_run::progress::{Event, Progress, Silent};
 
 /// Plain lines of live figures come at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
-/// Finished trials are told at most this often: a short program has hundreds of them.
+/// Finished trials are shown at most this often: a short program has hundreds of them.
 const DONE_EVERY: Duration = Duration::from_millis(500);
 
 /// The progress display that fits where standard error goes.

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_sockets_are_told_from_others() {
+    fn functions_of_sockets_are_distinguished_from_others() {
         assert!(is_socket("lock_sock_nested") && is_socket("__lock_sock") && is_socket("tcp_v4_rcv"));
         assert!(!is_socket("ep_poll") && !is_socket("futex_wake"));
     }

@@ -30,12 +30,12 @@ fn every_kind_of_result_as_csv() {
 }
 
 #[test]
-fn what_was_tried_instead_of_the_limit_is_told_of_both() {
+fn what_was_tried_instead_of_the_bottleneck_is_said_of_both() {
     let (_, record, mut outcome) =
         crate::support::all().into_iter().find(|(name, ..)| *name == "throttled").unwrap();
     let bottleneck = Cause::BlockedOnDisk;
     (outcome.verdict.bottleneck, outcome.verdict.findings[1].cause) = (bottleneck, bottleneck);
-    // Of little effect, and yet told in full: it was tried.
+    // Of little effect, and yet shown in full: it was tried.
     outcome.verdict.findings[0].effect_ln = 0.001;
     let tried = Tried {
         what: "the quota of /demo".into(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
   tare calibrate --list                      what that is, and what cannot be injected here, with the reason
   tare calibrate --only quota --only none --repeats 1
   tare calibrate --only none --comparisons 20   how often a comparison calls a server different from itself
-  tare calibrate -o certificate.json
+  tare calibrate -o calibration.json
 
 How: each run puts one cause up for real around the built-in server (a quota, a busy neighbour, too many threads, a lock, …),
 holds an ordinary session as `tare run` does, and takes it down. A run is right if the bottleneck, or the first finding beside it,
@@ -21,7 +21,7 @@ Then the built-in server is compared with itself, as `tare compare` does, 10 s e
 different (they do not change the exit code, few tell little), and the smallest true change of throughput that one shows. The
 spread of net is that of the runs in which the server and its requests are the same: none, quota, parent-quota, neighbour.
 
-The certificate is kept, and `tare doctor` shows it; one of some causes only does not take the place of a whole one.
+The calibration report is kept, and `tare doctor` shows it; one of some causes only does not take the place of a whole one.
 
 Exit codes: 0 at least 95 % of the runs were right, and no undisturbed one raised an alarm; 1 not so; 2 bad usage;
 130 interrupted (what was done is kept).")]

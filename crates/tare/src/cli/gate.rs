@@ -17,7 +17,7 @@ use tare_model::condition::Condition;
   tare gate new.tare --history main.jsonl --json | jq '.shifts'
 
 Net and the CPU time of a request are taken in units of tare's own server where both records measured it interleaved with the
-program ('tare run' does, unless told not to): what the machine does to both is then not in them, and machines of other
+program ('tare run' does, unless it is switched off): what the machine does to both is then not in them, and machines of other
 kinds can be compared. Throughput and latencies are compared on machines of one kind only.
 
 Which is better: two records know what trials of a run differ by, not what each launch changes. A history knows that after 5 runs:

@@ -49,7 +49,7 @@ pub struct LoadArgs {
     /// Write rate, p50 and p99 of each 100 ms as CSV; `-` is standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub series: Option<PathBuf>,
-    /// wrk's Lua script, to be told what does its work here.
+    /// wrk's Lua script, to learn what does its work here.
     #[arg(short = 's', long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// No progress on standard error.

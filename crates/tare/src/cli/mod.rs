@@ -88,7 +88,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Draw which code ran, or where threads waited, from a record made with `tare run --stacks`.
     Flame(flame::FlameArgs),
-    /// Run the built-in HTTP server: the reference weight, and a server of files.
+    /// Run the built-in HTTP server: the reference server, and a server of files.
     ///
     /// Serves until SIGINT or SIGTERM, then answers every request that has arrived, says what each listener was
     /// given, and ends; a second signal ends it at once.

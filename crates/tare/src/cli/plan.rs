@@ -17,7 +17,7 @@ A plan, in TOML (all keys but the cases' names may be left out):
   url = \"http://127.0.0.1:8080/\"      # without it, the built-in server
   sut = \"./server --port 8080\"        # started anew for each launch; without it, who answers at the URL
   blocks = 5                          # each cell once in each, on a fresh launch, in an order drawn at random
-  reruns = 2                          # so many that the host disturbed (steal, a quota) are measured once more; the calmer one counts
+  reruns = 2                          # so many that the host disturbed (steal, a quota) are measured once more; the less disturbed one counts
   budget = \"3m\"                       # instead of blocks: as many as fit
   precision = \"2%\"                    # ends before that, once throughput is known so well against the
                                       # baseline's; blocks: about what may be needed, 8 at least

@@ -14,7 +14,7 @@ use std::path::PathBuf;
   tare why a.tare                                one run: what held it, where its time went
 
 How to read it: the rate of requests is X = b · f / C, with b CPUs busy, f their clock and C the cycles of a request.
-So ln(B/A) falls apart exactly into what became of b (its CPU entitlement, and each loss out of it: starved, throttled,
+So ln(B/A) falls apart exactly into what became of b (its CPU entitlement, and each loss out of it: no work, throttled,
 preempted …), of the clock and of the cost; the parts sum to the whole. A part of +0.10 made B about 10 % faster.
 The intervals hold all together: one that has 0 in it may be chance, one that has not is a change. They know what
 trials differ by, not what runs do: for a small difference, measure A and B again in turn.

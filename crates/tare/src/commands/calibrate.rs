@@ -1,4 +1,4 @@
-//! `tare calibrate`: from arguments to known weights to this machine's certificate.
+//! `tare calibrate`: from arguments to injections to this machine's calibration report.
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::failure::{Ended, Failure};
@@ -16,7 +16,7 @@ use tare_run::calibrate::{self, Request};
 const WRONG: u8 = 1;
 /// Comparisons of the built-in server with itself, unless causes are named.
 const COMPARISONS: u32 = 3;
-/// The certificate's name.
+/// The calibration report's name.
 const FILE: &str = "calibration.json";
 
 /// Injects, measures, prints and keeps.
@@ -68,15 +68,15 @@ pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
     Ok(if calibration.summary.is_good() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }
 
-/// The certificate outlives a reboot, as records do.
-fn certificate_path() -> Result<PathBuf, Failure> {
+/// The calibration report outlives a reboot, as records do.
+fn report_path() -> Result<PathBuf, Failure> {
     let records = super::records_dir()?;
     Ok(records.parent().map_or_else(|| PathBuf::from(FILE), |folder| folder.join(FILE)))
 }
 
-/// Keeps the certificate; a part of one only where there is no whole one.
+/// Keeps the calibration report; a part of one only where there is no whole one.
 fn keep(calibration: &Calibration) -> Result<(), Failure> {
-    let path = certificate_path()?;
+    let path = report_path()?;
     let whole = |kept: &Calibration| kept.complete && kept.machine == calibration.machine;
     if !calibration.complete
         && tare_store::calibration::read(&path).ok().flatten().is_some_and(|kept| whole(&kept))
@@ -89,12 +89,14 @@ fn keep(calibration: &Calibration) -> Result<(), Failure> {
     tare_store::calibration::keep(calibration, &path).map_err(Failure::underway)
 }
 
-/// This machine's certificate, for `tare doctor`.
-pub fn certificate(root: &Root) -> Reading<Calibration> {
+/// This machine's calibration report, for `tare doctor`.
+pub fn calibration_report(root: &Root) -> Reading<Calibration> {
     if !root.is_live() {
-        return Reading::NotApplicable { not_applicable: "a captured machine has no certificate".into() };
+        return Reading::NotApplicable {
+            not_applicable: "a captured machine has no calibration report".into(),
+        };
     }
-    let Ok(path) = certificate_path() else { return Reading::missing("there is no folder for it") };
+    let Ok(path) = report_path() else { return Reading::missing("there is no folder for it") };
     match tare_store::calibration::read(&path) {
         Ok(Some(calibration)) => Reading::Measured(calibration),
         Ok(None) => Reading::Missing(Missing::with_remedy(

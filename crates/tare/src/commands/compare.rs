@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn calibration_compares_as_is_done_here_unless_told_otherwise() {
+    fn calibration_compares_as_is_done_here_by_default() {
         let words = ["tare", "compare", "--budget", "10s", "--seed", "7", "/plaintext", "/plaintext"];
         let Ok(Cli { command: Command::Compare(args), .. }) = Cli::try_parse_from(words) else {
             unreachable!("{words:?}")

@@ -59,7 +59,7 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
         false => Reading::missing("a captured machine cannot be probed"),
     };
     drop(shown);
-    let calibration = super::calibrate::certificate(&root);
+    let calibration = super::calibrate::calibration_report(&root);
     let checks = examine(&Examined {
         survey: &survey,
         topology: &topology,

@@ -12,7 +12,7 @@ use tare_model::load::{LoadOutcome, LoadRun};
 use tare_report::Style;
 use tare_run::generate::{self, Length};
 
-/// Length of a run unless told otherwise.
+/// Length of a run by default.
 const LENGTH: Duration = Duration::from_secs(10);
 
 /// Each line of an HdrHistogram log is so long.

@@ -90,7 +90,7 @@ fn is_refused_in_one_line() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_not_weighed_by_mistake() {
+fn a_port_that_is_taken_is_not_measured_by_mistake() {
     let _alone = alone();
     let server = Server::embedded();
     refused(&["run", "-q", "--sut", "sleep 60", &server.url("/plaintext")], "already");

@@ -215,8 +215,8 @@ fn a_server_in_a_group_with_little_memory() {
     let port = free_port();
     let file = dir.path().join("pieces");
     let server = Server::python(READER, port, &[&port.to_string(), file.to_str().unwrap()]);
-    let calm = measure(&server, "/", &["-c", "16"]);
-    assert!(finding(&calm, "memory-pressure").is_none(), "{:#}", calm["findings"]);
+    let before = measure(&server, "/", &["-c", "16"]);
+    assert!(finding(&before, "memory-pressure").is_none(), "{:#}", before["findings"]);
     std::fs::File::open(&file).unwrap().sync_all().unwrap();
     // What it has read so far is charged to its old group: out with it.
     let forget =

@@ -63,7 +63,7 @@ fn a_server_is_no_other_than_itself() {
 }
 
 #[test]
-fn what_is_much_dearer_is_found_and_can_fail() {
+fn much_more_cpu_is_found_and_can_fail() {
     let _alone = alone();
     let tare = Tare::new();
     let output = tare.run(&[
@@ -114,7 +114,7 @@ fn what_cannot_be_compared_is_one_line_and_nothing_starts() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_and_what_was_measured_is_kept() {
+fn a_server_that_dies_is_reported_and_what_was_measured_is_kept() {
     let _alone = alone();
     let tare = Tare::new();
     let folder = tare.state.path();
@@ -159,7 +159,7 @@ fn a_server_that_dies_is_told_and_what_was_measured_is_kept() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_told() {
+fn a_server_that_never_answers_is_reported() {
     let _alone = alone();
     let tare = Tare::new();
     let output = tare.run(&["compare", "--sut", "embedded", "--sut", "exit 3; : {port}", "/plaintext", "-q"]);
@@ -189,7 +189,7 @@ fn an_interruption_keeps_what_was_measured() {
 }
 
 #[test]
-fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
+fn commands_differ_by_their_times_and_not_from_themselves() {
     let _alone = alone();
     let tare = Tare::new();
     let loops = |count: u32| format!("sh -c 'i=0; while [ $i -lt {count} ]; do i=$((i+1)); done'");
@@ -223,7 +223,7 @@ fn commands_are_told_apart_by_their_times_and_not_from_themselves() {
 }
 
 #[test]
-fn a_command_that_fails_is_told_and_what_does_not_fit_is_refused() {
+fn a_command_that_fails_is_reported_and_what_does_not_fit_is_refused() {
     let _alone = alone();
     let tare = Tare::new();
     let run = |more: &[&str]| tare.run(&[&["compare", "-q"], more].concat());

@@ -55,7 +55,7 @@ fn a_quota_is_confirmed_kept_in_the_record_and_put_back() {
     assert_ne!(tried["verdict"], "refuted", "{tried:#}");
     assert!((number(tried, "/before") - 0.1).abs() < 1e-9 && (number(tried, "/changed") - 0.15).abs() < 1e-9);
     assert_eq!((quota_of(&quota), group_of(server.pids[0])), (before, group));
-    // The record holds the pairs, and the result is told from them again.
+    // The record holds the pairs, and the result follows from them again.
     let (shown, _) = tare.json(&["show", "--json", file]);
     assert_eq!(&shown["confirmation"], confirmation);
     let text = String::from_utf8(tare.run(&["show", file]).stdout).unwrap();

@@ -196,7 +196,7 @@ fn exported(tare: &Tare, record: &str, folder: &Path) {
     assert!(output.status.success() && said.contains("samples at 999 Hz"), "{said}");
     assert!(std::fs::read_to_string(&svg).unwrap().contains("interrupts off"));
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&firefox).unwrap()).unwrap();
-    assert!(json["threads"].as_array().unwrap().len() >= 2, "threads are told apart");
+    assert!(json["threads"].as_array().unwrap().len() >= 2, "threads are apart");
     let go = ["/usr/local/go/bin/go", "/usr/bin/go"].into_iter().find(|go| Path::new(go).exists());
     let Some(go) = go else { return println!("no go here to read {} with", pprof.display()) };
     let output = Command::new(go).args(["tool", "pprof", "-top"]).arg(&pprof).output().unwrap();

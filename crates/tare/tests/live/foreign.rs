@@ -9,7 +9,7 @@ use tare_model::observation::{Observation, Role, Sample};
 use tare_sys::time::monotonic_ns;
 
 #[test]
-fn somebody_elses_generator_gets_the_same_books_as_pidstat_shows() {
+fn somebody_elses_generator_gets_the_same_accounting_as_pidstat_shows() {
     let _alone = alone();
     // Costs so much less than wrk that it is not full when that is, on any machine.
     let server = Server::embedded();

@@ -37,7 +37,7 @@ fn warned(gate: &Value, id: &str) -> bool {
     gate["warnings"].as_array().unwrap().iter().any(|warning| warning["id"] == id)
 }
 
-/// A history of the same run at other times, some of them a hair dearer.
+/// A history of the same run at other times, some of them with slightly more CPU per request.
 fn copies(line: &str, count: u32) -> String {
     let copy = |at: u32| {
         let mut run: Value = serde_json::from_str(line).unwrap();
@@ -51,7 +51,7 @@ fn copies(line: &str, count: u32) -> String {
 }
 
 #[test]
-fn a_dearer_program_fails_the_gate_and_the_same_one_does_not() {
+fn a_program_with_more_cpu_fails_the_gate_and_the_same_one_does_not() {
     let _alone = alone();
     let tare = Tare::new();
     let base = measure(&tare, "base.tare", SPIN);
@@ -131,7 +131,7 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
     // Another question is none of this history's.
     let (other, code) = gate(costlier, &[]);
     assert_eq!((code, &other["against"]["history"]["other_plans"]), (0, &9.into()), "{other:#}");
-    // A branch that became dearer long ago is told so.
+    // A branch whose CPU per request grew long ago gets a warning.
     let dear = copies(line.trim(), 20).lines().enumerate().fold(String::new(), |all, (at, line)| {
         let mut run: Value = serde_json::from_str(line).unwrap();
         let cost_s = number(&run, "/figures/cpu_per_request/value") * if at < 12 { 0.5 } else { 1.0 };
@@ -150,7 +150,7 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
 }
 
 #[test]
-fn what_is_no_record_and_no_history_is_told() {
+fn what_is_no_record_and_no_history_is_reported() {
     let _alone = alone();
     let tare = Tare::new();
     let file = tare.state.path().join("words");

@@ -6,7 +6,7 @@ use crate::support::{Tare, alone, free_port, number};
 const SUT_WAKEUPS: &str = "/requests/sut_wakeups_per_request/sut";
 
 /// Measures an architecture with two loops and two connections, which leave the loops time to fall asleep. `None` where
-/// this machine does not let us count, and then the reason is told.
+/// this machine does not let us count, and then the reason is reported.
 fn sut_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
     let port = free_port();
     let program = env!("CARGO_BIN_EXE_tare");
@@ -27,7 +27,7 @@ fn sut_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
     let hz = number(&result, "/accounting/sut/sut_wakeups_hz");
     let count = number(&result, SUT_WAKEUPS);
     assert_eq!(hz > 0.0, count > 0.0);
-    println!("{architecture} {more:?}: {count:.3} peer wake-ups a request");
+    println!("{architecture} {more:?}: {count:.3} wake-ups of other threads a request");
     Some(count)
 }
 

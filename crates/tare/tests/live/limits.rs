@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Above this the accounting are open, and there is no verdict. What opens them by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
 
-/// The bottleneck is told from three trials as from more, and none by the reference server. That this, which runs on the server's CPU, is not
+/// Three trials give the same bottleneck as more, and none by the reference server. That this, which runs on the server's CPU, is not
 /// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
 const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
 const BY_DEFAULT: &[&str] = &[];

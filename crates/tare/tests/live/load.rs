@@ -146,7 +146,7 @@ fn a_generator_that_sleeps_says_that_it_measures_its_own_wake_up() {
 }
 
 #[test]
-fn requests_of_a_schedule_are_dealt_as_they_fall_due() {
+fn requests_of_a_schedule_are_sent_as_they_fall_due() {
     let _alone = alone();
     let server = Server::embedded();
     let url = server.url("/plaintext");

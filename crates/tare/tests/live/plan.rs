@@ -51,7 +51,7 @@ fn what_is_expected_is_held_to_what_comes() {
     assert_eq!(slow["blocks"], 2, "{slow}");
     let verdicts: Vec<&str> =
         slow["expectations"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap()).collect();
-    // On a busy machine a result may not be valid, and then nothing can be told; but nobody answers less than once a second.
+    // On a busy machine a result may not be valid, and then nothing is known; but nobody answers less than once a second.
     assert!(verdicts[1] != "held" && verdicts[2] != "held", "{slow}");
     // What does not hold is an exit code, not a failure.
     let code = if verdicts.contains(&"did-not-hold") { 1 } else { 0 };

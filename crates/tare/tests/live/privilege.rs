@@ -1,4 +1,4 @@
-//! An ordinary user is told what can be known, and of the rest why not and how to allow it.
+//! An ordinary user learns what can be known, and why the rest is not, and how to allow it.
 
 use crate::support::{alone, answers, eventually, free_port, number, terminate};
 use serde_json::Value;
@@ -105,7 +105,7 @@ impl Place {
         assert!(why.contains("Where each second of its CPUs went"), "{why}");
     }
 
-    /// What an ordinary user is told of the record.
+    /// What an ordinary user learns of the record.
     fn reported(&self, arguments: &[&str]) -> String {
         let output = self.command(Who::Nobody).args(arguments).arg(self.record()).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -130,7 +130,7 @@ impl Drop for Server {
     }
 }
 
-/// Whoever is refused something is told how to be allowed it.
+/// A refusal says how to be allowed it.
 fn every_refusal_has_a_remedy(record: &Record) {
     for absence in record.trials.iter().flat_map(|trial| &trial.observation.absences) {
         let reason = &absence.reason;
@@ -194,7 +194,7 @@ fn traced_as_far_as_it_goes(who: Who) {
 }
 
 #[test]
-fn an_ordinary_user_who_asks_for_more_is_told_what_is_refused() {
+fn an_ordinary_user_who_asks_for_more_learns_what_is_refused() {
     let _alone = alone();
     traced_as_far_as_it_goes(Who::Nobody);
 }
@@ -206,7 +206,7 @@ fn without_kernel_counters_and_tracepoints_the_rest_is_known() {
 }
 
 #[test]
-fn somebody_elses_server_is_weighed_from_outside() {
+fn somebody_elses_server_is_measured_from_outside() {
     let _alone = alone();
     let place = Place::new();
     let server = place.serve(Who::Root);

@@ -56,7 +56,7 @@ fn the_embedded_default_gives_gross_tare_and_net() {
     assert!(!std::path::Path::new(&format!("{record}-journal")).exists());
 }
 
-/// Out of the server's group it would have the CPU to itself whenever the quota holds the server back, and be the cheaper for it.
+/// Outside of the server's group it would have the CPU to itself whenever the quota holds the server back, and take less CPU per request.
 #[test]
 fn the_reference_server_is_held_back_where_the_server_is() {
     let _alone = alone();
@@ -108,7 +108,7 @@ fn levels_take_turns_with_the_reference_server_on_the_same_cpu() {
 }
 
 #[test]
-fn a_server_is_started_weighed_and_stopped() {
+fn a_server_is_started_measured_and_stopped() {
     let _alone = alone();
     let port = free_port();
     let start = format!("exec {} serve --listen 127.0.0.1:{port} --threads 1", env!("CARGO_BIN_EXE_tare"));
@@ -145,7 +145,7 @@ fn a_server_is_found_behind_a_unix_socket() {
 }
 
 #[test]
-fn each_trial_is_the_whole_course_of_rates() {
+fn each_trial_has_all_stages_of_rates() {
     let _alone = alone();
     let (result, code) = Tare::new().json(&[
         "run",
@@ -285,7 +285,7 @@ fn two_runs_do_not_pin_the_same_server() {
 }
 
 #[test]
-fn threads_that_come_and_go_are_in_the_books() {
+fn threads_that_come_and_go_are_accounted_for() {
     let _alone = alone();
     let port = free_port();
     let folder = tempfile::tempdir().unwrap();
@@ -378,7 +378,7 @@ impl<F: Fn()> Drop for Cleanup<F> {
 }
 
 #[test]
-fn a_program_is_weighed_as_hyperfine_does() {
+fn a_program_is_measured_as_hyperfine_does() {
     let _alone = alone();
     let tare = Tare::new();
     let log = path(&tare, "log");
@@ -464,7 +464,7 @@ fn the_generators_layout_is_found_first() {
     let taken = &tried[0];
     let highest = tried.iter().map(|layout| layout["rate_hz"].as_f64().unwrap()).fold(0.0, f64::max);
     assert!(taken["rate_hz"].as_f64().unwrap() >= 0.95 * highest, "{tried:#?}");
-    // The session is held with it: its threads are those that the generator had.
+    // The session goes on with it: its threads are those that the generator had.
     let threads = crate::support::threads_of(&result, "load");
     assert_eq!(
         threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("tare-load")).count()

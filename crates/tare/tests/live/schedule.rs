@@ -1,5 +1,5 @@
 //! Where the threads of real programs were when they did not run: the reason that was made on purpose is by far the largest, by
-//! switches and by looks; and the accounting of threads and CPUs close, with quotas too. How exact the shares are is tested on records,
+//! switches and by samples; and the accounting of threads and CPUs close, with quotas too. How exact the shares are is tested on records,
 //! where nobody else can disturb them.
 
 use crate::support::{Quota, Server, Tare, alone, free_port, go_program, number};
@@ -71,7 +71,7 @@ fn spent(result: &Value, each_s: f64) -> f64 {
     number(result, "/gross/value") * each_s
 }
 
-/// How far a share may be from what arithmetic says of it: the requests at a window's edges; of looks, some hundreds a window,
+/// How far a share may be from what arithmetic says of it: the requests at a window's edges; of samples, some hundreds a window,
 /// five standard errors beside that.
 fn margin(trace: bool) -> f64 {
     if trace { 0.05 } else { 0.15 }
@@ -125,7 +125,7 @@ fn closes(result: &Value) {
     }
 }
 
-/// The server's threads' accounting closes. On a CPU that a disk interrupts some time is in no book of the CPU's: what an interrupt
+/// The server's threads' accounting closes. On a CPU that a disk interrupts some time is in no accounting of the CPU: what an interrupt
 /// costs that ends no sleep there.
 fn threads_close(result: &Value) {
     for (name, residual) in residuals(result).filter(|(name, _)| !name.starts_with("cpu ")) {
@@ -138,7 +138,7 @@ fn residuals(result: &Value) -> impl Iterator<Item = (&String, f64)> {
     residuals.iter().map(|(name, residual)| (name, residual.as_f64().unwrap()))
 }
 
-/// By every switch, and by looks.
+/// By every switch, and by samples.
 fn both(case: impl Fn(bool)) {
     for trace in [true, false] {
         case(trace);
@@ -266,7 +266,7 @@ fn a_handler_that_asks_another_server() {
 }
 
 #[test]
-fn books_close_under_quotas() {
+fn accounting_closes_under_quotas() {
     let _alone = alone();
     for (threads, by_parent) in [(1, false), (1, true), (4, false), (4, true)] {
         both(|trace| {
@@ -330,7 +330,7 @@ fn a_go_server_with_a_garbage_collector() {
 }
 
 /// Pages of a mapped file, out of the page cache, are read in for every request; how long that took beyond its CPU time is
-/// told to whoever asks for `/reported` of a time, by the program's own clocks. They are many for each request: a look holds up
+/// reported to who asks for `/reported` of a time, by the program's own clocks. They are many for each request: a sample holds up
 /// a generator that has only the observers' CPU, and a program that asks it 900 times a second sleeps 0.02 for that alone.
 const FAULTS: &str = r#"
 import mmap, os, random, socket, sys, time
@@ -349,7 +349,7 @@ while True:
     client, _ = listener.accept()
     try:
         while request := client.recv(4096):
-            if b"/told/" in request:
+            if b"/reported/" in request:
                 begin, end = map(int, request.split()[1].split(b"/")[2:])
                 body = b"%.9f" % sum(slept for at, slept in requests if begin <= at < end)
                 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -377,7 +377,7 @@ fn a_program_that_waits_for_pages() {
         let window = &tare_store::read(&record).unwrap().trials[0].observation;
         // The program cannot tell a sleep from a wait for the CPU.
         let found = slept(&result, "fault") + waiting(&result);
-        let expected = told_s(port, window.begin_ns, window.end_ns) / window_s(&result);
+        let expected = reported_s(port, window.begin_ns, window.end_ns) / window_s(&result);
         let apart = margin(trace) + stolen(&result, 0);
         println!("{:28} {found:.3}  by its own clocks {expected:.3}", "fault: fault and wait");
         assert!(
@@ -390,13 +390,13 @@ fn a_program_that_waits_for_pages() {
 }
 
 /// Seconds in a time, by the program's own account.
-fn told_s(port: u16, begin_ns: u64, end_ns: u64) -> f64 {
+fn reported_s(port: u16, begin_ns: u64, end_ns: u64) -> f64 {
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(stream, "GET /told/{begin_ns}/{end_ns} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    write!(stream, "GET /reported/{begin_ns}/{end_ns} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut answer = [0; 1024];
     let bytes = stream.read(&mut answer).unwrap();
     let text = String::from_utf8_lossy(&answer[..bytes]).into_owned();
-    text.rsplit("\r\n").next().unwrap().parse().unwrap_or_else(|_| panic!("told {text:?}"))
+    text.rsplit("\r\n").next().unwrap().parse().unwrap_or_else(|_| panic!("reported {text:?}"))
 }
 
 /// Pages that are taken away and touched again are no sleep: making them is run time.

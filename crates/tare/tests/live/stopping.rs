@@ -18,7 +18,7 @@ fn trials_end_once_enough_is_known_or_time_is_up() {
     assert_eq!(stopping["ended"], "precise", "{stopping:#}");
     let planned = number(&easy, "/stopping/planned");
     assert!(reached <= 0.2 && (8.0..planned).contains(&(trials(&easy) as f64)), "{stopping:#}");
-    // The interval of gross is the one that holds for all looks.
+    // The interval of gross is the one that holds for all checks.
     let [low, value, high] = ["/gross/ci95/0", "/gross/value", "/gross/ci95/1"].map(|of| number(&easy, of));
     assert!(((high - low) / 2.0 / value - reached).abs() < 1e-9 && low < value, "{:#}", easy["gross"]);
     assert!(number(&easy, "/stopping/detectable") > 0.0 && number(&easy, "/stopping/one_percent_s") > 0.0);

@@ -21,7 +21,7 @@ fn a_jvm_is_loaded_for_as_long_as_was_asked() {
     assert!(0.0 < floor && floor <= typical && typical <= burst, "{timeline:#}");
 }
 
-/// The course of one that was only just started.
+/// The warm-up of one that was only just started.
 fn load_a_jvm() -> serde_json::Value {
     let port = free_port();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/Server.java");
@@ -116,7 +116,7 @@ fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 const FILES: usize = 8000;
 const FILE_BYTES: usize = 8 << 10;
 /// About how long all are to come from the disk: a rate that stays at one low level for longer than the shortest warm-up cannot be
-/// told from the server's own.
+/// distinguished from the server's own.
 const COLD_S: f64 = 0.7;
 
 /// Has the disk written to, takes all files out of memory, and says how many seconds it takes to read one of them then.

@@ -60,7 +60,7 @@ fn check(why: &Value) {
     let whole = number(why, "/rate/ln");
     assert!((sum - whole).abs() < 1e-9, "parts {sum}, whole {whole}: {why:#}");
     assert!((whole - (number(why, "/rate/to") / number(why, "/rate/from")).ln()).abs() < 1e-9);
-    // Each run's own figures give its rate by the iron law: what the intervals and shares are told of.
+    // Each run's own figures give its rate by the iron law: what the intervals and shares are of.
     for side in ["from", "to"] {
         let figure = |id: &str| {
             parts.iter().find(|part| part["id"] == id).map(|part| number(part, &format!("/{side}")))
@@ -105,9 +105,9 @@ fn names(why: &Value, kind: &str) -> Vec<String> {
 }
 
 /// What each pair differs by was made on purpose, and is so large that nothing else on the machine is more of it. How exactly the
-/// parts are told apart is tested on made-up records, which nobody disturbs.
+/// parts are distinguished is tested on made-up records, which nobody disturbs.
 #[test]
-fn a_quota_and_a_dearer_request_are_told_apart_alone_and_together() {
+fn a_quota_and_more_cpu_per_request_are_distinguished_alone_and_together() {
     let _alone = alone();
     let (lab, server) = (Lab::new(), Server::embedded());
     let [base, spin] = [("base", SPIN), ("spin", SPIN_MORE)]
@@ -129,7 +129,7 @@ fn a_quota_and_a_dearer_request_are_told_apart_alone_and_together() {
 }
 
 #[test]
-fn a_generator_slowed_by_a_quota_starves_the_server() {
+fn a_generator_slowed_by_a_quota_leaves_the_server_without_work() {
     let _alone = alone();
     let (lab, server) = (Lab::new(), Server::embedded());
     let base = lab.measure("base.tare", &server, server.good_path);
@@ -143,7 +143,7 @@ fn a_generator_slowed_by_a_quota_starves_the_server() {
     assert!(generator.contains("our own generator was slowed by a quota"), "{generator}");
     let text = lab.tare.run(&["why", base.to_str().unwrap(), slowed.to_str().unwrap()]);
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("starved (waited for work)") && text.contains("slowed by a quota"), "{text}");
+    assert!(text.contains("no-work (waited for work)") && text.contains("slowed by a quota"), "{text}");
 }
 
 /// The same program with another variable, and a wrapper of it with other content.

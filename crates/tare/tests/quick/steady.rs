@@ -72,7 +72,7 @@ fn numbers_a_line_are_one_series() {
     assert!(shown.contains("steady") && shown.contains("500"), "{shown}");
 }
 
-/// What is not at one level is told what it is; the label stays what it was.
+/// What is not at one level gets its state; the label stays what it was.
 #[test]
 fn each_state_is_a_result() {
     let noise = |at: usize| 0.001 * (at * 7919 % 101) as f64;

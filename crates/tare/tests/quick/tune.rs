@@ -232,7 +232,7 @@ fn a_recovery_that_left_something_says_so_in_its_exit_code() {
 }
 
 #[test]
-fn a_second_tare_is_told_who_holds_the_settings() {
+fn a_second_tare_learns_who_holds_the_settings() {
     let (tare, machine) = (Tare::new(), Machine::new());
     let mut child = holding(&tare, &machine);
     for mode in [&["--apply", "--somaxconn", "9"][..], &["--restore"]] {

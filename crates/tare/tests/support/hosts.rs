@@ -85,7 +85,7 @@ impl Hosts {
     }
 
     /// What is lost of what comes to the client's host, as a rule of nftables. What a host drops of its own output its TCP is
-    /// told at once, and takes for not yet sent: no loss, then.
+    /// reported at once, and takes for not yet sent: no loss, then.
     pub fn drop_before_client(&self, rule: &str) {
         let table = format!(
             "add table ip t; add chain ip t in {{ type filter hook prerouting priority 0; }}; add rule ip t in {rule} drop"

@@ -61,7 +61,7 @@ impl Serve {
         self.end()
     }
 
-    /// Waits for the end of one that was told to; what it printed after the first line.
+    /// Waits for the end of one that was asked to end; what it printed after the first line.
     pub fn end(mut self) -> String {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();

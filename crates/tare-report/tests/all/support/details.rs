@@ -23,7 +23,7 @@ pub(super) fn without_pmu(cycles: f64) -> Execution {
     }
 }
 
-/// Everything counted, the events by turns.
+/// Everything counted, the events interleaved.
 pub(super) fn with_pmu(cycles: f64) -> Execution {
     Execution {
         ipc: Reading::Measured(1.32),

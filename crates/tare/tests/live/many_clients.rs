@@ -1,4 +1,4 @@
-//! Crowds that mean no good, against the real binary: what each peer can hold is bounded.
+//! Many hostile clients, against the real binary: what each peer can hold is bounded.
 
 use crate::serving::{Serve, ask, memory_bytes, metric};
 use crate::support::alone;
@@ -17,7 +17,7 @@ const REQUEST: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: h\r\n\r\n";
 /// The stated bound on what an idle connection holds of the server's own memory.
 const IDLE_BYTES_MAX: u64 = 512;
 
-/// Connections of the crowd that is only there.
+/// Connections that are only open.
 const IDLE: usize = 50_000;
 /// As on a machine that lets a process have no more: the test is one of tables of descriptors too.
 const OPEN_FILES_MAX: u64 = 20_000;
@@ -117,7 +117,7 @@ fn idle_connections(backend: &str) -> u64 {
     (0..20).for_each(|_| assert!(server.get("/plaintext").ends_with("Hello, World!")));
     let before = memory_bytes(server.child.id(), "VmRSS");
     let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crowd::hold_connections_when_asked", "--nocapture"])
+        .args(["--exact", "many_clients::hold_connections_when_asked", "--nocapture"])
         .env(HOLD, server.address.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -171,7 +171,7 @@ fn who_asks_and_never_reads_holds_a_bounded_amount() {
 }
 
 #[test]
-fn a_crowd_of_slow_heads_is_cut_off_and_keeps_nobody_out() {
+fn many_slow_heads_are_cut_off_and_keep_nobody_out() {
     let _alone = alone();
     let server = Serve::start(&["--threads", "1", "--max-connections", "300", "--head-timeout", "500ms"]);
     let mut slow: Vec<TcpStream> = (0..300)
@@ -183,7 +183,7 @@ fn a_crowd_of_slow_heads_is_cut_off_and_keeps_nobody_out() {
         .collect();
     // The server is full, and says so until the slow are cut off.
     crate::support::eventually("the slow are cut off", || {
-        // A part of the crowd goes on dripping.
+        // Some of them go on sending single bytes.
         slow.iter_mut().step_by(10).for_each(|stream| drop(stream.write_all(b"a")));
         ask(server.address, "/plaintext").ends_with("Hello, World!")
     });
