@@ -90,12 +90,12 @@ mod tests {
     #[test]
     fn comparisons_are_counted_and_what_failed_is_in_no_rate() {
         assert_eq!(aa_control(&[], 10.0), None);
-        let calm = [said(&[], Some(0.04)), said(&[], None), failed(), said(&[], Some(0.06))];
-        let calm = aa_control(&calm, 10.0).unwrap();
-        assert_eq!((calm.comparisons, calm.failed, calm.different), (3, 1, 0));
-        let [low, high] = calm.rate_ci95.unwrap();
+        let same = [said(&[], Some(0.04)), said(&[], None), failed(), said(&[], Some(0.06))];
+        let same = aa_control(&same, 10.0).unwrap();
+        assert_eq!((same.comparisons, same.failed, same.different), (3, 1, 0));
+        let [low, high] = same.rate_ci95.unwrap();
         assert!(low == 0.0 && (high - 0.7076).abs() < 1e-4);
-        assert!(calm.largest.is_none() && (calm.detectable.unwrap() - 0.05).abs() < 1e-12);
+        assert!(same.largest.is_none() && (same.detectable.unwrap() - 0.05).abs() < 1e-12);
         let reported = [said(&[0.04, -0.05], None), said(&[0.051], None), said(&[], None)];
         let reported = aa_control(&reported, 10.0).unwrap();
         // Two figures of one comparison are one comparison; a twentieth less is more than a twentieth more.
@@ -138,8 +138,8 @@ mod tests {
         }
 
         #[test]
-        fn a_rate_holds_what_was_counted(calm in 0usize..20, reported in 0usize..20, lost in 0usize..5) {
-            let all: Vec<SelfComparison> = (0..calm).map(|_| said(&[], Some(0.1)))
+        fn a_rate_holds_what_was_counted(same in 0usize..20, reported in 0usize..20, lost in 0usize..5) {
+            let all: Vec<SelfComparison> = (0..same).map(|_| said(&[], Some(0.1)))
                 .chain((0..reported).map(|_| said(&[0.03], None)))
                 .chain((0..lost).map(|_| failed()))
                 .collect();
@@ -147,12 +147,12 @@ mod tests {
                 prop_assert!(all.is_empty());
                 return Ok(());
             };
-            prop_assert_eq!((counted.comparisons, counted.failed, counted.different), (calm + reported, lost, reported));
+            prop_assert_eq!((counted.comparisons, counted.failed, counted.different), (same + reported, lost, reported));
             if let Some([low, high]) = counted.rate_ci95 {
-                let rate = reported as f64 / (calm + reported) as f64;
+                let rate = reported as f64 / (same + reported) as f64;
                 prop_assert!(low <= rate && rate <= high);
             }
-            prop_assert_eq!(counted.rate_ci95.is_some(), calm + reported > 0);
+            prop_assert_eq!(counted.rate_ci95.is_some(), same + reported > 0);
             prop_assert_eq!(counted.largest.is_some(), reported > 0);
         }
     }

@@ -68,8 +68,8 @@ fn is_right_as_listed(injection: &Injection, undisturbed: bool, outcome: &Outcom
     }
 }
 
-/// Whether a finding is of a loss that is there, and too small to be told of. Causes that have no loss of their own (errors, threads
-/// in each other's way) are none, and a drift is none: its effect is how far the figure moved, and it is only told where that matters.
+/// Whether a finding is of a loss that is there, and too small to be reported. Causes that have no loss of their own (errors, threads
+/// in each other's way) are none, and a drift is none: its effect is how far the figure moved, and it is only reported where that matters.
 fn is_note(finding: &Finding) -> bool {
     finding.effect_ln > 0.0 && finding.effect_ln < NOTE_LN && finding.cause != Cause::NotSteady
 }
@@ -78,7 +78,7 @@ fn is_interference(finding: &Finding) -> bool {
     finding.cause == Cause::Steal && finding.effect_ln < INTERFERENCE_LN
 }
 
-/// Whether a finding tells of something that is not there: neither a limit that is, nor a note.
+/// Whether a finding names something that is not there: neither as the bottleneck, nor as a note.
 fn is_alarm(injection: &Injection, finding: &Finding) -> bool {
     !injection.expects(finding.cause) && !is_note(finding)
 }

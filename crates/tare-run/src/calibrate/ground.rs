@@ -40,7 +40,7 @@ impl Need {
             Need::Cpus(_) => None,
             Need::Sibling if place.sibling.is_none() => Some("no CPU shares its core with another".into()),
             Need::Sibling => None,
-            Need::Pmu => (!place.pmu).then(|| "it needs hardware counters (a PMU) to be told".into()),
+            Need::Pmu => (!place.pmu).then(|| "it needs hardware counters (a PMU) to be seen".into()),
             Need::Hosts if !tare_sys::process::is_root() => {
                 Some("only root may make network namespaces".into())
             }

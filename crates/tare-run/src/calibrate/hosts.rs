@@ -96,7 +96,7 @@ impl Hosts {
         })
     }
 
-    /// What is lost of what comes to the generator, as a rule of nftables. What a host drops of its own output its TCP is told
+    /// What is lost of what comes to the generator, as a rule of nftables. What a host drops of its own output its TCP learns
     /// at once, and takes for not yet sent: no loss, then.
     pub fn drop_before_client(&self, rule: &str) -> Result<(), LabError> {
         let table = format!(

@@ -12,7 +12,7 @@ use tare_model::comparison::{Comparison, Effect, Figure, Verdict};
 
 /// How long each may take.
 pub(super) const BUDGET: Duration = Duration::from_secs(10);
-/// As `tare compare` does unless it is told otherwise.
+/// As `tare compare` does by default.
 const PRECISION: f64 = 0.01;
 const MARGIN: f64 = 0.02;
 const WARMUP: Duration = Duration::from_millis(200);
@@ -59,7 +59,7 @@ pub(super) fn compare(
     }
 }
 
-/// What a comparison says of two that do not differ. Where nothing could have been called different, that is no calm.
+/// What a comparison says of two that do not differ. Where nothing could have been called different, that proves nothing.
 pub(super) fn judge(comparison: &Comparison) -> SelfResult {
     let reported = comparison.effects.iter().any(|effect| effect.change.is_some());
     if !reported || !compare::is_valid(comparison) {

@@ -58,7 +58,7 @@ const RUN_S: f64 = 7.0;
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The command line, for the certificate.
+    /// The command line, for the calibration report.
     pub argv: Vec<String>,
     /// How often each injection is measured.
     pub repeats: u32,
@@ -86,7 +86,7 @@ pub struct Calibrated {
 /// What there is to inject, and whether it can be here.
 ///
 /// # Errors
-/// The CPUs cannot be told apart.
+/// The topology cannot be read.
 pub fn list() -> Result<Vec<calibration::Injection>, LabError> {
     Ok(reported(&place()?))
 }

@@ -15,7 +15,7 @@ pub(super) const MANY_PERIODS: Duration = Duration::from_secs(2);
 /// A program that computes for about a tenth of a second.
 pub(super) const COMPUTES: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
 
-/// What a shell is told.
+/// The words that run a text in a shell.
 pub(super) fn shell(text: &str) -> Vec<String> {
     ["sh", "-c", text].map(String::from).to_vec()
 }

@@ -11,7 +11,7 @@ fn named(name: &str) -> &'static Injection {
     INJECTIONS.iter().copied().find(|injection| injection.name == name).unwrap()
 }
 
-/// A verdict with this limit and these further findings.
+/// A verdict with this bottleneck and these further findings.
 fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
     let finding = |(cause, effect_ln): (Cause, f64)| Finding {
         cause,
@@ -55,7 +55,7 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
 }
 
 #[test]
-fn either_the_limit_or_the_first_finding_beside_it_counts() {
+fn either_the_bottleneck_or_the_first_finding_beside_it_counts() {
     let quota = named("quota");
     let judged = |bottleneck, findings: &[_]| judge(quota, false, &verdict(bottleneck, findings));
     let bottleneck =
@@ -69,7 +69,7 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
         judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
     assert!(noted.right, "a note comes before it");
     let lost = judged(Cause::ServerCpuBound, &[(Cause::CpuContended, 0.04), (Cause::CpuQuotaThrottled, 0.0)]);
-    assert!(!lost.right && lost.first_finding == Some(Cause::CpuContended), "what is told of is none");
+    assert!(!lost.right && lost.first_finding == Some(Cause::CpuContended), "what is reported is none");
     assert_eq!(noted.right_as_listed, Some(false), "and stands first in the list");
     let kept: Vec<(Cause, f64)> = noted.findings.iter().map(|one| (one.cause, one.effect_ln)).collect();
     assert_eq!(kept, [(Cause::CpuContended, 0.02), (Cause::CpuQuotaThrottled, 0.0)]);
@@ -84,14 +84,14 @@ fn either_the_limit_or_the_first_finding_beside_it_counts() {
 fn an_undisturbed_run_raises_no_alarm() {
     let none = named(UNDISTURBED);
     let judged = |bottleneck, findings: &[_]| judge(none, true, &verdict(bottleneck, findings));
-    let calm = [(Cause::ServerCpuBound, 0.0), (Cause::CrossCpuWakeups, 0.02)];
-    let noted = judged(Cause::ServerCpuBound, &calm);
+    let same = [(Cause::ServerCpuBound, 0.0), (Cause::CrossCpuWakeups, 0.02)];
+    let noted = judged(Cause::ServerCpuBound, &same);
     assert!(noted.right && noted.right_as_listed == Some(false));
-    let nothing = judged(Cause::ServerCpuBound, &calm[..1]);
+    let nothing = judged(Cause::ServerCpuBound, &same[..1]);
     assert_eq!((nothing.right, nothing.right_as_listed), (true, Some(true)));
     let many = [(Cause::ServerCpuBound, 0.0); FINDINGS_MAX + 1];
     assert_eq!(judged(Cause::ServerCpuBound, &many).findings.len(), FINDINGS_MAX);
-    // A loss that would limit, a cause that costs nothing but is not there, a limit that is none of the two.
+    // A loss that would limit, a cause that costs nothing but is not there, a bottleneck that is none of the two.
     for (bottleneck, finding) in [
         (Cause::ServerCpuBound, (Cause::Steal, 0.2)),
         (Cause::ServerCpuBound, (Cause::NotSteady, 0.06)),
@@ -133,7 +133,7 @@ fn runs_are_counted() {
     let alarmed = summary(&runs, is_undisturbed);
     assert_eq!((alarmed.right, alarmed.false_alarms), (39, 1));
     assert!(!alarmed.is_good(), "right often enough, but for an alarm");
-    // An alarm of a run that the host disturbed is none, and the run no calm one.
+    // An alarm of a run that the host disturbed is none, and the run no undisturbed one.
     runs.last_mut().unwrap().disturbed = vec![comparison::Disturbance::Steal];
     let disturbed = summary(&runs, is_undisturbed);
     assert_eq!((disturbed.runs, disturbed.undisturbed, disturbed.disturbed), (40, 1, 1));
@@ -144,7 +144,7 @@ fn runs_are_counted() {
     let RunResult::Measured(found) = &mut runs[0].result else { unreachable!("all but one were measured") };
     found.right_as_listed = None;
     assert_eq!(summary(&runs, is_undisturbed).right_as_listed, None, "one does not tell");
-    assert!(!summary(&[], is_undisturbed).is_good(), "nothing is no certificate");
+    assert!(!summary(&[], is_undisturbed).is_good(), "nothing is no report");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
 }
 
 #[test]
-fn what_could_have_been_called_different_and_was_not_is_told_from_what_could_not() {
+fn what_could_have_been_called_different_and_was_not_differs_from_what_could_not() {
     let effect = |figure, verdict, change: Option<f64>| Effect {
         program: "B".into(),
         figure,
@@ -235,10 +235,10 @@ fn what_could_have_been_called_different_and_was_not_is_told_from_what_could_not
     };
     let rate = effect(Figure::Throughput, Verdict::CannotTell, Some(0.01));
     let slower = effect(Figure::P99, Verdict::Slower, Some(0.03));
-    let SelfResult::Compared(calm) = itself::judge(&compared(vec![rate.clone()], &["disturbed"])) else {
+    let SelfResult::Compared(same) = itself::judge(&compared(vec![rate.clone()], &["disturbed"])) else {
         unreachable!("an interval is there")
     };
-    assert!(calm.different.is_empty() && calm.detectable == Some(0.04) && calm.seed == 7);
+    assert!(same.different.is_empty() && same.detectable == Some(0.04) && same.seed == 7);
     let SelfResult::Compared(reported) = itself::judge(&compared(vec![rate, slower.clone()], &[])) else {
         unreachable!("two intervals are there")
     };
