@@ -66,7 +66,7 @@ fn a_quota_is_confirmed_kept_in_the_record_and_put_back() {
 #[test]
 fn what_is_changed_is_put_back_after_a_kill() {
     let _alone = alone();
-    let (server, quota, tare) = (Server::embedded(), Quota::of_30_percent(), Tare::new());
+    let (server, quota, tare) = (Server::embedded(), Quota::of(10), Tare::new());
     quota.hold(&server.pids, true);
     let before = quota_of(&quota);
     let (url, pid) = (server.url("/plaintext"), server.pids[0].to_string());
