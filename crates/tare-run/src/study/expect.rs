@@ -164,8 +164,8 @@ fn bottleneck(rest: &str) -> Result<Cause, NotExpected> {
     // The names are those of the JSON result.
     serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(|_| {
         wrong(
-            format!("'limit {rest}': there is no cause '{name}'"),
-            "write one that 'tare run' names, as limit = load-generator-bound",
+            format!("'bottleneck {rest}': there is no cause '{name}'"),
+            "write one that 'tare run' names, as bottleneck = load-generator-bound",
         )
     })
 }

@@ -9,7 +9,7 @@ fn what_must_be_sayable_is() {
         "sut.voluntary_switches = 0; sut.involuntary_switches up; load.voluntary_switches up; p99 up; throughput down",
         "sut.voluntary_switches = 0; load.voluntary_switches up by 50%",
         "p99 same within 20%; throughput down by 5%; sut.voluntary_switches = 0",
-        "throughput > 300k; sut.busy = 90%; load.busy=100%; limit = load-generator-bound",
+        "throughput > 300k; sut.busy = 90%; load.busy=100%; bottleneck = load-generator-bound",
         "sut.lock_contention > 3%; sut.softirq < 0.15; sut.cross_cpu_wakeups up by 50%",
         "p99.9 < 2ms; p50 <= 150us; cpu_per_request < 5µs; net same;",
     ];
@@ -27,7 +27,7 @@ fn what_must_be_sayable_is() {
     assert!((value("sut.busy = 90%") - 0.9).abs() < 1e-12);
     let traced = parse("sut.lock_contention > 3%; sut.softirq < 15%; p99 up").unwrap();
     assert_eq!(traced.iter().map(Expectation::needs_trace).collect::<Vec<_>>(), [true, false, false]);
-    assert_eq!(parse("limit=server-cpu-bound").unwrap()[0].claim, Claim::Bottleneck(Cause::ServerCpuBound));
+    assert_eq!(parse("bottleneck=server-cpu-bound").unwrap()[0].claim, Claim::Bottleneck(Cause::ServerCpuBound));
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn what_is_wrong_is_said_with_a_way_out() {
     );
     assert_eq!(said("p99 => 5ms"), "'p99 => 5ms': '=>' compares nothing (write <, > or =)");
     assert_eq!(
-        said("limit = network"),
-        "'limit = network': there is no cause 'network' (write one that 'tare run' names, as limit = load-generator-bound)"
+        said("bottleneck = network"),
+        "'bottleneck = network': there is no cause 'network' (write one that 'tare run' names, as bottleneck = load-generator-bound)"
     );
 }
 

@@ -135,8 +135,8 @@ fn what_came_out_is_held_to_what_was_expected() {
         ("sut.busy = 90%", Held),
         ("net up", CouldNotTell),
         ("load.busy = 1", CouldNotTell),
-        ("limit = server-cpu-bound", Held),
-        ("limit = load-generator-bound", DidNotHold),
+        ("bottleneck = server-cpu-bound", Held),
+        ("bottleneck = load-generator-bound", DidNotHold),
     ] {
         assert_eq!(verdict(text), expected, "{text}");
     }
@@ -163,7 +163,7 @@ fn what_is_not_valid_counts_for_nothing() {
     assert_eq!(judged.seen, Seen::Nothing("0 valid blocks, two are needed".to_owned()));
     assert_eq!(judge(down, &before[..1], &after[..1], &BLOCKS).verdict, Verdict::CouldNotTell);
     assert_eq!(
-        judge(&parse("limit = unknown").unwrap()[0], &[], &[], &BLOCKS).verdict,
+        judge(&parse("bottleneck = unknown").unwrap()[0], &[], &[], &BLOCKS).verdict,
         Verdict::CouldNotTell
     );
 }
