@@ -27,7 +27,10 @@ fn what_must_be_sayable_is() {
     assert!((value("sut.busy = 90%") - 0.9).abs() < 1e-12);
     let traced = parse("sut.lock_contention > 3%; sut.softirq < 15%; p99 up").unwrap();
     assert_eq!(traced.iter().map(Expectation::needs_trace).collect::<Vec<_>>(), [true, false, false]);
-    assert_eq!(parse("bottleneck=server-cpu-bound").unwrap()[0].claim, Claim::Bottleneck(Cause::ServerCpuBound));
+    assert_eq!(
+        parse("bottleneck=server-cpu-bound").unwrap()[0].claim,
+        Claim::Bottleneck(Cause::ServerCpuBound)
+    );
 }
 
 #[test]
