@@ -52,7 +52,7 @@ mod tests {
     /// A file of one note segment.
     fn file(notes: &[u8]) -> Vec<u8> {
         let mut file = vec![0; 120];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         file[32] = 64;
         (file[54], file[56]) = (56, 1);
         file[64] = 4;
