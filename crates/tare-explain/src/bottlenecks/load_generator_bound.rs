@@ -3,9 +3,9 @@
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
-use crate::bottlenecks::rank::Claim;
+use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
-use crate::bottlenecks::signs::sides::{generator_gives_out, generator_is_kept_off};
+use crate::bottlenecks::signs::sides::{Side, fuller_side, generator_is_full};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
@@ -23,13 +23,16 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     applies: |_| false,
     describe,
     confirm: Confirm::By("generator-cpu"),
-    injections: &["none", "costly-requests"],
+    injections: &["none", "costly-requests", "generator-neighbour"],
     page: &PAGE,
 };
 
-/// Where others take its time, it is `load-generator-contended`.
+/// Where it has nothing left; or has little, and more of nothing else would help.
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    generator_gives_out(accounting).filter(|_| !generator_is_kept_off(accounting))
+    if generator_is_full(accounting) {
+        return Some(Claim::at(Rank::GeneratorFull));
+    }
+    (fuller_side(accounting) == Some(Side::Generator)).then(|| Claim::at(Rank::FullerSide))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
@@ -93,10 +96,9 @@ static PAGE: Page = Page {
          a CPU, or lost it to the hypervisor or to interrupts.",
         "Server: the CPUs that it kept busy, of those it may use, and the share of them that was idle for \
          want of requests.",
-        "Generator ready while others ran: shown from 3 % on. Then others take a part of its time.",
+        "Generator ready while others ran: shown from 3 % on. Then somebody else holds the generator back.",
     ],
     looks_the_same: &[
-        "`load-generator-contended`: other programs run on its CPUs, and without them it would have time left.",
         "`server-cpu-bound`: both sides are full. The server is named unless it has clearly more time left \
          than the generator.",
         "`too-little-concurrency`: both sides have time left, and more connections bring more.",

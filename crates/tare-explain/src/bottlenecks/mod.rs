@@ -21,7 +21,6 @@ mod gc_pauses;
 mod kernel_lock_contended;
 mod listen_overflow;
 mod load_generator_bound;
-mod load_generator_contended;
 mod lock_contended;
 mod memory_pressure;
 mod network_ceiling;
@@ -55,7 +54,6 @@ static ALL: &[&Bottleneck] = &[
     &errors::BOTTLENECK,
     &offered_load::BOTTLENECK,
     &load_generator_bound::BOTTLENECK,
-    &load_generator_contended::BOTTLENECK,
     &server_cpu_bound::BOTTLENECK,
     &one_thread_bound::BOTTLENECK,
     &cpu_quota_throttled::BOTTLENECK,

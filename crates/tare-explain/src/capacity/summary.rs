@@ -42,22 +42,17 @@ pub(crate) fn names_of(pool: &Closed, role: Role) -> String {
     if names.is_empty() { "no thread at work".to_owned() } else { names.join(", ") }
 }
 
-/// Who else ran on the SUT's CPUs.
+/// Who else ran on the SUT's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
 pub(crate) fn neighbours(pool: &Closed) -> Vec<(String, f64)> {
-    neighbours_of(pool, Role::Sut)
-}
-
-/// Who else ran on a role's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
-pub(crate) fn neighbours_of(pool: &Closed, role: Role) -> Vec<(String, f64)> {
-    let cpus: Vec<u32> = pool
+    let sut_cpus: Vec<u32> = pool
         .cpus
         .iter()
-        .filter(|(_, accounting)| accounting.ran_s.of(role) > USED_SHARE * accounting.times.wall_s)
+        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
         .map(|(cpu, _)| *cpu)
         .collect();
     let mut processes: BTreeMap<u32, (String, f64)> = BTreeMap::new();
     for thread in pool.threads_of(Role::Other) {
-        let on = cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
+        let on = sut_cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
         let entry = processes.entry(thread.id.pid).or_insert_with(|| (thread.id.name.clone(), 0.0));
         entry.1 += on.sum::<f64>();
         if thread.id.tid == thread.id.pid {

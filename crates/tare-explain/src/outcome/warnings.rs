@@ -293,9 +293,7 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     if accounting.sut().is_none() {
         warnings.push(Doubt::SutUnseen(crate::bottlenecks::sut_unseen(accounting)));
     }
-    if matches!(bottleneck.cause, Cause::LoadGeneratorBound | Cause::LoadGeneratorContended)
-        && bottleneck.gross_is == GrossIs::LowerBound
-    {
+    if bottleneck.cause == Cause::LoadGeneratorBound && bottleneck.gross_is == GrossIs::LowerBound {
         warnings.push(Doubt::GeneratorSaturated);
     }
     let scheduled =

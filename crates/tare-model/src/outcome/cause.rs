@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[allow(missing_docs)] // the names are the design's; each rule documents its cause
 pub enum Cause {
     LoadGeneratorBound,
-    LoadGeneratorContended,
     OfferedLoad,
     ServerCpuBound,
     OneThreadBound,

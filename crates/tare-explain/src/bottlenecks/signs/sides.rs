@@ -55,22 +55,8 @@ pub(crate) fn server_is_full(accounting: &Accounting) -> bool {
 }
 
 /// Whether the generator has nothing left.
-fn generator_is_full(accounting: &Accounting) -> bool {
+pub(crate) fn generator_is_full(accounting: &Accounting) -> bool {
     generator_share(accounting) >= generator::SATURATED
-}
-
-/// The claim of a generator that has nothing left; or has little, and more of nothing else would help.
-pub(crate) fn generator_gives_out(accounting: &Accounting) -> Option<Claim> {
-    if generator_is_full(accounting) {
-        return Some(Claim::at(Rank::GeneratorFull));
-    }
-    (fuller_side(accounting) == Some(Side::Generator)).then(|| Claim::at(Rank::FullerSide))
-}
-
-/// Whether the generator would have time left, had nobody else run on its CPUs.
-pub(crate) fn generator_is_kept_off(accounting: &Accounting) -> bool {
-    let taken = accounting.load().map_or(0.0, |load| load.tare_share(TareCause::Preempted));
-    taken >= LOSS_SHARE_MIN && generator_share(accounting) - taken < generator::SATURATED
 }
 
 /// The fuller one, where it is nearly full.
