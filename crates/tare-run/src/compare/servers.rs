@@ -87,7 +87,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     check_file(running)?;
     if request.traffic.pacing != Pacing::Closed {
         return Err(LabError::usage(
-            "servers are compared in turns of milliseconds, interleaved, in which no rate or pause can be kept",
+            "servers are interleaved, a few milliseconds each, in which no rate or pause can be kept",
             "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
         ));
     }
