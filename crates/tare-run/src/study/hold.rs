@@ -220,7 +220,7 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             blocks: results[at].len(),
             valid: valid.len(),
             figures: figures(&valid, &intervals),
-            limits: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
+            bottlenecks: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
             changes: match cell.baseline == at {
                 true => BTreeMap::new(),
                 false => changes(&results[cell.baseline], &results[at], &intervals),
