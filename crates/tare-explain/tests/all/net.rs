@@ -182,7 +182,7 @@ fn the_fit_carries_wake_ups_of_both_sides() {
 
 /// A full server that wakes eight generator threads is not at its cost of saturation.
 #[test]
-fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
+fn a_full_server_that_wakes_its_other_threads_has_a_cost_part() {
     let oversubscribed = waking(0.97, 8.6, 0.06, 1.04);
     let outcome = explain(&with_saturating(64, &oversubscribed, &waking(0.98, 5.4, 0.001, 0.01)));
     parts_are_the_whole(&outcome);
