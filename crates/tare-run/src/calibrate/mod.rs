@@ -94,11 +94,11 @@ pub fn list() -> Result<Vec<calibration::Injection>, LabError> {
 /// Measures. What was finished before a failure or an interruption is kept and judged.
 pub fn calibrate(request: &Request, session: &Session, progress: &mut dyn Progress) -> Calibrated {
     let mut calibration = None;
-    let end = hold(request, session, &mut calibration, progress);
+    let end = carry_out(request, session, &mut calibration, progress);
     Calibrated { calibration, end }
 }
 
-fn hold(
+fn carry_out(
     request: &Request,
     session: &Session,
     kept: &mut Option<Calibration>,

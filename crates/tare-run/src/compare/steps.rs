@@ -15,17 +15,17 @@ const ARMS_MAX: usize = 9;
 /// Launches after which it is known how long one takes: the first finds the length of a turn, too.
 const PACE_AFTER: usize = 3;
 
-pub(super) fn sit(
+pub(super) fn in_session(
     session: &Session,
     progress: &mut dyn Progress,
-    hold: impl FnOnce(&mut Running<'_>, &mut Option<Comparison>) -> Result<(), LabError>,
+    compare: impl FnOnce(&mut Running<'_>, &mut Option<Comparison>) -> Result<(), LabError>,
 ) -> Compared {
     let mut running = match Running::begin(session, progress) {
         Ok(running) => running,
         Err(error) => return Compared { comparison: None, end: Err(error) },
     };
     let mut comparison = None;
-    let end = hold(&mut running, &mut comparison);
+    let end = compare(&mut running, &mut comparison);
     let end = running.end(end).end;
     Compared { comparison: comparison.filter(|comparison| !comparison.launches.is_empty()), end }
 }
