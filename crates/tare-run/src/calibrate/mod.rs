@@ -252,7 +252,7 @@ fn measure(
     let at = sut.answers_at()?;
     let url = format!("http://{}:{}{}", at.host(), at.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
-        return hosts.sat((&sut, &url), options, session, ground);
+        return hosts.session((&sut, &url), options, session, ground);
     }
     let target = tare_load::Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))?;
     let subject = sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid));

@@ -15,7 +15,7 @@ use tare_stats::{
 /// The last ones tell how long one takes.
 pub(super) const PACE_OF: usize = 2;
 
-/// A launch in which all programs are slower by more than this than in the median one is in bad interference.
+/// A launch in which all programs are slower by more than this than in the median one met interference.
 const SLOWER_MAX: f64 = 0.15;
 /// More errors than this and the result is not valid.
 const ERRORS_MAX: f64 = 0.001;

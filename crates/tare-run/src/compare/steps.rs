@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tare_model::comparison::{Change, Comparison, Figure, Launch, Program, SCHEMA};
 use tare_stats::{LAUNCHES_MIN, PLANNED_MAX};
 
-/// Programs and the A/A control that are up at once: a turn of each in a round that should last no longer than a host's moods.
+/// Programs and the A/A control that are up at once: a turn of each in a round that should be short beside the host's drift.
 const ARMS_MAX: usize = 9;
 /// Launches after which it is known how long one takes: the first finds the length of a turn, too.
 const PACE_AFTER: usize = 3;
