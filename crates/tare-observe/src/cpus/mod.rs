@@ -23,7 +23,7 @@ use tare_model::metrics::cpus;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
-/// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
+/// Samples per second of run between the edges, and of `/proc/stat`, which takes long on machines with many
 /// interrupts.
 const RUN_HZ: f64 = 10.0;
 const STAT_HZ: f64 = 5.0;
