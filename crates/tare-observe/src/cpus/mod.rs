@@ -63,7 +63,7 @@ impl Observer for Cpus {
     }
 
     fn edge(&mut self, edge: &mut Edge) {
-        // Whoever reads may lose its CPU between two files, and the accounting then do not fit together.
+        // Whoever reads may lose its CPU between two files, and their times then do not fit together.
         let mut quickest_ns = u64::MAX;
         let (mut best, mut attempt) = (Tape::default(), Tape::default());
         for _ in 0..EDGE_ATTEMPTS {
