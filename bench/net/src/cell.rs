@@ -119,11 +119,11 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
     };
     let interleaved = trials.iter().filter(|trial| trial["level"] != "asked");
     let transfers: Vec<f64> = interleaved.filter_map(|trial| trial["transfer_ns"].as_f64()).collect();
-    let asked_ns = cost_of("asked").context("the asked level told no cost")?;
+    let asked_ns = cost_of("asked").context("the asked level has no cost")?;
     let gross_hz = number("/gross/value")?;
-    let peers = outcome.pointer("/accounting/threads").and_then(Value::as_array);
-    let peers = peers.into_iter().flatten().filter(|thread| thread["role"] == "load");
-    let peer_hz: f64 = peers.filter_map(|thread| thread["voluntary_hz"].as_f64()).sum();
+    let clients = outcome.pointer("/accounting/threads").and_then(Value::as_array);
+    let clients = clients.into_iter().flatten().filter(|thread| thread["role"] == "load");
+    let peer_hz: f64 = clients.filter_map(|thread| thread["voluntary_hz"].as_f64()).sum();
     let parts = outcome["tare"].as_array().map(Vec::as_slice).unwrap_or_default();
     let part = |part: &Value| Some((part["cause"].as_str()?.to_owned(), part["ln_share"].as_f64()?));
     Ok(Cell {

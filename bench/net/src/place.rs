@@ -13,8 +13,8 @@ const CELLS_MIN: usize = 6;
 
 /// Whether a cell was measured with the CPUs where they are for most of `cells`; one that does not tell counts as that.
 pub fn is_usual(cell: &Cell, cells: &[Cell]) -> bool {
-    let told: Vec<f64> = cells.iter().filter_map(|cell| cell.transfer_ns).collect();
-    let usual_ns = median(&told).filter(|_| told.len() >= CELLS_MIN);
+    let known: Vec<f64> = cells.iter().filter_map(|cell| cell.transfer_ns).collect();
+    let usual_ns = median(&known).filter(|_| known.len() >= CELLS_MIN);
     let Some((usual_ns, ns)) = usual_ns.zip(cell.transfer_ns) else { return true };
     ns < ELSEWHERE * usual_ns && usual_ns < ELSEWHERE * ns
 }

@@ -63,7 +63,7 @@ pub struct Pair {
     pub within: bool,
 }
 
-/// Everything that is told.
+/// Everything that is reported.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     pub rows: Vec<RowSummary>,

@@ -61,7 +61,7 @@ impl Row {
         }
     }
 
-    /// The limit that must be told, where there is only one.
+    /// The bottleneck that must be named, where there is only one.
     pub fn bottleneck(self) -> Option<&'static str> {
         match self {
             Row::Quota => Some("cpu-quota-throttled"),

@@ -76,7 +76,7 @@ pub struct Cell {
     pub servers: Vec<(&'static str, Result<Vec<Round>, String>)>,
 }
 
-fn weigh(server: &Running, (connections, depth): (u32, u32), round: Duration) -> Result<Round, String> {
+fn measure_one(server: &Running, (connections, depth): (u32, u32), round: Duration) -> Result<Round, String> {
     let url = format!("http://127.0.0.1:{}/plaintext", server.port);
     let mut spec = LoadSpec::new(Target::parse(&url).map_err(|e| e.to_string())?);
     spec.connections = connections;
@@ -113,7 +113,7 @@ fn measure(running: &[Running], at: (u32, u32), options: &Options) -> Cell {
             if failed.contains_key(&i) {
                 continue;
             }
-            match weigh(&running[i], at, options.round) {
+            match measure_one(&running[i], at, options.round) {
                 Ok(round) => rounds[i].push(round),
                 Err(why) => {
                     eprintln!("{} at {at:?}: {why}", running[i].name);

@@ -35,7 +35,7 @@ struct Args {
     /// `/spin?ns=10000` loads a server that is the bottleneck.
     #[arg(long, default_value = "/plaintext")]
     path: String,
-    /// Measure what call stacks at this rate (999 unless told otherwise) cost beside the default observers.
+    /// Measure what call stacks at this rate (999 by default) cost beside the default observers.
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999")]
     stacks: Option<u32>,
     /// Stacks off the CPU as well.

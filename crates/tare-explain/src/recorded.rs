@@ -86,7 +86,7 @@ fn every_record_has_a_truth() {
 
 /// A quota of 30 % was raised by half in pairs of trials: the rate went up with it.
 #[test]
-fn what_was_tried_is_told_from_the_record() {
+fn what_was_tried_is_read_from_the_record() {
     let record = tare_store::read(&folder().join("quota-confirmed.tare")).unwrap();
     let confirmation = explain(&record).verdict.confirmation.unwrap();
     let text = format!("{confirmation:?}");

@@ -208,7 +208,7 @@ pub struct Downstream {
     pub count: u64,
 }
 
-/// What the accounting say of sleeps and waits, over all windows of the asked level: part of the outcome.
+/// What the accounting says of sleeps and waits, over all windows of the asked level: part of the outcome.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SwitchAccounting {
     /// Where sleeps come from; `null` where nothing was sampled.

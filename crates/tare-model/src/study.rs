@@ -84,7 +84,7 @@ pub struct CellOutcome {
     /// Figures by name; `null`: missing in a result.
     pub figures: BTreeMap<String, Option<FigureSeen>>,
     /// What held throughput where it was, block by block.
-    pub limits: Vec<Cause>,
+    pub bottlenecks: Vec<Cause>,
     /// The figures of [`COMPARED`] against the baseline's, each with a 95 % interval of its own; absent for the baseline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changes: BTreeMap<String, Seen>,
@@ -173,7 +173,7 @@ pub enum Seen {
         unit: Unit,
     },
     /// What held throughput where it was, block by block.
-    Limits(Vec<Cause>),
+    Bottlenecks(Vec<Cause>),
     /// Why nothing can be said.
     Nothing(String),
 }

@@ -1,5 +1,5 @@
-//! How far the SUT's CPUs are from the generator's, before and after a window: a hypervisor may move them meanwhile, and what
-//! passes between the two sides then costs more or less.
+//! Core-to-core latency between the SUT's CPUs and the generator's, before and after a window: a hypervisor may move them
+//! meanwhile, and what passes between the two sides then costs more or less.
 
 use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
@@ -22,35 +22,35 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         let others = watch.sut_cpus.iter().filter(|cpu| !watch.load_cpus.contains(cpu));
         others.take(CPUS_MAX).map(|&cpu| [cpu, load_cpu]).collect()
     });
-    Box::new(Distance { pairs: pairs.unwrap_or_default(), samples: Vec::new(), active: true })
+    Box::new(CoreLatency { pairs: pairs.unwrap_or_default(), samples: Vec::new(), active: true })
 }
 
-struct Distance {
+struct CoreLatency {
     /// A CPU of the SUT, and the generator's.
     pairs: Vec<[u32; 2]>,
-    samples: Vec<Look>,
+    samples: Vec<PairSample>,
     active: bool,
 }
 
-struct Look {
+struct PairSample {
     cpu: u32,
     at_ns: u64,
     found: Result<f64, Missing>,
 }
 
-impl Distance {
+impl CoreLatency {
     /// Not [`Observer::sample`], which is within a window.
     fn measure(&mut self) {
         let pairs = if self.active { self.pairs.as_slice() } else { &[] };
         let sample = |pair: &[u32; 2]| {
             let found = transfer::look(*pair).map(|found| found.transfer_ns.median);
-            Look { cpu: pair[0], at_ns: monotonic_ns(), found }
+            PairSample { cpu: pair[0], at_ns: monotonic_ns(), found }
         };
         self.samples.extend(pairs.iter().map(sample));
     }
 }
 
-impl Observer for Distance {
+impl Observer for CoreLatency {
     fn prepare(&mut self, _scene: &Scene) {
         self.samples.clear();
         self.measure();
@@ -66,7 +66,7 @@ impl Observer for Distance {
         self.measure();
         for &[cpu, _] in &self.pairs {
             let mut samples = Vec::new();
-            let mut why = Missing::new("nobody looked");
+            let mut why = Missing::new("there is no sample");
             for sample in self.samples.iter().filter(|sample| sample.cpu == cpu) {
                 match &sample.found {
                     Ok(ns) => samples.push(Sample { at_ns: sample.at_ns, value: *ns }),

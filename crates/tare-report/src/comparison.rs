@@ -114,14 +114,13 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
-    let aa_control = format!("{first} against itself");
     let columns = vec![
         Column::words("", 0),
         Column::figures(first, 2),
         Column::figures(if let [only] = others { only.name.as_str() } else { "other" }, 2),
         Column::figures("change", 0),
         Column::words("", 0),
-        Column::figures(&aa_control, 3),
+        Column::figures("A/A control", 3),
     ];
     let mut rows = Vec::new();
     for program in others {

@@ -56,7 +56,8 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
             false => format!("{} of {}", cell.valid, cell.blocks),
         };
         let figures = SHOWN.map(|(name, ..)| figure(cell.figures.get(name).copied().flatten()));
-        let words = [cell.name.clone(), blocks].into_iter().chain(figures).chain([each_once(&cell.limits)]);
+        let words =
+            [cell.name.clone(), blocks].into_iter().chain(figures).chain([each_once(&cell.bottlenecks)]);
         Row::Cells(words.map(Text::plain).collect())
     });
     let table = Block::Table(Table { columns, rows: rows.collect() });
@@ -195,14 +196,14 @@ fn seen(seen: &Seen) -> String {
             let each = |value: f64| in_unit(value, *unit);
             format!("{} ({})", each(*value), between(*ci95, &each))
         }
-        Seen::Limits(limits) => each_once(limits),
+        Seen::Bottlenecks(bottlenecks) => each_once(bottlenecks),
         Seen::Nothing(why) => why.clone(),
     }
 }
 
-fn each_once(limits: &[Cause]) -> String {
-    let limits: BTreeSet<String> = limits.iter().map(words::id).collect();
-    limits.into_iter().collect::<Vec<_>>().join(", ")
+fn each_once(bottlenecks: &[Cause]) -> String {
+    let ids: BTreeSet<String> = bottlenecks.iter().map(words::id).collect();
+    ids.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// A ratio as people say it: `+12 %`, from a doubling on `×2.3`.
@@ -238,7 +239,7 @@ mod tests {
             blocks: 3,
             valid: 3,
             figures: BTreeMap::from([("throughput".to_owned(), rate(value)), ("p99".to_owned(), None)]),
-            limits: vec![Cause::ServerCpuBound; 3],
+            bottlenecks: vec![Cause::ServerCpuBound; 3],
             changes: BTreeMap::new(),
             expectations: Vec::new(),
         };

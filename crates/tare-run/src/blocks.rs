@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_in_turns_are_one_stint() {
+    fn interleaved_levels_are_one_stint() {
         let interleaved = Level { arms: 2, ..level(3) };
         for block in blocks(1, &[level(3), interleaved.clone(), interleaved]) {
             let mut lengths: Vec<usize> = block.iter().map(Vec::len).collect();

@@ -8,13 +8,13 @@ use tare_stats::PLANNED_MAX;
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
-/// Length of a trial unless another is asked for, or a course of rates has its own.
+/// Length of a trial unless another is asked for, or a timeline of rates has its own.
 const TRIAL_NS: u64 = 2_000_000_000;
-/// The same where they end by what is known: it is their number that tells, and in shorter ones the kernel's ticks show.
+/// The same where they end by what is known: it is their number that counts, and in shorter ones the kernel's ticks show.
 const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
 /// Where trials end by what is known, other levels have one in so many blocks.
 const BLOCKS_EACH_OTHER: u32 = 2;
-/// A saturating level alone is short: only the cost per request is taken from it, and pooled over its trials. Of schedstat's
+/// A saturating level alone is short: only the service demand is taken from it, and pooled over its trials. Of schedstat's
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
 /// Interleaved with the reference server, each of the two has half of it.
@@ -39,12 +39,13 @@ pub(crate) struct Levels {
     asked: Level,
     beside: Vec<Level>,
     /// The levels beside it are driven only where the generator has more threads than CPUs.
-    only_crowded: bool,
+    only_oversubscribed: bool,
 }
 
 impl Levels {
-    /// A level below saturation has a saturating one beside it, because only there can the program's cost per request be measured. The reference
-    /// server is interleaved with it, which shows the interference of the machine: then there is one beside a saturating level too.
+    /// A level below saturation has a saturating one beside it, because only there can the program's service demand
+    /// be measured. The reference server is interleaved with it, which shows the interference of the machine: then there
+    /// is one beside a saturating level too.
     pub fn of(request: &ServerRequest, speaks_http: bool) -> Levels {
         let trials = &request.trials;
         let (usual_ns, count, count_of_others) = match trials.stopping {
@@ -87,14 +88,14 @@ impl Levels {
         } else {
             Vec::new()
         };
-        Levels { asked, beside, only_crowded: !with_reference && !below_saturation }
+        Levels { asked, beside, only_oversubscribed: !with_reference && !below_saturation }
     }
 
     /// Those that are driven. Never others than the asked one against another host unasked.
     ///
     /// `oversubscribed`: the generator that was asked for has more threads than CPUs.
     pub fn driven(&self, transport_is_local: bool, oversubscribed: bool) -> Vec<Level> {
-        let beside = transport_is_local && (oversubscribed || !self.only_crowded);
+        let beside = transport_is_local && (oversubscribed || !self.only_oversubscribed);
         let beside = if beside { self.beside.as_slice() } else { &[] };
         std::iter::once(&self.asked).chain(beside).cloned().collect()
     }
@@ -138,7 +139,7 @@ fn trial_s(level: &Level, in_blocks: bool) -> f64 {
 pub(crate) fn calibration(level: &Level) -> Duration {
     match level.purpose {
         Purpose::Asked => (Duration::from_nanos(level.trial_ns) / 2).clamp(CALIBRATION_MIN, CALIBRATION),
-        // Only its cost per request is of use, which has no idle periods in it.
+        // Only its service demand is of use, which has no idle periods in it.
         _ if level.arms > 1 => Duration::ZERO,
         Purpose::Saturating | Purpose::Reference => CALIBRATION_MIN,
     }

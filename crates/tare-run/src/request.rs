@@ -80,7 +80,7 @@ impl ServerRequest {
 /// How many trials, how long, after which warm-up.
 #[derive(Debug, Clone)]
 pub struct TrialsRequest {
-    /// Length of a trial; `None`: a course's own, or two seconds, or one where `stopping` ends them.
+    /// Length of a trial; `None`: a timeline's own, or two seconds, or one where `stopping` ends them.
     pub length: Option<Duration>,
     /// How many trials, where `stopping` does not end them.
     pub count: u32,

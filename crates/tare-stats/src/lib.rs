@@ -38,7 +38,7 @@ pub use interval::{Estimate, Interval, Mean, mean_interval, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;
-pub use sequence::{Foresight, LAUNCHES_MIN, Look, PLANNED_MAX, Sequence};
+pub use sequence::{Analysis, Foresight, LAUNCHES_MIN, PLANNED_MAX, Sequence};
 pub use series::SERIES_MIN;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{

@@ -74,9 +74,9 @@ impl Values {
     }
 }
 
-/// The result of one check.
+/// The result of one interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct Analysis {
     /// The mean so far.
     pub mean: Mean,
     /// Its interval, valid for all checks together.
@@ -122,18 +122,18 @@ impl Sequence {
 
     /// The mean of the launches so far, of which each has a value in every column (one, or [`crate::Contrasts::effect`]; of a
     /// series one). `None` before there are [`LAUNCHES_MIN`] or [`SERIES_MIN`], beyond the plan, or too early for a result.
-    pub fn look(&self, columns: &[&[f64]]) -> Option<Look> {
+    pub fn analyse(&self, columns: &[&[f64]]) -> Option<Analysis> {
         let launches = columns.first()?.len();
         let errors = self.errors.get(launches.checked_sub(1)?)?;
         let mean = self.values.mean(columns).filter(|_| launches >= self.values.fewest())?;
-        Some(Look { mean, interval: mean.within(*errors)? })
+        Some(Analysis { mean, interval: mean.within(*errors)? })
     }
 
     /// What to expect, by the spread of the `launches` behind a check.
-    pub fn foresee(&self, look: &Look, launches: usize) -> Foresight {
+    pub fn foresee(&self, analysis: &Analysis, launches: usize) -> Foresight {
         Foresight {
-            detectable: self.detectable(&look.mean, launches),
-            one_percent_launches: self.launches_for(ONE_PERCENT, &look.mean, launches),
+            detectable: self.detectable(&analysis.mean, launches),
+            one_percent_launches: self.launches_for(ONE_PERCENT, &analysis.mean, launches),
         }
     }
 
@@ -236,8 +236,10 @@ mod tests {
                     let factor = |noise: &mut Noise| if noise.normal() > 1.28 { wild } else { 1.0 };
                     let values: Vec<f64> =
                         (0..planned).map(|_| factor(&mut noise) * noise.normal()).collect();
-                    let looks = (1..=planned).filter_map(|n| sequence.look(&[&values[..n]]));
-                    looks.map(|look| look.interval).any(|interval| interval.lo > 0.0 || interval.hi < 0.0)
+                    let analyses = (1..=planned).filter_map(|n| sequence.analyse(&[&values[..n]]));
+                    analyses
+                        .map(|analysis| analysis.interval)
+                        .any(|interval| interval.lo > 0.0 || interval.hi < 0.0)
                 })
                 .count();
             let share = missed as f64 / f64::from(runs);
@@ -250,17 +252,17 @@ mod tests {
         let mut noise = Noise::new(5);
         let values: Vec<f64> = (0..60).map(|_| 0.02 * noise.normal()).collect();
         let sequence = Sequence::of_launches(60, 0.95).unwrap();
-        let look = sequence.look(&[&values]).unwrap();
-        let half = 0.5 * (look.interval.hi - look.interval.lo);
-        assert_eq!(sequence.launches_for(half * 1.000_001, &look.mean, 60), Some(60));
-        let detectable = sequence.foresee(&look, 60).detectable.unwrap();
+        let analysis = sequence.analyse(&[&values]).unwrap();
+        let half = 0.5 * (analysis.interval.hi - analysis.interval.lo);
+        assert_eq!(sequence.launches_for(half * 1.000_001, &analysis.mean, 60), Some(60));
+        let detectable = sequence.foresee(&analysis, 60).detectable.unwrap();
         assert!(detectable > half * 1.3 && detectable < half * 1.8, "{detectable} {half}");
         // Half of the launches, the same spread: the same forecast, within the error of their spread.
-        let earlier = sequence.look(&[&values[..30]]).unwrap();
+        let earlier = sequence.analyse(&[&values[..30]]).unwrap();
         let foreseen = sequence.foresee(&earlier, 30).detectable.unwrap();
         assert!((foreseen / detectable).ln().abs() < 1.0, "{foreseen} {detectable}");
-        assert_eq!(sequence.launches_for(1e-9, &look.mean, 60), None);
-        let one_percent = sequence.foresee(&look, 60).one_percent_launches.unwrap();
+        assert_eq!(sequence.launches_for(1e-9, &analysis.mean, 60), None);
+        let one_percent = sequence.foresee(&analysis, 60).one_percent_launches.unwrap();
         assert!((one_percent > 60) == (half > 0.01), "{one_percent} {half}");
     }
 
@@ -271,9 +273,9 @@ mod tests {
         assert!(Sequence::of_launches(100, 1.0).is_none() && Sequence::of_launches(100, f64::NAN).is_none());
         let sequence = Sequence::of_launches(10, 0.95).unwrap();
         let values: Vec<f64> = (0..11).map(f64::from).collect();
-        assert!(sequence.look(&[]).is_none() && sequence.look(&[&[]]).is_none());
-        assert!(sequence.look(&[&values[..10]]).is_some());
-        assert!(sequence.look(&[&values]).is_none());
-        assert!(sequence.look(&[&values[..10], &values[..9]]).is_none(), "columns of different lengths");
+        assert!(sequence.analyse(&[]).is_none() && sequence.analyse(&[&[]]).is_none());
+        assert!(sequence.analyse(&[&values[..10]]).is_some());
+        assert!(sequence.analyse(&[&values]).is_none());
+        assert!(sequence.analyse(&[&values[..10], &values[..9]]).is_none(), "columns of different lengths");
     }
 }

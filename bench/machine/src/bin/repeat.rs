@@ -1,5 +1,5 @@
-//! How well the probes repeat: rounds of all of them, and the effective clock of a CPU alone and beside a busy loop in
-//! turns.
+//! How well the probes repeat: rounds of all of them, and the effective clock of a CPU alone and beside a busy loop,
+//! interleaved.
 //!
 //! `bench/machine/repeat`
 #![allow(clippy::print_stdout)] // a program of its own, not a room

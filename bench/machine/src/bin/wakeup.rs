@@ -16,7 +16,7 @@ use tare_model::probes::{Policy, WakeupSetting};
 
 /// Longer wake-ups are counted by `cyclictest` without their length; no median is as long.
 const LONGEST_NS: u64 = 400_000;
-/// What a thread has that nobody told otherwise, as those of `cyclictest`.
+/// What a thread has whose slack nobody set, as those of `cyclictest`.
 const USUAL_SLACK_NS: u64 = 50_000;
 const SETTINGS: [(&str, WakeupSetting); 4] = [
     ("SCHED_FIFO 80, idle states held off", setting(Policy::Fifo(80), true)),

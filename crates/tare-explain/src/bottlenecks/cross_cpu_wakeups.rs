@@ -49,7 +49,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let mut evidence = Vec::new();
     evidence.extend(number_if("sleeps of the generator a request", peer, "count"));
     evidence.extend(number_if("sleeps of the server a request", sleeps(pool, Role::Sut), "count"));
-    evidence.push(number("cost of a request above saturation", effect_ln.exp() - 1.0, "share"));
+    evidence.push(number("service demand above saturation", effect_ln.exp() - 1.0, "share"));
     Draft {
         summary: format!(
             "A request cost the server {:.0} % more than at saturation: the generator slept {:.2} times a request, and who wakes a sleeper pays for it.",

@@ -110,12 +110,12 @@ fn crossings(window: &Closed) -> Result<f64, Missing> {
     let own = window.switches.cross_cpu().ok_or_else(|| window.switches.why_not_traced())?;
     let is_used =
         |cpu: &u32| window.cpus.get(cpu).is_some_and(|cpu| cpu.ran_s.sut > USED_SHARE * cpu.times.wall_s);
-    let peers = window.sum_of(Role::Load, |thread| {
+    let load = window.sum_of(Role::Load, |thread| {
         let apart: f64 =
             thread.cpu_run_s.keys().filter(|cpu| !is_used(cpu)).map(|cpu| thread.share_on(*cpu)).sum();
         Some(thread.switched.voluntary? * apart)
     });
-    let all = own + peers.unwrap_or(0.0);
+    let all = own + load.unwrap_or(0.0);
     let a_ms = || (window.span.wall_s > 0.0).then(|| all / window.span.wall_s / 1e3);
     window.per_request(all).or_else(a_ms).ok_or_else(|| Missing::new("the window has no length"))
 }

@@ -105,7 +105,7 @@ pub(crate) struct Verdict {
 pub(crate) fn decide(accounting: &Accounting, open: bool) -> Verdict {
     let claims =
         in_scope(accounting).filter_map(|bottleneck| Some((bottleneck, (bottleneck.holds)(accounting)?)));
-    match claims.max_by(|a, b| a.1.weight(&b.1)) {
+    match claims.max_by(|a, b| a.1.order(&b.1)) {
         Some((bottleneck, claim)) if open && claim.by_time => {
             Verdict { cause: Cause::Unknown, gross_is: bottleneck.gross_is }
         }

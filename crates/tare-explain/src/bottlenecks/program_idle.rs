@@ -37,7 +37,7 @@ fn describe(accounting: &Accounting) -> Draft {
         evidence,
         remedy: "find what it waits for (timer, disk, network, another process); a faster CPU does not help"
             .to_owned(),
-        confirm: "strace -c or a look at its sleeping threads names the wait".to_owned(),
+        confirm: "strace -c, or the stacks of its sleeping threads, names the wait".to_owned(),
         ..Draft::default()
     }
 }

@@ -74,7 +74,7 @@ impl Claim {
     }
 
     /// By rank and share: the least is what counts least.
-    pub fn weight(&self, other: &Claim) -> Ordering {
+    pub fn order(&self, other: &Claim) -> Ordering {
         other.rank.cmp(&self.rank).then(self.by_share(other))
     }
 

@@ -71,15 +71,17 @@ impl Interim {
                 self.planned(&trials, before_s).and_then(|planned| Sequence::of_series(planned, LEVEL));
         }
         let sequence = self.sequence.as_ref();
-        let look = shares_of_mean(&counted).zip(sequence).and_then(|(values, plan)| plan.look(&[&values]));
+        let analysis =
+            shares_of_mean(&counted).zip(sequence).and_then(|(values, plan)| plan.analyse(&[&values]));
         let precision = self.asked.precision.map(f64::asinh);
         let elapsed_s = before_s + span_s(&trials);
         let over = blocks > 0 && elapsed_s + period_s > self.budget_s
             || sequence.is_some_and(|sequence| blocks >= sequence.planned());
-        let foresight = sequence.zip(look.as_ref()).map(|(plan, look)| plan.foresee(look, blocks));
+        let foresight =
+            sequence.zip(analysis.as_ref()).map(|(plan, analysis)| plan.foresee(analysis, blocks));
         let Foresight { detectable, one_percent_launches } =
             foresight.unwrap_or(Foresight { detectable: None, one_percent_launches: None });
-        let half_ln = look.map(|look| 0.5 * (look.interval.hi - look.interval.lo));
+        let half_ln = analysis.map(|analysis| 0.5 * (analysis.interval.hi - analysis.interval.lo));
         let share = |share: f64| Some(share).filter(|share| share.is_finite());
         Stopped {
             precision: self.asked.precision,

@@ -60,7 +60,7 @@ fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<
         sut_wakeups_hz: pool
             .switches
             .wake_ups
-            .by_peers
+            .by_sut
             .filter(|_| role == Role::Sut)
             .map(|count| ratio(count, pool.span.wall_s)),
         entitled_cpus: entitlement.map_or(0.0, Entitlement::cpus),

@@ -42,7 +42,7 @@ pub(crate) fn requests(accounting: &Accounting) -> Requests {
 
 fn sut_wakeups(accounting: &Accounting) -> Result<SutWakeups, Missing> {
     let pool = &accounting.asked.pool;
-    let Some(count) = pool.switches.wake_ups.by_peers else { return Err(why_uncounted(accounting)) };
+    let Some(count) = pool.switches.wake_ups.by_sut else { return Err(why_uncounted(accounting)) };
     let sut = pool.per_request(count).ok_or_else(|| Missing::new("the requests could not be counted"))?;
     Ok(SutWakeups { sut })
 }

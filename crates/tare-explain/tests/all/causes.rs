@@ -52,7 +52,7 @@ fn finding(outcome: &Outcome, cause: Cause) -> Option<&Finding> {
     outcome.verdict.findings.iter().find(|finding| finding.cause == cause)
 }
 
-fn limits(record: &Record, cause: Cause) -> Outcome {
+fn has_bottleneck(record: &Record, cause: Cause) -> Outcome {
     let outcome = explain(record);
     assert_eq!(
         outcome.verdict.bottleneck, cause,
@@ -90,7 +90,7 @@ fn late(late: u64, begin_at_once: bool, acks_hz: f64) -> Record {
 
 #[test]
 fn answers_that_end_40_ms_after_they_began_wait_for_an_acknowledgement() {
-    let outcome = limits(&late(15_000, true, 7_500.0), Cause::DelayedAck);
+    let outcome = has_bottleneck(&late(15_000, true, 7_500.0), Cause::DelayedAck);
     let summary = &finding(&outcome, Cause::DelayedAck).unwrap().summary;
     assert!(summary.contains("75 % of the answers") && summary.contains("delayed ACK"), "{summary}");
     // Some of them are a finding and hold nothing up.
@@ -126,7 +126,7 @@ fn connections_without_a_port_are_not_the_servers_errors() {
         let record = level(record, &client::PORTS, &Subject::Machine, 500.0);
         level(record, &client::TIME_WAIT, &Subject::Machine, 480.0)
     };
-    let outcome = limits(&with_ports(failing(ErrorKind::PortsExhausted)), Cause::PortsExhausted);
+    let outcome = has_bottleneck(&with_ports(failing(ErrorKind::PortsExhausted)), Cause::PortsExhausted);
     assert!(!outcome.verdict.valid);
     assert_eq!(outcome.figures.gross_is, GrossIs::LowerBound);
     let summary = &finding(&outcome, Cause::PortsExhausted).unwrap().summary;
@@ -161,7 +161,7 @@ fn on_their_way(record: Record, scene: &Scene, share: f64, resent_hz: f64) -> Re
 
 #[test]
 fn answers_that_are_on_their_way_while_both_sides_wait_meet_a_ceiling() {
-    let outcome = limits(&on_the_way(&idle(), 0.97, 0.0), Cause::NetworkCeiling);
+    let outcome = has_bottleneck(&on_the_way(&idle(), 0.97, 0.0), Cause::NetworkCeiling);
     let summary = &finding(&outcome, Cause::NetworkCeiling).unwrap().summary;
     assert!(summary.contains("97 %") && summary.contains("12.5 MB a second"), "{summary}");
     // Not on the way, or not with so few connections, or not while a side is full.
@@ -183,7 +183,7 @@ fn a_ceiling_gives_four_times_the_connections_little_more() {
         rate_hz,
         ..Scene::default()
     };
-    limits(&at(&busy(0.34, 11_500.0)), Cause::NetworkCeiling);
+    has_bottleneck(&at(&busy(0.34, 11_500.0)), Cause::NetworkCeiling);
     // Twice as much, or little more as the server is full by then.
     silent(&at(&busy(0.6, 20_000.0)), Cause::NetworkCeiling);
     silent(&at(&busy(0.97, 11_500.0)), Cause::NetworkCeiling);
@@ -193,7 +193,7 @@ fn a_ceiling_gives_four_times_the_connections_little_more() {
 fn what_the_accounting_misses_does_not_fill_sides_with_time_to_spare() {
     // Interrupts of idle CPUs are in no counter: 8 % of these.
     let missing = Scene { hidden: 0.08, ..idle() };
-    let outcome = limits(&on_the_way(&missing, 0.97, 0.0), Cause::NetworkCeiling);
+    let outcome = has_bottleneck(&on_the_way(&missing, 0.97, 0.0), Cause::NetworkCeiling);
     assert!(!outcome.verdict.valid, "what requests cost is not known");
     let much = Scene { hidden: 0.55, ..idle() };
     assert_eq!(
@@ -212,7 +212,7 @@ fn requests_that_stand_still_for_lost_packets_are_the_networks() {
             sample.latency = Reading::Measured(latency);
         })
     };
-    let outcome = limits(&slow(on_the_way(&idle(), 0.2, 200.0)), Cause::NetworkCeiling);
+    let outcome = has_bottleneck(&slow(on_the_way(&idle(), 0.2, 200.0)), Cause::NetworkCeiling);
     let summary = &finding(&outcome, Cause::NetworkCeiling).unwrap().summary;
     assert!(summary.starts_with("Packets are lost") && summary.contains("1.00 %"), "{summary}");
     silent(&slow(on_the_way(&idle(), 0.2, 10.0)), Cause::NetworkCeiling);
@@ -220,14 +220,14 @@ fn requests_that_stand_still_for_lost_packets_are_the_networks() {
     let few = || slow(on_the_way(&idle(), 0.2, 25.0));
     silent(&few(), Cause::NetworkCeiling);
     let waited = [(&connections::SERVER_TIMED_OUT_NS, Subject::Machine, 40e9)];
-    limits(&counted(few(), &idle(), &waited), Cause::NetworkCeiling);
+    has_bottleneck(&counted(few(), &idle(), &waited), Cause::NetworkCeiling);
 }
 
 #[test]
 fn a_generator_that_the_hypervisor_holds_up_has_no_time_to_spare() {
     let at =
         |load_steal| Scene { threads: vec![server(0.3, 0.0), generator(0.3, 0.3)], load_steal, ..idle() };
-    limits(&on_the_way(&at(0.0), 0.97, 0.0), Cause::NetworkCeiling);
+    has_bottleneck(&on_the_way(&at(0.0), 0.97, 0.0), Cause::NetworkCeiling);
     let outcome = silent(&on_the_way(&at(0.35), 0.97, 0.0), Cause::NetworkCeiling);
     assert_eq!(
         (outcome.verdict.bottleneck, outcome.figures.gross_is),
@@ -245,21 +245,21 @@ fn requests_that_fail_of_lost_packets_do_not_hide_them() {
             sample.latency = Reading::Measured(latency);
         })
     };
-    let outcome = limits(&failing(&[(ErrorKind::Timeout, 60)], 200.0), Cause::NetworkCeiling);
+    let outcome = has_bottleneck(&failing(&[(ErrorKind::Timeout, 60)], 200.0), Cause::NetworkCeiling);
     assert!(
         !outcome.verdict.valid && finding(&outcome, Cause::Errors).is_some(),
         "{:#?}",
         outcome.verdict.findings
     );
     // Nothing was lost; or what failed had its answer.
-    limits(&failing(&[(ErrorKind::Timeout, 60)], 10.0), Cause::Errors);
-    limits(&failing(&[(ErrorKind::Timeout, 60), (ErrorKind::Status, 100)], 200.0), Cause::Errors);
+    has_bottleneck(&failing(&[(ErrorKind::Timeout, 60)], 10.0), Cause::Errors);
+    has_bottleneck(&failing(&[(ErrorKind::Timeout, 60), (ErrorKind::Status, 100)], 200.0), Cause::Errors);
 }
 
 #[test]
 fn what_failed_is_called_what_it_is() {
     let reported = |errors: &[(ErrorKind, u64)]| {
-        let outcome = limits(&asked(&Scene { errors: errors.to_vec(), ..idle() }), Cause::Errors);
+        let outcome = has_bottleneck(&asked(&Scene { errors: errors.to_vec(), ..idle() }), Cause::Errors);
         let found = finding(&outcome, Cause::Errors).unwrap();
         (found.summary.clone(), found.remedy.clone())
     };
@@ -301,7 +301,7 @@ fn short_of_memory(stalled: f64, hits_hz: f64) -> Record {
 
 #[test]
 fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
-    let outcome = limits(&short_of_memory(0.6, 500.0), Cause::MemoryPressure);
+    let outcome = has_bottleneck(&short_of_memory(0.6, 500.0), Cause::MemoryPressure);
     let summary = &finding(&outcome, Cause::MemoryPressure).unwrap().summary;
     assert!(summary.contains("/web may use 64 MiB"), "{summary}");
     // Somebody else's pressure, and none at all.
@@ -313,7 +313,7 @@ fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
     // Hardly any pressure, but most of what it waited for had been in memory before; or little of it.
     let read =
         |hz| counted(short_of_memory(0.02, 500.0), &idle(), &[(&memory::READ_BYTES, Subject::Machine, hz)]);
-    limits(&read(2.1e6), Cause::MemoryPressure);
+    has_bottleneck(&read(2.1e6), Cause::MemoryPressure);
     assert_eq!(explain(&read(2e8)).verdict.bottleneck, Cause::BlockedOnDisk);
 }
 
@@ -333,7 +333,7 @@ fn flooded(own_hz: f64) -> Record {
 #[test]
 fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
     // A fifth of the CPU's run is soft interrupts (as in every scene), nearly all of them for others.
-    let outcome = limits(&flooded(1000.0), Cause::SoftirqSaturated);
+    let outcome = has_bottleneck(&flooded(1000.0), Cause::SoftirqSaturated);
     let found = finding(&outcome, Cause::SoftirqSaturated).unwrap();
     assert!(found.summary.contains("19 %") && found.summary.contains("98000 of 100000"), "{}", found.summary);
     silent(&flooded(99_000.0), Cause::SoftirqSaturated);
@@ -349,7 +349,7 @@ fn threads_that_only_collect_garbage_are_known_by_their_names() {
             ..Scene::default()
         })
     };
-    let outcome = limits(&collecting(0.4), Cause::GcPauses);
+    let outcome = has_bottleneck(&collecting(0.4), Cause::GcPauses);
     assert!(finding(&outcome, Cause::GcPauses).unwrap().summary.starts_with("41 %"));
     let some = explain(&collecting(0.1));
     assert!(some.verdict.bottleneck == Cause::ServerCpuBound && finding(&some, Cause::GcPauses).is_some());
@@ -375,7 +375,7 @@ fn of_others_only_sampled_stacks_tell() {
             trial.observation.stacks = Some(Box::new(stacks));
         })
     };
-    limits(&sampled(40), Cause::GcPauses);
+    has_bottleneck(&sampled(40), Cause::GcPauses);
     silent(&sampled(1), Cause::GcPauses);
 }
 

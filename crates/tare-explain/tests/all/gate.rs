@@ -7,11 +7,11 @@ use tare_model::gate::State;
 use tare_model::plan::{Sut, Workload};
 use tare_model::{Reading, Record};
 
-/// A server that costs `cost_us` a request, in interference in which everything costs `mood` times as much.
-fn measured(cost_us: f64, mood: f64) -> Record {
+/// A server that costs `cost_us` a request, while interference makes everything cost `slower` times as much.
+fn measured(cost_us: f64, slower: f64) -> Record {
     let busy = |cost_us: f64| Scene {
         threads: vec![server(0.98, 0.0), generator(0.6, 0.0)],
-        rate_hz: 0.98 / (cost_us * mood) * 1e6,
+        rate_hz: 0.98 / (cost_us * slower) * 1e6,
         ..Scene::default()
     };
     let block = |own: f64| [busy(cost_us * own), busy(cost_us * own), busy(4.0)];
@@ -24,16 +24,16 @@ fn a_program_that_takes_more_cpu_is_found_under_any_interference_and_interferenc
     let base = || run(&measured(5.0, 1.0), "base").unwrap();
     let cost = base().against_reference[&Figure::CpuPerRequest];
     assert!((cost.value - 1.25).abs() < 0.01 && cost.trials == 5, "{cost:?}");
-    for (cost_us, mood, state, verdict) in [
+    for (cost_us, slower, state, verdict) in [
         (5.0, 1.4, State::NotProven, Verdict::NoDifference),
         (5.5, 0.7, State::Proven, Verdict::Slower),
         (4.5, 1.4, State::NotProven, Verdict::Faster),
     ] {
-        let gate = against_baseline(run(&measured(cost_us, mood), "new").unwrap(), base(), &asked);
-        assert_eq!(gate.conditions[0].state, state, "{cost_us} {mood}: {gate:#?}");
+        let gate = against_baseline(run(&measured(cost_us, slower), "new").unwrap(), base(), &asked);
+        assert_eq!(gate.conditions[0].state, state, "{cost_us} {slower}: {gate:#?}");
         for figure in [Figure::Net, Figure::CpuPerRequest] {
             let effect = gate.effects.iter().find(|effect| effect.figure == figure).unwrap();
-            assert!(effect.of_reference && effect.verdict == verdict, "{cost_us} {mood}: {effect:?}");
+            assert!(effect.of_reference && effect.verdict == verdict, "{cost_us} {slower}: {effect:?}");
         }
     }
 }

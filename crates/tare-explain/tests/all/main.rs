@@ -7,13 +7,13 @@
 )]
 
 mod any_record;
+mod bottlenecks;
 mod causes;
 mod commands;
 mod contract;
 mod execution;
 mod gate;
 mod hypotheses;
-mod limits;
 mod net;
 mod old_records;
 mod rate_over_time;

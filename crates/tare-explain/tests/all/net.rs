@@ -166,11 +166,11 @@ fn one_block_gives_a_ratio_without_an_interval() {
     assert!((against.ratio - 0.8).abs() < 1e-6 && against.ci95.is_none() && !against.interference_corrected);
 }
 
-/// 4.3 µs and 20 µs a wake-up of its own, 3 µs for a peer: no level fills the server, the fit tells.
+/// 4.3 µs and 20 µs a wake-up of its own, 3 µs for one of the generator: no level fills the server, the fit tells.
 #[test]
 fn the_fit_carries_wake_ups_of_both_sides() {
-    let cost = |own: f64, peers: f64| 4.3 + 20.0 * own + 3.0 * peers;
-    let scene = |own: f64, peers: f64, run: f64| waking(run, cost(own, peers), own, peers);
+    let cost = |own: f64, load: f64| 4.3 + 20.0 * own + 3.0 * load;
+    let scene = |own: f64, load: f64, run: f64| waking(run, cost(own, load), own, load);
     let outcome = explain(&with_saturating(4, &scene(0.3, 0.5, 0.5), &scene(0.06, 0.2, 0.85)));
     parts_are_the_whole(&outcome);
     let net = net(&outcome);
@@ -182,7 +182,7 @@ fn the_fit_carries_wake_ups_of_both_sides() {
 
 /// A full server that wakes eight generator threads is not at its cost of saturation.
 #[test]
-fn a_full_server_that_wakes_its_peers_has_a_cost_part() {
+fn a_full_server_that_wakes_the_generator_has_a_cost_part() {
     let oversubscribed = waking(0.97, 8.6, 0.06, 1.04);
     let outcome = explain(&with_saturating(64, &oversubscribed, &waking(0.98, 5.4, 0.001, 0.01)));
     parts_are_the_whole(&outcome);

@@ -169,7 +169,7 @@ fn core_shared(company: &Company) -> Draft {
     );
     warn("core-shared", found)
         .effect("CPU time per request jumps by a third and more, for milliseconds or seconds, and neither steal nor the clock shows it")
-        .fix("compare interleaved of milliseconds (tare compare); keep the core's other hyperthread idle; on a virtual machine, rent whole cores")
+        .fix("compare interleaved (tare compare); keep the core's other hyperthread idle; on a virtual machine, rent whole cores")
 }
 
 fn core_to_core_latency(probes: &Probes, transfer: &Transfer) -> Draft {

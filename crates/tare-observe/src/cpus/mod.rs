@@ -23,7 +23,7 @@ use tare_model::metrics::cpus;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
-/// Samples per second of run between the edges, and of `/proc/stat`, which is dear on machines with many
+/// Samples per second of run between the edges, and of `/proc/stat`, which takes long on machines with many
 /// interrupts.
 const RUN_HZ: f64 = 10.0;
 const STAT_HZ: f64 = 5.0;
@@ -63,7 +63,7 @@ impl Observer for Cpus {
     }
 
     fn edge(&mut self, edge: &mut Edge) {
-        // Whoever reads may lose its CPU between two files, and the accounting then do not fit together.
+        // Whoever reads may lose its CPU between two files, and their times then do not fit together.
         let mut quickest_ns = u64::MAX;
         let (mut best, mut attempt) = (Tape::default(), Tape::default());
         for _ in 0..EDGE_ATTEMPTS {

@@ -179,7 +179,7 @@ fn source_of(thread: u32, group: u32) -> u32 {
 
 fn record(tape: &mut Tape, source: u32, counts: &dyn Counts) {
     // What a thread counted until it ended can still be read; a counter that cannot be read leaves its thread out,
-    // and the accounting say how much of the run was counted.
+    // and the accounting says how much of the run was counted.
     let _ = tape.record_with(source, GroupCount::BYTES_MAX, |bytes| counts.read(bytes));
 }
 

@@ -84,7 +84,7 @@ impl Observer for Tasks {
     }
 
     fn edge(&mut self, _edge: &mut Edge) {
-        // The SUT first: its accounting are the ones that must close.
+        // The SUT first: its accounting is the one that must close.
         for role in [Role::Sut, Role::Other, Role::Load, Role::Tare] {
             self.read(role, &[Source::Schedstat, Source::Stat, Source::Status, Source::Process]);
         }

@@ -76,7 +76,7 @@ fn invalid_because(outcome: &Outcome) -> String {
         }
     }
     if let Some(residual) = outcome.accounting.residual_ratio.filter(|ratio| *ratio > RESIDUAL_RATIO_MAX) {
-        reasons.push(format!("the accounting are open by {}", percent(residual)));
+        reasons.push(format!("the accounting is open by {}", percent(residual)));
     }
     if reasons.is_empty() {
         reasons.extend(

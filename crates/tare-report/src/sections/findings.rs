@@ -27,9 +27,9 @@ fn build(source: &Source) -> Vec<Block> {
         outcome.verdict.findings.iter().partition(is_bottleneck);
     for finding in bottleneck.into_iter().chain(others) {
         let is_bottleneck = finding.cause == outcome.verdict.bottleneck;
-        let weighty = is_bottleneck || finding.effect_ln.abs() >= NOTE_LN;
+        let matters = is_bottleneck || finding.effect_ln.abs() >= NOTE_LN;
         let tried = tried(outcome, finding);
-        notes.push(if weighty && notes.len() < FULL_MAX || tried.is_some() {
+        notes.push(if matters && notes.len() < FULL_MAX || tried.is_some() {
             full(finding, is_bottleneck, &scale, tried)
         } else {
             short(finding)
@@ -54,7 +54,7 @@ fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<Str
     lines.extend(tried.map(|tried| ("tried", tried)));
     lines.push(("more", format!("tare explain {}", words::id(finding.cause))));
     let effect = match finding.effect_ln {
-        0.0 => "no effect on the weight".into(),
+        0.0 => "no part of the tare".into(),
         ln => format!("takes {} ({} ln)", percent(scale.share(ln)), logarithm(ln)),
     };
     let mark = if is_bottleneck { "the bottleneck · " } else { "" };

@@ -49,7 +49,7 @@ fn sentences(source: &Source) -> Vec<String> {
         reported.push(format!("The program's CPUs ran at {}.", hertz(hz)));
     }
     reported.push(match outcome.accounting.residual_ratio {
-        Some(ratio) => format!("The accounting are open by {} at most.", percent(ratio)),
+        Some(ratio) => format!("The accounting is open by {} at most.", percent(ratio)),
         None => "The accounting could not be checked against each other.".to_owned(),
     });
     reported

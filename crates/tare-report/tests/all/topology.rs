@@ -40,10 +40,10 @@ fn topology() -> Topology {
         allowed: Reading::Measured(set("0-6")),
         caches: Reading::Measured(vec![cache("0-1,4-5"), cache("2-3,6")]),
         numa: Reading::Measured(vec![node(0, "0-1,4-5", [10, 21]), node(1, "2-3,6", [21, 10])]),
-        offline: Reading::missing("not told"),
+        offline: Reading::missing("not reported"),
         isolated: Reading::Measured(CpuSet::new()),
         nohz_full: Reading::Measured(CpuSet::new()),
-        kinds: Reading::missing("not told"),
+        kinds: Reading::missing("not reported"),
         cpus: (0..7).map(place).collect(),
     }
 }

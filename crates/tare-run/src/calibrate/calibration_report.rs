@@ -30,7 +30,7 @@ fn compared(comparison: &SelfComparison) -> Option<&Compared> {
     }
 }
 
-/// How much net moved over the runs that leave it alone; `None` without any. Quartiles, as one run in bad interference is no measure of
+/// How much net moved over the runs that leave it alone; `None` without any. Quartiles, as one run with much interference is no measure of
 /// the others.
 pub(super) fn net_spread(runs: &[Run], leaves_net: impl Fn(&str) -> bool) -> Option<NetSpread> {
     let runs: Vec<&Run> = runs.iter().filter(|run| leaves_net(&run.injection)).collect();

@@ -22,7 +22,7 @@ pub(super) const LINK: &str = "eth";
 /// How long a host may take to be there.
 const BORN_WITHIN: Duration = Duration::from_secs(5);
 /// And a session of a few seconds, on a slow machine.
-const SAT_WITHIN: Duration = Duration::from_secs(120);
+const SESSION_WITHIN: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(5);
 
 /// A server's host and a generator's.
@@ -64,7 +64,7 @@ impl Hosts {
     }
 
     /// An ordinary session on the generator's host, by another process: a thread that went there would leave observers behind.
-    pub fn sat(
+    pub fn session(
         &self,
         (server, url): (&Sut, &str),
         options: &[String],
@@ -85,14 +85,14 @@ impl Hosts {
             environment: vec![("TARE_STATE_DIR", text(&session.state_dir))],
             output: Output::KeepErrors,
         };
-        let mut sat = Started::launch(&launch, ground.journal)?;
-        let end = until("session", SAT_WITHIN, ground, || sat.has_ended());
+        let mut started = Started::launch(&launch, ground.journal)?;
+        let end = until("session", SESSION_WITHIN, ground, || started.has_ended());
         // It ends otherwise than with 0 where its figures are not to be quoted, and has a record all the same.
         let recorded = tare_store::read(&file);
         end?;
         recorded.map_err(|error| LabError::Load {
-            what: format!("left no record ({}): {error}", sat.exit_description()),
-            last_output: sat.output(),
+            what: format!("left no record ({}): {error}", started.exit_description()),
+            last_output: started.output(),
         })
     }
 

@@ -94,11 +94,11 @@ pub fn list() -> Result<Vec<calibration::Injection>, LabError> {
 /// Measures. What was finished before a failure or an interruption is kept and judged.
 pub fn calibrate(request: &Request, session: &Session, progress: &mut dyn Progress) -> Calibrated {
     let mut calibration = None;
-    let end = hold(request, session, &mut calibration, progress);
+    let end = carry_out(request, session, &mut calibration, progress);
     Calibrated { calibration, end }
 }
 
-fn hold(
+fn carry_out(
     request: &Request,
     session: &Session,
     kept: &mut Option<Calibration>,
@@ -252,7 +252,7 @@ fn measure(
     let at = sut.answers_at()?;
     let url = format!("http://{}:{}{}", at.host(), at.port(), server.path);
     if let Some((hosts, options)) = &scene.apart {
-        return hosts.sat((&sut, &url), options, session, ground);
+        return hosts.session((&sut, &url), options, session, ground);
     }
     let target = tare_load::Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))?;
     let subject = sut.pids.first().map_or(SutRequest::Find, |pid| SutRequest::Pid(*pid));

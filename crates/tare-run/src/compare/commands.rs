@@ -4,7 +4,7 @@
 use super::interference::HostWatch;
 use super::launch::{arms, name, order};
 use super::request::Compared;
-use super::steps::{Step, check_count, check_file, empty, go_on, sit};
+use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
 use crate::error::LabError;
 use crate::loads::none::wait_for_end;
 use crate::plan;
@@ -47,10 +47,10 @@ pub fn compare_commands(
     session: &Session,
     progress: &mut dyn Progress,
 ) -> Compared {
-    sit(session, progress, |running, comparison| hold(request, running, comparison))
+    in_session(session, progress, |running, comparison| carry_out(request, running, comparison))
 }
 
-fn hold(
+fn carry_out(
     request: &CommandsRequest,
     running: &mut Running<'_>,
     kept: &mut Option<Comparison>,

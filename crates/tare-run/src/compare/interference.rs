@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_this_machine_ends() {
+    fn watching_this_machine_ends() {
         let cpu = tare_sys::affinity::get(0).unwrap()[0];
         let quiet = HostWatch::begin(&[cpu]).until_now();
         assert!(quiet.steal_share.is_none_or(|share| share >= 0.0) && quiet.compute_s.is_none());

@@ -9,13 +9,13 @@ use tare_model::comparison::{
 };
 use tare_model::outcome::Warning;
 use tare_stats::{
-    Interval, LAUNCHES_MIN, Look, Sequence, adjusted, contrasts, level_of_each, median, widened,
+    Analysis, Interval, LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened,
 };
 
 /// The last ones tell how long one takes.
 pub(super) const PACE_OF: usize = 2;
 
-/// A launch in which all programs are slower by more than this than in the median one is in bad interference.
+/// A launch in which all programs are slower by more than this than in the median one met interference.
 const SLOWER_MAX: f64 = 0.15;
 /// More errors than this and the result is not valid.
 const ERRORS_MAX: f64 = 0.001;
@@ -113,7 +113,7 @@ fn effect(
     let [one, other] = &contrasts.effect;
     let launches = one.len();
     let analyses = sequence.and_then(|sequence| {
-        Some((sequence, sequence.look(&[one, other])?, sequence.look(&[&contrasts.aa_control])?))
+        Some((sequence, sequence.analyse(&[one, other])?, sequence.analyse(&[&contrasts.aa_control])?))
     });
     let both: Vec<f64> = values.first.iter().chain(&values.aa_control).copied().collect();
     let mut effect = Effect {
@@ -129,17 +129,17 @@ fn effect(
         detectable: None,
         one_percent_s: None,
     };
-    if let Some((sequence, look, aa_control)) = analyses {
-        let interval = widened(look.interval, aa_control.interval);
+    if let Some((sequence, analysis, aa_control)) = analyses {
+        let interval = widened(analysis.interval, aa_control.interval);
         let per_launch_s = length_s(&comparison.launches);
-        effect.change = change(&look, interval);
+        effect.change = change(&analysis, interval);
         let corrected = adjusted(one, interference).zip(adjusted(other, interference));
-        let corrected = corrected.and_then(|(one, other)| sequence.look(&[&one, &other]));
+        let corrected = corrected.and_then(|(one, other)| sequence.analyse(&[&one, &other]));
         effect.adjusted = corrected
             .and_then(|corrected| change(&corrected, widened(corrected.interval, aa_control.interval)));
         effect.aa_control = change(&aa_control, aa_control.interval);
         effect.verdict = figure.verdict(interval, comparison.margin);
-        let foresight = sequence.foresee(&look, launches);
+        let foresight = sequence.foresee(&analysis, launches);
         effect.detectable = foresight.detectable.map(f64::exp_m1);
         effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
     }
@@ -213,7 +213,7 @@ fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
 }
 
 /// From logarithms to relative changes.
-fn change(analysis: &Look, interval: Interval) -> Option<Change> {
+fn change(analysis: &Analysis, interval: Interval) -> Option<Change> {
     let Interval { lo, hi } = interval.map(f64::exp_m1)?;
     Some(Change { value: analysis.mean.value.exp_m1(), interval: [lo, hi] })
 }

@@ -62,7 +62,7 @@ struct Server {
     name: String,
 }
 
-/// What a arm's counters showed in a break.
+/// What an arm's counters showed in a break.
 struct Page {
     sample: HttpSample,
     cpu_ns: Option<u64>,
@@ -322,7 +322,7 @@ fn wait_for(
     servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
 }
 
-/// The accounting after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
+/// The counters after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
 /// cut, some of it is in them.
 fn cut(
     turns: &Interleaving,

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_of_the_others_against_the_first_and_its_placebo() {
+    fn an_effect_is_of_the_others_against_the_first_and_its_aa_control() {
         let at = |counts: [(u64, u64); 4]| {
             counts.map(|(cpu_ns, answers)| Count { cpu_ns: Some(cpu_ns), answers }).to_vec()
         };

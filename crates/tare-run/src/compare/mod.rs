@@ -1,8 +1,8 @@
 //! Compares servers, or commands, on a machine that cannot be trusted: launch by launch, until what they differ by is known well
 //! enough.
 //!
-//! A launch starts every program afresh, the first one twice (the second time as the A/A control), and loads all of them interleaved, in turns of
-//! milliseconds, within the same window ([`launch`]). What differs from launch to launch (addresses, heap, ports) differs by more
+//! A launch starts every program afresh, the first one twice (the second time as the A/A control), and loads all of them
+//! interleaved, a few milliseconds each, within the same window ([`launch`]). What differs from launch to launch (addresses, heap, ports) differs by more
 //! than a longer window would show, so the launch is the unit: it gives one value a figure and program, and [`judge`] analyses
 //! all of them after each. [`length`] finds how long a window is best, [`pace`] a turn, [`interference`] finds what disturbed one. [`commands`] runs commands interleaved instead.
 

@@ -2,7 +2,7 @@
 
 use super::launch::{self, Stage};
 use super::request::{Asked, Compared, EMBEDDED, PORT, Request};
-use super::steps::{Step, check_count, check_file, empty, go_on, sit};
+use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
@@ -16,10 +16,14 @@ use tare_model::topology::Topology;
 /// Compares. What was measured before a failure or an interruption is kept and judged; [`Session::record`] is the file that all
 /// launches so far are in after each.
 pub fn compare(request: &Request, session: &Session, progress: &mut dyn Progress) -> Compared {
-    sit(session, progress, |running, comparison| hold(request, running, comparison))
+    in_session(session, progress, |running, comparison| carry_out(request, running, comparison))
 }
 
-fn hold(request: &Request, running: &mut Running<'_>, kept: &mut Option<Comparison>) -> Result<(), LabError> {
+fn carry_out(
+    request: &Request,
+    running: &mut Running<'_>,
+    kept: &mut Option<Comparison>,
+) -> Result<(), LabError> {
     check(request, running)?;
     let placement = place(request, &running.topology)?;
     for note in &placement.notes {
@@ -87,7 +91,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     check_file(running)?;
     if request.traffic.pacing != Pacing::Closed {
         return Err(LabError::usage(
-            "servers are compared in turns of milliseconds, interleaved, in which no rate or pause can be kept",
+            "servers are interleaved, a few milliseconds each, in which no rate or pause can be kept",
             "leave out --rate, --steps and --think (a closed loop compares what servers cost)",
         ));
     }

@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 use tare_model::comparison::{Change, Comparison, Figure, Launch, Program, SCHEMA};
 use tare_stats::{LAUNCHES_MIN, PLANNED_MAX};
 
-/// Programs and the A/A control that are up at once: a turn of each in a round that should last no longer than a host's moods.
+/// Programs and the A/A control that are up at once: a turn of each in a round that should be short beside the host's drift.
 const ARMS_MAX: usize = 9;
 /// Launches after which it is known how long one takes: the first finds the length of a turn, too.
 const PACE_AFTER: usize = 3;
 
-pub(super) fn sit(
+pub(super) fn in_session(
     session: &Session,
     progress: &mut dyn Progress,
-    hold: impl FnOnce(&mut Running<'_>, &mut Option<Comparison>) -> Result<(), LabError>,
+    compare: impl FnOnce(&mut Running<'_>, &mut Option<Comparison>) -> Result<(), LabError>,
 ) -> Compared {
     let mut running = match Running::begin(session, progress) {
         Ok(running) => running,
         Err(error) => return Compared { comparison: None, end: Err(error) },
     };
     let mut comparison = None;
-    let end = hold(&mut running, &mut comparison);
+    let end = compare(&mut running, &mut comparison);
     let end = running.end(end).end;
     Compared { comparison: comparison.filter(|comparison| !comparison.launches.is_empty()), end }
 }

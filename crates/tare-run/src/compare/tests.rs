@@ -77,7 +77,7 @@ fn effect(comparison: &Comparison, figure: Figure) -> &Effect {
 }
 
 #[test]
-fn what_is_dearer_is_found_and_what_is_not_is_not() {
+fn more_cpu_per_request_is_found_and_the_same_is_not() {
     let mut noise = Noise::new(3);
     let mut costlier = comparison(40, 1.03, &mut noise);
     judge(&mut costlier);
@@ -97,7 +97,7 @@ fn what_is_dearer_is_found_and_what_is_not_is_not() {
 
 /// A core that somebody else computes on makes one program cost more, by more than the other.
 #[test]
-fn what_goes_with_the_weather_is_taken_out_beside_what_is_not() {
+fn the_interference_corrected_change_stands_beside_the_measured_one() {
     let mut noise = Noise::new(8);
     let mut leaning = comparison(40, 1.02, &mut noise);
     for launch in &mut leaning.launches {
@@ -145,7 +145,7 @@ fn net_says_what_the_cost_says() {
 
 /// Analysed after each launch and stopped as people stop, a server differs from itself in 5 of 100 comparisons at most.
 #[test]
-fn a_server_is_seldom_told_from_itself() {
+fn a_server_seldom_differs_from_itself() {
     let mut noise = Noise::new(4);
     let runs = 300;
     let reported = (0..runs)
@@ -195,7 +195,7 @@ fn what_disturbs_is_marked_and_counts() {
 }
 
 #[test]
-fn errors_and_idle_servers_are_told() {
+fn errors_and_idle_servers_are_reported() {
     let mut failing = comparison(10, 1.0, &mut Noise::new(7));
     judge(&mut failing);
     assert!(is_valid(&failing), "{:?}", failing.warnings);

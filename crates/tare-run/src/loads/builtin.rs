@@ -2,7 +2,7 @@
 //!
 //! One level alone is driven on the same connections from its first trial to its last. Several are driven in blocks,
 //! one trial of each in an order drawn at random, so that the machine's interference is the same for all of them; then each
-//! trial opens connections of its own. The SUT and the reference server are interleaved, in turns of a few milliseconds, within the
+//! trial opens connections of its own. The SUT and the reference server are interleaved, a few milliseconds each, within the
 //! same trial.
 
 use super::drive::{Drive, Stand, live_rate, observe, sample_idle, start};
@@ -21,7 +21,7 @@ use tare_model::plan::Purpose;
 use tare_model::trial::WarmUp;
 use tare_observe::{LoadWatch, Observers};
 
-/// Before a course of rates: the observers start and idle periods are found out meanwhile.
+/// Before a timeline of rates: the observers start and idle periods are found out meanwhile.
 const LEAD_IN: Duration = Duration::from_secs(1);
 
 /// Tare's own generator.
@@ -142,7 +142,7 @@ impl Open {
     }
 }
 
-/// A rate that changes: each trial is the whole course, after a lead-in at the rate that it begins with, so that
+/// A rate that changes: each trial is the whole timeline, after a lead-in at the rate that it begins with, so that
 /// trials are alike.
 fn timeline(
     stand: &Stand<'_>,

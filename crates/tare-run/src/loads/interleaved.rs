@@ -27,7 +27,7 @@ pub(crate) const TURN: Duration = Duration::from_millis(5);
 /// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
 const TURN_OVER_LATENCY: u32 = 10;
 const ROUNDS_MIN: u64 = 4;
-/// A server whose requests take longer than this allows for does not keep to its turns, which its accounting then show.
+/// A server whose requests take longer than this allows for does not keep to its turns, which its accounting then shows.
 pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
 
 /// One trial of each level of `stint`, interleaved: `reference` answers where a level's purpose is that, else the SUT.

@@ -2,7 +2,7 @@
 //! after the other and in a random order each time, and the session goes on with the best.
 //!
 //! A layout's capacity is the rate that it got over the share of its CPU time that it took for that: what the generator could send
-//! if the server were never the limit. It is taken among those layouts that got the highest rate, so that none is taken that
+//! if the server were never the bottleneck. It is taken among those layouts that got the highest rate, so that none is taken that
 //! is cheap because it is in the server's way.
 
 use super::drive::start;

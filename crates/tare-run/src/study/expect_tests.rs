@@ -46,7 +46,7 @@ fn what_is_wrong_is_said_with_a_way_out() {
         "'p99 rises' says nothing of 'p99' (write up, down or same, <, > or = and a number)"
     );
     assert_eq!(said("p99 < 5"), "'p99 < 5': no number stands after '<' (write a time, as 2ms)");
-    assert_eq!(said("p99 up by lots"), "'p99 up by lots': 'lots' is no share (write it as by 20%)");
+    assert_eq!(said("p99 up by much"), "'p99 up by much': 'much' is no share (write it as by 20%)");
     assert_eq!(
         said("throughput down by 100%"),
         "'throughput down by 100%': nothing falls by 100 % (write less than 100%)"

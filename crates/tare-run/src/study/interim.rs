@@ -49,7 +49,7 @@ impl Intervals {
         }
         let found = match self {
             Intervals::AfterEach(sequence) => {
-                sequence.look(&[values]).map(|look| (look.mean.value, look.interval))
+                sequence.analyse(&[values]).map(|analysis| (analysis.mean.value, analysis.interval))
             }
             Intervals::Once { .. } => mean_interval(values).and_then(|mean| Some((mean.value, mean.ci95?))),
         };
@@ -98,8 +98,11 @@ impl Intervals {
         let changes =
             valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
         let changes = changes.collect::<Option<Vec<f64>>>()?;
-        let look = sequence.look(&[&changes])?;
-        Some(((look.interval.hi - look.interval.lo) / 2.0, sequence.foresee(&look, changes.len())))
+        let analysis = sequence.analyse(&[&changes])?;
+        Some((
+            (analysis.interval.hi - analysis.interval.lo) / 2.0,
+            sequence.foresee(&analysis, changes.len()),
+        ))
     }
 }
 

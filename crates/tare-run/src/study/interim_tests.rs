@@ -1,4 +1,4 @@
-//! Whether the intervals of a plan hold what cells differ by, on simulated sessions in bad interference.
+//! Whether the intervals of a plan hold what cells differ by, on simulated sessions with much interference.
 
 #[path = "../../../tare-stats/src/noise.rs"]
 mod noise;

@@ -147,15 +147,15 @@ fn within(seen: Interval, lo: f64, hi: f64) -> Verdict {
 }
 
 fn bottleneck(cause: Cause, valid: &[&Outcome]) -> Judged {
-    let limits: Vec<Cause> = valid.iter().map(|outcome| outcome.verdict.bottleneck).collect();
-    let held = limits.iter().filter(|bottleneck| **bottleneck == cause).count();
-    let verdict = match limits.len() {
+    let seen: Vec<Cause> = valid.iter().map(|outcome| outcome.verdict.bottleneck).collect();
+    let held = seen.iter().filter(|bottleneck| **bottleneck == cause).count();
+    let verdict = match seen.len() {
         0 => return Err("no valid block".to_owned()),
         all if held == all => Verdict::Held,
-        _ if held == 0 && !limits.contains(&Cause::Unknown) => Verdict::DidNotHold,
+        _ if held == 0 && !seen.contains(&Cause::Unknown) => Verdict::DidNotHold,
         _ => Verdict::CouldNotTell,
     };
-    Ok((verdict, Seen::Limits(limits)))
+    Ok((verdict, Seen::Bottlenecks(seen)))
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn what_is_not_valid_counts_for_nothing() {
 
 /// An interval that holds for every analysis is wider, and most of all while there are few of the planned blocks.
 #[test]
-fn what_is_looked_at_after_each_block_is_told_less_early() {
+fn what_is_analysed_after_each_block_is_known_later() {
     // Spread out evenly, in an order that goes with nothing.
     let noise = |block: u32, step: f64| (f64::from(block) * step).fract() - 0.5;
     let rates = |rate_hz: f64, step: f64| {
@@ -201,7 +201,7 @@ fn what_is_looked_at_after_each_block_is_told_less_early() {
 
 /// Each figure that is reported for every cell is one that a result has, or says why not.
 #[test]
-fn what_is_told_against_the_baseline_is_all_there() {
+fn every_change_against_the_baseline_is_reported() {
     let (before, after) = (
         [outcome(1000.0, 1e6, 1.0), outcome(1010.0, 1e6, 1.0)],
         [outcome(500.0, 2e6, 1.0), outcome(505.0, 2e6, 1.0)],

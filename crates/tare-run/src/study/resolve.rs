@@ -218,7 +218,7 @@ fn check_against(name: &str, case: &Case, is_baseline: bool) -> Result<(), LabEr
         return Ok(());
     };
     Err(LabError::usage(
-        format!("{name}: '{}' is expected of the baseline, which is held against itself", change.text),
+        format!("{name}: '{}' is expected of the baseline, which has no baseline of its own", change.text),
         "expect a value of it, or name another case with baseline = \"…\"",
     ))
 }

@@ -161,7 +161,7 @@ fn what_is_wrong_is_one_line_that_says_where() {
         ),
         (
             "[[case]]\nname = \"a\"\nbaseline = \"a\"\nexpect = \"p99 up\"",
-            "a: 'p99 up' is expected of the baseline, which is held against itself \
+            "a: 'p99 up' is expected of the baseline, which has no baseline of its own \
              (hint: expect a value of it, or name another case with baseline = \"…\")",
         ),
         (
@@ -311,7 +311,7 @@ fn the_one_case_of_a_plan_is_held_against_its_first_levels_unless_it_expects_a_c
     };
     assert_eq!(levels("", ""), Ok(vec![0, 0]));
     assert_eq!(levels("expect = \"throughput > 10\"\n", ""), Ok(vec![0, 0]));
-    assert!(levels("expect = \"throughput up\"\n", "").is_err(), "it is held against itself");
+    assert!(levels("expect = \"throughput up\"\n", "").is_err(), "it is its own baseline");
     // It is not alone for the other being left out here.
     let other = "[[case]]\nname = \"eight\"\nneeds_cpus = 9\n";
     assert_eq!(levels("", other), Ok(vec![0, 1]));

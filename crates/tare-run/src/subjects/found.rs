@@ -25,7 +25,7 @@ impl Subject for Found {
             running.notice(
                 "sut-unseen",
                 why,
-                "the accounting hold the generator's side only; --sut-pid names the server's process",
+                "the accounting has the generator's side only; --sut-pid names the server's process",
             )?;
         }
         Ok(sut)

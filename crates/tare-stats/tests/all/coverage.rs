@@ -225,9 +225,9 @@ fn holds(interval: Interval, truth: f64) -> bool {
 fn simulate(interference: &Interference, shape: &Shape, planted: f64, seed: u64) -> Option<Found> {
     let mut noise = Noise::new(seed);
     let sequence = Sequence::of_launches(shape.launches, 0.95)?;
-    let look = |columns: &[&[f64]], launches: usize| {
+    let analyse = |columns: &[&[f64]], launches: usize| {
         let columns: Vec<&[f64]> = columns.iter().map(|column| &column[..launches]).collect();
-        Some(sequence.look(&columns)?.interval)
+        Some(sequence.analyse(&columns)?.interval)
     };
     let fixed = |estimate: Option<Estimate>| Some(usize::from(holds(estimate?.ci95?, planted)));
     let mut found = Found::default();
@@ -236,15 +236,15 @@ fn simulate(interference: &Interference, shape: &Shape, planted: f64, seed: u64)
         let Contrasts { effect: [effect, other], aa_control } = contrasts(&a, &aa_control, &b)?;
         found.mean += fixed(mean_interval(&effect))?;
         found.trimmed += fixed(trimmed_mean_interval(&effect))?;
-        let looks: Vec<(usize, Interval)> = (1..=shape.launches)
-            .filter_map(|launches| Some((launches, look(&[&effect, &other], launches)?)))
+        let analyses: Vec<(usize, Interval)> = (1..=shape.launches)
+            .filter_map(|launches| Some((launches, analyse(&[&effect, &other], launches)?)))
             .collect();
         let (launches, interval) =
-            *looks.iter().find(|(_, interval)| is_enough(*interval)).or(looks.last())?;
-        let beside = look(&[&aa_control], launches)?;
+            *analyses.iter().find(|(_, interval)| is_enough(*interval)).or(analyses.last())?;
+        let beside = analyse(&[&aa_control], launches)?;
         found.stopped += usize::from(holds(interval, planted));
         found.widened += usize::from(holds(widened(interval, beside), planted));
-        found.always += usize::from(looks.iter().all(|(_, interval)| holds(*interval, planted)));
+        found.always += usize::from(analyses.iter().all(|(_, interval)| holds(*interval, planted)));
         found.aa_control_moved += usize::from(!holds(beside, 0.0));
         found.decided += usize::from(!holds(interval, 0.0));
         found.launches += launches;

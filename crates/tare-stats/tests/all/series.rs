@@ -48,10 +48,10 @@ fn held(interference: &Interference, seed: u64) -> Option<u32> {
     let mut held = 0;
     for _ in 0..RUNS {
         let rates = trials(interference, &mut noise);
-        let looks = (1..=PLANNED).filter_map(|count| Some(sequence.look(&[&rates[..count]])?.interval));
+        let analyses = (1..=PLANNED).filter_map(|count| Some(sequence.analyse(&[&rates[..count]])?.interval));
         let holds = |interval: tare_stats::Interval| interval.lo <= 1.0 && 1.0 <= interval.hi;
         let mut last = true;
-        for interval in looks {
+        for interval in analyses {
             last = holds(interval);
             if !last || interval.hi - interval.lo < 0.04 {
                 break;

@@ -19,9 +19,9 @@ use tare_model::condition::Condition;
   tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
   tare compare base.tare new.tare                                   records of tare run, as far as they tell
 
-How: every launch starts all programs afresh, the first one twice (the second time as a A/A control: what differs between it and
-itself is none of the programs'), and loads them interleaved of 1 ms within the same window, so that the machine's moods meet
-all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
+How: every launch starts all programs afresh, the first one twice (the second time as an A/A control: what differs between it
+and itself is none of the programs'), and loads them interleaved, 1 ms each, within the same window, so that the machine's drift
+meets all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
 asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
 Commands are run interleaved instead, the first as two, and compared by time and CPU time.
 

@@ -36,7 +36,7 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
     };
     let mut progress = progress::display(args.quiet);
-    let studied = study::hold(&study, &setup, progress.as_mut());
+    let studied = study::run(&study, &setup, progress.as_mut());
     drop(progress);
     let outcome = &studied.outcome;
     let measured = outcome.cells.iter().any(|cell| cell.blocks > 0);

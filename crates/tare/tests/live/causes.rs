@@ -14,7 +14,7 @@ fn finding<'r>(result: &'r Value, cause: &str) -> Option<&'r Value> {
 }
 
 /// With --nocapture this is the table of what each comes out as.
-fn limits(result: &Value, cause: &str) {
+fn has_bottleneck(result: &Value, cause: &str) {
     let summary = finding(result, cause).map(|finding| finding["summary"].as_str().unwrap());
     println!(
         "{:22} gross {:>9.0}  {}",
@@ -52,7 +52,7 @@ fn a_link_with_little_bandwidth() {
         ]);
     };
     let result = between_hosts(slow, "/bytes/20000");
-    limits(&result, "network-ceiling");
+    has_bottleneck(&result, "network-ceiling");
     // 50 Mbit are 312 answers of 20 kB.
     let gross = number(&result, "/gross/value");
     assert!((250.0..330.0).contains(&gross), "{gross}");
@@ -65,7 +65,7 @@ fn a_link_that_lets_few_packets_through() {
         |hosts| hosts.drop_before_client("tcp flags & syn == 0 limit rate over 5000/second"),
         "/plaintext",
     );
-    limits(&result, "network-ceiling");
+    has_bottleneck(&result, "network-ceiling");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_server_that_writes_its_answer_in_two_pieces() {
         measure(&server, "/", &["-c", "16"])
     };
     let result = two_writes(&[]);
-    limits(&result, "delayed-ack");
+    has_bottleneck(&result, "delayed-ack");
     // 16 connections, 25 answers a second each.
     assert!(number(&result, "/gross/value") < 600.0);
     let result = two_writes(&["nodelay"]);

@@ -59,11 +59,11 @@ fn somebody_elses_generator_gets_the_same_accounting_as_pidstat_shows() {
     let printed: f64 =
         threads.iter().map(|t| number(t, "/voluntary_hz") + number(t, "/involuntary_hz")).sum();
     // wrk ends before the window does; nobody looks at it after that.
-    let looks = observation.columns.iter().filter(|c| c.metric == tasks::VOLUNTARY_SWITCHES.id);
+    let columns = observation.columns.iter().filter(|c| c.metric == tasks::VOLUNTARY_SWITCHES.id);
     let last_ns =
-        looks.filter_map(|c| Some(c.samples.last()?.at_ns)).filter(|at_ns| *at_ns < observation.end_ns);
+        columns.filter_map(|c| Some(c.samples.last()?.at_ns)).filter(|at_ns| *at_ns < observation.end_ns);
     let whole = switches_of(observation, &(observation.begin_ns..last_ns.max().unwrap()));
-    // The last tenth of a second of each thread's life is nobody's look.
+    // The last tenth of a second of each thread's life is in no sample.
     assert!((printed / whole - 1.0).abs() < 0.1, "printed {printed}, recorded {whole}");
 }
 

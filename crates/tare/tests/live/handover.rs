@@ -1,4 +1,4 @@
-//! What a hand-over between threads looks like in the accounting: an acceptor that deals connections to two loops, against
+//! What a hand-over between threads looks like in the accounting: an acceptor that hands connections to two loops, against
 //! loops that accept for themselves.
 
 use crate::support::{Tare, alone, free_port, number};
@@ -32,7 +32,7 @@ fn sut_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
 }
 
 #[test]
-fn a_hand_over_for_each_request_wakes_a_peer() {
+fn a_hand_over_for_each_request_wakes_another_sut_thread() {
     let _alone = alone();
     let each = ["--no-keepalive"];
     assert!(sut_wakeups("dispatch", &each).is_none_or(|count| count > 0.3));

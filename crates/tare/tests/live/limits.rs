@@ -4,7 +4,7 @@
 use crate::support::{Busy, Quota, Server, Tare, alone, number};
 use serde_json::Value;
 
-/// Above this the accounting are open, and there is no verdict. What opens them by less is the host, which no test can keep away.
+/// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
 
 /// Three trials give the same bottleneck as more, and none by the reference server. That this, which runs on the server's CPU, is not

@@ -320,7 +320,7 @@ fn threads_that_come_and_go_are_accounted_for() {
         "{threads:#?}"
     );
     let busy = number(&result, "/accounting/sut/busy_cpus");
-    assert!(busy > 0.6, "its threads kept a CPU busy, the accounting say {busy}");
+    assert!(busy > 0.6, "its threads kept a CPU busy, the accounting says {busy}");
     assert!(number(&result, "/accounting/residual_ratio") < 0.05, "{:#}", result["accounting"]["residuals"]);
 }
 

@@ -1,5 +1,5 @@
 //! Where the threads of real programs were when they did not run: the reason that was made on purpose is by far the largest, by
-//! switches and by samples; and the accounting of threads and CPUs close, with quotas too. How exact the shares are is tested on records,
+//! switches and by samples; and the accounting of threads and CPUs closes, with quotas too. How exact the shares are is tested on records,
 //! where nobody else can disturb them.
 
 use crate::support::{Quota, Server, Tare, alone, free_port, go_program, number};
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 
-/// Above this the accounting are open, and there is no verdict. What opens them by less is the host, which no test can keep away.
+/// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
 
 /// Measures a server with so many connections. Traced for 3 s, of which the 10 ms that steal is counted in are a third of a

@@ -6,6 +6,7 @@ mod circles;
 mod made_up;
 mod tokens;
 mod tree;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -144,6 +145,48 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .enumerate()
         .map(|(at, line)| (at + 1, line))
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The readers of records and journals of 0.1.0, and such files.
+const KEEPS_OLD_WORDS: &[&str] = &[
+    "crates/tare-store/src/old",
+    "crates/tare-store/tests/fixtures/0.1.0",
+    "crates/tare-machine/src/journal/lines.rs",
+    "crates/tare-machine/tests/journals/0.1.0",
+];
+
+/// Every text in these files and folders, fixtures and snapshots too.
+fn texts(places: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut texts = Vec::new();
+    let mut open: Vec<PathBuf> = places.iter().map(|place| root().join(place)).collect();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            open.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("target")));
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            texts.push((path.strip_prefix(root()).unwrap().to_path_buf(), text));
+        }
+    }
+    texts.sort_unstable();
+    texts
+}
+
+#[test]
+fn each_thing_has_the_word_of_its_field() {
+    let mut found = String::new();
+    for (path, text) in texts(&["crates", "docs", "README.md", "ARCHITECTURE.md"]) {
+        if is_a_check(&path) || KEEPS_OLD_WORDS.iter().any(|kept| path.to_string_lossy().starts_with(kept)) {
+            continue;
+        }
+        let path = path.display().to_string();
+        for (line, old, instead) in words::found(&text) {
+            found.push_str(&format!("{path}:{line}: '{old}', now {instead}\n"));
+        }
+        for (_, old, instead) in words::found(&path) {
+            found.push_str(&format!("{path} (its name): '{old}', now {instead}\n"));
+        }
+    }
+    assert!(found.is_empty(), "{} places have words that went away:\n{found}", found.lines().count());
 }
 
 /// These checks name what they forbid.

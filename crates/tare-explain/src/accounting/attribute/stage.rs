@@ -61,7 +61,7 @@ impl<'a> Reconciled<'a> {
         let sut = entitlement(Role::Sut, record.plan.sut_cpus.as_slice());
         let load = entitlement(Role::Load, record.plan.load_cpus.as_slice());
         let wake_ups = WakeUps {
-            by_peers: by_peers(&readings),
+            by_sut: by_sut(&readings),
             load_idle_exits: load.as_ref().and_then(|load| idle_exits(&readings, &load.usable)),
         };
         let switches = Switches::read(observation, sources, wake_ups);
@@ -82,7 +82,7 @@ impl<'a> Reconciled<'a> {
 }
 
 /// Over all CPUs that were counted on; one that was not read to the end leaves the sum unknown.
-fn by_peers(readings: &Readings) -> Option<f64> {
+fn by_sut(readings: &Readings) -> Option<f64> {
     let columns = readings.observation.columns.iter().filter(|column| column.metric == wakeups::SUT.id);
     let of_cpus: Option<Vec<f64>> =
         columns.map(|column| readings.growth(&wakeups::SUT, &column.subject)).collect();

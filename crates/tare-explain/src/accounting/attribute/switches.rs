@@ -37,7 +37,7 @@ pub(crate) struct Switches {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WakeUps {
     /// Of a thread of the SUT by another; `None` where they were not counted.
-    pub by_peers: Option<f64>,
+    pub by_sut: Option<f64>,
     /// Times that a CPU of the generator's left its idle loop; `None` where they were not counted on all of them.
     pub load_idle_exits: Option<f64>,
 }
@@ -198,7 +198,7 @@ impl Switches {
             *self.downstream.entry(peer.clone()).or_default() += amount;
         }
         self.wake_ups = WakeUps {
-            by_peers: sum(self.wake_ups.by_peers, other.wake_ups.by_peers),
+            by_sut: sum(self.wake_ups.by_sut, other.wake_ups.by_sut),
             load_idle_exits: sum(self.wake_ups.load_idle_exits, other.wake_ups.load_idle_exits),
         };
     }

@@ -13,9 +13,9 @@ fn measured(value: f64) -> FigureValue {
     FigureValue { value, half_ln: Some(0.01), trials: 5 }
 }
 
-/// A run whose program is so much faster than the first, on a machine of such a mood.
-fn run(label: &str, speed: f64, mood: f64) -> Run {
-    let rate = 1e5 * speed * mood;
+/// A run whose program is so much faster than the first, on a machine with such a drift.
+fn run(label: &str, speed: f64, drift: f64) -> Run {
+    let rate = 1e5 * speed * drift;
     let figures = [
         (Figure::Throughput, rate),
         (Figure::Net, rate),
@@ -46,7 +46,7 @@ fn without_reference(mut run: Run) -> Run {
     run
 }
 
-/// So many runs of a branch: moods differ by some per cent, the program by less than one from run to run.
+/// So many runs of a branch: the machine drifts by some per cent, the program by less than one from run to run.
 fn branch(runs: usize, seed: u64, speed: impl Fn(usize) -> f64) -> Vec<Run> {
     let mut random = SplitMix64::new(seed);
     let mut even = move || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
@@ -72,7 +72,7 @@ fn warned(gate: &Gate, id: &str) -> bool {
 }
 
 #[test]
-fn a_pair_is_held_against_each_other_without_the_machines_mood() {
+fn a_pair_is_held_against_each_other_without_the_machines_drift() {
     let gate = against_baseline(run("new", 0.9, 1.3), run("base", 1.0, 1.0), &asked(&[]));
     assert_eq!(gate.conditions[0].condition, "net < -5%");
     assert_eq!(states(&gate), [State::Proven]);

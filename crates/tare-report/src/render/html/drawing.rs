@@ -59,7 +59,7 @@ fn bar(page: &mut String, bar: &Bar) {
             Escaped(&bar.label)
         ),
     );
-    // Parts that do not sum to one (accounting are never quite closed) are shown as they are, and cut at the end.
+    // Parts that do not sum to one (accounting never quite closes) are shown as they are, and cut at the end.
     let mut from = 0.0;
     for (hue, share, words) in &bar.parts {
         let share = unit(*share).min(1.0 - from);

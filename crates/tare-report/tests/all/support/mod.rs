@@ -147,7 +147,7 @@ pub fn server_bound() -> Outcome {
                     evidence("busy of its CPU", 98.0, "%"),
                     evidence("CPU of a request", 5480.0, "ns"),
                 ],
-                remedy: "give nginx a second worker and a second CPU, or make a request cheaper".into(),
+                remedy: "give nginx a second worker and a second CPU, or make a request use less CPU".into(),
                 confirm: "with two workers on two CPUs the rate nearly doubles".into(),
             }],
             confirmation: None,

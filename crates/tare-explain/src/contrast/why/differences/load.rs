@@ -122,7 +122,7 @@ fn placement(a: &Accounting, b: &Accounting, list: &mut List) {
     };
     let matters = "on one CPU they take turns, and nobody pays for waking another CPU";
     list.compare(Kind::Placement, "program and generator", together(a), together(b), matters);
-    distance(a, b, list);
+    core_latency(a, b, list);
     let threads = |accounting: &Accounting| {
         let serving = accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves()).count();
         (serving > 0).then(|| serving.to_string())
@@ -138,8 +138,8 @@ fn placement(a: &Accounting, b: &Accounting, list: &mut List) {
     list.compare(Kind::Placement, "--sut-cpus", asked(a.record), asked(b.record), matters);
 }
 
-/// How far apart the two sides were, where that was not nearly the same.
-fn distance(a: &Accounting, b: &Accounting, list: &mut List) {
+/// Core-to-core latency between the two sides, where that was not nearly the same.
+fn core_latency(a: &Accounting, b: &Accounting, list: &mut List) {
     let of = |accounting: &Accounting| {
         let samples = accounting.asked_trials().filter_map(|trial| transfer_ns(&trial.observation));
         tare_stats::median(&samples.collect::<Vec<_>>())
@@ -147,7 +147,8 @@ fn distance(a: &Accounting, b: &Accounting, list: &mut List) {
     let Some((one, other)) = of(a).zip(of(b)) else { return };
     if one.max(other) >= ELSEWHERE * one.min(other) {
         let reported = |ns: f64| Some(format!("{ns:.0} ns"));
-        let matters = "what passes between the two costs both more the farther it is: shows as cost";
+        let matters =
+            "the longer a cache line takes, the more what passes between the two costs both: shows as cost";
         list.compare(
             Kind::Placement,
             "a cache line from the program to the generator",

@@ -287,11 +287,11 @@ fn an_unseen_server_is_judged_from_the_generator_alone() {
 }
 
 #[test]
-fn a_slow_clock_and_a_dear_request_are_parts_of_the_tare() {
-    let mut dear = server(0.5, 0.0);
-    dear.voluntary_hz = 20_000.0;
+fn a_slow_clock_and_more_cpu_per_request_are_parts_of_the_tare() {
+    let mut switching = server(0.5, 0.0);
+    switching.voluntary_hz = 20_000.0;
     let slow = Scene {
-        threads: vec![dear, generator(0.97, 0.0)],
+        threads: vec![switching, generator(0.97, 0.0)],
         rate_hz: 40_000.0,
         clock_hz: Some(2.0e9),
         ..Scene::default()

@@ -47,7 +47,7 @@ pub struct Studied {
 }
 
 /// Runs it. What was measured before a failure or an interruption is kept and judged.
-pub fn hold(study: &Study, setup: &Setup, progress: &mut dyn Progress) -> Studied {
+pub fn run(study: &Study, setup: &Setup, progress: &mut dyn Progress) -> Studied {
     let seed = study.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
     let mut seen = Seen { results: vec![Vec::new(); study.cells.len()], ..Seen::default() };
     let end = all(study, setup, seed, &mut seen, progress);
@@ -220,7 +220,7 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
             blocks: results[at].len(),
             valid: valid.len(),
             figures: figures(&valid, &intervals),
-            limits: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
+            bottlenecks: valid.iter().map(|outcome| outcome.verdict.bottleneck).collect(),
             changes: match cell.baseline == at {
                 true => BTreeMap::new(),
                 false => changes(&results[cell.baseline], &results[at], &intervals),
