@@ -53,7 +53,6 @@ fn is_refused_in_one_line() {
         (vec!["run", "-q", "--", "/no/such/program"], "/no/such/program"),
         (vec!["run", "-q", "-L", "x", "1,2", "--", "echo", "y"], "{x}"),
         (vec!["run", "-q", "http://127.0.0.1/", "--", "true"], "URL"),
-        (vec!["run", "-q", "--load", "wrk -c1"], "URL"),
         (vec!["run", "-q", "--load", "wrk -c1 http://127.0.0.1/", "-c", "5"], "--load"),
         (vec!["run", "-q", "-c", "5", "--", "true"], "connections"),
         (vec!["why", "/no/such/a.tare"], "/no/such/a.tare"),
