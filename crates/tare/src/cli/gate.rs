@@ -14,7 +14,7 @@ use tare_model::condition::Condition;
   tare gate new.tare --baseline base.tare --fail-if 'net < -2%' --fail-if 'p99 > 10%'
   tare gate new.tare --history main.jsonl                   against the level that the branch has come to
   tare gate new.tare --history main.jsonl --keep --label \"$(git rev-parse --short HEAD)\"
-  tare gate new.tare --history main.jsonl --json | jq '.shifts'
+  tare gate new.tare --history main.jsonl --json | jq '.change_points'
 
 Net and the CPU time of a request are taken in units of tare's own server where both records measured it interleaved with the
 program ('tare run' does, unless it is switched off): what the machine does to both is then not in them, and machines of other

@@ -38,13 +38,13 @@ A plan, in TOML (all keys but the cases' names may be left out):
   threads = 4
   baseline = \"two\"                    # held against this case instead
   needs_cpus = 8                      # left out on smaller machines
-  expect = \"p99 up; throughput same within 10%; sut.voluntary_switches = 0; limit = server-cpu-bound\"
+  expect = \"p99 up; throughput same within 10%; sut.voluntary_switches = 0; bottleneck = server-cpu-bound\"
 
 What can be expected of a figure: up, down (by 20%), same (within 10%), against the baseline; =, <, > a number.
 Figures: throughput, net, cpu_per_request, load.cpu_per_request, p50, p90, p99, p99.9, p99.99, mean, max,
 sut.voluntary_switches and sut.involuntary_switches (a second and thread that serves), sut.busy (CPUs), and load. for
 each of these; sut.softirq (of the busy time of its CPUs); sut.lock_contention (the kernel's locks, of the serving threads'
-time) and sut.cross_cpu_wakeups (a second), which turn tracing on; and limit = CAUSE.
+time) and sut.cross_cpu_wakeups (a second), which turn tracing on; and bottleneck = CAUSE.
 
 Exit code 1: an expectation did not hold.")]
 pub struct PlanArgs {

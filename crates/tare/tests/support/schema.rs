@@ -60,7 +60,8 @@ fn composed(schema: &Value) -> BTreeSet<String> {
     let mut open = vec![schema];
     while let Some(node) = open.pop() {
         if node["properties"].is_object() {
-            let branches = ["oneOf", "anyOf", "allOf"].iter().filter_map(|list| node[*list].as_array()).flatten();
+            let branches =
+                ["oneOf", "anyOf", "allOf"].iter().filter_map(|list| node[*list].as_array()).flatten();
             let refers = |part: &Value| Some(part["$ref"].as_str()?.rsplit('/').next()?.to_owned());
             found.extend(branches.chain([node]).filter_map(refers));
         }
