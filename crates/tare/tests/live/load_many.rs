@@ -35,7 +35,7 @@ fn fifty_thousand_connections_are_open_at_once() {
     crate::support::eventually("all are open", || metric(metrics, "open") == CONNECTIONS as u64);
     let bytes = memory_bytes(generator.id(), "VmHWM") + memory_bytes(server.child.id(), "VmHWM");
     let output = generator.wait_with_output().unwrap();
-    let result: serde_json::Value = crate::support::schema::read(&["run"], &output.stdout);
+    let result: serde_json::Value = crate::support::schema::read(&["load"], &output.stdout);
     assert!(number(&result, "/requests/count") > 1000.0, "{result:#}");
     let errors = result["requests"]["errors"].as_object().unwrap();
     assert!(errors.values().all(|count| count == 0), "{errors:?}");

@@ -42,7 +42,7 @@ fn what_is_expected_is_held_to_what_comes() {
     let dir = tempfile::tempdir().unwrap();
     let plan = "blocks = 2\ntrial = \"1s\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
                 [[case]]\nname = \"plain\"\n\
-                [[case]]\nname = \"slow\"\nrate = 200\nexpect = \"throughput down by 50%; throughput < 1; limit = errors\"\n";
+                [[case]]\nname = \"slow\"\nrate = 200\nexpect = \"throughput down by 50%; throughput < 1; bottleneck = errors\"\n";
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q", "-o", "kept"]);
     let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
