@@ -169,7 +169,7 @@ fn handing_over_shows_as_queue_and_eventfd_in_the_difference() {
         record.to_str().unwrap().to_owned()
     });
     let lines = folded(&tare, &[&without, &with]);
-    for part in ["eventfd", "dispatch"] {
+    for part in ["eventfd", "architecture::queue"] {
         let [before, after] = inclusive(&lines, part);
         println!("{part}: {:.2} % before, {:.2} % after", before * 100.0, after * 100.0);
         assert!(after > before + 0.005, "{part} did not grow: {before} {after}");

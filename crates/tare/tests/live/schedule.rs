@@ -52,7 +52,13 @@ fn share(result: &Value, pointer: &str) -> f64 {
 
 /// Sleep of its serving threads, for each second of the window.
 fn slept(result: &Value, why: &str) -> f64 {
-    share(result, &format!("serving/blocked_s/{why}"))
+    // Where no sample found a thread asleep, nothing was split: it slept between the samples alone.
+    let unsplit = share(result, "serving/blocked_s/unsplit");
+    let reasons = result["accounting"]["sut"]["serving"]["blocked_s"].as_object().unwrap();
+    match reasons.len() {
+        1 if unsplit < 0.05 => 0.0,
+        _ => share(result, &format!("serving/blocked_s/{why}")),
+    }
 }
 
 fn window_s(result: &Value) -> f64 {
