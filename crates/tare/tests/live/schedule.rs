@@ -53,10 +53,10 @@ fn share(result: &Value, pointer: &str) -> f64 {
 /// Sleep of its serving threads, for each second of the window.
 fn slept(result: &Value, why: &str) -> f64 {
     // Where no sample found a thread asleep, nothing was split: it slept between the samples alone.
-    let unsplit = share(result, "serving/blocked_s/unsplit");
     let reasons = result["accounting"]["sut"]["serving"]["blocked_s"].as_object().unwrap();
+    let unsplit = reasons.get("unsplit").and_then(Value::as_f64).unwrap_or(0.0) / window_s(result);
     match reasons.len() {
-        1 if unsplit < 0.05 => 0.0,
+        0 | 1 if unsplit < 0.05 => 0.0,
         _ => share(result, &format!("serving/blocked_s/{why}")),
     }
 }
