@@ -39,7 +39,8 @@ fn forks_are_judged_as_by_those_who_studied_them() {
     flate2::read::GzDecoder::new(file).read_to_string(&mut labelled).unwrap();
     let output = tare().args(["steady", "--json", FORKS]).output().unwrap();
     assert!(output.status.success());
-    let (labelled, found) = (objects(&labelled), objects(std::str::from_utf8(&output.stdout).unwrap()));
+    let labelled: Vec<Value> = labelled.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found = objects(std::str::from_utf8(&output.stdout).unwrap());
     assert_eq!(labelled.len(), found.len());
     let (mut agreed, mut all) = ([0.0, 0.0], [0.0, 0.0]);
     let mut apart: Vec<i64> = Vec::new();
