@@ -320,7 +320,8 @@ fn threads_that_come_and_go_are_accounted_for() {
         "{threads:#?}"
     );
     let busy = number(&result, "/accounting/sut/busy_cpus");
-    assert!(busy > 0.6, "its threads kept a CPU busy, the accounting says {busy}");
+    // Without the threads that ended it is next to nothing; who else has the CPUs decides how much of one it is.
+    assert!(busy > 0.2, "its threads kept a CPU busy, the accounting says {busy}");
     assert!(number(&result, "/accounting/residual_ratio") < 0.05, "{:#}", result["accounting"]["residuals"]);
 }
 
