@@ -62,7 +62,7 @@ fn check(result: &Value, trials: u64, server: Option<u32>) {
     assert!(result["gross"]["value"].as_f64().unwrap() > 0.0);
     assert_eq!(result["requests"]["count"].as_u64(), Some(trials * OPERATIONS));
     assert!(result["latency_ns"]["p50"].as_f64().unwrap() > 0.0);
-    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < OPEN, "{result:#}");
+    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < 0.01, "{result:#}");
     // Which one it is, other programs on these CPUs decide as well.
     assert!(result["bottleneck"].is_string(), "{result:#}");
     let threads = threads_of(result, "sut");
