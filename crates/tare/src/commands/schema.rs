@@ -10,13 +10,10 @@ use tare_model::schema::{self, OUTPUTS, Output};
 /// Prints one schema, or the names of all.
 pub fn schema(args: &SchemaArgs) -> Ended {
     let text = match &args.name {
-        None => OUTPUTS.iter().map(line).collect(),
-        Some(name) => {
-            let output = schema::find(name).ok_or_else(|| unknown(name))?;
-            output.text().map_err(Failure::underway)?
-        }
+        None => &OUTPUTS.iter().map(line).collect::<String>(),
+        Some(name) => schema::find(name).ok_or_else(|| unknown(name))?.text,
     };
-    terminal::print(&text).map_err(Failure::underway)?;
+    terminal::print(text).map_err(Failure::underway)?;
     Ok(ExitCode::SUCCESS)
 }
 
