@@ -15,7 +15,7 @@ use std::path::PathBuf;
 How: each run puts one cause up for real around the built-in server (a quota, a busy neighbour, too many threads, a lock, …),
 holds an ordinary session as `tare run` does, and takes it down. A run is right if the bottleneck, or the first finding beside it,
 is what was injected; one with nothing injected, if nothing is found but its bottleneck (the server's CPU or the generator). Losses
-below 12 % limit nothing and count as notes. The order is drawn at random. What there is when it is interrupted is kept; after kill -9, `tare recover` takes down what was up.
+below 3 % limit nothing and count as notes. The order is drawn at random. What there is when it is interrupted is kept; after kill -9, `tare recover` takes down what was up.
 
 Then the built-in server is compared with itself, as `tare compare` does, 10 s each: in how many comparisons any figure was called
 different (they do not change the exit code, few tell little), and the smallest true change of throughput that one shows. The
