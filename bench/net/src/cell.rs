@@ -22,6 +22,9 @@ pub struct Cell {
     pub gross_hz: f64,
     /// As `tare run` gives it.
     pub net_hz: f64,
+    /// Its interval.
+    #[serde(default)]
+    pub net_ci95: Option<[f64; 2]>,
     /// Net of a CPU over the reference server's of one, which was loaded interleaved with it.
     pub net_over_reference: f64,
     /// CPU time of a request, nanoseconds: at the asked level, at the level that net is taken from, of the reference.
@@ -75,7 +78,7 @@ impl fmt::Display for Cell {
 pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     let server = Server::start(kind, &args.tare)?;
     let _busy = (row == Row::Busy).then(|| Busy::on(0)).transpose()?;
-    let _quota = (row == Row::Quota).then(|| Quota::on(&server.pids())).transpose()?;
+    let _quota = row.quota().map(|percent| Quota::on(&server.pids(), percent)).transpose()?;
     let folder = tempfile::tempdir()?;
     let record = folder.path().join("cell.tare");
     let mut command = Command::new(&args.tare);
@@ -86,15 +89,16 @@ pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     match row {
         Row::Weak => command.args(["--load", &wrk(1)]),
         Row::WeakThreads => command.args(["--load", &wrk(8)]),
-        _ => command.arg("-d").arg(format!("{}ms", args.trial_ms * if row == Row::Quota { 2 } else { 1 })),
+        _ => command.arg("-d").arg(format!("{}ms", args.trial_ms * if row.quota().is_some() { 2 } else { 1 })),
     };
     command.args(["--load-cpus", if row == Row::Shared { "0" } else { "1" }]);
     match row {
         Row::Eight => command.args(["-c", "8"]),
         Row::One => command.args(["-c", "1"]),
+        Row::Rate => command.args(["--rate", slow_hz(kind)]),
         _ => &mut command,
     };
-    command.arg(&server.url).env("TARE_STATE_DIR", folder.path());
+    command.arg(&server.url).env("TARE_STATE_DIR", &args.state);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // It ends with us, and so does what it starts.
     let child = spawn(&mut command, &Confinement::default()).context("cannot start tare")?;
@@ -102,6 +106,20 @@ pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     let outcome: Value = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("tare said: {}", String::from_utf8_lossy(&output.stderr)))?;
     read(&outcome, round, kind, row)
+}
+
+fn interval(outcome: &Value) -> Option<[f64; 2]> {
+    let end = |place| outcome.pointer(&format!("/net/ci95/{place}"))?.as_f64();
+    Some([end(0)?, end(1)?])
+}
+
+/// Requests per second that are a fraction of what a server can do.
+fn slow_hz(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Embedded | Kind::Nginx => "20000",
+        Kind::Go => "10000",
+        Kind::Node => "4000",
+    }
 }
 
 fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
@@ -132,6 +150,7 @@ fn read(outcome: &Value, round: u32, server: Kind, row: Row) -> Result<Cell> {
         row,
         gross_hz,
         net_hz: number("/net/value")?,
+        net_ci95: interval(outcome),
         net_over_reference: number("/net/against_reference/ratio")?,
         asked_ns,
         saturating_ns: cost_of("saturating").unwrap_or(asked_ns),

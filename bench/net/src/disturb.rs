@@ -33,21 +33,22 @@ impl Drop for Busy {
     }
 }
 
-/// A control group with 30 % of a CPU in each 100 ms.
+/// A control group with a share of a CPU in each 100 ms.
 pub struct Quota {
     root: PathBuf,
     group: PathBuf,
     is_v1: bool,
+    percent: u32,
 }
 
 impl Quota {
-    pub fn on(pids: &[u32]) -> Result<Quota> {
+    pub fn on(pids: &[u32], percent: u32) -> Result<Quota> {
         let v1 = Path::new("/sys/fs/cgroup/cpu");
         let is_v1 = v1.join("cgroup.procs").exists();
         let root = if is_v1 { v1 } else { Path::new("/sys/fs/cgroup") };
         let group = root.join(format!("bench-net-{}", std::process::id()));
         std::fs::create_dir(&group).context("a quota needs root and a writable cpu controller")?;
-        let quota = Quota { root: root.to_owned(), group, is_v1 };
+        let quota = Quota { root: root.to_owned(), group, is_v1, percent };
         if is_v1 {
             std::fs::write(quota.group.join("cpu.cfs_period_us"), "100000")?;
         } else {
@@ -62,11 +63,13 @@ impl Quota {
 
     /// Lets its processes have all of the CPU, or again as little as they had.
     pub fn lift(&self, lifted: bool) -> Result<()> {
+        let held = format!("{}000", self.percent);
+        let held_v2 = format!("{held} 100000");
         let (file, value) = match (self.is_v1, lifted) {
             (true, true) => ("cpu.cfs_quota_us", "-1"),
-            (true, false) => ("cpu.cfs_quota_us", "30000"),
+            (true, false) => ("cpu.cfs_quota_us", held.as_str()),
             (false, true) => ("cpu.max", "max 100000"),
-            (false, false) => ("cpu.max", "30000 100000"),
+            (false, false) => ("cpu.max", held_v2.as_str()),
         };
         std::fs::write(self.group.join(file), value).with_context(|| format!("{file} cannot be written"))
     }

@@ -6,6 +6,7 @@
 
 mod cell;
 mod disturb;
+mod headline;
 mod place;
 mod report;
 mod rows;
@@ -56,6 +57,9 @@ struct Args {
     /// The tare to measure with.
     #[arg(long, default_value = "target/release/tare")]
     tare: PathBuf,
+    /// Where tare keeps its state: one for all cells, as on a user's machine.
+    #[arg(long, default_value = "target/bench-net-state")]
+    state: PathBuf,
     /// Every cell, and what follows from them.
     #[arg(long, default_value = "bench/results/net.json")]
     json: PathBuf,
@@ -104,6 +108,7 @@ fn main() -> Result<()> {
         let rows = [Row::Busy, Row::Quota].into_iter().cycle().take(2 * LAUNCHES);
         return launches(&args, rows.map(|row| toggle::interleaved(&args, row, pairs)));
     }
+    std::fs::create_dir_all(&args.state)?;
     let mut results = match args.append || args.report {
         true => read(&args.json)?,
         false => Results::default(),
@@ -113,8 +118,10 @@ fn main() -> Result<()> {
     }
     let summary = report::summary(&results.cells);
     results.summary = serde_json::to_value(&summary)?;
+    let headlines = headline::of(&results.cells);
+    results.summary["headline"] = serde_json::to_value(&headlines)?;
     write(&args.json, &serde_json::to_string(&results)?)?;
-    let text = report::markdown(&results, &summary);
+    let text = report::markdown(&results, &summary) + &headline::markdown(&headlines);
     write(&args.markdown, &text)?;
     println!("{text}");
     Ok(())

@@ -17,6 +17,10 @@ pub enum Row {
     Eight,
     /// A quota of 30 % of a CPU.
     Quota,
+    /// A quota of 60 %.
+    Quota60,
+    /// A rate that is a fraction of what it can do.
+    Rate,
     /// A loop that is never done on the server's CPU.
     Busy,
     /// The generator on the server's CPU.
@@ -26,8 +30,27 @@ pub enum Row {
 }
 
 impl Row {
-    pub const ALL: [Row; 8] =
-        [Row::Fast, Row::Weak, Row::WeakThreads, Row::Eight, Row::Quota, Row::Busy, Row::Shared, Row::One];
+    pub const ALL: [Row; 10] = [
+        Row::Fast,
+        Row::Weak,
+        Row::WeakThreads,
+        Row::Eight,
+        Row::Quota,
+        Row::Quota60,
+        Row::Rate,
+        Row::Busy,
+        Row::Shared,
+        Row::One,
+    ];
+
+    /// Its quota, per cent of a CPU.
+    pub fn quota(self) -> Option<u32> {
+        match self {
+            Row::Quota => Some(30),
+            Row::Quota60 => Some(60),
+            _ => None,
+        }
+    }
 
     /// In the other rows nothing of the server itself changes; the last two change where it runs and what it is asked.
     pub fn holds_still(self) -> bool {
@@ -41,6 +64,8 @@ impl Row {
             Row::WeakThreads => "weak generator with 8 threads on one CPU",
             Row::Eight => "8 connections",
             Row::Quota => "30 % CPU quota",
+            Row::Quota60 => "60 % CPU quota",
+            Row::Rate => "a slow rate",
             Row::Busy => "busy loop on its CPU",
             Row::Shared => "generator on its CPU",
             Row::One => "1 connection",
@@ -52,8 +77,8 @@ impl Row {
         match self {
             Row::Fast => &["no-work"],
             // Part of what a weak generator does is cost: it sleeps more, and is woken.
-            Row::Weak | Row::WeakThreads | Row::Eight => &["no-work", "cost"],
-            Row::Quota => &["throttled"],
+            Row::Weak | Row::WeakThreads | Row::Eight | Row::Rate => &["no-work", "cost"],
+            Row::Quota | Row::Quota60 => &["throttled"],
             Row::Busy => &["preempted"],
             Row::Shared => &["placement"],
             // With one connection a wake-up is paid for by every request.
@@ -64,7 +89,8 @@ impl Row {
     /// The bottleneck that must be named, where there is only one.
     pub fn bottleneck(self) -> Option<&'static str> {
         match self {
-            Row::Quota => Some("cpu-quota-throttled"),
+            Row::Quota | Row::Quota60 => Some("cpu-quota-throttled"),
+            Row::Rate => Some("offered-load"),
             Row::Busy => Some("cpu-contended"),
             Row::Shared => Some("placement-conflict"),
             Row::One => Some("too-little-concurrency"),

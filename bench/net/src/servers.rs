@@ -16,15 +16,21 @@ use tempfile::TempDir;
 pub enum Kind {
     Embedded,
     Nginx,
+    /// Node with one event loop.
+    Node,
+    /// Go's `net/http`.
+    Go,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 2] = [Kind::Embedded, Kind::Nginx];
+    pub const ALL: [Kind; 4] = [Kind::Embedded, Kind::Nginx, Kind::Node, Kind::Go];
 
     pub fn name(self) -> &'static str {
         match self {
             Kind::Embedded => "embedded",
             Kind::Nginx => "nginx",
+            Kind::Node => "node",
+            Kind::Go => "go",
         }
     }
 }
@@ -44,20 +50,7 @@ impl Server {
     pub fn start(kind: Kind, tare: &Path) -> Result<Server> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let folder = tempfile::tempdir()?;
-        let mut command =
-            Command::new(if kind == Kind::Embedded { tare } else { Path::new("/usr/sbin/nginx") });
-        let path = match kind {
-            Kind::Embedded => {
-                command.args(["serve", "--threads", "1", "--listen"]).arg(format!("127.0.0.1:{port}"));
-                "/plaintext"
-            }
-            Kind::Nginx => {
-                let file = folder.path().join("nginx.conf");
-                std::fs::write(&file, nginx(folder.path(), port))?;
-                command.arg("-c").arg(file);
-                "/"
-            }
-        };
+        let (mut command, path) = command(kind, tare, folder.path(), port)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let there = Confinement { cpus: vec![0], cgroup_procs: Vec::new() };
         let child = spawn(&mut command, &there).with_context(|| format!("cannot start {}", kind.name()))?;
@@ -95,6 +88,43 @@ impl Drop for Server {
             std::thread::sleep(POLL);
         }
     }
+}
+
+/// How it is started, and the path to ask for.
+fn command(kind: Kind, tare: &Path, folder: &Path, port: u16) -> Result<(Command, &'static str)> {
+    let put = |name: &str, text: &str| -> Result<std::path::PathBuf> {
+        let file = folder.join(name);
+        std::fs::write(&file, text)?;
+        Ok(file)
+    };
+    let mut command;
+    match kind {
+        Kind::Embedded => {
+            command = Command::new(tare);
+            command.args(["serve", "--threads", "1", "--listen"]).arg(format!("127.0.0.1:{port}"));
+            return Ok((command, "/plaintext"));
+        }
+        Kind::Nginx => {
+            command = Command::new("/usr/sbin/nginx");
+            command.arg("-c").arg(put("nginx.conf", &nginx(folder, port))?);
+        }
+        Kind::Node => {
+            command = Command::new("node");
+            command.arg(put("server.js", include_str!("../server.js"))?).arg(port.to_string());
+        }
+        Kind::Go => {
+            let source = put("server.go", include_str!("../server.go"))?;
+            let program = folder.join("server");
+            let mut build = Command::new("go");
+            let built = build.args(["build", "-o"]).arg(&program).arg(source).status();
+            if !built.context("cannot start go")?.success() {
+                bail!("the Go server could not be built");
+            }
+            command = Command::new(program);
+            command.arg(port.to_string());
+        }
+    }
+    Ok((command, "/"))
 }
 
 fn nginx(folder: &Path, port: u16) -> String {

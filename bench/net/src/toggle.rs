@@ -108,7 +108,7 @@ pub fn interleaved(args: &Args, row: Row, pairs: u32) -> Result<Interleaved> {
         }
         Row::Quota => {
             let pids: Vec<u32> = servers.iter().flat_map(Server::pids).collect();
-            let quota = Quota::on(&pids)?;
+            let quota = Quota::on(&pids, 30)?;
             costs_ln(&loaded, pairs, QUOTA, |with| quota.lift(!with))?
         }
         _ => bail!("{} is nothing that comes and goes within a launch", row.words()),

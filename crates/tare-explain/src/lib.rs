@@ -19,7 +19,7 @@ mod recorded;
 mod timeline;
 
 pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
-pub use capacity::stopping;
+pub use capacity::{reference_level, stopping};
 pub use contrast::{frames, gate, why};
 pub use outcome::explain::explain;
 pub use outcome::load;

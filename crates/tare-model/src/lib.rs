@@ -30,6 +30,7 @@ pub mod plan;
 pub mod probes;
 pub mod reading;
 mod record;
+pub mod reference_level;
 mod role;
 pub mod schedule;
 pub mod schema;

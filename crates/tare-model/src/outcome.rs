@@ -23,7 +23,7 @@ pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use metric::{Better, Metric};
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
-pub use stopped::Stopped;
+pub use stopped::{Stopped, Target};
 pub use timeline::{LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 

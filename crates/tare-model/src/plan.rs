@@ -1,5 +1,6 @@
 //! What a session was resolved to do.
 
+use crate::reference_level::KnownReference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,9 @@ pub struct HttpWorkload {
     /// Layouts of the generator that were tried first, the one that was taken first; empty: none was searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried_layouts: Vec<TriedLayout>,
+    /// What was known of the reference server's level, where that server is driven; `None` in older records too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<KnownReference>,
 }
 
 /// A layout of the generator that was tried for a moment: medians of short trials.

@@ -24,6 +24,8 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
         TareCause::SelfContention => "its own threads waited for each other",
         TareCause::Clock => "clock below its reference",
         TareCause::Cost => "request cost above saturation cost",
+        TareCause::Interference => "the machine made every program cost more",
+        TareCause::ColdAfterThrottling => "caches cold after throttling",
     }
 }
 
@@ -31,6 +33,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
 pub(crate) fn meaning_of(part: &TarePart) -> &'static str {
     match part.cause {
         TareCause::Cost if part.ln_share < 0.0 => "request cost below saturation cost",
+        TareCause::Interference if part.ln_share < 0.0 => "the machine disturbed it less than usual",
         cause => meaning(cause),
     }
 }

@@ -4,7 +4,7 @@ use crate::request::{LoadRequest, ServerRequest, SutRequest};
 use std::time::Duration;
 use tare_load::{Pacing, Protocol};
 use tare_model::plan::{Level, Purpose};
-use tare_stats::PLANNED_MAX;
+use tare_stats::{PLANNED_MAX, SERIES_MIN};
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
@@ -12,8 +12,13 @@ pub const SATURATING_CONNECTIONS: u32 = 64;
 const TRIAL_NS: u64 = 2_000_000_000;
 /// The same where they end by what is known: it is their number that counts, and in shorter ones the kernel's ticks show.
 const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
-/// Where trials end by what is known, other levels have one in so many blocks.
-const BLOCKS_EACH_OTHER: u32 = 2;
+/// Where trials end by what is known, levels beside the asked one have so many trials for each of its. With the reference it is net that
+/// becomes known: then they have more of them, and shorter ones, since it is their number that counts.
+const TRIALS_BESIDE: f64 = 0.5;
+const TRIALS_INTERLEAVED: f64 = 2.0;
+const NET_TRIAL_NS: u64 = 1_000_000_000;
+/// That needs a budget of so many times what the fewest take that tell an interval.
+const ROOM: f64 = 1.5;
 /// A saturating level alone is short: only the service demand is taken from it, and pooled over its trials. Of schedstat's
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
@@ -47,11 +52,27 @@ impl Levels {
     /// be measured. The reference server is interleaved with it, which shows the interference of the machine: then there
     /// is one beside a saturating level too.
     pub fn of(request: &ServerRequest, speaks_http: bool) -> Levels {
+        let for_net = Levels::with(request, speaks_http, TRIALS_INTERLEAVED);
+        let (fewest_s, _) = for_net.fewest_s(SERIES_MIN);
+        let interleaved = for_net.beside.iter().any(|level| level.arms > 1);
+        match request.trials.stopping {
+            Some(stopping) if !interleaved || ROOM * fewest_s > stopping.budget_s => {
+                Levels::with(request, speaks_http, TRIALS_BESIDE)
+            }
+            _ => for_net,
+        }
+    }
+
+    /// `beside`: for each trial of the asked level, where they end by what is known.
+    fn with(request: &ServerRequest, speaks_http: bool, beside: f64) -> Levels {
         let trials = &request.trials;
+        let most = PLANNED_MAX as f64;
         let (usual_ns, count, count_of_others) = match trials.stopping {
-            Some(_) => (LOOKED_AT_TRIAL_NS, PLANNED_MAX as u32, PLANNED_MAX as u32 / BLOCKS_EACH_OTHER),
+            Some(_) => (LOOKED_AT_TRIAL_NS, (most / beside.max(1.0)) as u32, (most * beside.min(1.0)) as u32),
             None => (TRIAL_NS, trials.count, trials.count.min(OTHER_TRIALS_MAX)),
         };
+        let for_net = trials.stopping.is_some() && beside > 1.0;
+        let interleaved_ns = if for_net { NET_TRIAL_NS } else { INTERLEAVED_TRIAL_NS };
         let traffic = &request.traffic;
         let asked = Level {
             purpose: Purpose::Asked,
@@ -81,7 +102,7 @@ impl Levels {
         let with_reference = may && !request.beside.no_reference && reference_would_tell(request);
         let beside = if with_reference {
             [Purpose::Saturating, Purpose::Reference]
-                .map(|purpose| other(purpose, INTERLEAVED_TRIAL_NS, 2))
+                .map(|purpose| other(purpose, interleaved_ns, 2))
                 .to_vec()
         } else if may {
             vec![other(Purpose::Saturating, SATURATING_TRIAL_NS, 1)]
@@ -100,12 +121,13 @@ impl Levels {
         std::iter::once(&self.asked).chain(beside).cloned().collect()
     }
 
-    /// Seconds that the fewest trials take that tell an interval, `fewest` of the asked level.
+    /// Seconds that the fewest trials take that tell an interval: `fewest` of the level that has the most.
     pub fn fewest_s(&self, fewest: usize) -> (f64, usize) {
         let levels = self.driven(true, false);
+        let most = levels.iter().map(|level| level.trials).max().unwrap_or(1).max(1);
         let each_s = levels.iter().map(|level| {
-            let blocks = if level.purpose == Purpose::Asked { 1 } else { BLOCKS_EACH_OTHER };
-            trial_s(level, levels.len() > 1) / f64::from(blocks * level.arms.max(1))
+            let share = f64::from(level.trials) / f64::from(most);
+            share * trial_s(level, levels.len() > 1) / f64::from(level.arms.max(1))
         });
         (each_s.sum::<f64>() * fewest as f64, levels.len())
     }

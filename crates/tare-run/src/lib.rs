@@ -24,6 +24,7 @@ mod plan;
 mod process;
 pub mod progress;
 pub mod records;
+mod reference_level;
 mod recovery;
 pub mod request;
 mod running;

@@ -19,7 +19,7 @@ use tare_model::identity::{Identity, Program};
 use tare_model::intervention::Intervention;
 use tare_model::machine::MachineFacts;
 use tare_model::observation::Role;
-use tare_model::outcome::{Outcome, Stopped, Warning};
+use tare_model::outcome::{Outcome, Stopped, Target, Warning};
 use tare_model::plan::{Level, Plan, Purpose, Workload};
 use tare_model::survey::Survey;
 use tare_model::topology::Topology;
@@ -136,6 +136,11 @@ impl<'a> Running<'a> {
 
     /// What the trials so far come to; `None` before the plan is known.
     pub fn explained(&mut self) -> Option<Outcome> {
+        self.with_record(tare_explain::explain)
+    }
+
+    /// Something of the trials so far; `None` before the plan is known.
+    pub fn with_record<T>(&mut self, of: impl FnOnce(&Record) -> T) -> Option<T> {
         let (plan, _) = self.open.as_ref()?;
         let record = Record {
             machine: self.facts.clone(),
@@ -146,9 +151,9 @@ impl<'a> Running<'a> {
             identity: self.identity.clone(),
             intervention: None,
         };
-        let outcome = tare_explain::explain(&record);
+        let found = of(&record);
         self.trials = record.trials;
-        Some(outcome)
+        Some(found)
     }
 
     /// Puts on disk what was tried on the bottleneck.
@@ -208,23 +213,38 @@ impl<'a> Running<'a> {
         if self.interim.as_ref().is_none_or(|interim| interim.are_of_another(command)) {
             self.interim = Interim::of(plan, command);
         }
-        self.known = self.interim.as_mut().map(|interim| interim.evaluate(&self.trials));
+        let mut interim = self.interim.take();
+        self.known = interim.as_mut().and_then(|interim| self.with_record(|record| interim.evaluate(record)));
+        self.interim = interim;
         self.known.is_some_and(|known| known.ended.is_some())
     }
 
-    /// How well gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
+    /// How well net or gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
     pub fn known(&self) -> String {
-        let reached = self.known.and_then(|known| known.reached);
-        reached.map_or_else(String::new, |reached| format!(", gross to ±{:.1} %", 100.0 * reached))
+        let known = self.known.and_then(|known| Some((figure(known.target), known.reached?)));
+        known.map_or_else(String::new, |(figure, reached)| format!(", {figure} to ±{:.1} %", 100.0 * reached))
+    }
+
+    /// The figure that the trials are to make known.
+    pub fn target(&self) -> &'static str {
+        figure(self.open.as_ref().map_or(Target::Gross, |(plan, _)| tare_explain::stopping::target(plan)))
     }
 
     /// Which trial of a level it is, and of how many as far as that is known.
     pub fn nth(&self, trial: u32, level: &Level) -> String {
         let stops = self.open.as_ref().is_some_and(|(plan, _)| plan.stopping.is_some());
         match self.known.and_then(|known| known.planned) {
-            Some(planned) if level.purpose == Purpose::Asked => format!("{}/{planned}", trial + 1),
+            Some(planned) if self.counts(level) => format!("{}/{planned}", trial + 1),
             _ if stops => (trial + 1).to_string(),
             _ => format!("{}/{}", trial + 1, level.trials),
+        }
+    }
+
+    /// Whether the trials of a level are those that become planned.
+    fn counts(&self, level: &Level) -> bool {
+        match self.known.map(|known| known.target) {
+            Some(Target::Net) => level.arms > 1,
+            _ => level.purpose == Purpose::Asked,
         }
     }
 
@@ -304,6 +324,13 @@ impl<'a> Running<'a> {
             end = Err(LabError::State(error.to_string()));
         }
         Held { record, end }
+    }
+}
+
+fn figure(target: Target) -> &'static str {
+    match target {
+        Target::Gross => "gross",
+        Target::Net => "net",
     }
 }
 

@@ -13,6 +13,7 @@ use crate::meters;
 use crate::place;
 use crate::plan::{self as plans, Resolved};
 use crate::progress::{Event, Progress};
+use crate::reference_level::Reference;
 use crate::request::{CommandRequest, LoadRequest, Request};
 use crate::running::{Held, Running, Session};
 use crate::subjects::program::programs;
@@ -28,6 +29,7 @@ use tare_model::placement::Policy;
 use tare_model::plan::{
     self, CommandWorkload, HttpWorkload, Plan, Purpose, Transport, TriedLayout, Workload,
 };
+use tare_model::reference_level::KnownReference;
 use tare_model::topology::Topology;
 use tare_model::trial::{Measure, Trial};
 use tare_observe::{LoadWatch, Observers, Watch};
@@ -93,12 +95,15 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     };
     let reference = open_reference(&drive, &sut, running)?;
     let taking_part = identity::of_server(&sut, &request.load);
-    running.open_record(plan_of_server(&sut, &drive, tried_layouts), taking_part)?;
+    let known = Reference::of(&drive, running);
+    let plan = plan_of_server(&sut, &drive, (tried_layouts, known.as_ref().map(Reference::known)));
+    running.open_record(plan, taking_part)?;
     let confirm_s = if request.beside.confirm { confirm::EXPECTED_S } else { 0.0 };
     let layouts_s = if request.beside.find_layout { layout::EXPECTED_S } else { 0.0 };
     running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
-    running.progress.show(Event::Step(format!("measuring {}{}", sut.name(), until(&resolved))));
+    running.progress.show(Event::Step(format!("measuring {}{}", sut.name(), until(&resolved, running.target()))));
     all_levels(&drive, Means { first, reference }, &mut sut, running)?;
+    known.map_or(Ok(()), |known| known.keep(running))?;
     if request.beside.confirm {
         confirm::confirm(&drive, &mut sut, running)?;
     }
@@ -152,10 +157,10 @@ fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabError> {
 }
 
 /// When trials end before their time is up.
-fn until(resolved: &Resolved) -> String {
+fn until(resolved: &Resolved, figure: &str) -> String {
     let precision = resolved.request.trials.stopping.and_then(|stopping| stopping.precision);
     precision.map_or_else(String::new, |share| {
-        format!(", and no longer than until gross is known to ±{} %", (1e4 * share).round() / 100.0)
+        format!(", and no longer than until {figure} is known to ±{} %", (1e4 * share).round() / 100.0)
     })
 }
 
@@ -203,12 +208,15 @@ fn pin<'j>(resolved: &Resolved, sut: &Sut, journal: &'j Journal) -> Result<Optio
         .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
 }
 
-fn plan_of_server(sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>) -> Plan {
+/// What was found out before the plan: layouts that were tried, and the level of the reference.
+type Beforehand = (Vec<TriedLayout>, Option<KnownReference>);
+
+fn plan_of_server(sut: &Sut, drive: &Drive<'_>, beforehand: Beforehand) -> Plan {
     let request = drive.request;
     Plan {
         argv: request.argv.clone(),
         started_unix_s: tare_sys::time::wall_s(),
-        workload: Workload::Http(workload(sut, drive, tried_layouts)),
+        workload: Workload::Http(workload(sut, drive, beforehand)),
         sut_cpus: match (&sut.kind, &request.place.sut_cpus) {
             (_, Some(cpus)) => cpus.clone(),
             (plan::Sut::Embedded, None) => drive.placement.sut_cpus.clone(),
@@ -223,7 +231,7 @@ fn plan_of_server(sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>)
     }
 }
 
-fn workload(sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>) -> HttpWorkload {
+fn workload(sut: &Sut, drive: &Drive<'_>, (tried_layouts, reference): Beforehand) -> HttpWorkload {
     HttpWorkload {
         url: sut.target.as_ref().map(ToString::to_string),
         sut: sut.kind.clone(),
@@ -236,6 +244,7 @@ fn workload(sut: &Sut, drive: &Drive<'_>, tried_layouts: Vec<TriedLayout>) -> Ht
         levels: drive.levels.to_vec(),
         seed: (drive.levels.len() > 1).then_some(drive.seed),
         tried_layouts,
+        reference,
     }
 }
 

@@ -24,6 +24,7 @@ pub mod history;
 mod layout;
 mod old;
 mod reader;
+pub mod reference;
 mod stacks;
 mod whole;
 mod writer;

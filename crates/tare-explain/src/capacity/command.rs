@@ -115,6 +115,7 @@ pub(crate) fn estimate_net(
     Ok(NetEstimate {
         net: pooled.net_s,
         net_ci95: ci(0).and_then(|interval| interval.map(f64::exp)),
+        net_of_trials: ci(0).and_then(|interval| interval.map(f64::exp)),
         parts,
         reference_hz: reference_hz.filter(|_| clocked),
         entitled: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
@@ -157,7 +158,7 @@ fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Opt
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
         tare_stats::mean(&seconds)
     };
-    let stopping = stopping::stopped(record, index);
+    let stopping = stopping::stopped(record, index, windows);
     Some(CommandSummary {
         command: text.to_owned(),
         gross: estimate::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),

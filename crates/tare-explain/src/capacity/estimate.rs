@@ -2,7 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::level::Level;
-use tare_model::outcome::{Estimate, Stopped};
+use tare_model::outcome::{Estimate, Stopped, Target};
 use tare_stats::Interval;
 
 /// A figure of the pooled trials with its interval, which is made on the log: rates and times are never negative
@@ -20,9 +20,9 @@ pub(crate) fn estimate(
     Some(Estimate { value, unit: unit.to_owned(), ci95: ci95.map(|interval| [interval.lo, interval.hi]) })
 }
 
-/// The estimate of trials that were evaluated after each: with the interval that holds for all evaluations, or none.
+/// The estimate of trials that ended by what was known of it: with the interval that holds for all evaluations, or none.
 pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
-    let Some(stopping) = stopping else { return estimate };
+    let Some(stopping) = stopping.filter(|stopping| stopping.target == Target::Gross) else { return estimate };
     let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);
     let ci95 = stopping.reached.map(|reached| reached.asinh().exp()).and_then(around);
     Estimate { ci95: ci95.map(|interval| [interval.lo, interval.hi]), ..estimate }

@@ -46,6 +46,9 @@ pub(crate) struct Point {
 /// More sleepers that are woken for each request than this show in its cost.
 const WOKEN_MAX: f64 = 0.15;
 
+/// A server that a quota held back for more than this finds its caches cold.
+const THROTTLED_LN_MIN: f64 = 0.05;
+
 /// Of its share of the time a server interleaved may be busy so many times: it ends what is in flight after its part.
 const BUSY_INTERLEAVED_MAX: f64 = 1.15;
 
@@ -179,6 +182,37 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// Gross to net at a level of the reference server that is known beforehand: what that server cost above it was interference, which
+    /// is in neither cost. `level_hz` is the clock of that level.
+    pub fn stated(
+        point: &Point,
+        saturated: &SaturatedCost,
+        level_hz: Option<f64>,
+        reference_hz: Option<f64>,
+    ) -> Option<Chain> {
+        let clocks = level_hz.zip(reference_hz).zip(point.clock_hz);
+        let cost_s = clocks.map_or(saturated.cost_s, |((level, reference), _)| saturated.cost_s * level / reference);
+        let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
+        let net_hz = (point.entitled / cost_s).min(serial_hz);
+        let mut parts = entitlement_parts(point, net_hz * cost_s)?;
+        let undisturbed_s = point.corrected_demand_s?;
+        let clock_ln = clocks.map(|((level, _), clock)| (level / clock).ln());
+        if let Some(((_, reference), clock)) = clocks {
+            parts.insert(TareCause::Clock, (reference / clock).ln());
+        }
+        parts.insert(TareCause::Cost, (undisturbed_s / saturated.cost_s).ln());
+        let throttled = parts.get(&TareCause::Throttled).is_some_and(|part| *part > THROTTLED_LN_MIN);
+        let cause = if throttled { TareCause::ColdAfterThrottling } else { TareCause::Interference };
+        parts.insert(cause, (point.cost_s / undisturbed_s).ln() - clock_ln.unwrap_or(0.0));
+        Chain { net_hz, parts }.whole()
+    }
+
+    fn whole(self) -> Option<Chain> {
+        let is_whole =
+            self.net_hz.is_finite() && self.net_hz > 0.0 && self.parts.values().all(|part| part.is_finite());
+        is_whole.then_some(self)
+    }
+
     /// `clocks` is (f_ref, f) where the clock is known at both levels; without it costs are in seconds.
     pub fn of(point: &Point, saturated: &SaturatedCost, reference_hz: Option<f64>) -> Option<Chain> {
         let clocks = match (reference_hz, point.clock_hz, saturated.clock_hz) {
@@ -200,8 +234,7 @@ impl Chain {
             parts.insert(TareCause::Clock, (reference / clock).ln());
         }
         parts.insert(TareCause::Cost, (cost_now_s / cost_s).ln());
-        let whole = net_hz.is_finite() && net_hz > 0.0 && parts.values().all(|part| part.is_finite());
-        whole.then_some(Chain { net_hz, parts })
+        Chain { net_hz, parts }.whole()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::capacity::iron::{Point, entitlement_parts};
 use crate::capacity::level::Level;
 use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
 use crate::capacity::reference::{Interference, middle_ns};
+use crate::capacity::reference_level;
 use crate::capacity::stopping::stopped;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Stopped, TareCause};
@@ -49,7 +50,8 @@ impl<'a> Accounting<'a> {
             let level = http.levels.get(level as usize);
             level.is_some_and(|level| level.purpose == Purpose::Reference && level.arms > 1)
         };
-        if let Some(interference) = Interference::of(record, &windows, is_reference) {
+        let level = reference_level::stated(record, http, &windows);
+        if let Some(interference) = Interference::of(record, &windows, is_reference, level.as_ref()) {
             for (trial, window) in record.trials.iter().zip(&mut windows) {
                 let factor = interference.factor(middle_ns(trial));
                 window.take_interference_out(factor);
@@ -70,6 +72,9 @@ impl<'a> Accounting<'a> {
         let reference = there(index_of(Purpose::Reference));
         let point = Point::of(&asked.pool);
         let reference_hz = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0).or_else(|| {
+            if let Some(level) = &level {
+                return level.clock_hz;
+            }
             let clocks: Vec<f64> =
                 windows.iter().flat_map(|window| window.hardware.clocks_hz.iter().copied()).collect();
             tare_stats::quantile(&clocks, 0.95)
@@ -80,11 +85,13 @@ impl<'a> Accounting<'a> {
                     asked: &asked,
                     saturating: saturating.as_ref(),
                     reference: reference.as_ref(),
+                    level,
                 };
                 estimate_net(point, &evidence, reference_hz)
             }
             Err(missing) => Err(missing.clone()),
         };
+        let stopping = stopped(record, 0, &windows);
         Accounting {
             record,
             http: Some(http),
@@ -94,7 +101,7 @@ impl<'a> Accounting<'a> {
             saturating,
             saturating_level: saturating_index.and_then(|index| http.levels.get(index)),
             windows,
-            stopping: stopped(record, 0),
+            stopping,
             point,
             net_estimate,
         }
@@ -103,6 +110,7 @@ impl<'a> Accounting<'a> {
     fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let asked = crate::capacity::command::level(record, &windows, 0);
         let net_estimate = crate::capacity::command::estimate_net(record, 0, &asked, &windows);
+        let stopping = stopped(record, 0, &windows);
         Accounting {
             record,
             http: None,
@@ -112,7 +120,7 @@ impl<'a> Accounting<'a> {
             saturating: None,
             saturating_level: None,
             windows,
-            stopping: stopped(record, 0),
+            stopping,
             point: Err(Missing::new("a command answers no requests")),
             net_estimate,
         }

@@ -10,6 +10,7 @@ pub(crate) mod level;
 pub(crate) mod levels;
 pub(crate) mod net;
 pub(crate) mod reference;
+pub mod reference_level;
 pub(crate) mod runs;
 pub(crate) mod serial;
 pub(crate) mod service_demand;

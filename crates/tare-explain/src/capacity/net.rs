@@ -7,6 +7,7 @@ use crate::capacity::reference;
 use crate::capacity::service_demand::{Basis, Choice, Seen};
 use tare_model::Missing;
 use tare_model::outcome::TareCause;
+use tare_model::reference_level::ReferenceLevel;
 use tare_stats::{Interval, Jackknife, jackknife};
 
 /// Gross → tare → net with intervals.
@@ -15,6 +16,8 @@ pub(crate) struct NetEstimate {
     /// req/s (http) or seconds (commands).
     pub net: f64,
     pub net_ci95: Option<Interval>,
+    /// What the trials alone say of it: how far sessions lie apart is not in it.
+    pub net_of_trials: Option<Interval>,
     pub parts: Vec<(TareCause, f64, Option<Interval>)>,
     /// Clock that net is stated at.
     pub reference_hz: Option<f64>,
@@ -35,6 +38,8 @@ pub(crate) struct Against {
     pub cost_s: f64,
     /// Whether net and its cost part have the interference taken out.
     pub corrected: bool,
+    /// What net is stated at.
+    pub level: Option<ReferenceLevel>,
 }
 
 /// The trials that net is computed from. A block is one trial of each level, or of a level with more of them several.
@@ -42,6 +47,8 @@ pub(crate) struct Evidence<'l> {
     pub asked: &'l Level,
     pub saturating: Option<&'l Level>,
     pub reference: Option<&'l Level>,
+    /// The reference server's level, where the session knew or found one.
+    pub level: Option<ReferenceLevel>,
 }
 
 impl Evidence<'_> {
@@ -103,6 +110,11 @@ impl Evidence<'_> {
         })
     }
 
+    /// How long the trials of the asked level took, seconds; at least one.
+    fn length_s(&self) -> f64 {
+        self.asked.pool.span.wall_s.max(1.0)
+    }
+
     fn reference_cost_s(&self, skip: Option<usize>) -> Option<f64> {
         self.reference.and_then(|level| reference::cost_s(&self.pool(level, skip)))
     }
@@ -139,7 +151,11 @@ pub(crate) fn estimate_net(
         ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
         cost_s,
         corrected: timeline.corrected,
+        level: evidence.level.filter(|_| timeline.corrected),
     });
+    let net_of_trials = ci(NET, true);
+    let wider = || repeats_ln(timeline.spread.as_ref()?.get(NET)?, &timeline, evidence);
+    let net_ci95 = net_of_trials.map(|interval| widened(&interval, chain.net_hz.ln(), wider().unwrap_or(0.0)));
     let parts = chain
         .parts
         .iter()
@@ -148,7 +164,8 @@ pub(crate) fn estimate_net(
         .collect();
     Ok(NetEstimate {
         net: chain.net_hz,
-        net_ci95: ci(NET, true).and_then(|interval| interval.map(f64::exp)),
+        net_ci95: net_ci95.and_then(|interval| interval.map(f64::exp)),
+        net_of_trials: net_of_trials.and_then(|interval| interval.map(f64::exp)),
         parts,
         reference_hz: reference_hz.filter(|_| chain.parts.contains_key(&TareCause::Clock)),
         entitled: point.entitled,
@@ -156,6 +173,38 @@ pub(crate) fn estimate_net(
         against,
     })
 }
+
+/// What nets of sessions differ by beyond the spread of their trials, half of an interval on the log. With a level of the reference:
+/// how well that is known, and how far a strong interference may meet two programs unlike. Without: what interference that lasts
+/// leaves between sessions that are an hour apart.
+fn repeats_ln(net: &Jackknife, timeline: &Timeline, evidence: &Evidence) -> Option<f64> {
+    match (&evidence.level, timeline.corrected) {
+        (Some(level), true) => {
+            let disturbed = evidence.reference_cost_s(None).map_or(0.0, |cost_s| (cost_s / level.cost_s).ln().abs());
+            Some(level.half_ln.hypot(unlike_ln(disturbed)))
+        }
+        _ => {
+            let wider = net.between_runs(HOUR_S / evidence.length_s()).ci95()?;
+            Some(0.5 * (wider.hi - wider.lo))
+        }
+    }
+}
+
+/// How far interference of a size may meet two programs unlike: up to a sixth their ratio holds within 1 %, beyond it by a
+/// quarter of what is more (nginx beside the reference server, 250 sessions; 7 % where everything took 35 % more).
+pub(crate) fn unlike_ln(disturbed: f64) -> f64 {
+    UNLIKE_SHARE * (disturbed - ALIKE_LN).max(0.0)
+}
+
+/// The interval, reaching at least as far from its middle as squares add up to.
+fn widened(interval: &Interval, middle: f64, half_ln: f64) -> Interval {
+    let reach = |end: f64| (end - middle).abs().hypot(half_ln);
+    Interval::new(middle - reach(interval.lo), middle + reach(interval.hi)).unwrap_or(*interval)
+}
+
+const HOUR_S: f64 = 3600.0;
+const ALIKE_LN: f64 = 0.15;
+const UNLIKE_SHARE: f64 = 0.25;
 
 /// Places of the figures that are jackknifed.
 const NET: usize = 0;
@@ -182,7 +231,10 @@ impl Timeline {
         let run = |skip| {
             let seen = evidence.seen(skip, corrected)?;
             let cost = seen.cost(&choice, corrected)?;
-            let chain = Chain::of(&seen.asked, &cost, reference_hz)?;
+            let chain = match evidence.level.filter(|_| corrected) {
+                Some(level) => Chain::stated(&seen.asked, &cost, level.clock_hz, reference_hz)?,
+                None => Chain::of(&seen.asked, &cost, reference_hz)?,
+            };
             // In seconds and with the interference of the blocks on both sides: that is what cancels.
             let as_it_was = Chain::of(&seen.asked, &seen.cost(&choice, false)?, None)?;
             let ratio =

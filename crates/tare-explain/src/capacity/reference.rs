@@ -4,6 +4,7 @@
 use crate::accounting::Closed;
 use std::collections::BTreeMap;
 use tare_model::Record;
+use tare_model::reference_level::ReferenceLevel;
 
 /// A factor outside of this is no interference but something else that happened to the reference.
 const FACTOR_MAX: f64 = 3.0;
@@ -11,15 +12,18 @@ const FACTOR_MAX: f64 = 3.0;
 /// CPU seconds of a request of the reference at the times it was measured, in order of time.
 pub(crate) struct Interference {
     costs: BTreeMap<u64, f64>,
-    median_s: f64,
+    /// What factors are over: the level that is known of this machine, else the middle of the session.
+    level_s: f64,
 }
 
 impl Interference {
-    /// `is_reference` says which levels are the reference's; `None` where fewer than two of their trials have a service demand.
+    /// `is_reference` says which levels are the reference's; `None` where none of their trials has a service demand, or just one and
+    /// no `level` is known.
     pub fn of(
         record: &Record,
         windows: &[Closed],
         is_reference: impl Fn(u32) -> bool,
+        level: Option<&ReferenceLevel>,
     ) -> Option<Interference> {
         let costs: BTreeMap<u64, f64> = record
             .trials
@@ -29,11 +33,11 @@ impl Interference {
             .filter_map(|(trial, window)| Some((middle_ns(trial), cost_s(window)?)))
             .collect();
         let all: Vec<f64> = costs.values().copied().collect();
-        let median_s = tare_stats::median(&all).filter(|_| all.len() > 1)?;
-        Some(Interference { costs, median_s })
+        let middle_s = tare_stats::median(&all).filter(|_| all.len() > 1 || level.is_some())?;
+        Some(Interference { costs, level_s: level.map_or(middle_s, |level| level.cost_s) })
     }
 
-    /// How much more CPU everything took at an instant than in the middle of the session: what the reference took in the window with
+    /// How much more CPU everything took at an instant than at the level: what the reference took in the window with
     /// this middle, else on the straight line between those before and after it.
     pub fn factor(&self, at_ns: u64) -> f64 {
         let before = self.costs.range(..=at_ns).next_back();
@@ -44,9 +48,9 @@ impl Interference {
                 one * (1.0 - share) + other * share
             }
             (Some((_, cost_s)), _) | (None, Some((_, cost_s))) => *cost_s,
-            (None, None) => self.median_s,
+            (None, None) => self.level_s,
         };
-        (cost_s / self.median_s).clamp(1.0 / FACTOR_MAX, FACTOR_MAX)
+        (cost_s / self.level_s).clamp(1.0 / FACTOR_MAX, FACTOR_MAX)
     }
 }
 

@@ -1,13 +1,18 @@
-//! How well gross is known, and whether that is enough: asked after each trial of a session, and again whenever its record
+//! How well net or gross is known, and whether that is enough: asked after each trial of a session, and again whenever its record
 //! is read, so that both mean the same.
 //!
 //! The trials are one series on one launch, each of which may depend on those before it, and they are evaluated after each:
 //! [`Sequence::of_series`] has the interval. How many are planned follows from the time that the first took, which depends on none of their
-//! figures.
+//! figures. Where each block has a window in which the SUT and the reference server are interleaved, it is net that counts: a host that
+//! disturbs both moves gross, and not the share that net is.
 
+use crate::accounting::Closed;
+use crate::capacity::net::unlike_ln;
+use crate::capacity::reference::cost_s;
+use crate::capacity::reference_level;
 use tare_model::Record;
 use tare_model::comparison::Ended;
-use tare_model::outcome::Stopped;
+use tare_model::outcome::{Stopped, Target};
 use tare_model::plan::{Plan, Purpose, Stopping, Workload};
 use tare_model::trial::{Measure, Trial, WarmUp};
 use tare_stats::{Foresight, PLANNED_MAX, SERIES_MIN, Sequence};
@@ -26,6 +31,9 @@ pub struct Interim {
     most: usize,
     /// Once it is known how many are planned.
     sequence: Option<Sequence>,
+    target: Target,
+    /// The accounting of the trials so far, where that is needed.
+    windows: Vec<Closed>,
 }
 
 /// Whose figures count.
@@ -44,14 +52,19 @@ impl Interim {
         }
         let (of, most, parts) = match &plan.workload {
             Workload::Http(http) => {
+                let counted = match target(plan) {
+                    Target::Gross => Purpose::Asked,
+                    Target::Net => Purpose::Saturating,
+                };
                 let mut levels = (0..).zip(&http.levels);
-                let (index, level) = levels.find(|(_, level)| level.purpose == Purpose::Asked)?;
+                let (index, level) = levels.find(|(_, level)| level.purpose == counted)?;
                 (Of::Level(index), level.trials, 1)
             }
             Workload::Command(commands) => (Of::Command(command), commands.runs, commands.commands.len()),
         };
         let budget_s = asked.budget_s / parts.max(1) as f64;
-        Some(Interim { asked, of, budget_s, most: most as usize, sequence: None })
+        let target = target(plan);
+        Some(Interim { asked, of, budget_s, most: most as usize, sequence: None, target, windows: Vec::new() })
     }
 
     /// Whether these are of the runs of another command.
@@ -59,9 +72,20 @@ impl Interim {
         matches!(self.of, Of::Command(own) if own != command)
     }
 
-    /// What is known by the trials so far.
-    pub fn evaluate(&mut self, trials: &[Trial]) -> Stopped {
-        let trials: Vec<&Trial> = trials.iter().filter(|trial| self.takes_time(trial)).collect();
+    /// What is known by the trials of a record so far.
+    pub fn evaluate(&mut self, record: &Record) -> Stopped {
+        let mut windows = std::mem::take(&mut self.windows);
+        if self.target == Target::Net {
+            windows.extend(Closed::since(record, windows.len()));
+        }
+        let stopped = self.evaluate_on(record, &windows);
+        self.windows = windows;
+        stopped
+    }
+
+    /// The same with the accounting of its trials.
+    fn evaluate_on(&mut self, record: &Record, windows: &[Closed]) -> Stopped {
+        let trials: Vec<&Trial> = record.trials.iter().filter(|trial| self.takes_time(trial)).collect();
         let counted: Vec<&Trial> = trials.iter().copied().filter(|trial| self.counts(trial)).collect();
         let blocks = counted.len();
         let before_s = trials.iter().map(|trial| load_before_s(trial)).sum::<f64>();
@@ -71,9 +95,14 @@ impl Interim {
                 self.planned(&trials, before_s).and_then(|planned| Sequence::of_series(planned, LEVEL));
         }
         let sequence = self.sequence.as_ref();
-        let analysis =
-            shares_of_mean(&counted).zip(sequence).and_then(|(values, plan)| plan.analyse(&[&values]));
-        let precision = self.asked.precision.map(f64::asinh);
+        let (values, systematic_ln) = match self.target {
+            Target::Gross => (shares_of_mean(&counted), 0.0),
+            Target::Net => {
+                let shares = Shares::of(record, windows);
+                (Some(shares.ln), shares.systematic_ln)
+            }
+        };
+        let analysis = values.zip(sequence).and_then(|(values, plan)| plan.analyse(&[&values]));
         let elapsed_s = before_s + span_s(&trials);
         let over = blocks > 0 && elapsed_s + period_s > self.budget_s
             || sequence.is_some_and(|sequence| blocks >= sequence.planned());
@@ -81,15 +110,17 @@ impl Interim {
             sequence.zip(analysis.as_ref()).map(|(plan, analysis)| plan.foresee(analysis, blocks));
         let Foresight { detectable, one_percent_launches } =
             foresight.unwrap_or(Foresight { detectable: None, one_percent_launches: None });
-        let half_ln = analysis.map(|analysis| 0.5 * (analysis.interval.hi - analysis.interval.lo));
+        let half = analysis.map(|analysis| 0.5 * (analysis.interval.hi - analysis.interval.lo));
+        let half_ln = half.map(|half: f64| half.hypot(systematic_ln));
         let share = |share: f64| Some(share).filter(|share| share.is_finite());
         Stopped {
+            target: self.target,
             precision: self.asked.precision,
             budget_s: self.budget_s,
             elapsed_s,
             trials: blocks,
             planned: sequence.map(Sequence::planned),
-            ended: match half_ln.zip(precision) {
+            ended: match half_ln.zip(self.asked.precision.map(f64::asinh)) {
                 Some((half, precision)) if half <= precision => Some(Ended::Precise),
                 _ => over.then_some(Ended::Budget),
             },
@@ -126,9 +157,53 @@ impl Interim {
     }
 }
 
-/// How well the figure of a command, or of the asked level, is known.
-pub(crate) fn stopped(record: &Record, command: u32) -> Option<Stopped> {
-    Interim::of(&record.plan, command).map(|mut interim| interim.evaluate(&record.trials))
+/// How well the figure of a command, or of the asked level, is known; with the accounting of the record's trials.
+pub(crate) fn stopped(record: &Record, command: u32, windows: &[Closed]) -> Option<Stopped> {
+    Interim::of(&record.plan, command).map(|mut interim| interim.evaluate_on(record, windows))
+}
+
+/// Net, where the SUT and the reference are interleaved at least as often as the asked load is driven, and what they are stated at is
+/// known.
+pub fn target(plan: &Plan) -> Target {
+    let Workload::Http(http) = &plan.workload else { return Target::Gross };
+    let trials = |purpose| {
+        let level = http.levels.iter().find(|level| level.purpose == purpose);
+        level.filter(|level| purpose == Purpose::Asked || level.arms > 1).map(|level| level.trials)
+    };
+    let all = [Purpose::Asked, Purpose::Saturating, Purpose::Reference].map(trials);
+    let often = all[0].is_some() && all.iter().all(|trials| *trials >= all[0]);
+    if often && http.reference.is_some() { Target::Net } else { Target::Gross }
+}
+
+/// What the SUT does over what the reference does, window by window.
+struct Shares {
+    ln: Vec<f64>,
+    /// How far off all of them together may be.
+    systematic_ln: f64,
+}
+
+impl Shares {
+    fn of(record: &Record, windows: &[Closed]) -> Shares {
+        let Workload::Http(http) = &record.plan.workload else {
+            return Shares { ln: Vec::new(), systematic_ln: 0.0 };
+        };
+        let costs = |purpose: Purpose| -> Vec<Option<f64>> {
+            let trials = record.trials.iter().zip(windows).filter(|(trial, _)| {
+                let level = http.levels.get(trial.level as usize);
+                level.is_some_and(|level| level.purpose == purpose && level.arms > 1)
+            });
+            trials.map(|(_, window)| cost_s(window)).collect()
+        };
+        let (suts, references) = (costs(Purpose::Saturating), costs(Purpose::Reference));
+        let pairs = suts.into_iter().zip(&references);
+        let ln = pairs.filter_map(|(sut, reference)| Some(((*reference)? / sut?).ln())).collect();
+        let seen: Vec<f64> = references.iter().copied().flatten().collect();
+        let systematic_ln = reference_level::stated(record, http, windows).map_or(0.0, |level| {
+            let middle = tare_stats::median(&seen).map_or(0.0, |middle| (middle / level.cost_s).ln().abs());
+            level.half_ln.hypot(unlike_ln(middle))
+        });
+        Shares { ln, systematic_ln }
+    }
 }
 
 /// Half of an interval that reaches so far on the log, relative to its middle: the figure that stands behind gross.

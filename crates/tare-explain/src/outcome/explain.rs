@@ -128,6 +128,7 @@ fn against(against: &net::Against) -> AgainstReference {
         ci95: against.ratio_ci95.map(|interval| [interval.lo, interval.hi]),
         cpu_ns_per_request: against.cost_s * 1e9,
         interference_corrected: against.corrected,
+        level: against.level,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::capacity::levels::Accounting;
 use crate::capacity::service_demand::Basis;
 use crate::timeline::trend;
 use tare_model::Missing;
-use tare_model::outcome::{Cause, GrossIs, Warning};
+use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
 use tare_stats::SERIES_MIN;
 
 /// Fewer answers than this say little about a cost or a tail.
@@ -130,7 +130,7 @@ impl Doubt<'_> {
                 "one trial gives no interval: how far the next would be off is not known".to_owned()
             }
             Doubt::TooFewTrials { trials } => format!(
-                "{trials} trials were taken, and {SERIES_MIN} are the fewest that show how well gross is known"
+                "{trials} trials were taken, and {SERIES_MIN} are the fewest that show how well a figure is known"
             ),
             Doubt::AccountingOpen { name, ratio } => {
                 format!("the accounting does not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
@@ -335,7 +335,9 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
 
 fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {
     match (accounting.asked.trials.len(), accounting.stopping) {
-        (trials @ 1..SERIES_MIN, Some(_)) => warnings.push(Doubt::TooFewTrials { trials }),
+        (1.., Some(Stopped { trials, .. })) if trials < SERIES_MIN => {
+            warnings.push(Doubt::TooFewTrials { trials });
+        }
         (1, None) => warnings.push(Doubt::OneTrial),
         _ => {}
     }

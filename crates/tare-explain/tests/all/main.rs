@@ -17,6 +17,7 @@ mod gate;
 mod hypotheses;
 mod net;
 mod old_records;
+mod one_net;
 mod rate_over_time;
 mod spikes;
 mod stopping;

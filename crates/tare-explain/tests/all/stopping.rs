@@ -37,7 +37,10 @@ fn evaluations(record: &Record, block: usize) -> Vec<Stopped> {
     let mut interim = Interim::of(&record.plan, 0).unwrap();
     (block..=record.trials.len())
         .step_by(block)
-        .map(|trials| interim.evaluate(&record.trials[..trials]))
+        .map(|trials| {
+            let so_far = Record { trials: record.trials[..trials].to_vec(), ..record.clone() };
+            interim.evaluate(&so_far)
+        })
         .collect()
 }
 

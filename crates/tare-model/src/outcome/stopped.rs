@@ -4,17 +4,31 @@ use crate::comparison::Ended;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Which figure the trials were to make known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// What was measured.
+    #[default]
+    Gross,
+    /// What the program could do: the share of the reference server is what repeats.
+    Net,
+}
+
 /// What was asked of the trials, what they came to, and what more of them would tell. All of trials within one launch: that launches
 /// may differ by more is for `tare compare`.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Stopped {
-    /// Half of the 95 % interval of gross that was asked for, as a share; `null`: as many trials as fit the budget.
+    /// Of which figure all of this is.
+    #[serde(default)]
+    pub target: Target,
+    /// Half of the 95 % interval that was asked for, as a share; `null`: as many trials as fit the budget.
     pub precision: Option<f64>,
     /// How long they might take, seconds.
     pub budget_s: f64,
     /// How long they took, the load before them included.
     pub elapsed_s: f64,
-    /// Trials that gross is from.
+    /// Trials that the figure is from.
     pub trials: usize,
     /// Trials that the budget has room for; `null`: too few ran to know.
     pub planned: Option<usize>,
@@ -22,7 +36,7 @@ pub struct Stopped {
     pub ended: Option<Ended>,
     /// Half of the interval as it is, as a share; `null`: too few trials to tell, or their requests could not be counted.
     pub reached: Option<f64>,
-    /// The smallest change of gross that two runs with this budget, one before and one after it, would show in nine of ten cases:
+    /// The smallest change of the figure that two runs with this budget, one before and one after it, would show in nine of ten cases:
     /// √2 times what one would show beside a figure that is known exactly (`tare_stats::Foresight`), as two means err.
     pub detectable: Option<f64>,
     /// Seconds that ±1 % takes; `null` where it is out of reach.

@@ -1,6 +1,7 @@
 //! Gross, tare and net, with their intervals.
 
 use crate::Missing;
+use crate::reference_level::ReferenceLevel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +113,9 @@ pub struct AgainstReference {
     /// Whether the interference was taken out of net and of its cost part: where there were at least two windows interleaved. Net is then that
     /// in the middle of the session's interference; another session may meet another one, this ratio does not.
     pub interference_corrected: bool,
+    /// What net is stated at, so that the nets of sessions repeat; absent where the session knew of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ReferenceLevel>,
 }
 
 /// One named part of the tare.
@@ -149,4 +153,8 @@ pub enum TareCause {
     Clock,
     /// A request cost more than at saturation (wake-ups, cold caches).
     Cost,
+    /// The machine made every program cost more than it does here undisturbed, the reference server too.
+    Interference,
+    /// The same of a server that a quota throttled: its caches are cold when it may run again.
+    ColdAfterThrottling,
 }

@@ -6,6 +6,7 @@ use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, count, hertz, logarithm, percent, seconds, spread, with_unit};
 use crate::words;
 use tare_model::outcome::{AgainstReference, Net, NetOrMissing, TarePart};
+use tare_model::reference_level::ReferenceLevel;
 
 pub(crate) static SECTION: Section =
     Section { title: "Weight", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -171,10 +172,25 @@ fn beside(against: &AgainstReference) -> Text {
     let interference =
         if against.interference_corrected { "; the machine's interference is taken out of net" } else { "" };
     let spread = spread(against.ratio, against.ci95, |end| format!("{end:.3}"));
+    let level = against.level.as_ref().map_or_else(String::new, |level| format!(" {}", stated_at(level)));
     Text::dim(format!(
-        "net is {:.3} {spread} of what tare's own server does on such a CPU, interleaved with it{interference}.",
+        "net is {:.3} {spread} of what tare's own server does on such a CPU, interleaved with it{interference}.{level}",
         against.ratio
     ))
+}
+
+/// The level of the reference, and how well it is known.
+fn stated_at(level: &ReferenceLevel) -> String {
+    let known = percent(level.half_ln);
+    let each = seconds(level.cost_s);
+    match level.sessions {
+        0 | 1 => format!(
+            "Undisturbed, that server takes {each} of a CPU for a request, known to ±{known} from one session of this boot: more sessions make it better known."
+        ),
+        sessions => format!(
+            "Undisturbed, that server takes {each} of a CPU for a request, known to ±{known} from {sessions} sessions of this boot."
+        ),
+    }
 }
 
 /// What a net figure holds for.

@@ -1,11 +1,11 @@
-//! How well gross is known, where that or a budget ended the trials; and what more of them would tell.
+//! How well net or gross is known, where that or a budget ended the trials; and what more of them would tell.
 
 use super::source::{Medium, Section, Source};
 use crate::block::Block;
 use crate::format::{percent, seconds};
 use crate::words::things;
 use tare_model::comparison::Ended;
-use tare_model::outcome::Stopped;
+use tare_model::outcome::{Stopped, Target};
 
 pub(crate) static SECTION: Section =
     Section { title: "Precision", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -28,7 +28,8 @@ fn pairs(stopped: &Stopped, trial: &str, sessions: &str) -> Vec<(String, String)
         )
     });
     let takes = stopped.one_percent_s.map(|took_s| format!("about {}", seconds(took_s)));
-    let reported = [("gross", Some(known(stopped, trial))), ("would show", shows), ("±1 % takes", takes)];
+    let figure = if stopped.target == Target::Net { "net" } else { "gross" };
+    let reported = [(figure, Some(known(stopped, trial))), ("would show", shows), ("±1 % takes", takes)];
     reported.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?))).collect()
 }
 
@@ -60,6 +61,7 @@ mod tests {
     #[test]
     fn says_what_is_known_and_what_more_would_tell() {
         let stopped = Stopped {
+            target: Target::Gross,
             precision: Some(0.01),
             budget_s: 60.0,
             elapsed_s: 21.4,
@@ -78,6 +80,8 @@ mod tests {
         );
         let whole = Stopped { precision: None, ended: Some(Ended::Budget), trials: 30, ..stopped };
         assert!(said(&whole).contains("after 30 trials in 21.4 s, no more were to be taken in 60 s\n"));
+        let of_net = Stopped { target: Target::Net, ..stopped };
+        assert!(said(&of_net).starts_with("net: known to ±0.94 % (95 %, whenever it ended)"));
         let few = Stopped {
             ended: None,
             trials: 1,

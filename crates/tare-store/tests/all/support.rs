@@ -64,6 +64,7 @@ pub fn plan() -> Plan {
             levels: vec![level],
             seed: None,
             tried_layouts: Vec::new(),
+            reference: None,
         }),
         sut_cpus: vec![0],
         load_cpus: vec![1],

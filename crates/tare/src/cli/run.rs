@@ -26,9 +26,9 @@ Which program:
   tare run -- sort big.txt      run at least 10 times; one quoted string goes through a shell
 How long:
   (nothing)                     a fixed number of trials (--trials)
-  --precision 1%                until gross is known to ±1 %, for 60 s at most
+  --precision 1%                until net is known to ±1 %, for 60 s at most
   --precision 1% --budget 5m    the same for 5 minutes at most
-  --budget 30s                  as many trials as fit; the result says how well gross is known, which change would
+  --budget 30s                  as many trials as fit; the result says how well net is known, which change would
                                 show in that time, and how long ±1 % takes")]
 pub struct RunArgs {
     /// The server to measure; without it, the built-in one.
@@ -134,8 +134,8 @@ pub struct TrialArgs {
     #[arg(long, visible_alias = "runs", value_name = "N", conflicts_with_all = ["precision", "budget"],
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
-    /// Instead of a number of trials: go on until the 95 % interval of gross (the rate; of a program, the time of a run) is as narrow: ±
-    /// this; or until --budget is used up. The interval holds for an analysis after each trial, so that it is no narrower for having
+    /// Instead of a number of trials: go on until the 95 % interval of net (of gross where the reference server is not
+    /// beside it in every block: --no-reference, --no-levels, a short --budget; of a program, the time of a run) is as narrow: ± this; or until --budget is used up. The interval holds for an analysis after each trial, so that it is no narrower for having
     /// been waited for; it takes 8 trials to have one.
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub precision: Option<f64>,

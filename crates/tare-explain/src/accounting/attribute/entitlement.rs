@@ -43,6 +43,8 @@ pub(crate) fn tare_name(cause: TareCause) -> &'static str {
         TareCause::SelfContention => "self-contention",
         TareCause::Clock => "clock",
         TareCause::Cost => "cost",
+        TareCause::Interference => "interference",
+        TareCause::ColdAfterThrottling => "cold-after-throttling",
     }
 }
 

@@ -94,9 +94,14 @@ impl Attributed<'_> {
 impl Closed {
     /// Every trial of a record, in order.
     pub fn all(record: &Record) -> Vec<Closed> {
+        Closed::since(record, 0)
+    }
+
+    /// The trials after the first so many, in order.
+    pub fn since(record: &Record, first: usize) -> Vec<Closed> {
         let source = Source::new(record);
         let close = |trial| Raw::read(&source, trial).reconcile().attribute().close();
-        record.trials.iter().map(close).collect()
+        record.trials.iter().skip(first).map(close).collect()
     }
 
     /// How many servers were loaded interleaved, this one among them: at least 1.

@@ -47,7 +47,7 @@ fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Resu
     match figure {
         Figure::Throughput => throughput(accounting, outcome),
         Figure::Net => match &outcome.figures.net {
-            NetOrMissing::Net(net) => measured(net.value, net.ci95, accounting),
+            NetOrMissing::Net(net) => measured(net.value, of_trials(accounting), accounting),
             NetOrMissing::Missing(missing) => Err(missing.clone()),
         },
         Figure::CpuPerRequest => {
@@ -61,6 +61,12 @@ fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Resu
         Figure::P999 => latency(accounting, 0.999),
         Figure::Time | Figure::CpuTime => Err(Missing::new("a server's record has no time of a command")),
     }
+}
+
+/// What the trials say of net: how far runs lie apart is added where two are held against each other.
+fn of_trials(accounting: &Accounting) -> Option<[f64; 2]> {
+    let interval = accounting.net_estimate.as_ref().ok()?.net_of_trials?;
+    Some([interval.lo, interval.hi])
 }
 
 fn throughput(accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {

@@ -172,7 +172,8 @@ fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Readi
     let interleaved = from.against_reference.as_ref().zip(to.against_reference.as_ref());
     let ([from, to], unit) = match interleaved {
         Some((one, other)) => ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server"),
-        None => ([(from.value, from.ci95), (to.value, to.ci95)], from.unit.as_str()),
+        // How far the sessions lie apart is added below.
+        None => ([(from.value, of_trials(before.1)), (to.value, of_trials(after.1))], from.unit.as_str()),
     };
     if !(from.0 > 0.0 && to.0 > 0.0) {
         return Reading::missing("a net figure is not above 0");
@@ -196,6 +197,11 @@ fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Readi
         ln,
         ci95: half.filter(|half| half.is_finite()).map(|half| [ln - half, ln + half]),
     })
+}
+
+fn of_trials(accounting: &Accounting) -> Option<[f64; 2]> {
+    let interval = accounting.net_estimate.as_ref().ok()?.net_of_trials?;
+    Some([interval.lo, interval.hi])
 }
 
 fn tare(before: &Outcome, after: &Outcome) -> Vec<TareChange> {

@@ -309,6 +309,7 @@ pub fn http(levels: Vec<Level>) -> HttpWorkload {
         levels,
         seed: None,
         tried_layouts: Vec::new(),
+        reference: None,
     }
 }
 

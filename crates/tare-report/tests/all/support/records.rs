@@ -64,6 +64,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
             levels: vec![level(Purpose::Asked, 64, 3), level(Purpose::Saturating, 256, 1)],
             seed: None,
             tried_layouts: Vec::new(),
+            reference: None,
         }),
         sut_cpus: Vec::new(),
         load_cpus: vec![1],
