@@ -41,7 +41,7 @@ enum Part {
 fn read(printed: &str) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let (mut complaint, mut part, mut is_summary) = (None, Part::Other, false);
-    let (mut mean_ns, mut quantiles) = (None, Quantiles::default());
+    let (mut mean_ns, mut quantiles, mut threads_count) = (None, Quantiles::default(), None);
     for line in printed.lines().map(str::trim) {
         if line.starts_with("FATAL: ") {
             complaint.get_or_insert_with(|| short(line));
@@ -77,6 +77,8 @@ fn read(printed: &str) -> ToolOutput {
             (_, "transactions", [_, rate, "per", "sec.)"]) => {
                 let rate_hz = rate.strip_prefix('(').and_then(positive);
                 result.rate_hz = rate_hz.map_or(result.rate_hz, Reading::Measured);
+                // A thread has one connection, of a database alone.
+                result.connections = threads_count.map_or(result.connections, Reading::Measured);
             }
             (_, "ignored errors", [count, ..]) => {
                 if let Ok(count) = count.parse::<u64>() {
@@ -85,7 +87,7 @@ fn read(printed: &str) -> ToolOutput {
                 }
             }
             (_, "Number of threads", [threads]) => {
-                result.connections = threads.parse().map_or(result.connections, Reading::Measured);
+                threads_count = threads.parse().ok();
             }
             (_, "Target transaction rate", _) => result.set(name, value),
             _ => {}

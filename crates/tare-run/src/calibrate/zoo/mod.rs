@@ -17,7 +17,7 @@ use crate::running::Session;
 use crate::study::nearest;
 use data::{Pair, Subject};
 use stand::Prepared;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -101,67 +101,73 @@ fn all(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     let begun = Instant::now();
-    let chosen = |subject: &Subject| -> Vec<(u32, Pair)> {
-        let pairs = subject.pairs.iter().filter(|pair| is_asked(request, subject, pair));
-        (1..=request.repeats)
-            .flat_map(|repeat| pairs.clone().map(move |pair| (repeat, pair.clone())))
-            .collect()
-    };
-    let all: usize = subjects.iter().map(|subject| chosen(subject).len()).sum();
+    let all: usize = subjects.iter().map(|subject| chosen(request, subject).len()).sum();
     progress.show(Event::Expected { total_s: all as f64 * RUN_S });
     zoo.complete = true;
-    for (subject, listed) in subjects.iter().zip(0..) {
-        let runs = chosen(subject);
-        if runs.is_empty() {
-            continue;
-        }
+    for (at, subject) in subjects.iter().enumerate() {
+        let runs = chosen(request, subject);
         let unmeasured = |(repeat, pair): &&(u32, Pair)| !file(request, subject, pair, *repeat).exists();
-        let wanted = runs.iter().filter(unmeasured).count();
-        let missing = if wanted > 0 { stand::missing(subject, ground)? } else { None };
-        if let Some(known) = zoo.subjects.get_mut(listed as usize) {
-            known.missing.clone_from(&missing);
+        let any_to_measure = runs.iter().any(|run| unmeasured(&run));
+        let missing = if any_to_measure { stand::missing(subject, ground)? } else { None };
+        let is_missing = missing.is_some();
+        if let Some(known) = zoo.subjects.get_mut(at) {
+            known.missing = missing;
         }
         let mut prepared = None;
-        for (repeat, pair) in &runs {
+        for run in &runs {
+            let is_new = unmeasured(&run);
+            let is_over = request.budget.is_some_and(|budget| begun.elapsed() >= budget);
+            if is_new && (is_missing || is_over) {
+                zoo.complete &= is_missing;
+                continue;
+            }
             if session.interrupt.load(Ordering::Relaxed) {
+                zoo.complete = false;
                 return Err(LabError::Interrupted);
             }
-            let file = file(request, subject, pair, *repeat);
-            let known = file.exists();
-            if !known && missing.is_some() {
-                continue;
-            }
-            if !known && request.budget.is_some_and(|budget| begun.elapsed() >= budget) {
-                zoo.complete = false;
-                continue;
-            }
-            let of = format!("{}/{} {repeat}", subject.name, pair.truth);
-            let record = match known {
-                true => tare_store::read(&file).map_err(|error| LabError::State(error.to_string())),
-                false => one((subject, pair), &file, &mut prepared, (session, ground)),
+            let record = match is_new {
+                false => tare_store::read(&file(request, subject, &run.1, run.0))
+                    .map_err(|error| LabError::State(error.to_string())),
+                true => one(request, (subject, run), &mut prepared, (session, ground)),
             };
-            let result = match record {
-                Ok(record) => judged(&record, pair, zoo),
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => RunResult::Failed { why: error.to_string() },
-            };
-            progress.show(Event::Step(format!("{of}: {}", said(&result))));
-            zoo.runs.push(Run {
-                subject: subject.name.clone(),
-                truth: pair.truth.clone(),
-                repeat: *repeat,
-                result,
-            });
-            zoo.summary = judge::summary(&zoo.runs, &zoo.truths);
+            keep(record, (subject, run), zoo, progress)?;
         }
     }
     Ok(())
 }
 
+/// The runs of a subject that are asked for.
+fn chosen(request: &Request, subject: &Subject) -> Vec<(u32, Pair)> {
+    let pairs = subject.pairs.iter().filter(|pair| is_asked(request, subject, pair));
+    (1..=request.repeats).flat_map(|repeat| pairs.clone().map(move |pair| (repeat, pair.clone()))).collect()
+}
+
+/// Judges a run, and keeps what came of it.
+fn keep(
+    record: Result<tare_model::Record, LabError>,
+    (subject, (repeat, pair)): (&Subject, &(u32, Pair)),
+    zoo: &mut Zoo,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let result = match record {
+        Ok(record) => judged(&record, pair, zoo),
+        Err(LabError::Interrupted) => {
+            zoo.complete = false;
+            return Err(LabError::Interrupted);
+        }
+        Err(error) => RunResult::Failed { why: error.to_string() },
+    };
+    progress.show(Event::Step(format!("{}/{} {repeat}: {}", subject.name, pair.truth, said(&result))));
+    let (subject, truth) = (subject.name.clone(), pair.truth.clone());
+    zoo.runs.push(Run { subject, truth, repeat: *repeat, result });
+    zoo.summary = judge::summary(&zoo.runs, &zoo.truths);
+    Ok(())
+}
+
 /// A session of a pair; a record of one that failed does not stay.
 fn one<'s>(
-    (subject, pair): (&'s Subject, &Pair),
-    file: &Path,
+    request: &Request,
+    (subject, (repeat, pair)): (&'s Subject, &(u32, Pair)),
     prepared: &mut Option<Prepared<'s>>,
     (session, ground): (&Session, &Ground<'_>),
 ) -> Result<tare_model::Record, LabError> {
@@ -169,6 +175,7 @@ fn one<'s>(
         Some(prepared) => prepared,
         None => prepared.insert(Prepared::new(subject, ground)?),
     };
+    let file = file(request, subject, pair, *repeat);
     let begun = file.with_extension("part");
     let session = Session { record: Some(begun.clone()), ..session.clone() };
     let record = prepared.session(pair, ground, &session);
