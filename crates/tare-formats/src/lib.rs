@@ -6,11 +6,14 @@
 
 mod format;
 mod generator;
+mod memaslap;
 mod numbers;
+mod pgbench;
 mod redis_benchmark;
 mod registry;
 pub mod result;
 mod sample;
+mod sysbench;
 mod wrk;
 mod wrk2;
 

@@ -3,14 +3,28 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::result::ToolOutput;
-use crate::{redis_benchmark, wrk, wrk2};
+use crate::{memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
 use std::time::Duration;
 
 /// Every format that is read. No output is detected by two of them.
-pub const FORMATS: &[&Format] = &[&wrk::FORMAT, &wrk2::FORMAT, &redis_benchmark::FORMAT];
+pub const FORMATS: &[&Format] = &[
+    &wrk::FORMAT,
+    &wrk2::FORMAT,
+    &redis_benchmark::FORMAT,
+    &pgbench::FORMAT,
+    &sysbench::FORMAT,
+    &memaslap::FORMAT,
+];
 
 /// Every load generator of others that something is known about; [`OTHER`] stands for the rest.
-pub const GENERATORS: &[&Generator] = &[&wrk::GENERATOR, &wrk2::GENERATOR, &redis_benchmark::GENERATOR];
+pub const GENERATORS: &[&Generator] = &[
+    &wrk::GENERATOR,
+    &wrk2::GENERATOR,
+    &redis_benchmark::GENERATOR,
+    &pgbench::GENERATOR,
+    &sysbench::GENERATOR,
+    &memaslap::GENERATOR,
+];
 
 /// What is assumed of a load generator that is not known.
 pub const OTHER: &Generator = &Generator {

@@ -42,6 +42,7 @@ pub mod topology;
 pub mod trial;
 pub mod warning;
 pub mod why;
+pub mod zoo;
 
 pub use cpuset::CpuSet;
 pub use hexadecimal::hexadecimal;

@@ -1,6 +1,6 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
-use crate::{calibration, cause_page, check, comparison, gate, load, outcome, steady, study, why};
+use crate::{calibration, cause_page, check, comparison, gate, load, outcome, steady, study, why, zoo};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -50,6 +50,7 @@ outputs! {
     "steady", "steady (one line of it for each series)", steady::Series;
     "calibrate", "calibrate", calibration::Calibration;
     "injections", "calibrate --list", Vec<calibration::Injection>;
+    "zoo", "calibrate --zoo", zoo::Zoo;
     "explain", "explain CAUSE", cause_page::CausePage;
     "causes", "explain", Vec<cause_page::CausePage>;
 }

@@ -36,6 +36,7 @@ pub mod study;
 pub mod topology;
 pub mod why;
 mod words;
+pub mod zoo;
 
 use sections::{Medium, Source};
 use tare_model::Record;

@@ -7,8 +7,9 @@ use crate::subjects::program::find_program;
 use crate::subjects::sut::Sut;
 use std::path::Path;
 use std::rc::Rc;
-use tare_machine::Root;
 use tare_machine::journal::{GroupError, Journal, MadeGroup, place_for_groups};
+use tare_machine::placement::{self, Wanted};
+use tare_machine::{Root, facts, topology};
 
 /// A CPU that is never idle.
 const BUSY_LOOP: &str = "while :; do :; done";
@@ -109,6 +110,30 @@ impl Ground<'_> {
     pub fn group(&self, controller: &str) -> Result<MadeGroup, LabError> {
         MadeGroup::make(self.journal, &Root::live(), controller).map_err(refused)
     }
+}
+
+/// A CPU for the server and another one for the generator, on another core where there is one.
+pub(super) fn place() -> Result<Place, LabError> {
+    let topology = topology::read(&Root::live(), None);
+    let wanted = Wanted {
+        sut_allowed: &[],
+        sut_threads: 1,
+        load_threads: 1,
+        given_sut: &[],
+        given_load: &[],
+        policy: Default::default(),
+        quota_cpus: None,
+    };
+    let placement =
+        placement::choose(&topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let (Some(sut_cpu), Some(load_cpu)) = (placement.sut_cpus.first(), placement.load_cpus.first()) else {
+        return Err(LabError::usage("there is no CPU to measure on", "see 'tare doctor --topology'"));
+    };
+    let own = topology.cpus.iter().find(|place| place.cpu == *sut_cpu);
+    let sibling = own.and_then(|own| own.siblings.iter().find(|cpu| cpu != sut_cpu));
+    let cpus = topology.cpus.iter().map(|place| place.cpu).collect();
+    let pmu = facts::read(&Root::live()).pmu.value() == Some(&true);
+    Ok(Place { cpus, sut_cpu: *sut_cpu, load_cpu: *load_cpu, sibling, pmu })
 }
 
 /// A group that cannot be made, or does not take a value.

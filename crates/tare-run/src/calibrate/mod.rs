@@ -18,6 +18,7 @@ mod live;
 mod props;
 #[cfg(test)]
 mod tests;
+pub mod zoo;
 
 use crate::compare::interference::{HostWatch, disturbances};
 use crate::error::LabError;
@@ -29,7 +30,7 @@ use crate::running::{Held, Session};
 use crate::study::nearest;
 use crate::subjects::embedded;
 use crate::{blocks, session};
-use ground::{Ground, Place};
+use ground::{Ground, Place, place};
 use hosts::Hosts;
 use injection::{Injection, Scene};
 use injections::{INJECTIONS, UNDISTURBED, leaves_net};
@@ -39,8 +40,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tare_machine::journal::Journal;
-use tare_machine::placement::{self, Wanted};
-use tare_machine::{Root, facts, topology};
+use tare_machine::{Root, facts};
 use tare_model::Record;
 use tare_model::calibration::{self, Calibration, Run, RunResult, SCHEMA, SelfComparison, SelfResult};
 use tare_model::comparison::Disturbance;
@@ -291,30 +291,6 @@ fn command_request(
         groups: groups.to_vec(),
         ..CommandRequest::default()
     }
-}
-
-/// A CPU for the server and another one for the generator, on another core where there is one.
-fn place() -> Result<Place, LabError> {
-    let topology = topology::read(&Root::live(), None);
-    let wanted = Wanted {
-        sut_allowed: &[],
-        sut_threads: 1,
-        load_threads: 1,
-        given_sut: &[],
-        given_load: &[],
-        policy: Default::default(),
-        quota_cpus: None,
-    };
-    let placement =
-        placement::choose(&topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
-    let (Some(sut_cpu), Some(load_cpu)) = (placement.sut_cpus.first(), placement.load_cpus.first()) else {
-        return Err(LabError::usage("there is no CPU to measure on", "see 'tare doctor --topology'"));
-    };
-    let own = topology.cpus.iter().find(|place| place.cpu == *sut_cpu);
-    let sibling = own.and_then(|own| own.siblings.iter().find(|cpu| cpu != sut_cpu));
-    let cpus = topology.cpus.iter().map(|place| place.cpu).collect();
-    let pmu = facts::read(&Root::live()).pmu.value() == Some(&true);
-    Ok(Place { cpus, sut_cpu: *sut_cpu, load_cpu: *load_cpu, sibling, pmu })
 }
 
 /// Those that were asked for and can be made here.

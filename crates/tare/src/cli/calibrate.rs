@@ -11,6 +11,9 @@ use std::path::PathBuf;
   tare calibrate --only quota --only none --repeats 1
   tare calibrate --only none --comparisons 20   how often a comparison calls a server different from itself
   tare calibrate -o calibration.json
+  tare calibrate --zoo                       real programs that are installed here: nginx, Node, redis, PostgreSQL, … (about 20 minutes)
+  tare calibrate --zoo --list                which programs that is, what is not installed, and how to install it
+  tare calibrate --zoo --only nginx --only go/quota --records FOLDER --budget 90s
 
 How: each run puts one cause up for real around the built-in server (a quota, a busy neighbour, too many threads, a lock, …),
 holds an ordinary session as `tare run` does, and takes it down. A run is right if the bottleneck, or the first finding beside it,
@@ -21,6 +24,10 @@ Then the built-in server is compared with itself, as `tare compare` does, 10 s e
 different (they do not change the exit code, few tell little), and the smallest true change of throughput that one shows. The
 spread of net is that of the runs in which the server and its requests are the same: none, quota, parent-quota, neighbour.
 
+With --zoo: each program is started in ways of which it is known what limits it (a quota, one loop on two CPUs, workers that sleep, a full
+server behind it, …) and measured by `tare run`; only the bottleneck that it names counts. With --records a run that has a record there is not
+measured again but judged anew, so it can be gone on with. It does not take the place of the calibration report.
+
 The calibration report is kept, and `tare doctor` shows it; one of some causes only does not take the place of a whole one.
 
 Exit codes: 0 at least 95 % of the runs were right, and no undisturbed one raised an alarm; 1 not so; 2 bad usage;
@@ -29,7 +36,16 @@ pub struct CalibrateArgs {
     /// How often each injection is measured.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
-    /// This injection alone; may be given several times (see --list for the names).
+    /// Real programs that are installed, instead of the built-in server.
+    #[arg(long, conflicts_with_all = ["comparisons", "seed"])]
+    pub zoo: bool,
+    /// With --zoo: begin no run after this time.
+    #[arg(long, value_name = "TIME", requires = "zoo", value_parser = super::values::duration)]
+    pub budget: Option<std::time::Duration>,
+    /// With --zoo: write the result as Markdown to this file ('-': standard output).
+    #[arg(long, value_name = "FILE", requires = "zoo")]
+    pub export_markdown: Option<PathBuf>,
+    /// This injection alone, with --zoo this program (or PROGRAM/TRUTH); may be given several times (see --list for the names).
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Compare the built-in server with itself so often afterwards, 10 s each [default: 3; with --only: 0].

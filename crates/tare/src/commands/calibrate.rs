@@ -21,6 +21,9 @@ const FILE: &str = "calibration.json";
 
 /// Injects, measures, prints and keeps.
 pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
+    if args.zoo {
+        return super::zoo::zoo(args, style);
+    }
     if args.list {
         let list = calibrate::list()?;
         let text = match args.json {

@@ -19,6 +19,7 @@ pub mod steady;
 mod traffic;
 pub mod tune;
 pub mod why;
+pub mod zoo;
 
 use crate::cli::output::OutputArgs;
 use crate::failure::Failure;

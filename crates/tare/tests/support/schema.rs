@@ -37,6 +37,7 @@ fn name(arguments: &[&str]) -> Option<&'static str> {
         "show" => Some("run"),
         "why" if records < 2 => Some("run"),
         "compare" if records > 1 => Some("compare-records"),
+        "calibrate" if has("--zoo") => Some("zoo"),
         "calibrate" if has("--list") => Some("injections"),
         other => Some(tare_model::schema::find(other).unwrap_or_else(|| panic!("{other}")).name),
     }
