@@ -4,7 +4,8 @@
 //!
 //! No fixed time suits both a server that is compiled ahead and one whose runtime compiles what has run often enough, or whose files
 //! must come from a disk first. So the rate is looked at in slices, and the warm-up ends where that is at one level (`WarmUp::is_over`); where
-//! that does not come, it ends all the same, and the result says so.
+//! that does not come, it ends all the same, and the result says so. Of a runtime that compiles, the CPU time of a request is at one level
+//! instead, and its compilers are done: others on the host move the rate, and a rate that stands still may be one step of several.
 
 use super::drive::{Drive, live_rate, start};
 use crate::error::LabError;
@@ -14,8 +15,11 @@ use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Pacing};
+use tare_machine::Root;
+use tare_machine::runtime::{self, Runtime};
 use tare_model::plan::Purpose;
 use tare_model::trial::WarmUp;
+use tare_sys::time::process_cpu_ns;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(50);
@@ -52,10 +56,17 @@ fn load_until_steady(
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<WarmUp, LabError> {
+    let runtime = Runtime::of_any(&Root::live(), &sut.pids);
+    let least = least(asked, runtime);
+    let at_most = match asked {
+        Warmup::UntilCompiled { at_least, .. } if runtime.is_none() => *at_least,
+        _ => asked.at_most(),
+    };
     let begun = Instant::now();
     let mut live = generator.live();
-    let (answers, waited_ns) = (Vec::new(), Vec::new());
-    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, answers, waited_ns };
+    let name = runtime.map(|runtime| runtime.name().to_owned());
+    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, runtime: name, ..WarmUp::default() };
+    let mut taken = Taken::read(&sut.pids, runtime);
     loop {
         // From the beginning on, so that slices do not drift.
         let end = SLICE * (warm_up.answers.len() as u32 + 1);
@@ -69,11 +80,43 @@ fn load_until_steady(
         if rate_is_given {
             warm_up.waited_ns.push(live.waited_ns.wrapping_sub(before.waited_ns));
         }
+        let now = Taken::read(&sut.pids, runtime);
+        let passed = |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?));
+        warm_up.cpu_ns.extend(passed(taken.cpu_ns, now.cpu_ns));
+        warm_up.compiling_ns.extend(passed(taken.compiling_ns, now.compiling_ns));
+        taken = now;
         let elapsed = begun.elapsed();
-        let judged = warm_up.answers.len().is_multiple_of(JUDGED_EVERY) && elapsed >= asked.at_least();
-        if elapsed >= asked.at_most() || judged && warm_up.is_over() {
+        let judged = warm_up.answers.len().is_multiple_of(JUDGED_EVERY) && elapsed >= least;
+        if elapsed >= at_most || judged && warm_up.is_over() {
             sut.check_alive()?;
             return Ok(warm_up);
+        }
+    }
+}
+
+/// What was asked for; where it may be longer, what the runtime needs at least.
+fn least(asked: &Warmup, runtime: Option<Runtime>) -> Duration {
+    match asked {
+        Warmup::Fixed(length) => *length,
+        Warmup::UntilSteady { at_least, .. } | Warmup::UntilCompiled { at_least, .. } => {
+            runtime.map_or(*at_least, |runtime| runtime.least_load().max(*at_least).min(asked.at_most()))
+        }
+    }
+}
+
+/// CPU time so far, of a runtime that compiles.
+struct Taken {
+    cpu_ns: Option<u64>,
+    compiling_ns: Option<u64>,
+}
+
+impl Taken {
+    fn read(pids: &[u32], runtime: Option<Runtime>) -> Taken {
+        let cpu_ns = || pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok();
+        let shows = runtime.is_some_and(Runtime::shows_compiling);
+        Taken {
+            cpu_ns: runtime.and_then(|_| cpu_ns()),
+            compiling_ns: shows.then(|| runtime::compiling_ns(&Root::live(), pids)),
         }
     }
 }
