@@ -328,7 +328,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         ));
     }
     let launches = comparison.launches.len();
-    if comparison.ended.is_some() && launches < FEWEST {
+    if comparison.ended.is_some() && (launches < FEWEST || comparison.planned.is_none()) {
         let text = format!(
             "{launches} launches fitted into the budget, and {FEWEST} are the fewest that tell anything"
         );

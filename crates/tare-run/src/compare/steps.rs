@@ -54,7 +54,7 @@ pub(super) fn go_on(
         comparison.turn_ns = nanoseconds(turn);
         comparison.elapsed_s = begun.elapsed().as_secs_f64();
         let is_paced = seq + 1 >= PACE_AFTER && alike >= PACE_OF;
-        if comparison.planned.is_none() && (is_paced || few_fit(comparison)) {
+        if comparison.planned.is_none() && (is_paced || few_fit(comparison) || is_last(comparison)) {
             comparison.planned = Some(planned(comparison));
         }
         judge(comparison);
@@ -95,6 +95,12 @@ fn planned(comparison: &Comparison) -> usize {
     let left_s = comparison.budget_s - comparison.elapsed_s;
     let more = (left_s / length_s(&comparison.launches).max(1e-3)).max(0.0) as usize;
     (comparison.launches.len() + more).clamp(FEWEST, PLANNED_MAX)
+}
+
+/// Whether the budget has no room for another launch.
+fn is_last(comparison: &Comparison) -> bool {
+    let length_s = length_s(&comparison.launches);
+    comparison.launches.len() >= FEWEST && comparison.elapsed_s + length_s > comparison.budget_s
 }
 
 /// Whether launches are so long, beside the budget, that the first must tell how many there are.

@@ -13,7 +13,7 @@ use tare_stats::median;
 
 /// A cost that fell by less from one quarter of the load to the next, or from the first counted window to the last, has not fallen.
 const FALL: f64 = 0.95;
-/// Compilers that took a larger share of the CPU time in the last quarter are still at work.
+/// Compilers that took a larger share of the CPU time lately are still at work.
 const COMPILING_MAX: f64 = 0.05;
 /// Fewer slices have no quarters.
 const SLICES_MIN: usize = 8;
@@ -87,9 +87,13 @@ impl Seen {
         if slices < SLICES_MIN || loaded_s < runtime.least_load().as_secs_f64() {
             return false;
         }
-        let quarter = slices / 4;
-        let (last, before) =
-            (self.cost(slices - quarter, slices), self.cost(slices - 2 * quarter, slices - quarter));
+        // Compilers that are seen to be done need no other sign; where none are seen, what fell lately may fall again.
+        let tail = self.tail();
+        let [from, middle] = match runtime.shows_compiling() {
+            true => [slices - tail, slices - tail / 2],
+            false => [slices - 2 * tail, slices - tail],
+        };
+        let (last, before) = (self.cost(middle, slices), self.cost(from, middle));
         // A cost that is not known tells nothing against it.
         let fell = last.zip(before).is_some_and(|(last, before)| last < FALL * before);
         !fell && self.compiling_share().is_none_or(|share| share <= COMPILING_MAX)
@@ -103,17 +107,26 @@ impl Seen {
         Some(cpu_ns as f64 / answers as f64).filter(|cost| *cost > 0.0)
     }
 
-    /// How many times as much a request took in the first slice as in the last quarter.
-    fn fall(&self) -> Option<f64> {
-        let slices = self.counts.len().checked_sub(1).filter(|slices| *slices >= 2)?;
-        Some(self.cost(0, 1)? / self.cost(slices - (slices / 4).max(1), slices)?)
+    /// Slices at the end that tell how warm it is: a quarter; where compilers are seen, an eighth.
+    fn tail(&self) -> usize {
+        let slices = self.counts.len().saturating_sub(1);
+        match self.runtime.is_some_and(Runtime::shows_compiling) {
+            true => (slices / 8).max(SLICES_MIN).min(slices),
+            false => (slices / 4).max(1).min(slices),
+        }
     }
 
-    /// Share of the last quarter's CPU time that the compilers took.
+    /// How many times as much a request took in the first slice as at the end.
+    fn fall(&self) -> Option<f64> {
+        let slices = self.counts.len().checked_sub(1).filter(|slices| *slices >= 2)?;
+        Some(self.cost(0, 1)? / self.cost(slices - self.tail(), slices)?)
+    }
+
+    /// Share of the CPU time at the end that the compilers took.
     fn compiling_share(&self) -> Option<f64> {
         let slices = self.counts.len().checked_sub(1)?;
         let ((from, compiled), (to, compiling)) =
-            (self.counts.get(slices - (slices / 4).max(1).min(slices))?, self.counts.get(slices)?);
+            (self.counts.get(slices - self.tail())?, self.counts.get(slices)?);
         let cpu_ns = to.cpu_ns?.checked_sub(from.cpu_ns?).filter(|ns| *ns > 0)?;
         // A thread that ended took its time with it.
         Some(compiling.as_ref()?.saturating_sub(*compiled.as_ref()?) as f64 / cpu_ns as f64)
