@@ -17,11 +17,16 @@ use tare_stats::mean_interval;
 
 /// Until connections are open and the server is the only one with something to do.
 const SETTLED: Duration = Duration::from_millis(30);
-/// So long is counted, of a short launch and of a long one.
-pub(super) const SHORT: Duration = Duration::from_millis(100);
-pub(super) const LONG: Duration = Duration::from_millis(400);
-/// Of the time, this part at most is for it.
-const PART: f64 = 0.04;
+/// How long is counted, and for which part of the time at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub length: Duration,
+    part: f64,
+}
+
+/// Of short launches, and of those whose servers take long to get warm: there each arm has its turn in each launch.
+pub(super) const SHORT: Share = Share { length: Duration::from_millis(100), part: 0.04 };
+pub(super) const LONG: Share = Share { length: Duration::from_millis(400), part: 0.07 };
 /// Fewer have no interval.
 const MEASURED_MIN: usize = 3;
 /// A difference beyond this is worth a warning.
@@ -38,9 +43,9 @@ pub(super) struct Allowance {
 impl Allowance {
     /// The arm to measure in a launch that ends so many seconds after the first began; none where there is no time for it. The A/A control is
     /// the first program.
-    pub fn arm(&mut self, elapsed_s: f64, length: Duration, arms: usize) -> Option<usize> {
-        let takes_s = (SETTLED + length).as_secs_f64();
-        if self.spent_s + takes_s > PART * elapsed_s {
+    pub fn arm(&mut self, elapsed_s: f64, share: Share, arms: usize) -> Option<usize> {
+        let takes_s = (SETTLED + share.length).as_secs_f64();
+        if self.spent_s + takes_s > share.part * elapsed_s {
             return None;
         }
         self.spent_s += takes_s;

@@ -299,14 +299,14 @@ impl<'a> Stage<'a> {
         phase: &str,
         running: &mut Running<'_>,
     ) -> Result<(), LabError> {
-        let length = if compiles { alone::LONG } else { alone::SHORT };
+        let share = if compiles { alone::LONG } else { alone::SHORT };
         let phase = format!("{phase}, alone");
         for _ in 1..servers.len() {
             let elapsed_s = since.elapsed().as_secs_f64();
-            let Some(at) = self.allowance.arm(elapsed_s, length, servers.len()) else { break };
+            let Some(at) = self.allowance.arm(elapsed_s, share, servers.len()) else { break };
             let Server { sut, name } = &mut servers[at];
             let spec = self.spec(sut, Pacing::Closed);
-            arms[at].alone_s = alone::cost_s(sut, &spec, length, &phase, running).map_err(of(name))?;
+            arms[at].alone_s = alone::cost_s(sut, &spec, share.length, &phase, running).map_err(of(name))?;
         }
         Ok(())
     }
