@@ -27,7 +27,7 @@ pub struct WarmUp {
     /// The runtime of a server that compiles while it runs; none where the server was compiled ahead, or could not be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// CPU time of such a server's processes in each, nanoseconds. Empty where it is not known.
+    /// CPU time of the server's processes in each, nanoseconds. Empty, or shorter, where it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_ns: Vec<u64>,
     /// CPU time of its threads that compile, of that. Empty where it cannot be told apart.

@@ -6,6 +6,7 @@ use super::interference::HostWatch;
 use super::length::{self, Count, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
+use super::slices::{slice_at, slices_in};
 use super::warmth::Warmth;
 use crate::blocks::shuffle;
 use crate::error::LabError;
@@ -408,13 +409,6 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
     })
 }
 
-/// Slices that make up a length of time.
-fn slices_in(turns: &Interleaving, length: Duration) -> u64 {
-    let (begin_ns, end_ns) = turns.slice_ns(0);
-    let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
-    (nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
-}
-
 /// Waits until the last turn before a break is over and all are asleep.
 fn wait_for(
     end_ns: u64,
@@ -457,14 +451,6 @@ fn cut(
         "accounting could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
         BREAK.as_millis()
     )))
-}
-
-/// The slice at an instant, or the next one.
-fn slice_at(turns: &Interleaving, now_ns: u64) -> u64 {
-    let (begin_ns, _) = turns.slice_ns(0);
-    let length_ns = turns.slice_ns(1).0.saturating_sub(begin_ns).max(1);
-    let slice = now_ns.saturating_sub(begin_ns) / length_ns;
-    if now_ns < turns.slice_ns(slice).1 { slice } else { slice + 1 }
 }
 
 fn pages(servers: &[Server], generators: &mut [Generator]) -> Vec<Page> {
@@ -517,29 +503,4 @@ fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
 
 fn stop(generators: Vec<Generator>) -> Result<(), LabError> {
     generators.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Counts are read between the end of a slice and the begin of the next.
-        #[test]
-        fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
-            let turns = Interleaving {
-                begin_ns: 1_000_000,
-                turn_ns: 5_000_000,
-                rest_ns: 1_000_000,
-                arms: 3,
-                place: 0,
-                seed: 1,
-                slices: Some(Slices { rounds, break_ns }),
-            };
-            let slice = slice_at(&turns, now_ns);
-            prop_assert!(now_ns < turns.slice_ns(slice).1);
-            prop_assert!(slice == 0 || now_ns >= turns.slice_ns(slice - 1).1);
-        }
-    }
 }

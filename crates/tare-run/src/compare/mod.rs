@@ -16,6 +16,7 @@ mod length;
 mod pace;
 mod request;
 mod servers;
+mod slices;
 mod steps;
 #[cfg(test)]
 mod tests;

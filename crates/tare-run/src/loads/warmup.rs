@@ -23,6 +23,10 @@ use tare_sys::time::process_cpu_ns;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(50);
+/// Code that a runtime made is there after so many.
+const SEEN_AFTER: usize = 20;
+/// CPU time of more processes is not read so often.
+const PIDS_MAX: usize = 64;
 /// The rate is judged anew after so many slices.
 const JUDGED_EVERY: usize = 5;
 
@@ -56,16 +60,10 @@ fn load_until_steady(
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<WarmUp, LabError> {
-    let runtime = Runtime::of_any(&Root::live(), &sut.pids);
-    let least = least(asked, runtime);
-    let at_most = match asked {
-        Warmup::UntilCompiled { at_least, .. } if runtime.is_none() => *at_least,
-        _ => asked.at_most(),
-    };
+    let mut runtime = Runtime::of_any(&Root::live(), &sut.pids);
     let begun = Instant::now();
     let mut live = generator.live();
-    let name = runtime.map(|runtime| runtime.name().to_owned());
-    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, runtime: name, ..WarmUp::default() };
+    let mut warm_up = WarmUp { slice_ns: SLICE.as_nanos() as u64, ..WarmUp::default() };
     let mut taken = Taken::read(&sut.pids, runtime);
     loop {
         // From the beginning on, so that slices do not drift.
@@ -85,7 +83,12 @@ fn load_until_steady(
         warm_up.cpu_ns.extend(passed(taken.cpu_ns, now.cpu_ns));
         warm_up.compiling_ns.extend(passed(taken.compiling_ns, now.compiling_ns));
         taken = now;
+        if runtime.is_none() && warm_up.answers.len() == SEEN_AFTER {
+            runtime = Runtime::of_any(&Root::live(), &sut.pids);
+        }
+        warm_up.runtime = runtime.map(|runtime| runtime.name().to_owned());
         let elapsed = begun.elapsed();
+        let [least, at_most] = bounds(asked, runtime);
         let judged = warm_up.answers.len().is_multiple_of(JUDGED_EVERY) && elapsed >= least;
         if elapsed >= at_most || judged && warm_up.is_over() {
             sut.check_alive()?;
@@ -94,17 +97,17 @@ fn load_until_steady(
     }
 }
 
-/// What was asked for; where it may be longer, what the runtime needs at least.
-fn least(asked: &Warmup, runtime: Option<Runtime>) -> Duration {
-    match asked {
-        Warmup::Fixed(length) => *length,
-        Warmup::UntilSteady { at_least, .. } | Warmup::UntilCompiled { at_least, .. } => {
-            runtime.map_or(*at_least, |runtime| runtime.least_load().max(*at_least).min(asked.at_most()))
-        }
+/// How long it is at least and at most: where it may be longer, a runtime that compiles has its own least time.
+fn bounds(asked: &Warmup, runtime: Option<Runtime>) -> [Duration; 2] {
+    let (at_least, at_most) = (asked.at_least(), asked.at_most());
+    match (asked, runtime) {
+        (Warmup::Fixed(_), _) | (Warmup::UntilSteady { .. }, None) => [at_least, at_most],
+        (Warmup::UntilCompiled { .. }, None) => [at_least, at_least],
+        (_, Some(runtime)) => [runtime.least_load().max(at_least).min(at_most), at_most],
     }
 }
 
-/// CPU time so far, of a runtime that compiles.
+/// CPU time so far.
 struct Taken {
     cpu_ns: Option<u64>,
     compiling_ns: Option<u64>,
@@ -115,8 +118,25 @@ impl Taken {
         let cpu_ns = || pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok();
         let shows = runtime.is_some_and(Runtime::shows_compiling);
         Taken {
-            cpu_ns: runtime.and_then(|_| cpu_ns()),
+            cpu_ns: (!pids.is_empty() && pids.len() <= PIDS_MAX).then(cpu_ns).flatten(),
             compiling_ns: shows.then(|| runtime::compiling_ns(&Root::live(), pids)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_runtime_that_compiles_pays_for_its_compilers() {
+        let ms = Duration::from_millis;
+        let steady = Warmup::UntilSteady { at_least: ms(1500), at_most: ms(20_000) };
+        assert_eq!(bounds(&steady, None), [ms(1500), ms(20_000)]);
+        assert_eq!(bounds(&steady, Some(Runtime::Jvm)), [ms(3000), ms(20_000)]);
+        let many = Warmup::UntilCompiled { at_least: ms(500), at_most: ms(2000) };
+        assert_eq!(bounds(&many, None), [ms(500), ms(500)]);
+        assert_eq!(bounds(&many, Some(Runtime::V8)), [ms(2000), ms(2000)]);
+        assert_eq!(bounds(&Warmup::Fixed(ms(100)), Some(Runtime::V8)), [ms(100), ms(100)]);
     }
 }
