@@ -367,6 +367,7 @@ mod tests {
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
+            interleaving: Vec::new(),
             not_known: vec![NotKnown {
                 program: "B".into(),
                 figure: Figure::P999,
