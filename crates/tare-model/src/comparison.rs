@@ -111,7 +111,7 @@ pub struct ArmWarmUp {
     /// How many times as much CPU time a request took at the beginning of the load as at its end; of a runtime that compiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_fall: Option<f64>,
-    /// Share of its CPU time that its compilers took at the end; where they can be told apart.
+    /// Share of its CPU time that its compilers took at the end; where they can be distinguished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiling_share: Option<f64>,
 }

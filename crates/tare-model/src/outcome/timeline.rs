@@ -81,7 +81,7 @@ pub struct WarmUpTimeline {
 pub struct Compiled {
     /// How many times as much a request took before the last level; `None`: there was nothing before it, or it came to none.
     pub cost_fall: Option<f64>,
-    /// Share of the server's CPU time that its compilers took in the last second; `None`: they cannot be told apart.
+    /// Share of the server's CPU time that its compilers took in the last second; `None`: they cannot be distinguished.
     pub compiling_share: Option<f64>,
     /// Whether its last level was long past when the load ended.
     pub is_warm: bool,

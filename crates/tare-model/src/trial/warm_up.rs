@@ -30,7 +30,7 @@ pub struct WarmUp {
     /// CPU time of the server's processes in each, nanoseconds. Empty, or shorter, where it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_ns: Vec<u64>,
-    /// CPU time of its threads that compile, of that. Empty where it cannot be told apart.
+    /// CPU time of its threads that compile, of that. Empty where it cannot be distinguished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compiling_ns: Vec<u64>,
 }
@@ -72,7 +72,7 @@ impl WarmUp {
         Some(of(0..from)? / of(from..self.answers.len())?)
     }
 
-    /// Share of the server's CPU time that its compilers took lately; `None` where they cannot be told apart.
+    /// Share of the server's CPU time that its compilers took lately; `None` where they cannot be distinguished.
     pub fn compiling_share(&self) -> Option<f64> {
         let lately = |ns: &[u64]| {
             ns.get(ns.len().checked_sub(LATELY_SLICES)?..).map(|ns| ns.iter().sum::<u64>() as f64)

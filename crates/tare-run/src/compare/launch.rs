@@ -49,7 +49,7 @@ const WARMUP_PART: f64 = 0.3;
 /// Where that load is long, so much of it is counted then, in so many windows.
 const COUNTED_OF_WARMUP: f64 = 0.35;
 const WINDOWS: u64 = 4;
-/// In turns of another length servers are warm already.
+/// Servers are warm already when the length of turns changes.
 const WARM_AGAIN: Duration = Duration::from_millis(400);
 /// A tail of 0.1 % shows in ten answers or more.
 pub(super) const ANSWERS_FOR_P999: u64 = 10_000;

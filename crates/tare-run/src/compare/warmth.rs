@@ -98,8 +98,8 @@ impl Seen {
         !fell && self.compiling_share().is_none_or(|share| share <= COMPILING_MAX)
     }
 
-    /// Whether it came to cost less from window to window: what a slow moment of the host makes dearer is in one of them. Compilers that
-    /// were seen to be done make nothing cheaper any more.
+    /// Whether it came to cost less from window to window: a slow moment of the host is in one or two of them. Compilers that
+    /// were seen to be done change nothing any more.
     fn fell_on(&self, windows: &[f64]) -> bool {
         if self.runtime.is_none_or(Runtime::shows_compiling) {
             return false;
