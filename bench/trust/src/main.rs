@@ -8,6 +8,7 @@
 mod report;
 mod servers;
 mod today;
+mod work;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
@@ -39,6 +40,18 @@ struct Args {
     /// Beside it what people do today: so many of each of wrk with Welch's t-test, hyperfine, and `tare compare --command`.
     #[arg(long, default_value_t = 0)]
     today: u32,
+    /// So many comparisons of servers with 2 and 5 % more work (with --count 0: these alone), each of the pair that has the fewest.
+    #[arg(long, default_value_t = 0)]
+    work: u32,
+    /// So many long runs of fresh processes that say what that work costs in truth.
+    #[arg(long, default_value_t = 0)]
+    truths: u32,
+    /// Only these servers.
+    #[arg(long, value_delimiter = ',')]
+    workers: Vec<work::Worker>,
+    /// Another budget than two minutes for each.
+    #[arg(long, value_name = "TIME")]
+    work_budget: Option<String>,
     /// No comparisons: only tell what the JSON file holds.
     #[arg(long, conflicts_with_all = ["count", "short", "today"])]
     report: bool,
@@ -114,6 +127,12 @@ struct Results {
     /// What people do today.
     #[serde(default)]
     today: Vec<today::Row>,
+    /// Servers with more work.
+    #[serde(default)]
+    work: Vec<work::Row>,
+    /// What that costs.
+    #[serde(default)]
+    truths: Vec<work::Truth>,
 }
 
 /// By how much a server is dearer with [`LEVER_NS`] more.
@@ -153,6 +172,7 @@ fn main() -> Result<()> {
             ask(question, &args, &servers, &mut results)?;
         }
         today::ask(args.today, &args, &servers, &mut results)?;
+        work::ask(&args, &mut results)?;
     }
     let text = report::markdown(&results);
     println!("{text}");
@@ -255,6 +275,11 @@ fn keep(args: &Args, results: &Results) -> Result<()> {
     let beside = args.json.with_extension("part");
     std::fs::write(&beside, serde_json::to_string(results)?)?;
     std::fs::rename(&beside, &args.json).with_context(|| format!("cannot write {}", args.json.display()))
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 fn read(path: &Path) -> Result<Results> {

@@ -1,7 +1,7 @@
 //! From comparisons to how often they were wrong.
 
 use crate::today::{self, Tool};
-use crate::{Question, Results, Row};
+use crate::{Question, Results, Row, median};
 use tare_model::comparison::{Change, Effect, Figure, Verdict};
 
 /// A difference of a server from itself by more than this is a grave error.
@@ -84,6 +84,7 @@ pub fn markdown(results: &Results) -> String {
         }
     }
     text += &of_today(&results.today);
+    text += &crate::work::markdown(results);
     for planted in &results.calibrations {
         let [low, high] = planted.costlier.interval.map(|end| end * 100.0);
         text += &format!(
@@ -136,9 +137,4 @@ fn of_today(rows: &[today::Row]) -> String {
         }
     }
     text
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

@@ -16,6 +16,7 @@ pub mod placement;
 pub mod probes;
 pub mod procs;
 pub mod root;
+pub mod runtime;
 pub mod settings;
 pub mod sockets;
 pub mod topology;

@@ -43,6 +43,9 @@ pub struct Comparison {
     /// Figures that were compared and came to nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<NotKnown>,
+    /// Whether interleaving changed what a request costs, of programs for which that was measured in some launches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interleaving: Vec<Interleaved>,
     /// What to know before quoting it.
     pub warnings: Vec<crate::warning::Warning>,
 }
@@ -83,6 +86,47 @@ pub struct Launch {
     pub interference: Interference,
     /// What disturbed it. It counts all the same: leaving out what looks odd makes intervals too narrow.
     pub disturbed: Vec<Disturbance>,
+    /// The load before it was counted; none of commands, of starts that are measured on purpose, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<LaunchWarmUp>,
+}
+
+/// The load of a launch before its windows are counted.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LaunchWarmUp {
+    /// How long it was, seconds, all servers together.
+    pub length_s: f64,
+    /// Whether all servers were warm at its end, and came to cost no less in the windows that were counted.
+    pub is_steady: bool,
+    /// How warm each arm became.
+    pub arms: Vec<ArmWarmUp>,
+}
+
+/// How warm a server became before it was counted.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ArmWarmUp {
+    /// Its runtime, where that compiles while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// How many times as much CPU time a request took at the beginning of the load as at its end; of a runtime that compiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_fall: Option<f64>,
+    /// Share of its CPU time that its compilers took at the end; where they can be distinguished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiling_share: Option<f64>,
+}
+
+/// What a request of a program costs interleaved with the others, against the same server loaded alone.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Interleaved {
+    /// Which program.
+    pub program: String,
+    /// Median CPU time of a request alone, seconds.
+    pub alone_s: f64,
+    /// Relative change of the interleaved against that, from launch to launch, with its 95 % interval.
+    pub change: Change,
+    /// Launches in which it was measured.
+    pub measured: usize,
 }
 
 /// What one server of a launch did in its own turns, or the runs of a command.
@@ -98,6 +142,12 @@ pub struct Arm {
     pub cpu_ns: Option<u64>,
     /// Its figures, in base units; one that could not be had is not there.
     pub figures: BTreeMap<Figure, f64>,
+    /// CPU time of a request in each of the windows that the launch was counted in, seconds; of runtimes that compile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows_s: Vec<f64>,
+    /// CPU time of a request of the same server loaded alone, after the windows, seconds; of some launches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_s: Option<f64>,
 }
 
 /// What is compared.

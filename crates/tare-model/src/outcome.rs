@@ -24,7 +24,7 @@ pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use metric::{Better, Metric};
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 pub use stopped::{Stopped, Target};
-pub use timeline::{LatencyFall, Stage, State, Timeline, WarmUpTimeline};
+pub use timeline::{Compiled, LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;

@@ -1,5 +1,7 @@
 //! What servers differ by: one sentence for each, a row for each figure, and how much it can be trusted.
 
+mod warmth;
+
 use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
 use crate::format::{self, count, seconds};
 use crate::sections::Part;
@@ -231,6 +233,9 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
     if !takes.is_empty() {
         pairs.push(("±1 % takes", takes));
     }
+    pairs.extend(warmth::warm_up(comparison).map(|text| ("warm-up", text)));
+    pairs.extend(warmth::windows(comparison).map(|text| ("windows", text)));
+    pairs.extend(warmth::interleaving(comparison, whole).map(|text| ("interleaving", text)));
     pairs.push(("disturbed", disturbed(&comparison.launches)));
     pairs.push(("turns", turns(comparison)));
     let reported = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
@@ -325,13 +330,22 @@ mod tests {
             detectable: Some(0.012),
             one_percent_s: Some(31.0),
         };
-        let arm = Arm { own_ns: 1, answers: 1, errors: 0, cpu_ns: None, figures: BTreeMap::new() };
+        let arm = Arm {
+            own_ns: 1,
+            answers: 1,
+            errors: 0,
+            cpu_ns: None,
+            figures: BTreeMap::new(),
+            windows_s: Vec::new(),
+            alone_s: None,
+        };
         let launch = |disturbed| Launch {
             begin_s: 0.0,
             took_s: 1.0,
             arms: vec![arm.clone(), arm.clone(), arm.clone()],
             interference: Interference::default(),
             disturbed,
+            warm_up: None,
         };
         let mut comparison = Comparison {
             schema: SCHEMA,
@@ -353,6 +367,7 @@ mod tests {
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
+            interleaving: Vec::new(),
             not_known: vec![NotKnown {
                 program: "B".into(),
                 figure: Figure::P999,

@@ -239,6 +239,13 @@ pub enum Warmup {
         /// And no longer than that.
         at_most: Duration,
     },
+    /// At least so long, as where launches are many; of a server whose runtime compiles until it is warm, within the bound.
+    UntilCompiled {
+        /// What a server that was compiled ahead gets.
+        at_least: Duration,
+        /// And no longer than that.
+        at_most: Duration,
+    },
 }
 
 impl Warmup {
@@ -246,7 +253,7 @@ impl Warmup {
     pub fn at_least(&self) -> Duration {
         match *self {
             Warmup::Fixed(length) => length,
-            Warmup::UntilSteady { at_least, .. } => at_least,
+            Warmup::UntilSteady { at_least, .. } | Warmup::UntilCompiled { at_least, .. } => at_least,
         }
     }
 
@@ -256,7 +263,10 @@ impl Warmup {
             Warmup::UntilSteady { at_least, at_most } => {
                 Warmup::UntilSteady { at_least, at_most: at_most.min(longest) }
             }
-            fixed => fixed,
+            Warmup::UntilCompiled { at_least, at_most } => {
+                Warmup::UntilCompiled { at_least, at_most: at_most.min(longest) }
+            }
+            fixed @ Warmup::Fixed(_) => fixed,
         }
     }
 
@@ -264,7 +274,7 @@ impl Warmup {
     pub fn at_most(&self) -> Duration {
         match *self {
             Warmup::Fixed(length) => length,
-            Warmup::UntilSteady { at_most, .. } => at_most,
+            Warmup::UntilSteady { at_most, .. } | Warmup::UntilCompiled { at_most, .. } => at_most,
         }
     }
 }

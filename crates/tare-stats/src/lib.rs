@@ -17,6 +17,7 @@ mod modes;
 #[cfg(test)]
 mod noise;
 mod normal;
+mod pooled;
 mod proportion;
 mod random;
 mod sequence;

@@ -1,7 +1,9 @@
 //! Intervals that stay valid when they are checked after every launch, or every trial: stopping early keeps 95 %.
 
+use crate::aa_control::Contrasts;
 use crate::interval::{Interval, Mean};
 use crate::normal;
+use crate::pooled::{self, POOLED_MIN, pooled};
 use crate::series::{SERIES_MIN, cosines, series_mean};
 use crate::student::t_upper;
 use crate::trimmed::{kept, trimmed_mean};
@@ -45,6 +47,8 @@ pub struct Sequence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Values {
     Launches,
+    /// Fewer of them than [`LAUNCHES_MIN`], or hardly more, with one error of effect and control.
+    Few,
     Series,
 }
 
@@ -52,6 +56,7 @@ impl Values {
     fn fewest(self) -> usize {
         match self {
             Values::Launches => LAUNCHES_MIN,
+            Values::Few => POOLED_MIN,
             Values::Series => SERIES_MIN,
         }
     }
@@ -59,8 +64,9 @@ impl Values {
     fn mean(self, columns: &[&[f64]]) -> Option<Mean> {
         match (self, columns) {
             (Values::Launches, _) => trimmed_mean(columns),
+            (Values::Few, [one, other]) => pooled(one, other).map(|[effect, _]| effect),
             (Values::Series, [series]) => series_mean(series),
-            (Values::Series, _) => None,
+            (Values::Few | Values::Series, _) => None,
         }
     }
 
@@ -69,6 +75,7 @@ impl Values {
     fn freedom(self, count: usize) -> f64 {
         match self {
             Values::Launches => kept(count).saturating_sub(1).max(1) as f64,
+            Values::Few => pooled::freedom(count),
             Values::Series => (cosines(count) as f64 - 1.0).max(1.0),
         }
     }
@@ -100,6 +107,12 @@ impl Sequence {
         Sequence::of(planned, level, Values::Launches)
     }
 
+    /// The same where there is time for few launches, two at least: each has two values, [`Contrasts::effect`], and the error is of the effect
+    /// and the A/A control together.
+    pub fn of_few(planned: usize, level: f64) -> Option<Sequence> {
+        Sequence::of(planned, level, Values::Few)
+    }
+
     /// The same of a series of so many values at most ([`SERIES_MIN`] to [`PLANNED_MAX`]), in the order of their time.
     pub fn of_series(planned: usize, level: f64) -> Option<Sequence> {
         Sequence::of(planned, level, Values::Series)
@@ -126,6 +139,17 @@ impl Sequence {
         let launches = columns.first()?.len();
         let errors = self.errors.get(launches.checked_sub(1)?)?;
         let mean = self.values.mean(columns).filter(|_| launches >= self.values.fewest())?;
+        Some(Analysis { mean, interval: mean.within(*errors)? })
+    }
+
+    /// The mean of the A/A control of the launches so far.
+    pub fn analyse_aa_control(&self, contrasts: &Contrasts) -> Option<Analysis> {
+        if self.values != Values::Few {
+            return self.analyse(&[&contrasts.aa_control]);
+        }
+        let [one, other] = &contrasts.effect;
+        let errors = self.errors.get(one.len().checked_sub(1)?)?;
+        let [_, mean] = pooled(one, other)?;
         Some(Analysis { mean, interval: mean.within(*errors)? })
     }
 

@@ -3,7 +3,7 @@
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use crate::capacity::stopping::warm_up;
-use tare_model::outcome::{LatencyFall, Stage, Timeline, WarmUpTimeline};
+use tare_model::outcome::{Compiled, LatencyFall, Stage, Timeline, WarmUpTimeline};
 use tare_model::trial::{Measure, Trial, WarmUp};
 
 /// Fewer slices have no quantiles to speak of.
@@ -87,6 +87,11 @@ fn warmed_up(warm_up: &WarmUp) -> WarmUpTimeline {
         length_s: slice_s * warm_up.answers.len() as f64,
         steady_from_s: warm_up.steady_from().map(|from| slice_s * from as f64),
         growth: warm_up.growth(),
+        compiled: warm_up.runtime.as_ref().map(|_| Compiled {
+            cost_fall: warm_up.cost_fall(),
+            compiling_share: warm_up.compiling_share(),
+            is_warm: warm_up.is_over(),
+        }),
         latency_fall: warm_up
             .latency_fall()
             .map(|(from, times)| LatencyFall { from_s: slice_s * from as f64, times }),

@@ -67,10 +67,24 @@ pub struct WarmUpTimeline {
     pub steady_from_s: Option<f64>,
     /// Rate of that level over the rate before it, as far as there was one.
     pub growth: Option<f64>,
+    /// Of a server whose runtime compiles while it runs: how warm it became.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiled: Option<Compiled>,
     /// Where the rate was given: when latencies had come to their last level (half of the load, where they came to none), and how many
     /// times as long they were before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_fall: Option<LatencyFall>,
+}
+
+/// What became of the CPU time of a request, of a runtime that compiles.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Compiled {
+    /// How many times as much a request took before the last level; `None`: there was nothing before it, or it came to none.
+    pub cost_fall: Option<f64>,
+    /// Share of the server's CPU time that its compilers took in the last second; `None`: they cannot be distinguished.
+    pub compiling_share: Option<f64>,
+    /// Whether its last level was long past when the load ended.
+    pub is_warm: bool,
 }
 
 /// What became of latencies in the load before the first trial, at a given rate.

@@ -21,6 +21,7 @@ fn build(source: &Source) -> Vec<Block> {
     lines.extend(stages(timeline, "a request cost the reference", |stage| stage.interference, &percent));
     lines.extend(timeline.warm_up.as_ref().map(warm_up));
     lines.extend(timeline.warm_up.as_ref().and_then(latencies));
+    lines.extend(timeline.warm_up.as_ref().and_then(compiled));
     lines.into_iter().map(|line| Block::Line(Text::plain(line))).collect()
 }
 
@@ -71,6 +72,23 @@ fn latencies(warm_up: &WarmUpTimeline) -> Option<String> {
         seconds(fall.from_s),
         percent(fall.times)
     ))
+}
+
+/// How warm a runtime that compiles became.
+fn compiled(warm_up: &WarmUpTimeline) -> Option<String> {
+    let compiled = warm_up.compiled?;
+    let mut said = Vec::new();
+    said.extend(
+        compiled
+            .cost_fall
+            .map(|times| format!("a request took {times:.1} times the CPU time before that level")),
+    );
+    let busy = compiled.compiling_share.filter(|share| *share > NEWS);
+    said.extend(busy.map(|share| format!("its compilers still took {} of its CPU time", percent(share))));
+    if !compiled.is_warm {
+        said.push("it may become faster still: give a longer warm-up (-w)".to_owned());
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn warm_up(warm_up: &WarmUpTimeline) -> String {

@@ -15,7 +15,6 @@ pub(super) const BUDGET: Duration = Duration::from_secs(10);
 /// As `tare compare` does by default.
 const PRECISION: f64 = 0.01;
 const MARGIN: f64 = 0.02;
-const WARMUP: Duration = Duration::from_millis(200);
 /// Stands for the servers until they are up and their ports known.
 const ANYWHERE: &str = "http://127.0.0.1/";
 
@@ -37,7 +36,7 @@ pub fn request(argv: &[String], program: &Path, seed: u64) -> Result<compare::Re
         margin: MARGIN,
         seed: Some(seed),
         window: None,
-        warmup: WARMUP,
+        warmup: Some(compare::WARMUP),
         sut_cpus: None,
         load_cpus: None,
         embedded_program: program.to_path_buf(),

@@ -214,6 +214,7 @@ fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
         launches: Vec::new(),
         effects,
         not_known: Vec::new(),
+        interleaving: Vec::new(),
         warnings: warnings.iter().map(warning).collect(),
     }
 }

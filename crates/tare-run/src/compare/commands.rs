@@ -114,6 +114,8 @@ impl Runs {
             errors: 0,
             cpu_ns: Some(self.cpu_ns),
             figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
+            windows_s: Vec::new(),
+            alone_s: None,
         }
     }
 }
@@ -152,7 +154,7 @@ impl Bench<'_> {
         let interference = watch_of_host.until_now();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let arms = runs.iter().map(Runs::arm).collect();
-        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new() })
+        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new(), warm_up: None })
     }
 
     /// One run: nanoseconds from its start to its end, and of CPU.

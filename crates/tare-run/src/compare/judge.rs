@@ -2,6 +2,7 @@
 
 use super::interference::disturbances;
 use super::launch::ANSWERS_FOR_P999;
+use super::{alone, warmth};
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::comparison::{
@@ -15,6 +16,8 @@ use tare_stats::{
 /// The last ones tell how long one takes.
 pub(super) const PACE_OF: usize = 2;
 
+/// Fewer launches have no result.
+pub(super) const FEWEST: usize = 2;
 /// A launch in which all programs are slower by more than this than in the median one met interference.
 const SLOWER_MAX: f64 = 0.15;
 /// More errors than this and the result is not valid.
@@ -23,6 +26,8 @@ const ERRORS_MAX: f64 = 0.001;
 const BUSY_MIN: f64 = 0.9;
 /// More launches than this disturbed is worth a warning.
 const DISTURBED_MAX: f64 = 0.25;
+/// A launch that takes so long has windows of seconds.
+pub(super) const LONG_S: f64 = 4.0;
 /// Windows are so much longer than the turns in them without their rests; and launches differ.
 const WINDOW_MORE: f64 = 1.5;
 
@@ -33,6 +38,7 @@ pub fn judge(comparison: &mut Comparison) {
     comparison.effects = effects(comparison, &values);
     comparison.not_known = not_known(comparison, &values);
     comparison.ended = ended(comparison);
+    comparison.interleaving = alone::interleaved(comparison);
     comparison.warnings = warnings(comparison);
 }
 
@@ -93,7 +99,10 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
 fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
     let level = level_of_each(gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count());
     let interference = covariates(&comparison.launches);
-    let sequence = comparison.planned.and_then(|planned| Sequence::of_launches(planned, level));
+    let sequence = comparison.planned.and_then(|planned| match is_of_few(comparison) {
+        true => Sequence::of_few(planned, level),
+        false => Sequence::of_launches(planned, level),
+    });
     let others = comparison.programs.get(1..).unwrap_or_default();
     let effect = |(key, values): (&Key, &Values)| {
         let Program { name, .. } = others.get(key.0)?;
@@ -113,7 +122,7 @@ fn effect(
     let [one, other] = &contrasts.effect;
     let launches = one.len();
     let analyses = sequence.and_then(|sequence| {
-        Some((sequence, sequence.analyse(&[one, other])?, sequence.analyse(&[&contrasts.aa_control])?))
+        Some((sequence, sequence.analyse(&[one, other])?, sequence.analyse_aa_control(&contrasts)?))
     });
     let both: Vec<f64> = values.first.iter().chain(&values.aa_control).copied().collect();
     let mut effect = Effect {
@@ -144,6 +153,13 @@ fn effect(
         effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
     }
     Some(effect)
+}
+
+/// Whether one error for the effect and the A/A control must do: fewer launches than the trimmed mean has a result for, or hardly more of
+/// long ones, whose windows of seconds are seldom wild.
+fn is_of_few(comparison: &Comparison) -> bool {
+    let is_long = length_s(&comparison.launches) >= LONG_S;
+    comparison.planned.is_some_and(|planned| planned < LAUNCHES_MIN || planned < 2 * LAUNCHES_MIN && is_long)
 }
 
 /// Figures that some launch lacks.
@@ -312,12 +328,14 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         ));
     }
     let launches = comparison.launches.len();
-    if comparison.ended.is_some() && launches < LAUNCHES_MIN {
+    if comparison.ended.is_some() && (launches < FEWEST || comparison.planned.is_none()) {
         let text = format!(
-            "{launches} launches fitted into the budget, and {LAUNCHES_MIN} are the fewest that tell anything"
+            "{launches} launches fitted into the budget, and {FEWEST} are the fewest that tell anything"
         );
         warnings.push(warning("too-few-launches", text, "give a longer --budget, or a shorter --window"));
     }
+    warnings.extend(warmth::warnings(comparison));
+    warnings.extend(alone::warnings(comparison));
     let disturbed = comparison.launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
     if disturbed as f64 > DISTURBED_MAX * launches as f64 {
         let text = format!(

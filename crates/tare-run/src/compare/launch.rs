@@ -1,9 +1,13 @@
 //! One launch: every program afresh and the first one twice, all loaded interleaved within the same window.
 
+use super::alone::{self, Allowance};
+use super::cost::cpu_ns;
 use super::interference::HostWatch;
 use super::length::{self, Count, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
+use super::slices::{slice_at, slices_in};
+use super::warmth::Warmth;
 use crate::blocks::shuffle;
 use crate::error::LabError;
 use crate::generate::load_failed;
@@ -12,6 +16,7 @@ use crate::loads::drive::start;
 use crate::loads::interleaved::slowest_median;
 use crate::place;
 use crate::process::stop_orphans;
+use crate::request::Warmup;
 use crate::running::Running;
 use crate::subjects::started;
 use crate::subjects::sut::Sut;
@@ -21,12 +26,11 @@ use std::time::{Duration, Instant};
 use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
-use tare_machine::{Root, procs};
 use tare_model::comparison::{Arm, Figure, Interference, Launch};
 use tare_model::topology::Topology;
 use tare_model::trial::HttpSample;
 use tare_stats::SplitMix64;
-use tare_sys::time::{monotonic_ns, process_cpu_ns};
+use tare_sys::time::monotonic_ns;
 
 /// Counted load in a launch until it is known better.
 const WINDOW: Duration = Duration::from_millis(600);
@@ -40,6 +44,13 @@ const SETTLED: Duration = Duration::from_millis(3);
 const CUTS_MAX: u32 = 8;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
+/// Of the budget, this part at most is for the load before a launch is counted: two launches fit into it.
+const WARMUP_PART: f64 = 0.3;
+/// Where that load is long, so much of it is counted then, in so many windows.
+const COUNTED_OF_WARMUP: f64 = 0.35;
+const WINDOWS: u64 = 4;
+/// Servers are warm already when the length of turns changes.
+const WARM_AGAIN: Duration = Duration::from_millis(400);
 /// A tail of 0.1 % shows in ten answers or more.
 pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
 
@@ -53,6 +64,15 @@ pub(super) struct Stage<'a> {
     seed: u64,
     pace: Pace,
     length: Length,
+    allowance: Allowance,
+}
+
+/// Load before a launch is counted.
+struct Loaded {
+    /// The last slice of it.
+    last: u64,
+    length: Duration,
+    warmth: Warmth,
 }
 
 /// A server of a launch.
@@ -73,6 +93,8 @@ struct Counted {
     arms: Vec<Arm>,
     /// The effect in each half, while the best length is learnt.
     halves: Option<[f64; 2]>,
+    /// CPU time of a request of each arm, window by window.
+    windows_s: Vec<Vec<f64>>,
     interference: Interference,
 }
 
@@ -83,7 +105,16 @@ impl<'a> Stage<'a> {
         let cpus = placement.sut_cpus.len().max(1) as u32;
         let connections = request.connections.unwrap_or(CONNECTIONS_EACH_CPU * cpus);
         let traffic = LoadSpec { connections, ..request.traffic.clone() };
-        Stage { request, traffic, placement, may_poll, seed, pace: Pace::default(), length }
+        Stage {
+            request,
+            traffic,
+            placement,
+            may_poll,
+            seed,
+            pace: Pace::default(),
+            length,
+            allowance: Allowance::default(),
+        }
     }
 
     /// Whether later launches may take longer than those so far.
@@ -110,16 +141,21 @@ impl<'a> Stage<'a> {
         let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut servers = self.servers(seed, running)?;
         let (mut turns, mut generators) = self.load(&mut servers, seed)?;
-        let mut warm = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
+        let mut loaded = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
         if self.pace.learn(slowest_median(generators.iter_mut())) {
             stop(generators)?;
             (turns, generators) = self.load(&mut servers, seed)?;
-            warm = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
+            loaded.last = self.wait_slices(&turns, WARM_AGAIN, &mut servers, &generators, phase, running)?;
             self.pace.learn_anew(slowest_median(generators.iter_mut()));
         }
-        let Counted { arms, halves, interference } =
-            self.window(&turns, warm, &mut servers, &mut generators, phase, running)?;
+        let Counted { mut arms, halves, windows_s, interference } =
+            self.window(&turns, &loaded, &mut servers, &mut generators, phase, running)?;
         stop(generators)?;
+        let compiles = loaded.warmth.compiles();
+        self.alone(&mut arms, compiles, &mut servers, since, phase, running)?;
+        let warm_up =
+            self.request.warmup.map(|_| loaded.warmth.kept(loaded.length.as_secs_f64(), &windows_s));
+        arms.iter_mut().zip(windows_s).for_each(|(arm, windows_s)| arm.windows_s = windows_s);
         // All are asked before the first is waited for.
         servers.iter().for_each(|server| server.sut.ask_to_end());
         servers.iter_mut().for_each(|server| server.sut.stop());
@@ -128,7 +164,7 @@ impl<'a> Stage<'a> {
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
         self.length.learn(halves, took_s, left_s);
-        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new() })
+        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new(), warm_up })
     }
 
     /// Starts all servers, in an order drawn at random, and waits until they answer.
@@ -167,7 +203,6 @@ impl<'a> Stage<'a> {
 
     /// A generator for each server.
     fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Interleaving, Vec<Generator>), LabError> {
-        let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
         let generators = servers.len() as u32;
         let turn = self.pace.turn();
         let round = turn.length * generators;
@@ -185,21 +220,29 @@ impl<'a> Stage<'a> {
         let mut generators = Vec::with_capacity(servers.len());
         for at in order(servers.len(), !seed) {
             let Server { sut, name } = &mut servers[at];
-            let mut spec = sut.aim(traffic);
-            spec.pacing = Pacing::Interleaved(Interleaving { place: at as u32, ..turns });
-            spec.workers = Workers {
-                threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
-                cpus: cpus.clone(),
-                busy_poll: traffic.workers.busy_poll || self.may_poll,
-                ..spec.workers
-            };
+            let spec = self.spec(sut, Pacing::Interleaved(Interleaving { place: at as u32, ..turns }));
             generators.push((at, start(&spec, sut).map_err(of(name))?));
         }
         generators.sort_by_key(|(at, _)| *at);
         Ok((turns, generators.into_iter().map(|(_, generator)| generator).collect()))
     }
 
-    /// Slices that are not counted; which one was the last.
+    fn spec(&self, sut: &Sut, pacing: Pacing) -> LoadSpec {
+        let (traffic, cpus) = (&self.traffic, &self.placement.load_cpus);
+        let spec = sut.aim(traffic);
+        LoadSpec {
+            pacing,
+            workers: Workers {
+                threads: self.request.threads.unwrap_or(cpus.len().max(1) as u32).min(traffic.connections),
+                cpus: cpus.clone(),
+                busy_poll: traffic.workers.busy_poll || self.may_poll,
+                ..spec.workers
+            },
+            ..spec
+        }
+    }
+
+    /// Slices that are not counted, until all servers are warm.
     fn warm_up(
         &self,
         turns: &Interleaving,
@@ -207,29 +250,86 @@ impl<'a> Stage<'a> {
         generators: &[Generator],
         phase: &str,
         running: &mut Running<'_>,
+    ) -> Result<Loaded, LabError> {
+        let asked = self.request.warmup.unwrap_or(Warmup::Fixed(Duration::ZERO));
+        let within = self.request.budget.mul_f64(WARMUP_PART);
+        let begun = Instant::now();
+        let mut last = self.wait_slices(turns, asked.at_least(), servers, generators, phase, running)?;
+        let own_ns = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * turns.turn_ns;
+        servers.iter_mut().for_each(|server| server.sut.meet_children());
+        let mut warmth =
+            Warmth::new(servers.iter().map(|server| server.sut.pids.clone()), own_ns as f64 / 1e9);
+        let may_be_longer = |elapsed: Duration| match asked {
+            Warmup::Fixed(_) => false,
+            Warmup::UntilSteady { at_most, .. } | Warmup::UntilCompiled { at_most, .. } => {
+                elapsed < at_most.min(within)
+            }
+        };
+        warmth.add(counts(servers, generators));
+        while !warmth.is_over() && may_be_longer(begun.elapsed()) {
+            last = slice_at(turns, monotonic_ns()).max(last + 1);
+            wait_for(turns.slice_ns(last).1, servers, generators, phase, running)?;
+            warmth.add(counts(servers, generators));
+        }
+        Ok(Loaded { last, length: begun.elapsed(), warmth })
+    }
+
+    /// So much load; which slice was the last.
+    fn wait_slices(
+        &self,
+        turns: &Interleaving,
+        length: Duration,
+        servers: &mut [Server],
+        generators: &[Generator],
+        phase: &str,
+        running: &mut Running<'_>,
     ) -> Result<u64, LabError> {
         // Where connections took long to open, the first slices are over already.
-        let last = slice_at(turns, monotonic_ns()) + slices_in(turns, self.request.warmup) - 1;
+        let last = slice_at(turns, monotonic_ns()) + slices_in(turns, length) - 1;
         wait_for(turns.slice_ns(last).1, servers, generators, phase, running)?;
         Ok(last)
+    }
+
+    /// Servers alone, as far as there is time for it: of those that take long to get warm all, of others one now and then.
+    fn alone(
+        &mut self,
+        arms: &mut [Arm],
+        compiles: bool,
+        servers: &mut [Server],
+        since: Instant,
+        phase: &str,
+        running: &mut Running<'_>,
+    ) -> Result<(), LabError> {
+        let share = if compiles { alone::LONG } else { alone::SHORT };
+        let phase = format!("{phase}, alone");
+        for _ in 1..servers.len() {
+            let elapsed_s = since.elapsed().as_secs_f64();
+            let Some(at) = self.allowance.arm(elapsed_s, share, servers.len()) else { break };
+            let Server { sut, name } = &mut servers[at];
+            let spec = self.spec(sut, Pacing::Closed);
+            arms[at].alone_s = alone::cost_s(sut, &spec, share.length, &phase, running).map_err(of(name))?;
+        }
+        Ok(())
     }
 
     /// The slices that are counted, behind `before`.
     fn window(
         &self,
         turns: &Interleaving,
-        before: u64,
+        loaded: &Loaded,
         servers: &mut [Server],
         generators: &mut [Generator],
         phase: &str,
         running: &mut Running<'_>,
     ) -> Result<Counted, LabError> {
         servers.iter_mut().for_each(|server| server.sut.meet_children());
-        let (before, opened) = cut(turns, before, servers, generators, phase, running)?;
+        let (before, opened) = cut(turns, loaded.last, servers, generators, phase, running)?;
         let mut watch_of_host = HostWatch::begin(&self.placement.sut_cpus);
-        let slices = slices_in(turns, self.length.window());
+        let compiles = loaded.warmth.compiles();
+        let slices = slices_in(turns, self.counted(loaded));
         let (half, last) = (before + slices / 2, before + slices);
         let mut seen = vec![counts(servers, generators)];
+        let mut windows = seen.clone();
         for slice in before + 1..=last {
             // In the break before it, where that is not nearly over.
             if monotonic_ns() + LOOK_NS < turns.slice_ns(slice).0 {
@@ -239,13 +339,27 @@ impl<'a> Stage<'a> {
             if slice == last || slice == half && self.length.is_learning() {
                 seen.push(counts(servers, generators));
             }
+            if compiles && (slice - before) * WINDOWS / slices > (slice - before - 1) * WINDOWS / slices {
+                windows.push(counts(servers, generators));
+            }
         }
         let (last, closed) = cut(turns, last, servers, generators, phase, running)?;
         let interference = watch_of_host.until_now();
         let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
         let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
-        Ok(Counted { arms, halves: length::effect(&seen), interference })
+        let windows_s = length::costs_s(&windows);
+        Ok(Counted { arms, halves: length::effect(&seen), windows_s, interference })
+    }
+
+    /// How long is counted: a longer load before it is worth longer windows.
+    fn counted(&self, loaded: &Loaded) -> Duration {
+        match self.request.window {
+            None if loaded.warmth.compiles() => {
+                self.length.window().max(loaded.length.mul_f64(COUNTED_OF_WARMUP))
+            }
+            _ => self.length.window(),
+        }
     }
 }
 
@@ -295,13 +409,6 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
     })
 }
 
-/// Slices that make up a length of time.
-fn slices_in(turns: &Interleaving, length: Duration) -> u64 {
-    let (begin_ns, end_ns) = turns.slice_ns(0);
-    let slice_ns = end_ns.saturating_sub(begin_ns).max(1);
-    (nanoseconds(length) as f64 / slice_ns as f64).round().max(1.0) as u64
-}
-
 /// Waits until the last turn before a break is over and all are asleep.
 fn wait_for(
     end_ns: u64,
@@ -346,14 +453,6 @@ fn cut(
     )))
 }
 
-/// The slice at an instant, or the next one.
-fn slice_at(turns: &Interleaving, now_ns: u64) -> u64 {
-    let (begin_ns, _) = turns.slice_ns(0);
-    let length_ns = turns.slice_ns(1).0.saturating_sub(begin_ns).max(1);
-    let slice = now_ns.saturating_sub(begin_ns) / length_ns;
-    if now_ns < turns.slice_ns(slice).1 { slice } else { slice + 1 }
-}
-
 fn pages(servers: &[Server], generators: &mut [Generator]) -> Vec<Page> {
     let page = |(server, generator): (&Server, &mut Generator)| Page {
         sample: generator.cut(),
@@ -369,16 +468,6 @@ fn counts(servers: &[Server], generators: &[Generator]) -> Vec<Count> {
         answers: generator.live().answers,
     };
     servers.iter().zip(generators).map(count).collect()
-}
-
-/// CPU time of all of them; `None` where one has gone or one has come: what that took nobody knows.
-fn cpu_ns(pids: &[u32]) -> Option<u64> {
-    let root = Root::live();
-    let is_new = |child: u32| !pids.contains(&child);
-    if pids.is_empty() || pids.iter().any(|pid| procs::children(&root, *pid).into_iter().any(is_new)) {
-        return None;
-    }
-    pids.iter().map(|pid| process_cpu_ns(*pid)).sum::<Result<u64, _>>().ok()
 }
 
 /// What a server did in `own_ns` of its own turns and the rests after them.
@@ -407,46 +496,11 @@ fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
         errors: sample.errors.values().sum(),
         cpu_ns,
         figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
+        windows_s: Vec::new(),
+        alone_s: None,
     }
 }
 
 fn stop(generators: Vec<Generator>) -> Result<(), LabError> {
     generators.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Counts are read between the end of a slice and the begin of the next.
-        #[test]
-        fn every_instant_has_its_slice(now_ns in 0u64..3_000_000_000, rounds in 1u32..20, break_ns in 0u64..20_000_000) {
-            let turns = Interleaving {
-                begin_ns: 1_000_000,
-                turn_ns: 5_000_000,
-                rest_ns: 1_000_000,
-                arms: 3,
-                place: 0,
-                seed: 1,
-                slices: Some(Slices { rounds, break_ns }),
-            };
-            let slice = slice_at(&turns, now_ns);
-            prop_assert!(now_ns < turns.slice_ns(slice).1);
-            prop_assert!(slice == 0 || now_ns >= turns.slice_ns(slice - 1).1);
-        }
-    }
-
-    #[test]
-    fn who_has_gone_has_no_time() {
-        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-        let pid = child.id();
-        assert!(cpu_ns(&[pid]).is_some());
-        assert_eq!(cpu_ns(&[]), None);
-        assert_eq!(cpu_ns(&[pid, 0x3fff_fff0]), None);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(cpu_ns(&[pid]), None);
-    }
 }

@@ -65,6 +65,16 @@ pub(super) struct Count {
     pub answers: u64,
 }
 
+/// CPU time of a request of each arm, seconds, between one of these counts and the next; nothing for an arm of which one is not known.
+pub(super) fn costs_s(counts: &[Vec<Count>]) -> Vec<Vec<f64>> {
+    let arms = counts.first().map_or(0, Vec::len);
+    let cost_s = |at: usize, pair: &[Vec<Count>]| {
+        Some(cost_ln(pair.first()?.get(at)?, pair.get(1)?.get(at)?)?.exp() / 1e9)
+    };
+    let of_arm = |at: usize| counts.windows(2).map(|pair| cost_s(at, pair)).collect::<Option<Vec<f64>>>();
+    (0..arms).map(|at| of_arm(at).unwrap_or_default()).collect()
+}
+
 /// What the others' CPU time of a request differs by from that of the first arm and its A/A control, in the halves of a window that begins,
 /// divides and ends with these counts; the mean of the others' logarithms. `None` where there are no halves, or a cost is not known.
 pub(super) fn effect(counts: &[Vec<Count>]) -> Option<[f64; 2]> {

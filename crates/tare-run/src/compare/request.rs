@@ -1,6 +1,7 @@
 //! What is to be compared, and what comes of it.
 
 use crate::error::LabError;
+use crate::request::Warmup;
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_load::LoadSpec;
@@ -13,6 +14,11 @@ pub const EMBEDDED: &str = "embedded";
 /// Connections for each CPU that servers have, unless another number is asked for: enough to keep it busy, and few enough for short turns, as what is in flight
 /// at the end of one is waited for.
 pub const CONNECTIONS_EACH_CPU: u32 = 8;
+
+/// Load before a launch is counted, where nothing else is asked for: what is compiled ahead needs no more, and what is not gets as long as it needs,
+/// within this and three tenths of the budget.
+pub const WARMUP: Warmup =
+    Warmup::UntilCompiled { at_least: Duration::from_millis(200), at_most: Duration::from_secs(60) };
 
 /// What is to be compared, parsed but not judged.
 #[derive(Debug, Clone)]
@@ -37,8 +43,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Counted load in a launch, all programs together; `None`: as long as the first ones show to be best.
     pub window: Option<Duration>,
-    /// Load before that.
-    pub warmup: Duration,
+    /// Load before that; `None`: starts are what is to be measured.
+    pub warmup: Option<Warmup>,
     /// CPUs to hold the servers on.
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generators on.

@@ -7,6 +7,7 @@ use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
 use crate::{place, plan};
+use std::time::Duration;
 use tare_load::{LoadSpec, Pacing};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
@@ -82,7 +83,8 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
         }
         launch::target(url, 80)?;
     }
-    if request.window.unwrap_or_default() + request.warmup > request.budget {
+    let warmup = request.warmup.map_or(Duration::ZERO, |warmup| warmup.at_least());
+    if request.window.unwrap_or_default() + warmup > request.budget {
         return Err(LabError::usage(
             "a launch alone takes longer than the whole budget",
             "give a longer --budget, or a shorter --window",

@@ -1,6 +1,6 @@
 //! One launch after the other, of servers or of commands, until what they differ by is known well enough.
 
-use super::judge::{PACE_OF, judge, length_s};
+use super::judge::{FEWEST, LONG_S, PACE_OF, judge, length_s};
 use super::request::Compared;
 use crate::error::LabError;
 use crate::levels::nanoseconds;
@@ -53,7 +53,8 @@ pub(super) fn go_on(
         comparison.launches.push(launch);
         comparison.turn_ns = nanoseconds(turn);
         comparison.elapsed_s = begun.elapsed().as_secs_f64();
-        if comparison.planned.is_none() && seq + 1 >= PACE_AFTER && alike >= PACE_OF {
+        let is_paced = seq + 1 >= PACE_AFTER && alike >= PACE_OF;
+        if comparison.planned.is_none() && (is_paced || few_fit(comparison) || is_last(comparison)) {
             comparison.planned = Some(planned(comparison));
         }
         judge(comparison);
@@ -84,6 +85,7 @@ pub(super) fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         launches: Vec::new(),
         effects: Vec::new(),
         not_known: Vec::new(),
+        interleaving: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -92,7 +94,19 @@ pub(super) fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
 fn planned(comparison: &Comparison) -> usize {
     let left_s = comparison.budget_s - comparison.elapsed_s;
     let more = (left_s / length_s(&comparison.launches).max(1e-3)).max(0.0) as usize;
-    (comparison.launches.len() + more).clamp(LAUNCHES_MIN, PLANNED_MAX)
+    (comparison.launches.len() + more).clamp(FEWEST, PLANNED_MAX)
+}
+
+/// Whether the budget has no room for another launch.
+fn is_last(comparison: &Comparison) -> bool {
+    let length_s = length_s(&comparison.launches);
+    comparison.launches.len() >= FEWEST && comparison.elapsed_s + length_s > comparison.budget_s
+}
+
+/// Whether launches are so long, beside the budget, that the first must tell how many there are.
+fn few_fit(comparison: &Comparison) -> bool {
+    let length_s = length_s(&comparison.launches);
+    length_s >= LONG_S && comparison.budget_s - comparison.elapsed_s < length_s * LAUNCHES_MIN as f64
 }
 
 /// What is being done, and what is known by now.

@@ -37,7 +37,15 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
         (Figure::P50, 64.0 * cost_s),
         (Figure::P99, 100.0 * cost_s),
     ];
-    Arm { own_ns: 200_000_000, answers, errors, cpu_ns: Some(200_000_000), figures: BTreeMap::from(figures) }
+    Arm {
+        own_ns: 200_000_000,
+        answers,
+        errors,
+        cpu_ns: Some(200_000_000),
+        figures: BTreeMap::from(figures),
+        windows_s: Vec::new(),
+        alone_s: None,
+    }
 }
 
 /// So many launches, with what layout (a deviation of a hundredth) and interference (a third at times) make of them.
@@ -47,7 +55,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         let mut cost = |times: f64| 5e-6 * interference * times * (0.01 * noise.normal()).exp();
         let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(costlier), 0)];
         let interference = Interference { steal_share: Some(0.0), ..Interference::default() };
-        Launch { begin_s: at as f64, took_s: 1.0, arms, interference, disturbed: Vec::new() }
+        Launch { begin_s: at as f64, took_s: 1.0, arms, interference, disturbed: Vec::new(), warm_up: None }
     };
     let program =
         |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: Some("/".into()) };
@@ -68,6 +76,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         launches: (0..launches).map(|at| launch(at, noise)).collect(),
         effects: Vec::new(),
         not_known: Vec::new(),
+        interleaving: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -254,7 +263,7 @@ proptest! {
                 arms[2].figures.remove(&Figure::P99);
                 arms[1].cpu_ns = None;
             }
-            Launch { begin_s: 0.0, took_s: 1.0, arms, interference: Interference::default(), disturbed: Vec::new() }
+            Launch { begin_s: 0.0, took_s: 1.0, arms, interference: Interference::default(), disturbed: Vec::new(), warm_up: None }
         }).collect();
         judge(&mut odd);
         prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_known.len() == Figure::COMPARED.len());

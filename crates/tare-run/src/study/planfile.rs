@@ -2,6 +2,7 @@
 
 use super::expect::Expectation;
 use super::settings::Settings;
+use crate::request::Warmup;
 use std::time::Duration;
 
 /// A plan as written.
@@ -22,7 +23,7 @@ pub struct PlanFile {
     /// Length of a trial.
     pub trial: Duration,
     /// Load before the first trial of a launch.
-    pub warmup: Duration,
+    pub warmup: Warmup,
     /// Seed of the order; `None`: another one each time.
     pub seed: Option<u64>,
     /// Name of the case that the others are held against; `None`: the first.
@@ -37,7 +38,8 @@ pub struct PlanFile {
 
 /// As of `tare run`, but shorter: a plan has many launches.
 const TRIAL: Duration = Duration::from_secs(1);
-const WARMUP: Duration = Duration::from_millis(500);
+const WARMUP: Warmup =
+    Warmup::UntilCompiled { at_least: Duration::from_millis(500), at_most: Duration::from_secs(20) };
 
 impl PlanFile {
     /// What holds where nothing is said; it has no cases.

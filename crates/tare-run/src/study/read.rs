@@ -7,6 +7,7 @@ use super::resolve::{BLOCKS_MAX, BLOCKS_MIN};
 use super::settings::Settings;
 use super::settings::{integer, text, whole};
 use crate::error::LabError;
+use crate::request::Warmup;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -122,7 +123,7 @@ impl Source<'_> {
                 "budget" => plan.budget = Some(duration(value.get_ref()).map_err(of)?),
                 "precision" => plan.precision = Some(precision(value.get_ref()).map_err(of)?),
                 "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,
-                "warmup" => plan.warmup = duration(value.get_ref()).map_err(of)?,
+                "warmup" => plan.warmup = Warmup::Fixed(duration(value.get_ref()).map_err(of)?),
                 "seed" => plan.seed = Some(u64::from(whole(value.get_ref(), u32::MAX).map_err(of)?)),
                 "baseline" => plan.baseline = Some(text(value.get_ref()).map_err(of)?),
                 "factors" => {

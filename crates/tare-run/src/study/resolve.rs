@@ -4,6 +4,7 @@ use super::expect::Expectation;
 use super::planfile::{Case, Factor, PlanFile};
 use super::settings::Settings;
 use crate::error::LabError;
+use crate::request::Warmup;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, Target};
 use tare_stats::LAUNCHES_MIN;
@@ -36,7 +37,7 @@ pub struct Study {
     /// Length of a trial.
     pub trial: Duration,
     /// Load before the first trial of a launch.
-    pub warmup: Duration,
+    pub warmup: Warmup,
     /// Seed of the order, if the plan has one.
     pub seed: Option<u64>,
     /// Cases that this machine has not the CPUs for: their names and how many they need.
@@ -64,7 +65,7 @@ impl Study {
     }
 
     fn length_of_block(&self) -> Duration {
-        (LAUNCH + self.warmup + self.trial * self.trials) * self.cells.len() as u32
+        (LAUNCH + self.warmup.at_least() + self.trial * self.trials) * self.cells.len() as u32
     }
 }
 

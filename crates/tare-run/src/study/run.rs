@@ -9,7 +9,7 @@ use super::resolve::{Cell, Study};
 use crate::compare::interference::{HostWatch, disturbances};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
-use crate::request::{LoadRequest, Request, ServerRequest, SutRequest, Warmup};
+use crate::request::{LoadRequest, Request, ServerRequest, SutRequest};
 use crate::running::Session;
 use crate::subjects::answer::is_taken;
 use std::collections::BTreeMap;
@@ -199,7 +199,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
     request.url = settings.url.clone();
     request.trials.length = Some(study.trial);
     request.trials.count = study.trials;
-    request.trials.warmup = Warmup::Fixed(study.warmup);
+    request.trials.warmup = study.warmup;
     request.place.sut_cpus = settings.sut_cpus.clone();
     request.place.load_cpus = settings.load_cpus.clone();
     request.watch.trace = expected().any(Expectation::needs_trace);

@@ -21,7 +21,7 @@ use tare_model::condition::Condition;
 
 How: every launch starts all programs afresh, the first one twice (the second time as an A/A control: what differs between it
 and itself is none of the programs'), and loads them interleaved, 1 ms each, within the same window, so that the machine's drift
-meets all alike. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
+meets all alike. Servers whose runtime compiles are loaded until they are warm before anything is counted. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
 asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
 Commands are run interleaved instead, the first as two, and compared by time and CPU time.
 
@@ -36,7 +36,7 @@ pub struct CompareArgs {
     #[arg(long = "sut", value_name = "COMMAND", help_heading = "Servers")]
     pub suts: Vec<String>,
     /// Run this command (without a shell) again and again instead of asking a server; the first is what others are held against.
-    #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "warmup"])]
+    #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "warmup", "cold"])]
     #[arg(conflicts_with_all = super::traffic::ALL)]
     pub commands: Vec<String>,
     /// Hold all servers, or commands, on these CPUs [default: half of the cores; commands: wherever they want to be].
@@ -93,9 +93,13 @@ pub struct DesignArgs {
     /// the budget has room for 40 launches: then as long as the first ones show to tell most].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub window: Option<Duration>,
-    /// Load before that.
-    #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = values::positive_duration)]
-    pub warmup: Duration,
+    /// Load each launch for so long before it is counted [default: 200ms; a server whose runtime compiles while it runs (Node, a JVM,
+    /// .NET, …) until a request costs no less any more, and for three tenths of the budget at most].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub warmup: Option<Duration>,
+    /// Count a launch from its first fifth of a second of load on, warm or not: for who wants to compare starts.
+    #[arg(long, conflicts_with = "warmup")]
+    pub cold: bool,
     /// Seed of all orders [default: another one each time].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -12,6 +12,7 @@ use tare_model::Missing;
 use tare_model::comparison::Figure;
 use tare_report::{Style, comparison as report};
 use tare_run::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
+use tare_run::request::Warmup;
 use tare_run::{LabError, Session};
 
 /// Exit code where a condition to fail on was proven.
@@ -128,7 +129,7 @@ fn request(args: &CompareArgs) -> Result<Request, Failure> {
         margin: design.margin,
         seed: design.seed,
         window: design.window,
-        warmup: design.warmup,
+        warmup: (!design.cold).then(|| design.warmup.map_or(compare::WARMUP, Warmup::Fixed)),
         sut_cpus: args.sut_cpus.clone().map(|list| list.0),
         load_cpus: args.load_cpus.clone().map(|list| list.0),
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),

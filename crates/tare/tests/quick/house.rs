@@ -91,8 +91,8 @@ const RUN: arrows::Folders = &[
     (
         "compare",
         &[
-            "error", "progress", "process", "blocks", "levels", "place", "plan", "generate", "running",
-            "subjects", "loads",
+            "error", "progress", "process", "blocks", "request", "levels", "place", "plan", "generate",
+            "running", "subjects", "loads",
         ],
     ),
     (

@@ -587,6 +587,7 @@ fn timeline(typical_hz: f64) -> Timeline {
             length_s: 4.25,
             steady_from_s: Some(0.85),
             growth: Some(2.31),
+            compiled: None,
             latency_fall: Some(LatencyFall { from_s: 1.2, times: 3.1 }),
         }),
         slices: 60,

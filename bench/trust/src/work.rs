@@ -1,0 +1,274 @@
+//! Servers with 2 and 5 % more work a request, some of whose runtimes compile while they run: whether the interval of `tare compare` holds the
+//! truth, and whether 5 % is found. The truth is from long loads of fresh processes, one after the other, in both orders.
+
+use crate::{Args, Results, median};
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tare_model::comparison::{Change, Comparison, Figure, Verdict};
+use tare_sys::process::{Confinement, Signal, kill_group, spawn};
+use tare_sys::time::process_cpu_ns;
+use tempfile::TempDir;
+
+/// Rows, or rounds of a loop, of the first server.
+const WORK: u32 = 400;
+/// Of the loop in C, for each row.
+const ROUNDS: u32 = 100;
+const PATIENCE: Duration = Duration::from_secs(5);
+const BUDGET: &str = "120s";
+/// Load before a truth is counted, and counted.
+const LOADED_S: u32 = 15;
+const COUNTED_S: u32 = 10;
+
+/// Which server does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Worker {
+    C,
+    Go,
+    Node,
+    Jvm,
+}
+
+impl Worker {
+    const ALL: [Worker; 4] = [Worker::C, Worker::Go, Worker::Node, Worker::Jvm];
+
+    fn name(self) -> &'static str {
+        match self {
+            Worker::C => "C",
+            Worker::Go => "Go",
+            Worker::Node => "Node",
+            Worker::Jvm => "JVM",
+        }
+    }
+
+    fn page(self, percent: u32) -> String {
+        let each = if self == Worker::C { ROUNDS } else { 1 };
+        format!("/?n={}", WORK * each * (100 + percent) / 100)
+    }
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Row {
+    worker: Worker,
+    percent: u32,
+    started_unix_s: u64,
+    elapsed_s: f64,
+    launches: usize,
+    /// Load before a launch is counted, median.
+    warm_up_s: Option<f64>,
+    /// CPU time of a request of the first and the second, seconds.
+    cost_s: [f64; 2],
+    change: Option<Change>,
+    verdict: Verdict,
+    warnings: Vec<String>,
+}
+
+/// CPU time of a request of a fresh process after [`LOADED_S`] of load, seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Truth {
+    worker: Worker,
+    percent: u32,
+    cost_s: f64,
+}
+
+/// Servers that this machine can build.
+struct Built {
+    folder: TempDir,
+}
+
+impl Built {
+    fn prepare() -> Result<Built> {
+        let folder = tempfile::tempdir()?;
+        let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("work").join(name);
+        let run = |command: &mut Command| -> Result<()> {
+            let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+            ensure!(status.success(), "{command:?} failed");
+            Ok(())
+        };
+        run(Command::new("cc").args(["-O2", "-o"]).arg(folder.path().join("c")).arg(source("server.c")))?;
+        let mut go = Command::new(
+            ["/usr/local/go/bin/go", "/usr/bin/go"]
+                .into_iter()
+                .find(|go| Path::new(go).exists())
+                .unwrap_or("go"),
+        );
+        go.args(["build", "-o"]).arg(folder.path().join("go")).arg(source("server.go"));
+        run(go.env("GOCACHE", folder.path().join("cache")).env("GO111MODULE", "off"))?;
+        run(Command::new("javac").arg("-d").arg(folder.path()).arg(source("Work.java")))?;
+        std::fs::copy(source("server.js"), folder.path().join("server.js"))?;
+        Ok(Built { folder })
+    }
+
+    fn command(&self, worker: Worker) -> String {
+        let folder = self.folder.path().display();
+        match worker {
+            Worker::C => format!("exec {folder}/c {{port}}"),
+            Worker::Go => format!("exec {folder}/go {{port}}"),
+            Worker::Node => format!("exec node {folder}/server.js {{port}}"),
+            Worker::Jvm => format!("exec java -Dsun.net.httpserver.nodelay=true -cp {folder} Work {{port}}"),
+        }
+    }
+}
+
+/// So many more comparisons, and truths, each of what has the fewest.
+pub fn ask(args: &Args, results: &mut Results) -> Result<()> {
+    if args.work + args.truths == 0 {
+        return Ok(());
+    }
+    let built = Built::prepare()?;
+    let chosen = |worker: &Worker| args.workers.is_empty() || args.workers.contains(worker);
+    let workers: Vec<Worker> = Worker::ALL.into_iter().filter(chosen).collect();
+    let fewest = |percents: &[u32], done: &dyn Fn(Worker, u32) -> usize| {
+        let all = workers.iter().flat_map(|worker| percents.iter().map(|percent| (*worker, *percent)));
+        all.min_by_key(|(worker, percent)| done(*worker, *percent)).context("no server")
+    };
+    for _ in 0..args.truths {
+        let done = |worker, percent| {
+            results.truths.iter().filter(|one| (one.worker, one.percent) == (worker, percent)).count()
+        };
+        let (worker, percent) = fewest(&[0, 2, 5], &done)?;
+        let truth = Truth { worker, percent, cost_s: long_cost_s(args, &built, worker, percent)? };
+        eprintln!("{truth:?}");
+        results.truths.push(truth);
+        crate::keep(args, results)?;
+    }
+    for _ in 0..args.work {
+        let done = |worker, percent| {
+            results.work.iter().filter(|row| (row.worker, row.percent) == (worker, percent)).count()
+        };
+        let (worker, percent) = fewest(&[5, 2], &done)?;
+        let row = compared(args, &built, worker, percent)?;
+        eprintln!("{row:?}");
+        results.work.push(row);
+        crate::keep(args, results)?;
+    }
+    Ok(())
+}
+
+fn compared(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<Row> {
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new(&args.tare);
+    let budget = args.work_budget.as_deref().unwrap_or(BUDGET);
+    command.args(["compare", "--json", "-q", "--budget", budget, "--sut", &built.command(worker)]);
+    command.args([worker.page(0), worker.page(percent)]);
+    command
+        .env("TARE_STATE_DIR", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let started_unix_s = tare_sys::time::wall_s();
+    let child = spawn(&mut command, &Confinement::default()).context("cannot start tare")?;
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "tare compare: {}", String::from_utf8_lossy(&output.stderr));
+    let found: Comparison = serde_json::from_slice(&output.stdout)?;
+    let warm_ups =
+        found.launches.iter().filter_map(|launch| Some(launch.warm_up.as_ref()?.length_s)).collect();
+    let cost =
+        found.effects.iter().find(|effect| effect.figure == Figure::CpuPerRequest).context("no CPU time")?;
+    Ok(Row {
+        worker,
+        percent,
+        started_unix_s,
+        elapsed_s: found.elapsed_s,
+        launches: found.launches.len(),
+        warm_up_s: median(warm_ups),
+        cost_s: [cost.baseline, cost.value],
+        change: cost.change,
+        verdict: cost.verdict,
+        warnings: found.warnings.iter().map(|warning| warning.id.clone()).collect(),
+    })
+}
+
+/// A fresh process on CPU 0, its generator on CPU 1.
+fn long_cost_s(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<f64> {
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let line = built.command(worker).replace("{port}", &port.to_string());
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = spawn(&mut command, &Confinement { cpus: vec![0], cgroup_procs: Vec::new() })?;
+    let cost_s = (|| {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect_timeout(&address, PATIENCE).is_err() {
+            ensure!(Instant::now() < deadline, "{} does not answer", worker.name());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let url = format!("http://{address}{}", worker.page(percent));
+        loaded(&args.tare, &url, LOADED_S)?;
+        let before = process_cpu_ns(child.id())?;
+        let answers = loaded(&args.tare, &url, COUNTED_S)?;
+        Ok((process_cpu_ns(child.id())? - before) as f64 / 1e9 / answers)
+    })();
+    kill_group(child.id(), Signal::Kill).ok();
+    child.wait().ok();
+    cost_s
+}
+
+/// Answers in so many seconds.
+fn loaded(tare: &PathBuf, url: &str, seconds: u32) -> Result<f64> {
+    let mut command = Command::new(tare);
+    let length = format!("{seconds}s");
+    command.args(["load", "--json", "-t1", "-c8", "--load-cpus", "1", "-d", &length, "-w", "0s", url]);
+    let output = command.stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "tare load: {}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let answers = found.pointer("/requests").and_then(serde_json::Value::as_f64);
+    answers.with_context(|| format!("no count of requests in {found}"))
+}
+
+/// How much more a request costs in truth, with the interval of the medians' ratio left to the reader: single runs stand beside it.
+fn truth(results: &Results, worker: Worker, percent: u32) -> Option<f64> {
+    let of = |percent: u32| {
+        let costs = results.truths.iter().filter(|one| (one.worker, one.percent) == (worker, percent));
+        median(costs.map(|one| one.cost_s).collect())
+    };
+    Some(of(percent)? / of(0)? - 1.0)
+}
+
+/// A row for each server and how much more work it does.
+pub fn markdown(results: &Results) -> String {
+    if results.work.is_empty() && results.truths.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n| server | more work | truth, CPU of a request | fresh runs | comparisons | interval holds it | called slower | \
+                    median change | median ± | µs a request | warm-up s | launches | warned of |\n\
+                    |---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (worker, percent) in Worker::ALL.into_iter().flat_map(|worker| [(worker, 2), (worker, 5)]) {
+        let rows: Vec<&Row> =
+            results.work.iter().filter(|row| (row.worker, row.percent) == (worker, percent)).collect();
+        let runs =
+            results.truths.iter().filter(|one| one.worker == worker && [0, percent].contains(&one.percent));
+        let truth = truth(results, worker, percent);
+        let share =
+            |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:+.2} %", value * 100.0));
+        let holds = |row: &&&Row| {
+            let Some((change, truth)) = row.change.zip(truth) else { return false };
+            change.interval[0] <= truth && truth <= change.interval[1]
+        };
+        let of =
+            |value: &dyn Fn(&Row) -> Option<f64>| median(rows.iter().filter_map(|row| value(row)).collect());
+        text += &format!(
+            "| {} | {percent} % | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.0} | {} |\n",
+            worker.name(),
+            share(truth),
+            runs.count(),
+            rows.len(),
+            rows.iter().filter(holds).count(),
+            rows.iter().filter(|row| row.verdict == Verdict::Slower).count(),
+            share(of(&|row| Some(row.change?.value))),
+            share(of(&|row| row.change.map(|change| (change.interval[1] - change.interval[0]) / 2.0))),
+            of(&|row| Some(row.cost_s[0])).unwrap_or(f64::NAN) * 1e6,
+            of(&|row| row.warm_up_s).unwrap_or(f64::NAN),
+            of(&|row| Some(row.launches as f64)).unwrap_or(f64::NAN),
+            rows.iter().filter(|row| !row.warnings.is_empty()).count(),
+        );
+    }
+    text
+}

@@ -1,0 +1,39 @@
+// One thread and epoll: /?n=N answers after N rounds of a loop. Compiled ahead.
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static volatile unsigned sink;
+
+int main(int argc, char **argv) {
+  int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[argc - 1])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 128)) return 1;
+  int poll = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = listener}, ready[64];
+  epoll_ctl(poll, EPOLL_CTL_ADD, listener, &event);
+  for (;;) {
+    int count = epoll_wait(poll, ready, 64, -1);
+    for (int i = 0; i < count; i++) {
+      int fd = ready[i].data.fd;
+      if (fd == listener) {
+        event.data.fd = accept(listener, 0, 0);
+        epoll_ctl(poll, EPOLL_CTL_ADD, event.data.fd, &event);
+        continue;
+      }
+      char request[4096];
+      ssize_t length = read(fd, request, sizeof request - 1);
+      if (length <= 0) { close(fd); continue; }
+      request[length] = 0;
+      char *rounds = strstr(request, "n=");
+      for (int n = rounds ? atoi(rounds + 2) : 0; n > 0; n--) sink += n;
+      static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi\n";
+      if (write(fd, answer, sizeof answer - 1) < 0) close(fd);
+    }
+  }
+}
