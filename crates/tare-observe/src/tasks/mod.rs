@@ -47,8 +47,6 @@ const STAT_HZ: f64 = 5.0;
 const RESCAN_HZ: f64 = 2.0;
 /// How often switches are read: their rate may change threefold within a second.
 const STATUS_HZ: f64 = 10.0;
-/// How often it is asked whether threads that rest have run.
-const REST_HZ: f64 = 4.0;
 struct Tasks {
     watched: Vec<Watched>,
     /// How many of them were there when the window opened.
@@ -148,8 +146,7 @@ impl Observer for Tasks {
     fn sample(&mut self, scene: &Scene, tick: u64) {
         let stride = self.readings_stride();
         let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
-        let rest_is_due = is_due(REST_HZ) || is_due(RUN_HZ) && self.rest.are_new();
-        let runs = rest_is_due.then(|| self.rest.runs());
+        let runs = if is_due(RUN_HZ) { self.rest.runs() } else { None };
         for (hz, source) in
             [(RUN_HZ, Source::Schedstat), (STAT_HZ, Source::Stat), (STATUS_HZ, Source::Status)]
         {
@@ -169,7 +166,7 @@ impl Observer for Tasks {
 
     fn next(&self, scene: &Scene, tick: u64) -> u64 {
         let stride = self.readings_stride();
-        let readings = [RUN_HZ, STAT_HZ, STATUS_HZ, RESCAN_HZ, REST_HZ];
+        let readings = [RUN_HZ, STAT_HZ, STATUS_HZ, RESCAN_HZ];
         let reading = readings.map(|hz| next_multiple(scene.every(hz) * stride, tick)).into_iter().min();
         let states = match self.restless(monotonic_ns()) {
             0 => u64::MAX,

@@ -28,6 +28,8 @@ const UNCLAIMED_NS: u64 = 1_000_000;
 const WOKEN_NS: u64 = 500_000;
 /// Looking through all takes one part in so many of the time at most.
 const LOOK_SHARE: u64 = 100;
+/// Asking what their processes ran takes one part in so many.
+const ASKED_SHARE: u64 = 200;
 
 /// A thread that rests.
 pub(super) struct Resting {
@@ -104,6 +106,7 @@ pub(super) struct Rest {
     files: u64,
     /// Some are seen for the first time: who of them runs is not known yet.
     are_new: bool,
+    next_asked_ns: u64,
     next_look_ns: u64,
 }
 
@@ -115,6 +118,7 @@ impl Rest {
             unclaimed_ns: BTreeMap::new(),
             files: 0,
             are_new: false,
+            next_asked_ns: 0,
             next_look_ns: 0,
         }
     }
@@ -146,7 +150,7 @@ impl Rest {
         self.threads.retain(|thread| role_of(thread.pid, thread.tid) == Some(thread.role));
         let ended = self.look(|_| true);
         self.threads.iter_mut().for_each(|thread| thread.before = thread.last);
-        self.next_look_ns = 0;
+        (self.next_asked_ns, self.next_look_ns) = (0, 0);
         // What watched threads ran that were dropped since is in the runs of their processes.
         self.unclaimed_ns.values_mut().for_each(|unclaimed_ns| *unclaimed_ns = 0);
         ended
@@ -168,13 +172,18 @@ impl Rest {
         self.add(thread);
     }
 
-    /// What each process with resting threads has run, its ended threads included. To be asked before its watched threads are read: what
-    /// those run in between is then in theirs.
-    pub fn runs(&self) -> Vec<(u32, u64)> {
-        if !self.root.is_live() {
-            return Vec::new();
+    /// What each process with resting threads has run, its ended threads included; `None` where nobody rests, or where that was asked just
+    /// now. To be asked before its watched threads are read: what those run in between is then in theirs.
+    pub fn runs(&mut self) -> Option<Vec<(u32, u64)>> {
+        let begun_ns = monotonic_ns();
+        if self.threads.is_empty() || begun_ns < self.next_asked_ns {
+            return None;
         }
-        self.processes().filter_map(|pid| Some((pid, process_cpu_ns(pid).ok()?))).collect()
+        let run = |pid: u32| Some((pid, process_cpu_ns(pid).ok().filter(|_| self.root.is_live())?));
+        let runs = self.processes().filter_map(run).collect();
+        let took_ns = monotonic_ns().saturating_sub(begun_ns);
+        self.next_asked_ns = begun_ns.saturating_add(took_ns.saturating_mul(ASKED_SHARE));
+        Some(runs)
     }
 
     /// Of those runs, the processes in which somebody ran who is not watched; `watched_ns` is what the watched threads of each have.
