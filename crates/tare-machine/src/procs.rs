@@ -70,10 +70,21 @@ pub fn tasks_of(root: &Root, pid: u32) -> Vec<u32> {
 /// Processes that the threads of a process started and that are still its children. Takes less time than
 /// [`descendants`] on a machine with many processes; empty on a kernel without `CONFIG_PROC_CHILDREN`.
 pub fn children(root: &Root, pid: u32) -> Vec<u32> {
+    children_of(root, pid, &tasks_of(root, pid))
+}
+
+/// As [`children`], of these threads alone.
+pub fn children_of(root: &Root, pid: u32, tids: &[u32]) -> Vec<u32> {
     let of_thread = |tid: u32| root.text(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
     let numbers =
         |text: String| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>();
-    tasks_of(root, pid).into_iter().take(CHILDREN_ASKED_MAX).map(of_thread).flat_map(numbers).collect()
+    tids.iter().take(CHILDREN_ASKED_MAX).copied().map(of_thread).flat_map(numbers).collect()
+}
+
+/// How many threads a process has, without asking which; `None` where it is gone, or the tree does not tell.
+pub fn thread_count(root: &Root, pid: u32) -> Option<u64> {
+    // The kernel gives the folder of the threads two links and one for each of them.
+    root.links(format!("/proc/{pid}/task"))?.checked_sub(2)
 }
 
 /// `pids` and all processes that descend from them, ascending, zombies left out.
@@ -116,6 +127,10 @@ mod tests {
         let root = Root::live();
         let me = std::process::id();
         assert!(tasks_of(&root, me).contains(&tare_sys::process::gettid()));
+        assert!(
+            thread_count(&root, me).is_some_and(|count| count >= 1)
+                && thread_count(&root, u32::MAX).is_none()
+        );
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let found = descendants(&root, &[me]).unwrap();
         assert!(found.contains(&me) && found.contains(&child.id()), "{found:?}");

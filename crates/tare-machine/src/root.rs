@@ -82,6 +82,12 @@ impl Root {
         exists
     }
 
+    /// How many links the running system counts to something; `None` in a captured tree, which does not hold them.
+    pub fn links(&self, absolute: impl AsRef<Path>) -> Option<u64> {
+        let facts = if self.is_live() { fs::metadata(absolute).ok()? } else { return None };
+        Some(std::os::unix::fs::MetadataExt::nlink(&facts))
+    }
+
     /// Whether a directory is there.
     pub fn is_dir(&self, absolute: impl AsRef<Path>) -> bool {
         self.look(absolute.as_ref()).is_ok_and(|kind| kind == Kind::Folder)

@@ -59,6 +59,19 @@ pub struct Absence {
     pub reason: Missing,
 }
 
+/// Threads of one process that did not run in the window; only a few of many such threads are listed one by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleThreads {
+    /// The process; 0: several processes, each of which has few of them.
+    pub pid: u32,
+    /// The process's name (`comm`).
+    pub name: String,
+    /// Whose they are.
+    pub role: Role,
+    /// How many there are.
+    pub threads: u64,
+}
+
 /// All that the observers saw in one window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
@@ -68,6 +81,9 @@ pub struct Observation {
     pub end_ns: u64,
     /// Every thread seen; columns refer to it by index.
     pub tasks: Vec<Task>,
+    /// Those beside `tasks` that were there from the first to the last and did not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<IdleThreads>,
     /// The SUT's control groups from its own to the root, by path; empty where the SUT is unseen.
     pub sut_groups: Vec<String>,
     /// Whether the first of `sut_groups` holds the SUT's threads and nobody else's.

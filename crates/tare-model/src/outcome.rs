@@ -296,11 +296,11 @@ pub struct TrialSummary {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct OwnCost {
     /// CPU time of the observers per second.
-    pub observers_cpus: f64,
+    pub observers_cpus: Reading<f64>,
     /// CPUs that they were seen on.
     pub observers_ran_on: Vec<u32>,
     /// Of that, CPU time on CPUs that were the server's.
-    pub observers_on_sut_cpus: f64,
+    pub observers_on_sut_cpus: Reading<f64>,
     /// CPU time of the load generator per second; `None` for commands.
     pub generator_cpus: Option<f64>,
     /// CPUs that it was seen on.

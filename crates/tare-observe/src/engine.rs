@@ -153,9 +153,7 @@ impl Observers {
     pub fn begin(&self) {
         let mut state = self.shared.lock();
         let State { scene, observers, .. } = &mut *state;
-        for observer in observers.iter_mut() {
-            observer.prepare(scene);
-        }
+        scene.with_census(|| observers.iter_mut().for_each(|observer| observer.prepare(scene)));
         let at_ns = edge(observers);
         state.tick = 0;
         state.window = Some(at_ns);
@@ -170,9 +168,7 @@ impl Observers {
         let Some(begin_ns) = window.take() else { return Observation::default() };
         let end_ns = edge(observers);
         let mut observed = Observed::new(begin_ns, end_ns);
-        for observer in observers {
-            observer.report(scene, &mut observed);
-        }
+        scene.with_census(|| observers.iter_mut().for_each(|observer| observer.report(scene, &mut observed)));
         observed.close()
     }
 

@@ -7,7 +7,6 @@ use crate::tape::Tape;
 use std::fs::File;
 use std::path::Path;
 use tare_machine::cgroup::{self, Level, Version};
-use tare_machine::procs;
 use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::groups;
@@ -65,7 +64,7 @@ impl Observer for Groups {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
         self.find(scene);
-        let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+        let pids = scene.family(&scene.watch.sut_pids);
         let own = self.levels.as_deref().unwrap_or_default().first();
         self.is_own = own.is_some_and(|own| cgroup::holds_exactly(&scene.root, own, &pids) == Ok(true));
     }
@@ -209,7 +208,7 @@ fn levels(scene: &Scene) -> Result<Vec<Level>, Missing> {
         scene.watch.sut_pids.split_first().ok_or_else(|| Missing::new("the SUT is not seen from here"))?;
     let mut levels = cgroup::of(&scene.root, *first)?;
     let mut innermost: Vec<Level> = levels.first().cloned().into_iter().collect();
-    let family = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+    let family = scene.family(&scene.watch.sut_pids);
     for &pid in others.iter().chain(&family).take(PROCESSES_MAX) {
         // One that has ended meanwhile says nothing about the rest.
         let Ok(theirs) = cgroup::of(&scene.root, pid) else { continue };

@@ -7,6 +7,7 @@
 //! `tare-model`, and one line in [`registry::REGISTRY`].
 
 mod aperf;
+mod census;
 mod client;
 mod clock;
 mod connections;

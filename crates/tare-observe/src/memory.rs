@@ -3,7 +3,6 @@
 use crate::numbers::{Found, Number, Whose, observer};
 use crate::observer::Observer;
 use crate::scene::Scene;
-use tare_machine::procs;
 use tare_model::Missing;
 use tare_model::metrics::memory::RESIDENT_BYTES;
 use tare_sys::process::page_bytes;
@@ -18,7 +17,7 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
 
 fn find(scene: &Scene) -> Found {
     let mut found = Found::default();
-    let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+    let pids = scene.family(&scene.watch.sut_pids);
     if pids.is_empty() {
         found.absent(&RESIDENT_BYTES, None, Missing::new("the SUT is not seen from here"));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tare_model::Missing;
 use tare_model::ended::Ended;
 use tare_model::metric::{Descriptor, Subject};
-use tare_model::observation::{Absence, Column, Observation, Sample, Task};
+use tare_model::observation::{Absence, Column, IdleThreads, Observation, Sample, Task};
 use tare_model::schedule::{Downstream, Schedule, ScheduleSource};
 use tare_model::stacks::Stacks;
 
@@ -31,6 +31,11 @@ impl Observed {
     pub(crate) fn task(&mut self, task: Task) -> Subject {
         self.observation.tasks.push(task);
         Subject::Task((self.observation.tasks.len() - 1) as u32)
+    }
+
+    /// Adds threads that did not run.
+    pub(crate) fn idle(&mut self, threads: IdleThreads) {
+        self.observation.idle.push(threads);
     }
 
     /// What columns call a thread that is listed already: this window's latest of that number.

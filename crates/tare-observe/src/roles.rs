@@ -2,12 +2,11 @@
 
 use crate::scene::Scene;
 use crate::watch::LoadWatch;
-use tare_machine::procs;
 use tare_model::observation::Role;
 
 /// Every process whose threads are watched, and as what. Tare's own generator threads are distinguished later.
 pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
-    let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
+    let family = |pids: &[u32]| scene.family(pids);
     let sut = family(&scene.watch.sut_pids);
     let mut found: Vec<(u32, Role)> = sut.iter().map(|&pid| (pid, Role::Sut)).collect();
     if let LoadWatch::Process(pids) = &scene.watch.load {

@@ -1,6 +1,8 @@
 //! The watch, with what every observer needs beside it.
 
+use crate::census::Census;
 use crate::watch::Watch;
+use std::cell::RefCell;
 use tare_machine::Root;
 use tare_sys::time::{boottime_ns, monotonic_ns};
 
@@ -9,6 +11,8 @@ pub(crate) struct Scene {
     pub(crate) root: Root,
     pub(crate) watch: Watch,
     pub(crate) own_pid: u32,
+    /// Who is on the machine.
+    pub(crate) census: RefCell<Census>,
     /// How far CLOCK_BOOTTIME, which start times are given in, is ahead of CLOCK_MONOTONIC.
     boot_ahead_ns: u64,
 }
@@ -25,7 +29,21 @@ pub(crate) fn next_multiple(every: u64, tick: u64) -> u64 {
 impl Scene {
     pub(crate) fn new(watch: Watch, root: &Root) -> Scene {
         let boot_ahead_ns = boottime_ns().saturating_sub(monotonic_ns());
-        Scene { root: root.clone(), watch, own_pid: std::process::id(), boot_ahead_ns }
+        let (root, own_pid) = (root.clone(), std::process::id());
+        Scene { root, watch, own_pid, census: RefCell::default(), boot_ahead_ns }
+    }
+
+    /// These processes and all that descend from them, zombies left out.
+    pub(crate) fn family(&self, pids: &[u32]) -> Vec<u32> {
+        self.census.borrow_mut().family(&self.root, pids)
+    }
+
+    /// Does something for which everybody who asks who is there shall get the same answer.
+    pub(crate) fn with_census<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.census.borrow_mut().hold(&self.root);
+        let outcome = act();
+        self.census.borrow_mut().let_go();
+        outcome
     }
 
     /// A start time of `/proc/PID/stat` as a monotonic stamp, exact to 10 ms.

@@ -117,6 +117,16 @@ impl Tape {
         }
     }
 
+    /// Keeps what was read elsewhere.
+    pub(crate) fn keep(&mut self, source: u32, at_ns: u64, read: &[u8]) {
+        self.make_room(read.len());
+        let start = self.bytes.len();
+        if start + read.len() <= BYTES_MAX {
+            self.bytes.extend(read);
+            self.entries.push(Entry { at_ns, source, start, end: start + read.len() });
+        }
+    }
+
     /// Keeps bytes that `read` puts into a buffer of `bytes_max`.
     pub(crate) fn record_with(
         &mut self,

@@ -25,12 +25,16 @@ use tare_sys::time::monotonic_ns;
 
 /// How often new threads are looked for.
 const RESCAN_HZ: f64 = 2.0;
+/// Of more threads than this, their numbers are asked only where it has changed how many there are.
+const LISTED_MAX: u64 = 64;
 /// CPUs that are counted on, at most.
 const CPUS_MAX: usize = 512;
 struct Wakeups {
     waking: Result<Tracepoint, Missing>,
     /// The SUT's processes.
     pids: BTreeSet<u32>,
+    /// How many threads each had when they were listed.
+    counts: BTreeMap<u32, u64>,
     /// Its threads that the counters know.
     threads: BTreeSet<u32>,
     cpus: BTreeMap<u32, Count>,
@@ -56,6 +60,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     Box::new(Wakeups {
         waking: find(&scene.root),
         pids: BTreeSet::new(),
+        counts: BTreeMap::new(),
         threads: BTreeSet::new(),
         cpus: BTreeMap::new(),
         tape: Tape::default(),
@@ -70,7 +75,7 @@ fn find(root: &Root) -> Result<Tracepoint, Missing> {
 impl Observer for Wakeups {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
-        let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+        let pids = scene.family(&scene.watch.sut_pids);
         self.pids = pids.into_iter().collect();
         self.recount(scene);
     }
@@ -85,7 +90,7 @@ impl Observer for Wakeups {
     }
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
-        if tick.is_multiple_of(scene.every(RESCAN_HZ)) {
+        if self.waking.is_ok() && tick.is_multiple_of(scene.every(RESCAN_HZ)) {
             let children = self.pids.iter().flat_map(|pid| procs::children(&scene.root, *pid));
             // Those of the watch, too: a program may be started after its window was opened.
             let found: Vec<u32> = children.chain(scene.watch.sut_pids.iter().copied()).collect();
@@ -95,7 +100,7 @@ impl Observer for Wakeups {
     }
 
     fn next(&self, scene: &Scene, tick: u64) -> u64 {
-        scene.next(RESCAN_HZ, tick)
+        if self.waking.is_ok() { scene.next(RESCAN_HZ, tick) } else { u64::MAX }
     }
 
     fn report(&mut self, _scene: &Scene, observed: &mut Observed) {
@@ -137,6 +142,13 @@ impl Wakeups {
     /// Looks who is there, and counts for those from now on if there is anybody new.
     fn recount(&mut self, scene: &Scene) {
         let Ok(waking) = self.waking else { return };
+        let count = |pid: &u32| Some((*pid, procs::thread_count(&scene.root, *pid)?));
+        let counts: BTreeMap<u32, u64> = self.pids.iter().filter_map(count).collect();
+        // Of many threads the number tells whether there are new ones, at a small part of the cost.
+        if counts.values().sum::<u64>() > LISTED_MAX && counts == self.counts {
+            return;
+        }
+        self.counts = counts;
         let threads: BTreeSet<u32> =
             self.pids.iter().flat_map(|pid| procs::tasks_of(&scene.root, *pid)).collect();
         if threads.is_subset(&self.threads) {

@@ -177,6 +177,7 @@ fn row(trial: &Trial) -> Trial {
             begin_ns: seen.begin_ns,
             end_ns: seen.end_ns,
             tasks: seen.tasks.clone(),
+            idle: seen.idle.clone(),
             sut_groups: seen.sut_groups.clone(),
             sut_group_is_own: seen.sut_group_is_own,
             columns: Vec::new(),

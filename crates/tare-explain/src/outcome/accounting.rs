@@ -13,6 +13,7 @@ use tare_model::outcome::{
     CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
 };
 use tare_model::schedule::SwitchAccounting;
+use tare_model::trial::Trial;
 
 /// The accounting of the asked level.
 pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
@@ -22,9 +23,9 @@ pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
         residual_ratio,
         residuals,
         regime: accounting.record.machine.regime.clone(),
-        sut: role(pool, Role::Sut, pool.sut.as_ref()),
-        load: role(pool, Role::Load, pool.load.as_ref()).filter(|_| accounting.http.is_some()),
-        tare: role(pool, Role::Tare, None),
+        sut: role(accounting, Role::Sut, pool.sut.as_ref()),
+        load: role(accounting, Role::Load, pool.load.as_ref()).filter(|_| accounting.http.is_some()),
+        tare: role(accounting, Role::Tare, None),
         threads: rows(accounting),
         cpus: cpus(accounting),
         switches: switches(pool),
@@ -39,7 +40,16 @@ fn switches(pool: &Closed) -> Option<SwitchAccounting> {
     })
 }
 
-fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<RoleAccounting> {
+/// Threads that did not run and are not listed, in the window with most of them.
+fn idle_threads(accounting: &Accounting, role: Role) -> u64 {
+    let of_trial = |trial: &Trial| {
+        trial.observation.idle.iter().filter(|idle| idle.role == role).map(|idle| idle.threads).sum()
+    };
+    accounting.measured_trials().map(|(_, trial)| of_trial(trial)).max().unwrap_or(0)
+}
+
+fn role(accounting: &Accounting, role: Role, entitlement: Option<&Entitlement>) -> Option<RoleAccounting> {
+    let pool = &accounting.asked.pool;
     let threads: Vec<&Thread> = pool.threads_of(role).collect();
     if threads.is_empty() {
         return None;
@@ -55,6 +65,7 @@ fn role(pool: &Closed, role: Role, entitlement: Option<&Entitlement>) -> Option<
             scheduler: sum(&|thread| thread.wait.scheduler_s),
         },
         blocked_s: blocked(&threads),
+        idle_threads: idle_threads(accounting, role),
         serving: serving(&threads),
         busy_cpus: ratio(sum(&|thread| thread.run_s), pool.span.wall_s),
         sut_wakeups_hz: pool

@@ -3,6 +3,7 @@
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
+use tare_model::Reading;
 use tare_model::observation::Role;
 use tare_model::outcome::OwnCost;
 use tare_model::pack::packed_bytes;
@@ -19,12 +20,20 @@ pub(crate) fn own_cost(accounting: &Accounting) -> OwnCost {
     let per_second = |run_s: f64| if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 };
     let run_s = |role| total(pool.threads_of(role).map(|thread| thread.run_s));
     OwnCost {
-        observers_cpus: per_second(run_s(Role::Tare)),
+        observers_cpus: of_tare(pool, || per_second(run_s(Role::Tare))),
         observers_ran_on: ran_on(pool, Role::Tare),
-        observers_on_sut_cpus: on_sut_cpus(accounting),
+        observers_on_sut_cpus: of_tare(pool, || on_sut_cpus(accounting)),
         generator_cpus: accounting.http.is_some().then(|| per_second(run_s(Role::Load))),
         generator_ran_on: ran_on(pool, Role::Load),
         recorded_bytes_hz: recorded_bytes_hz(&accounting.record.trials),
+    }
+}
+
+/// What tare took; missing where none of its threads could be read.
+fn of_tare(pool: &Closed, cpus: impl Fn() -> f64) -> Reading<f64> {
+    match pool.threads_of(Role::Tare).next() {
+        Some(_) => Reading::Measured(cpus()),
+        None => Reading::missing("none of tare's own threads could be read"),
     }
 }
 

@@ -158,6 +158,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                     begin_ns,
                     end_ns,
                     tasks,
+                    idle: Vec::new(),
                     sut_groups: groups.into_iter().map(str::to_owned).collect(),
                     sut_group_is_own,
                     columns,

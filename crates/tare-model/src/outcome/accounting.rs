@@ -42,6 +42,9 @@ pub struct RoleAccounting {
     /// Asleep, by reason; keys `event`, `lock`, `disk`,
     /// `downstream`, `timer`, `fault`, `other`, or `unsplit` where no reason is known.
     pub blocked_s: BTreeMap<String, f64>,
+    /// Threads beside those that are listed: they were there and did not run, the most in any window.
+    #[serde(default)]
+    pub idle_threads: u64,
     /// Sleep of its serving threads alone, from which causes are derived.
     #[serde(default)]
     pub serving: ServingAccounting,

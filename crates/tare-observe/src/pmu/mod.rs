@@ -68,6 +68,9 @@ impl Observer for Pmu {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
         self.uncounted = None;
+        if self.groups.is_err() {
+            return;
+        }
         let present = threads(scene);
         self.threads.retain(|thread| present.contains(&thread.tid));
         self.count(&present);

@@ -26,7 +26,7 @@ impl Who {
 
     /// Looks who is there, beside those that were.
     pub(super) fn refresh(&mut self, scene: &Scene) {
-        let family = |pids: &[u32]| procs::descendants(&scene.root, pids).unwrap_or_default();
+        let family = |pids: &[u32]| scene.family(pids);
         self.own_pid = scene.own_pid;
         self.sut.extend(family(&scene.watch.sut_pids));
         match &scene.watch.load {

@@ -101,7 +101,7 @@ fn start(scene: &Scene) -> Result<Traced, Missing> {
 
 impl Observer for Switches {
     fn prepare(&mut self, scene: &Scene) {
-        let pids = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+        let pids = scene.family(&scene.watch.sut_pids);
         self.pids = pids.into_iter().collect();
         self.threads.clear();
         self.broken_off = None;
@@ -241,7 +241,7 @@ impl Traced {
         let load: BTreeSet<u32> = match &scene.watch.load {
             LoadWatch::Threads(tids) => tids.iter().copied().collect(),
             LoadWatch::Process(pids) => {
-                let family = procs::descendants(&scene.root, pids).unwrap_or_default();
+                let family = scene.family(pids);
                 family.iter().flat_map(|pid| procs::tasks_of(&scene.root, *pid)).collect()
             }
             LoadWatch::None => BTreeSet::new(),

@@ -4,6 +4,7 @@ mod open_waits;
 mod others;
 mod parse;
 mod report;
+mod resting;
 mod state_samples;
 mod watched;
 
@@ -18,7 +19,8 @@ use crate::watch::LoadWatch;
 use open_waits::Open;
 use others::Others;
 use parse::{Schedstat, parse_schedstat};
-use report::report_watched;
+use report::{report_resting, report_watched};
+use resting::{Rest, Resting};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_model::Missing;
@@ -30,6 +32,10 @@ use watched::{Source, Watched};
 
 /// Threads that are watched one by one, at most.
 const WATCHED_MAX: usize = 4096;
+/// Of more threads than this, those that did not run in the last window rest in the next.
+const WATCHED_IDLE_MAX: usize = 32;
+/// A process with more threads than this is asked for their numbers only where their number has changed.
+const LISTED_MAX: u64 = 64;
 /// Threads whose samples between the edges are kept, at most: those that ran most.
 const SERIES_MAX: usize = 64;
 /// Readings and looks a second between the edges, at most: with more threads each is read less often.
@@ -46,26 +52,41 @@ struct Tasks {
     watched: Vec<Watched>,
     /// How many of them were there when the window opened.
     at_begin: usize,
-    /// Threads that are in `watched`, gone ones included.
+    /// Those that do not run.
+    rest: Rest,
+    /// Threads that are in `watched` or rest, gone ones included.
     known: BTreeSet<u32>,
+    /// How many threads each process had when they were listed.
+    listed: BTreeMap<u32, u64>,
+    /// Processes that were looked at in this window.
+    pids: BTreeSet<u32>,
     others: Others,
     /// Why a thread of the SUT could not be opened, of the last that could not.
     unopened: Option<Missing>,
     /// Why what threads are doing could not be read.
     unseen: Option<Missing>,
     peers: Peers,
+    /// Between the edges, and until the window is reported.
+    is_open: bool,
     tape: Tape,
 }
 
-pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
+/// What is read where a thread is met, and at the edges.
+const ALL: [Source; 4] = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
+
+pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     Box::new(Tasks {
         watched: Vec::new(),
         at_begin: 0,
+        rest: Rest::new(&scene.root),
         known: BTreeSet::new(),
+        listed: BTreeMap::new(),
+        pids: BTreeSet::new(),
         others: Others::default(),
         unopened: None,
         unseen: None,
         peers: Peers::default(),
+        is_open: false,
         tape: Tape::default(),
     })
 }
@@ -73,21 +94,31 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
 impl Observer for Tasks {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
-        (self.unopened, self.unseen) = (None, None);
-        self.forget_strangers(scene);
+        (self.unopened, self.unseen, self.is_open) = (None, None, false);
+        let processes = processes(scene);
+        self.forget_strangers(scene, &processes);
         let now_ns = monotonic_ns();
-        self.watched.iter_mut().for_each(|watched| watched.state_samples.begin(now_ns));
-        for (pid, role) in processes(scene) {
+        for watched in &mut self.watched {
+            watched.state_samples.begin(now_ns);
+            watched.was_resting = false;
+        }
+        self.pids.clear();
+        for &(pid, role) in &processes {
             self.discover(scene, pid, role);
         }
         self.at_begin = self.watched.len();
-        self.others.begin(scene, &self.known);
+        self.others.begin(scene, &self.pids);
+        // The edge reads all of them: what we ran until then, to look who is there, is not of the window.
+        self.tape.clear();
     }
 
     fn edge(&mut self, _edge: &mut Edge) {
         // The SUT first: its accounting is the one that must close.
         for role in [Role::Sut, Role::Other, Role::Load, Role::Tare] {
-            self.read(role, &[Source::Schedstat, Source::Stat, Source::Status, Source::Process]);
+            self.read(role, &ALL);
+        }
+        if std::mem::replace(&mut self.is_open, true) {
+            self.rest.end();
         }
     }
 
@@ -116,15 +147,19 @@ impl Observer for Tasks {
     fn sample(&mut self, scene: &Scene, tick: u64) {
         let stride = self.readings_stride();
         let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
+        let runs = if is_due(RUN_HZ) { self.rest.runs() } else { None };
         for (hz, source) in
             [(RUN_HZ, Source::Schedstat), (STAT_HZ, Source::Stat), (STATUS_HZ, Source::Status)]
         {
             if is_due(hz) {
-                self.read(Role::Sut, &[source]);
-                self.read(Role::Load, &[source]);
+                self.read_changed(Role::Sut, source);
+                self.read_changed(Role::Load, source);
             }
         }
         self.settle(scene, tick, is_due(RUN_HZ));
+        if let Some(runs) = runs {
+            self.wake(scene, &runs);
+        }
         if is_due(RESCAN_HZ) {
             self.rescan(scene);
         }
@@ -143,6 +178,9 @@ impl Observer for Tasks {
 
     fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         self.rescan(scene);
+        let met = |pid: &u32| self.pids.contains(pid);
+        let strangers: Vec<_> = processes(scene).into_iter().filter(|(pid, _)| !met(pid)).collect();
+        strangers.into_iter().for_each(|(pid, role)| self.discover(scene, pid, role));
         let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
         for reading in self.tape.readings() {
             readings.entry(reading.source).or_default().push(reading);
@@ -154,8 +192,9 @@ impl Observer for Tasks {
             if !of(Source::Schedstat).is_empty() {
                 // One that was found later had started before only if its start, rounded down, says so.
                 let started_ns = scene.started_ns(watched.start_ticks);
-                let is_new =
-                    (at as usize) >= self.at_begin && started_ns + USER_TICK_NS > observed.begin_ns();
+                let is_new = (at as usize) >= self.at_begin
+                    && !watched.was_resting
+                    && started_ns + USER_TICK_NS > observed.begin_ns();
                 let origin_ns = is_new.then(|| started_ns.clamp(observed.begin_ns(), observed.end_ns()));
                 let waits = open_ns.get(&at).copied();
                 report_watched(watched, origin_ns, &of, series.contains(&at), waits, observed);
@@ -164,21 +203,88 @@ impl Observer for Tasks {
         if self.watched.iter().any(|watched| !watched.state_samples.is_empty()) {
             observed.sampled(self.downstream());
         }
-        self.others.report(scene, &self.known, observed);
+        report_resting(scene, self.rest.threads(), observed);
+        self.others.report(scene, &self.pids, observed);
         self.report_absences(scene, observed);
     }
 }
 
 impl Tasks {
-    /// Drops threads that are gone, and those that have another role in this window than in the last.
-    fn forget_strangers(&mut self, scene: &Scene) {
-        let processes = processes(scene);
+    /// Drops threads that are gone, and those that have another role in this window than in the last. Of many threads those rest
+    /// now that did not run in the last window, and those are watched that did.
+    fn forget_strangers(&mut self, scene: &Scene, processes: &[(u32, Role)]) {
+        let roles: BTreeMap<u32, Role> = processes.iter().copied().collect();
+        let role_of = |pid: u32, tid: u32| Some(role_of_thread(scene, tid, *roles.get(&pid)?));
+        for watched in self.watched.iter().filter(|watched| watched.gone) {
+            self.listed.remove(&watched.pid);
+        }
         self.watched.retain_mut(|watched| {
-            let role = processes.iter().find(|(pid, _)| *pid == watched.pid).map(|(_, role)| *role);
-            let same = role.map(|role| role_of_thread(scene, watched.tid, role)) == Some(watched.role);
-            same && watched.is_there()
+            role_of(watched.pid, watched.tid) == Some(watched.role) && watched.is_there()
         });
-        self.known = self.watched.iter().map(|watched| watched.tid).collect();
+        let woken = self.rest.take(Resting::is_busy);
+        let ended = self.rest.begin(role_of);
+        ended.iter().for_each(|pid| _ = self.listed.remove(pid));
+        self.put_to_rest(woken.len());
+        woken.into_iter().for_each(|thread| self.watch(scene, thread));
+        let resting = self.rest.threads().map(|thread| thread.tid);
+        self.known = self.watched.iter().map(|watched| watched.tid).chain(resting).collect();
+        self.listed.retain(|pid, _| roles.contains_key(pid));
+    }
+
+    /// Threads that did not run in the last window rest, where more than a few are watched.
+    fn put_to_rest(&mut self, woken: usize) {
+        let idle = |watched: &Watched| watched.role != Role::Tare && watched.state_samples.has_only_slept();
+        let busy = woken + self.watched.iter().filter(|watched| !idle(watched)).count();
+        let mut places = WATCHED_IDLE_MAX.saturating_sub(busy);
+        let kept = |watched: &mut Watched| {
+            let is_kept = !idle(watched) || places > 0;
+            places -= usize::from(is_kept && idle(watched));
+            !is_kept
+        };
+        let resting: Vec<Watched> = self.watched.extract_if(.., kept).collect();
+        for watched in resting {
+            let Some(last) = watched.state_samples.last() else { continue };
+            let (pid, tid, role) = (watched.pid, watched.tid, watched.role);
+            self.rest.add(Resting::of_watched(pid, tid, role, watched.into_schedstat(), last));
+        }
+    }
+
+    /// Watches a thread that rested, as if it had been watched since the window began.
+    fn watch(&mut self, scene: &Scene, thread: Resting) {
+        let mut watched = match Watched::open(scene, thread.pid, thread.tid, thread.role) {
+            Ok(watched) if self.watched.len() < WATCHED_MAX => watched,
+            // It has ended, or there are too many: it is accounted for where the window ends.
+            _ => return self.rest.add(thread),
+        };
+        watched.state_samples.begin(monotonic_ns());
+        watched.was_resting = true;
+        let number = Source::Schedstat.number(self.watched.len() as u32);
+        self.tape.keep(number, thread.before.at_ns, thread.before.text().as_bytes());
+        self.watched.push(watched);
+        self.read_one(self.watched.len() - 1, &ALL);
+    }
+
+    /// Finds who ran of those that rest, where their processes ran more than the threads that are watched.
+    fn wake(&mut self, scene: &Scene, runs: &[(u32, u64)]) {
+        if self.rest.is_empty() {
+            return;
+        }
+        let mut watched_ns: BTreeMap<u32, u64> = BTreeMap::new();
+        for watched in &self.watched {
+            let run_ns = watched.state_samples.last().map_or(0, |last| last.run_ns);
+            *watched_ns.entry(watched.pid).or_default() += run_ns;
+        }
+        let mut pids = self.rest.unclaimed(runs, &watched_ns);
+        if self.rest.are_new() || runs.is_empty() {
+            pids.extend(self.rest.processes());
+        }
+        if pids.is_empty() {
+            return;
+        }
+        let (woken, ended) = self.rest.woken(&pids);
+        // Whoever ran may be new as well.
+        pids.iter().chain(&ended).for_each(|pid| _ = self.listed.remove(pid));
+        woken.into_iter().for_each(|thread| self.watch(scene, thread));
     }
 
     /// Looks for new threads of the processes that are watched, and for new children of those.
@@ -189,7 +295,7 @@ impl Tasks {
             pids.insert(watched.pid, role);
         }
         // A program that was started in this window has not been looked for yet.
-        for pid in &scene.watch.sut_pids {
+        for pid in scene.watch.sut_pids.iter().filter(|pid| !self.rest.is_of(**pid)) {
             pids.entry(*pid).or_insert(Role::Sut);
         }
         // What a program left behind came to us.
@@ -201,7 +307,10 @@ impl Tasks {
         for (pid, role) in pids {
             self.discover(scene, pid, role);
             if pid != scene.own_pid {
-                for child in procs::children(&scene.root, pid) {
+                // A thread that rests has started nothing.
+                let tids = self.watched.iter().filter(|watched| watched.pid == pid && !watched.gone);
+                let tids: Vec<u32> = tids.map(|watched| watched.tid).collect();
+                for child in procs::children_of(&scene.root, pid, &tids) {
                     self.discover(scene, child, role);
                 }
             }
@@ -209,8 +318,22 @@ impl Tasks {
     }
 
     fn discover(&mut self, scene: &Scene, pid: u32, role: Role) {
+        self.pids.insert(pid);
+        let threads = procs::thread_count(&scene.root, pid);
+        if threads.is_some_and(|count| count > LISTED_MAX && self.listed.get(&pid) == Some(&count)) {
+            return;
+        }
+        threads.and_then(|count| self.listed.insert(pid, count));
         for tid in procs::tasks_of(&scene.root, pid) {
-            if self.known.contains(&tid) || self.watched.len() >= WATCHED_MAX {
+            if self.known.contains(&tid) {
+                continue;
+            }
+            // One that is met in a window was started in it, and has run.
+            if !self.is_open && self.watched.len() >= WATCHED_IDLE_MAX && role != Role::Tare {
+                self.rest_new(scene, pid, tid, role);
+                continue;
+            }
+            if self.watched.len() >= WATCHED_MAX {
                 continue;
             }
             match Watched::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
@@ -218,12 +341,27 @@ impl Tasks {
                     watched.state_samples.begin(monotonic_ns());
                     self.known.insert(tid);
                     self.watched.push(watched);
-                    let all = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
-                    self.read_one(self.watched.len() - 1, &all);
+                    self.read_one(self.watched.len() - 1, &ALL);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
             }
+        }
+    }
+
+    /// Takes in a thread that is one of many: whether it runs will be seen.
+    fn rest_new(&mut self, scene: &Scene, pid: u32, tid: u32, role: Role) {
+        if self.rest.is_full() {
+            let reason = "there are more threads than are looked at";
+            return self.unopened = Some(Missing::new(reason));
+        }
+        match Resting::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
+            Ok(thread) => {
+                self.known.insert(tid);
+                self.rest.add_new(thread);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
         }
     }
 
@@ -267,6 +405,20 @@ impl Tasks {
         }
     }
 
+    /// Between the edges: a file of a thread that did not run says what it said.
+    fn read_changed(&mut self, role: Role, source: Source) {
+        for at in 0..self.watched.len() {
+            let watched = &mut self.watched[at];
+            if watched.role != role || watched.gone {
+                continue;
+            }
+            match watched.unchanged(source) {
+                Some((at_ns, text)) => self.tape.keep(source.number(at as u32), at_ns, text),
+                None => self.read_one(at, &[source]),
+            }
+        }
+    }
+
     fn read_one(&mut self, at: usize, sources: &[Source]) {
         let Tasks { watched, tape, .. } = self;
         let Some(watched) = watched.get_mut(at) else { return };
@@ -274,12 +426,11 @@ impl Tasks {
             let Some(file) = watched.file(source) else { continue };
             let number = source.number(at as u32);
             match tape.record(number, file, source.bytes_max()) {
-                Ok(()) if source == Source::Schedstat => {
-                    if let Some(reading) = tape.last().filter(|reading| reading.source == number) {
-                        watched.state_samples.heed(&reading);
-                    }
-                }
-                Ok(()) => {}
+                Ok(()) => match tape.last().filter(|reading| reading.source == number) {
+                    Some(reading) if source == Source::Schedstat => watched.state_samples.heed(&reading),
+                    Some(reading) => watched.hold(source, reading.bytes),
+                    None => {}
+                },
                 // ESRCH: it has ended, and its files with it.
                 Err(_) => {
                     watched.gone = true;
@@ -323,6 +474,7 @@ impl Tasks {
                 ran.push((run(last).saturating_sub(run(first)), at));
             }
         }
+        ran.retain(|(run_ns, _)| *run_ns > 0);
         ran.sort_unstable_by(|one, other| other.cmp(one));
         ran.into_iter().take(SERIES_MAX).map(|(_, at)| at).collect()
     }

@@ -60,9 +60,18 @@ pub(super) struct Schedstat {
 
 impl Schedstat {
     pub(super) fn of(reading: &Reading) -> Option<Schedstat> {
-        let (run_ns, wait_ns) = parse_schedstat(reading.text())?;
-        let slices = reading.text().split_ascii_whitespace().nth(2)?.parse().ok()?;
-        Some(Schedstat { at_ns: reading.at_ns, run_ns, wait_ns, slices })
+        Schedstat::parse(reading.at_ns, reading.text())
+    }
+
+    pub(super) fn parse(at_ns: u64, text: &str) -> Option<Schedstat> {
+        let (run_ns, wait_ns) = parse_schedstat(text)?;
+        let slices = text.split_ascii_whitespace().nth(2)?.parse().ok()?;
+        Some(Schedstat { at_ns, run_ns, wait_ns, slices })
+    }
+
+    /// As the kernel wrote it.
+    pub(super) fn text(self) -> String {
+        format!("{} {} {}\n", self.run_ns, self.wait_ns, self.slices)
     }
 
     /// Time that it ran or wanted to.

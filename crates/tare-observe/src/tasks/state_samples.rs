@@ -22,7 +22,8 @@ pub(super) struct StateSamples {
     counts: BTreeMap<Option<Why>, u64>,
     /// The last turn in which it was looked at, and what was found.
     last: Option<(u64, Option<Why>)>,
-    /// What `schedstat` said last.
+    /// What `schedstat` said first in this window, and last.
+    first: Option<Schedstat>,
     schedstat: Option<Schedstat>,
     /// It slept between the last two readings of `schedstat`.
     dozed: bool,
@@ -46,6 +47,7 @@ impl StateSamples {
     pub(super) fn heed(&mut self, schedstat: &Reading) {
         let Some(schedstat) = Schedstat::of(schedstat) else { return };
         let before = self.schedstat.replace(schedstat);
+        self.first.get_or_insert(schedstat);
         self.dozed = before.is_some_and(|before| has_slept(before, schedstat));
         self.slept &= self.dozed;
         if let Some(before) = before.filter(|before| !is_steady(*before, schedstat)) {
@@ -53,6 +55,16 @@ impl StateSamples {
             let restless_ns = RESTLESS_NS.max(RESTLESS_READINGS.saturating_mul(apart_ns));
             self.restless_until_ns = schedstat.at_ns.saturating_add(restless_ns);
         }
+    }
+
+    /// What `schedstat` said last.
+    pub(super) fn last(&self) -> Option<Schedstat> {
+        self.schedstat
+    }
+
+    /// Whether it is known to have slept all the time that it was looked at in this window.
+    pub(super) fn has_only_slept(&self) -> bool {
+        self.first.zip(self.schedstat).is_some_and(|(first, last)| has_slept(first, last))
     }
 
     /// Counts once more what was found last of a thread that sleeps and that `schedstat`, heeded since, tells not to have run

@@ -43,6 +43,13 @@ impl Source {
     }
 }
 
+/// What a file said, and what the thread had used then: until it has used more the file says the same.
+#[derive(Default)]
+struct Held {
+    used: Option<(u64, u64)>,
+    text: Vec<u8>,
+}
+
 pub(super) struct Watched {
     pub(super) pid: u32,
     pub(super) tid: u32,
@@ -50,6 +57,8 @@ pub(super) struct Watched {
     pub(super) start_ticks: u64,
     /// It ended while it was watched.
     pub(super) gone: bool,
+    /// It rested when the window began.
+    pub(super) was_resting: bool,
     name: String,
     /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
@@ -57,6 +66,8 @@ pub(super) struct Watched {
     pub(super) state_samples: StateSamples,
     /// What the look of this tick saw.
     seen: Option<Doing>,
+    /// What `stat` and `status` said last.
+    held: [Held; 2],
     files: [Option<File>; Source::COUNT as usize],
 }
 
@@ -86,16 +97,49 @@ impl Watched {
             role,
             start_ticks: stat.start_ticks,
             gone: false,
+            was_resting: false,
             name: stat.name,
             files_dir: dir.join("fd"),
             state_samples: StateSamples::default(),
             seen: None,
+            held: Default::default(),
             files,
         })
     }
 
     pub(super) fn file(&self, source: Source) -> Option<&File> {
         self.files.get(source as usize)?.as_ref()
+    }
+
+    /// Its `schedstat`, for one that is not to be watched any more.
+    pub(super) fn into_schedstat(mut self) -> Option<File> {
+        self.files[Source::Schedstat as usize].take()
+    }
+
+    fn held(&mut self, source: Source) -> Option<&mut Held> {
+        match source {
+            Source::Stat => self.held.first_mut(),
+            Source::Status => self.held.last_mut(),
+            Source::Schedstat | Source::Syscall | Source::Process => None,
+        }
+    }
+
+    /// What this file would say, without reading it: the thread has not run since it was read, as `schedstat` tells, and at which
+    /// instant that was.
+    pub(super) fn unchanged(&mut self, source: Source) -> Option<(u64, &[u8])> {
+        let last = self.state_samples.last()?;
+        let held = self.held(source)?;
+        (held.used == Some((last.used_ns(), last.slices))).then_some((last.at_ns, held.text.as_slice()))
+    }
+
+    /// Holds what a file said.
+    pub(super) fn hold(&mut self, source: Source, text: &[u8]) {
+        let used = self.state_samples.last().map(|last| (last.used_ns(), last.slices));
+        if let Some(held) = self.held(source) {
+            held.used = used;
+            held.text.clear();
+            held.text.extend_from_slice(text);
+        }
     }
 
     /// What it is doing may not be asked.

@@ -137,6 +137,47 @@ fn processes_that_come_and_go_in_a_window() {
     assert!(first.at_ns >= observation.begin_ns && first.at_ns <= observation.end_ns);
 }
 
+/// More processes than are watched one by one sleep; one of them wakes.
+#[test]
+fn who_wakes_among_many_that_sleep_is_accounted_for() {
+    let _alone = alone();
+    let burn = "read go && i=0 && while [ $i -lt 9000000 ]; do i=$((i+1)); done";
+    let parent = shell(&format!(
+        "exec 3<&0; i=0; while [ $i -lt 60 ]; do sh -c '{burn}' <&3 & i=$((i+1)); done; wait"
+    ));
+    let (root, pid) = (Root::live(), parent.0.id());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while procs::children(&root, pid).len() < 60 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let children = procs::children(&root, pid);
+    let run_ns =
+        || -> u64 { children.iter().filter_map(|child| tare_sys::time::process_cpu_ns(*child).ok()).sum() };
+    let observers = Observers::start(watch(&[&parent]), &root).unwrap();
+    observers.begin();
+    std::thread::sleep(Duration::from_millis(300));
+    let asleep = observers.end();
+    let before_ns = run_ns();
+    observers.begin();
+    parent.0.stdin.as_ref().unwrap().write_all(b"go\n").unwrap();
+    while run_ns() < before_ns + 600_000_000 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let spent_ns = run_ns().saturating_sub(before_ns);
+    let observation = observers.end();
+    children.iter().for_each(|child| _ = tare_sys::process::kill(*child, Signal::Kill));
+    let idle = |seen: &Observation| {
+        seen.idle.iter().filter(|idle| idle.role == Role::Sut).map(|idle| idle.threads).sum::<u64>()
+    };
+    assert!(idle(&asleep) >= 20, "{:?}", asleep.idle);
+    assert!(idle(&observation) >= 20, "{:?}", observation.idle);
+    let ran =
+        |(at, _): (u32, &Task)| observation.delta(&tasks::RUN_NS, &Subject::Task(at)).ok().unwrap_or(0.0);
+    let ran_ns: f64 = observation.tasks_of(Role::Sut).map(ran).sum();
+    assert!(ran_ns >= 0.55e9, "{ran_ns} of {spent_ns}");
+}
+
 #[test]
 fn whoever_else_ran_is_named() {
     let _alone = alone();

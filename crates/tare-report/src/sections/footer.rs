@@ -62,9 +62,12 @@ fn own_cost(source: &Source) -> String {
         several => format!(" on CPUs {}", ranges(several)),
     };
     join([
-        format!("watching took {} of a CPU{}", percent(cost.observers_cpus), place(&cost.observers_ran_on)),
-        match cost.observers_on_sut_cpus {
-            share if share > 0.0 => format!("{} on the server's CPUs", percent(share)),
+        match cost.observers_cpus.clone().ok() {
+            Ok(cpus) => format!("watching took {} of a CPU{}", percent(cpus), place(&cost.observers_ran_on)),
+            Err(missing) => format!("what watching took is not known: {}", missing.why),
+        },
+        match cost.observers_on_sut_cpus.value() {
+            Some(share) if *share > 0.0 => format!("{} on the server's CPUs", percent(*share)),
             _ => String::new(),
         },
         match cost.generator_cpus {

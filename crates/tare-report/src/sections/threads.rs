@@ -75,7 +75,10 @@ fn bar(name: &str, role: &RoleAccounting) -> Bar {
 }
 
 fn heading(name: &str, role: &RoleAccounting, threads: usize) -> String {
-    let threads = words::things(threads, "thread");
+    let threads = match role.idle_threads {
+        0 => words::things(threads, "thread"),
+        idle => format!("{} and {idle} that did not run", words::things(threads, "thread")),
+    };
     let busy = count(role.busy_cpus);
     match count(role.entitled_cpus).as_str() {
         // Threads that have no entitlement: tare's own.

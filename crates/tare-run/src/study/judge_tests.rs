@@ -38,6 +38,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         run_s: 0.9,
         wait_s: WaitSplit::default(),
         blocked_s: BTreeMap::new(),
+        idle_threads: 0,
         serving: ServingAccounting::default(),
         busy_cpus: 0.9,
         sut_wakeups_hz: None,

@@ -238,6 +238,7 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
     Observation {
         begin_ns: 5,
         end_ns: 2_000_000_005,
+        idle: Vec::new(),
         tasks: (0..tasks).map(task).collect(),
         sut_groups: vec!["/a".into(), "/".into()],
         sut_group_is_own: true,

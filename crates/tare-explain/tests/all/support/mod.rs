@@ -216,6 +216,7 @@ impl Scene {
         Observation {
             begin_ns: BEGIN_NS,
             end_ns: BEGIN_NS + (self.seconds * 1e9) as u64,
+            idle: Vec::new(),
             tasks: self.threads.iter().map(task).collect(),
             sut_groups: self.throttled.iter().map(|(path, _)| (*path).to_owned()).collect(),
             sut_group_is_own: true,

@@ -52,6 +52,7 @@ fn role(threads: &[ThreadRow], losses: &[(&str, f64)]) -> RoleAccounting {
             self_contention: 0.0,
             scheduler: (wait_s - throttled).max(0.0),
         },
+        idle_threads: 0,
         serving: ServingAccounting { threads: threads.len(), wall_s, blocked_s: blocked_s.clone() },
         blocked_s,
         busy_cpus,
@@ -306,9 +307,9 @@ pub fn throttled() -> Outcome {
             conditions: Conditions {
                 tried_layouts: Vec::new(),
                 own_cost: Some(OwnCost {
-                    observers_cpus: 0.0061,
+                    observers_cpus: Reading::Measured(0.0061),
                     observers_ran_on: vec![1],
-                    observers_on_sut_cpus: 0.0007,
+                    observers_on_sut_cpus: Reading::Measured(0.0007),
                     generator_cpus: Some(0.25),
                     generator_ran_on: vec![1],
                     recorded_bytes_hz: 14_300.0,

@@ -130,6 +130,7 @@ fn trial(seq: u32) -> Trial {
     let observation = Observation {
         begin_ns,
         end_ns: begin_ns + 2 * SECOND,
+        idle: Vec::new(),
         tasks: vec![task(4711, "nginx", Role::Sut), task(4800, "tare", Role::Load)],
         sut_groups: vec!["/demo".into(), "/".into()],
         sut_group_is_own: true,
