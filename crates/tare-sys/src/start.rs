@@ -6,7 +6,7 @@
 use crate::affinity::Mask;
 use crate::process::{Confinement, check, die_with, join_group};
 use crate::time::monotonic_ns;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -27,7 +27,7 @@ pub struct Program {
 
 impl Program {
     /// `path` is executed as it is (it is not searched for) with these words and our environment, in which `variables` are set.
-    /// With `terminal`, its standard input becomes the terminal of a session of its own.
+    /// With `terminal`, its standard output becomes the terminal of a session of its own.
     ///
     /// # Errors
     /// A NUL byte in any of it, or a CPU that no mask can name.
@@ -85,6 +85,8 @@ impl Default for Starter {
 struct Child<'p> {
     program: &'p Program,
     arguments: Vec<*const c_char>,
+    /// The same for `/bin/sh`.
+    through_shell: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     stdio: [c_int; 3],
     parent: u32,
@@ -105,9 +107,12 @@ impl Starter {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
+        let arguments = pointers(&program.arguments);
+        let rest = arguments.iter().skip(1).copied();
         let mut child = Child {
             program,
-            arguments: pointers(&program.arguments),
+            through_shell: [c"sh".as_ptr(), program.path.as_ptr()].into_iter().chain(rest).collect(),
+            arguments,
             environment: pointers(&program.environment),
             stdio: stdio.map(|fd| fd.as_raw_fd()),
             parent: std::process::id(),
@@ -174,17 +179,25 @@ impl Child<'_> {
             check(unsafe { libc::dup2(fd, target) })?;
         }
         if self.program.terminal {
-            // SAFETY: plain numbers; 0 takes nobody's terminal away.
-            check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) })?;
+            // SAFETY: plain numbers; the 0 takes nobody's terminal away.
+            check(unsafe { libc::ioctl(1, libc::TIOCSCTTY, 0) })?;
         }
         // SAFETY: the mask is valid for the call; the last pointer may be null.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.unblocked, std::ptr::null_mut()) };
         self.executed_ns = monotonic_ns();
+        let error = self.execute(&self.program.path, &self.arguments);
+        // A script that does not name its interpreter is the shell's, as with `execvp`.
+        if error.raw_os_error() == Some(libc::ENOEXEC) {
+            return Err(self.execute(c"/bin/sh", &self.through_shell));
+        }
+        Err(error)
+    }
+
+    /// Returns only where it fails.
+    fn execute(&self, path: &CStr, arguments: &[*const c_char]) -> io::Error {
         // SAFETY: the path is NUL-terminated, both arrays end with a null pointer, and all they point to outlives the call.
-        unsafe {
-            libc::execve(self.program.path.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr())
-        };
-        Err(io::Error::last_os_error())
+        unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), self.environment.as_ptr()) };
+        io::Error::last_os_error()
     }
 }
 
@@ -268,8 +281,7 @@ mod tests {
     fn a_program_gets_a_terminal_of_its_own() {
         let terminal = crate::terminal::Terminal::open().unwrap();
         let words = ["sh", "-c", "stty -echo </dev/tty && test -t 0"].map(str::to_owned);
-        let program =
-            Program::new(Path::new("/bin/sh"), &words, &[], &Confinement::default(), true).unwrap();
+        let program = Program::new(Path::new("/bin/sh"), &words, &[], &Confinement::default(), true).unwrap();
         let begun = Starter::default().start(&program, [terminal.program.as_fd(); 3]).unwrap();
         assert!(matches!(wait_end(begun.pid).unwrap(), End::Ended));
         assert_eq!(wait4(begun.pid, true).unwrap().unwrap().exit_code, Some(0));
