@@ -28,6 +28,7 @@ pub use timeline::{Compiled, LatencyFall, Stage, State, Timeline, WarmUpTimeline
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;
+use crate::plan::StartUp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -265,6 +266,33 @@ pub struct CommandSummary {
     pub times_s: Vec<f64>,
     /// Exit code of each run; `null`: ended by a signal.
     pub exit_codes: Vec<Option<i32>>,
+    /// Against the command with the smallest median; `None` for that one, and where there is one command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_fastest: Option<AgainstFastest>,
+    /// What of each run is its start, which is in all times above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_up: Option<StartUp>,
+}
+
+/// A command against the fastest.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct AgainstFastest {
+    pub wall_time: Contrast,
+    /// `None` where one of them used no CPU time that could be counted.
+    pub cpu_time: Option<Contrast>,
+}
+
+/// How many times as much.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Contrast {
+    /// Of typical runs (trimmed means of logarithms).
+    pub ratio: f64,
+    /// Its interval at 99 %, for all commands together; `None` of too few runs.
+    pub interval: Option<[f64; 2]>,
+    /// Whether the interval excludes that they are equal.
+    pub distinguishable: bool,
+    /// The smallest difference that these runs could show, as a share.
+    pub smallest_detectable: Option<f64>,
 }
 
 /// One trial, summed up.

@@ -202,4 +202,25 @@ pub struct CommandWorkload {
     pub warmup: u32,
     /// The shell that runs it; `None` runs the program itself.
     pub shell: Option<String>,
+    /// Whether runs of all commands were interleaved, else one command came after the other.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub interleaved: bool,
+    /// What of each run is its start; `None`: not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_up: Option<StartUp>,
+}
+
+/// How long an empty program takes, started the same way: it is part of every run's time.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StartUp {
+    /// What was run.
+    pub program: String,
+    /// Median of its wall time, seconds.
+    pub median_s: f64,
+    /// How often it was run.
+    pub runs: u32,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

@@ -142,10 +142,12 @@ impl Observers {
     /// Watches other processes as the SUT, at once: a program that is started after its window was opened.
     pub fn watch_sut(&self, pids: Vec<u32>) {
         let mut state = self.shared.lock();
-        let State { scene, observers, window, .. } = &mut *state;
+        let State { scene, observers, window, tick, next, .. } = &mut *state;
         scene.watch.sut_pids = pids;
         if window.is_some() {
             observers.iter_mut().for_each(|observer| observer.meet(scene));
+            *next = observers.iter().map(|observer| observer.next(scene, *tick)).collect();
+            self.shared.wake.notify_all();
         }
     }
 

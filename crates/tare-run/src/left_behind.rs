@@ -9,22 +9,23 @@ const NOTICE: &str = "left-behind";
 /// Processes that are named, at most.
 const NAMED_MAX: usize = 3;
 
-/// Says once which processes the run that ended, `main`, has left behind.
-pub(crate) fn report(main: u32, program: &str, running: &mut Running<'_>) -> Result<(), LabError> {
-    if running.has_notice(NOTICE) {
-        return Ok(());
-    }
+/// The processes that the run that ended, `main`, has left behind, each with its name: they are gone once it is reaped.
+pub(crate) fn by(main: u32) -> Vec<String> {
     let root = Root::live();
     let children = procs::children(&root, std::process::id());
-    let left: Vec<u32> = children.into_iter().filter(|pid| *pid != main && alive(*pid)).collect();
-    if left.is_empty() {
-        return Ok(());
-    }
-    let name = |pid: &u32| {
-        let stat = procs::stat(&root, *pid);
+    let left = children.into_iter().filter(|pid| *pid != main && alive(*pid));
+    let name = |pid| {
+        let stat = procs::stat(&root, pid);
         stat.map_or_else(|_| format!("pid {pid}"), |stat| format!("{} (pid {pid})", stat.name))
     };
-    let named: Vec<String> = left.iter().take(NAMED_MAX).map(name).collect();
+    left.map(name).collect()
+}
+
+/// Says once which processes a run has left behind.
+pub(crate) fn report(left: &[String], program: &str, running: &mut Running<'_>) -> Result<(), LabError> {
+    if left.is_empty() || running.has_notice(NOTICE) {
+        return Ok(());
+    }
     let more = match left.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -33,7 +34,7 @@ pub(crate) fn report(main: u32, program: &str, running: &mut Running<'_>) -> Res
         NOTICE,
         &format!(
             "'{program}' ended and left processes behind: {}{more}; they are stopped after each run, and their time is not in the run's",
-            named.join(", ")
+            left[..left.len().min(NAMED_MAX)].join(", ")
         ),
         "let the program wait for what it starts (wait in a shell), or measure it as a server (--sut)",
     )

@@ -2,7 +2,8 @@
 
 use crate::error::LabError;
 use std::collections::VecDeque;
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -55,8 +56,9 @@ pub struct Started {
     tail: Arc<Mutex<Tail>>,
 }
 
+/// The last that was printed.
 #[derive(Default)]
-struct Tail {
+pub(crate) struct Tail {
     bytes: VecDeque<u8>,
     readers: usize,
 }
@@ -87,9 +89,14 @@ impl Started {
         journal.started(&Root::live(), child.id()).map_err(state)?;
         let tail = Arc::new(Mutex::new(Tail::default()));
         for pipe in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten() {
-            keep_reading(pipe, &tail);
+            keep_reading(pipe, None, &tail);
         }
         Ok(Started { pid: child.id(), ended: None, tail })
+    }
+
+    /// Of a program that was started as the leader of its group, and whose output is kept there.
+    pub(crate) fn of_program(pid: u32, tail: Arc<Mutex<Tail>>) -> Self {
+        Started { pid, ended: None, tail }
     }
 
     /// The process itself; its group has the same number.
@@ -184,8 +191,19 @@ fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     Box::new(pipe)
 }
 
-/// Empties a pipe for as long as somebody holds its other end, keeping the last bytes.
-fn keep_reading(mut pipe: Box<dyn Read + Send>, tail: &Arc<Mutex<Tail>>) {
+/// The error of a program that was stopped when it used the terminal.
+pub(crate) fn wants_terminal(name: &str) -> LabError {
+    LabError::Sut {
+        what: format!(
+            "was stopped: {name} used the terminal (SIGTTIN or SIGTTOU), which belongs to tare; hint: --pty gives a program a terminal of \
+             its own, --input its input"
+        ),
+        last_output: String::new(),
+    }
+}
+
+/// Empties a pipe for as long as somebody holds its other end, keeping the last bytes, and shows all of them where that was asked for.
+pub(crate) fn keep_reading(mut pipe: Box<dyn Read + Send>, mut shown: Option<File>, tail: &Arc<Mutex<Tail>>) {
     let lock = |tail: &Arc<Mutex<Tail>>, act: &mut dyn FnMut(&mut Tail)| {
         act(&mut tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     };
@@ -194,6 +212,9 @@ fn keep_reading(mut pipe: Box<dyn Read + Send>, tail: &Arc<Mutex<Tail>>) {
     let read = move || {
         let mut buffer = [0u8; 4096];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if shown.as_mut().is_some_and(|shown| shown.write_all(&buffer[..count]).is_err()) {
+                shown = None;
+            }
             lock(&shared, &mut |tail| {
                 tail.bytes.extend(&buffer[..count]);
                 let excess = tail.bytes.len().saturating_sub(OUTPUT_BYTES_MAX);

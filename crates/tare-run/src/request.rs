@@ -188,6 +188,10 @@ pub struct CommandRequest {
     pub ignore_failure: bool,
     /// Let the command write to this terminal.
     pub show_output: bool,
+    /// What it reads: a file's name, or the text itself.
+    pub input: Option<String>,
+    /// Run it in a terminal of its own.
+    pub pty: bool,
     /// Who runs where; the program is the SUT.
     pub place: PlaceRequest,
     /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
@@ -205,6 +209,8 @@ pub struct RunsRequest {
     pub stopping: Option<Stopping>,
     /// Runs before those.
     pub warmup: u32,
+    /// A run is ended after so long.
+    pub time_limit: Option<Duration>,
 }
 
 /// What runs around a program's runs.

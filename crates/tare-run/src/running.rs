@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::records;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ pub struct Running<'a> {
     identity: Option<Box<Identity>>,
     trials: Vec<Trial>,
     intervention: Option<Intervention>,
-    interim: Option<Interim>,
+    /// By command; of a server there is one.
+    interim: BTreeMap<u32, Option<Interim>>,
     known: Option<Stopped>,
     began: Instant,
 }
@@ -99,7 +101,7 @@ impl<'a> Running<'a> {
             identity: None,
             trials: Vec::new(),
             intervention: None,
-            interim: None,
+            interim: BTreeMap::new(),
             known: None,
             began: Instant::now(),
         })
@@ -193,6 +195,11 @@ impl<'a> Running<'a> {
         http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
     }
 
+    /// Puts into the journal that a command is about to be started, once or more often.
+    pub fn will_start(&self, command: &str) -> Result<(), LabError> {
+        self.journal.will_start(command).map_err(|error| LabError::State(error.to_string()))
+    }
+
     /// Number of the next trial.
     pub fn next_seq(&self) -> u32 {
         self.trials.len() as u32
@@ -210,12 +217,9 @@ impl<'a> Running<'a> {
     /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
     pub fn is_enough(&mut self, command: u32) -> bool {
         let Some((plan, _)) = &self.open else { return false };
-        if self.interim.as_ref().is_none_or(|interim| interim.are_of_another(command)) {
-            self.interim = Interim::of(plan, command);
-        }
-        let mut interim = self.interim.take();
+        let mut interim = self.interim.remove(&command).unwrap_or_else(|| Interim::of(plan, command));
         self.known = interim.as_mut().and_then(|interim| self.with_record(|record| interim.evaluate(record)));
-        self.interim = interim;
+        self.interim.insert(command, interim);
         self.known.is_some_and(|known| known.ended.is_some())
     }
 

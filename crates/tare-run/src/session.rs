@@ -3,44 +3,26 @@
 
 use crate::blocks::{self, Stint};
 use crate::confirm;
+use crate::driven::keep;
 use crate::error::LabError;
 use crate::identity;
 use crate::loads::drive::Drive;
-use crate::loads::load::{Driven, Load};
-use crate::loads::none::Alone;
 use crate::loads::{self, Loads, Means, layout};
-use crate::meters;
 use crate::place;
 use crate::plan::{self as plans, Resolved};
+use crate::programs;
 use crate::progress::{Event, Progress};
 use crate::reference_level::Reference;
-use crate::request::{CommandRequest, LoadRequest, Request};
+use crate::request::{LoadRequest, Request};
 use crate::running::{Held, Running, Session};
-use crate::subjects::program::programs;
 use crate::subjects::sut::Sut;
-use crate::subjects::{self, embedded, fit};
+use crate::subjects::{self, embedded};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use tare_machine::cgroup::Branch;
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
-use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
-use tare_model::placement::Policy;
-use tare_model::plan::{
-    self, CommandWorkload, HttpWorkload, Plan, Purpose, Transport, TriedLayout, Workload,
-};
+use tare_model::plan::{self, HttpWorkload, Plan, Purpose, Transport, TriedLayout, Workload};
 use tare_model::reference_level::KnownReference;
-use tare_model::topology::Topology;
-use tare_model::trial::{Measure, Trial};
-use tare_observe::{LoadWatch, Observers, Watch};
-
-/// Runs of a program when the user names no number: at least so many …
-const RUNS_MIN: u32 = 10;
-/// … for at least so long …
-const RUNS_FOR: Duration = Duration::from_secs(3);
-/// … and never more than this.
-const RUNS_MAX: u32 = 1000;
-const SAMPLE_HZ: f64 = 100.0;
 
 /// Measures what was asked for. Trials that were finished are kept whatever the end.
 pub fn measure(request: Request, session: &Session, progress: &mut dyn Progress) -> Held {
@@ -52,7 +34,7 @@ pub fn measure(request: Request, session: &Session, progress: &mut dyn Progress)
         Request::Server(request) => {
             plans::resolve(*request, &running.facts).and_then(|resolved| server(resolved, &mut running))
         }
-        Request::Program(request) => program(&request, &mut running),
+        Request::Program(request) => programs::measure(&request, &mut running),
     };
     running.end(end)
 }
@@ -135,25 +117,6 @@ fn all_levels(
         }
     }
     loads.end(running)
-}
-
-/// Has a trial read by its meter, and puts it on disk.
-fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabError> {
-    let Driven { level, counted, observation } = driven;
-    let mut sample = meters::read(counted)?;
-    let value = match &mut sample {
-        Measure::Http(sample) => {
-            if let Some(detail) = sample.detail.as_mut().filter(|_| running.is_asked(level)) {
-                detail.warm_up = running.warm_up.take();
-            }
-            sample.requests.value().map(|count| *count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64)
-        }
-        Measure::Command(run) => Some(run.wall_ns as f64 / 1e9),
-    };
-    let seq = running.next_seq();
-    running.keep(Trial { seq, level, sample, observation })?;
-    running.progress.show(Event::TrialDone { seq, value, unit: running.unit() });
-    Ok(())
 }
 
 /// When trials end before their time is up.
@@ -245,112 +208,5 @@ fn workload(sut: &Sut, drive: &Drive<'_>, (tried_layouts, reference): Beforehand
         seed: (drive.levels.len() > 1).then_some(drive.seed),
         tried_layouts,
         reference,
-    }
-}
-
-fn program(request: &CommandRequest, running: &mut Running<'_>) -> Result<(), LabError> {
-    plans::check_cpus("--sut-cpus", request.place.sut_cpus.as_deref(), &running.facts)?;
-    let programs = programs(request)?;
-    let place = place_of_program(request, &running.topology)?;
-    let cpus = request.place.sut_cpus.clone().unwrap_or_default();
-    let environment = match request.place.fit_runtime {
-        true => fit::environment(&cpus, &running.topology, running.progress),
-        false => Vec::new(),
-    };
-    let taking_part = identity::of_commands(&programs.variants, request, &environment);
-    running.open_record(plan_of_program(request, &programs.variants), taking_part)?;
-    let watch = Watch {
-        sut_pids: Vec::new(),
-        server_port: None,
-        beside_pids: Vec::new(),
-        load: LoadWatch::None,
-        sut_cpus: request.place.sut_cpus.clone().unwrap_or_else(|| place.sut_cpus.clone()),
-        load_cpus: Vec::new(),
-        observer_cpus: place.observer_cpus,
-        sample_hz: SAMPLE_HZ,
-        clock: true,
-        stacks: None,
-        trace: request.trace,
-    };
-    let observers =
-        Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))?;
-    for (index, words) in programs.words.iter().enumerate() {
-        let mut alone = Alone {
-            request,
-            environment: &environment,
-            words,
-            index: index as u32,
-            name: programs.variants[index].join(" "),
-            observers: &observers,
-        };
-        all_runs(&mut alone, request, index, running)?;
-    }
-    observers.stop();
-    Ok(())
-}
-
-/// Runs a program until it has run often enough.
-fn all_runs(
-    load: &mut dyn Load,
-    request: &CommandRequest,
-    index: usize,
-    running: &mut Running<'_>,
-) -> Result<(), LabError> {
-    // Its processes are others in each run.
-    let mut sut = Sut::of_runs();
-    load.warm_up(&mut sut, running)?;
-    let began = Instant::now();
-    let mut run = 0;
-    while !ran_enough(request, index as u32, run, began.elapsed(), running) {
-        for driven in load.drive(&vec![(index, run)], &mut sut, running)? {
-            keep(driven, running)?;
-        }
-        run += 1;
-    }
-    load.end(running)
-}
-
-fn ran_enough(
-    request: &CommandRequest,
-    index: u32,
-    run: u32,
-    elapsed: Duration,
-    running: &mut Running<'_>,
-) -> bool {
-    match request.runs.count {
-        Some(runs) => run >= runs,
-        None if request.runs.stopping.is_some() => running.is_enough(index) || run >= RUNS_MAX,
-        None => run >= RUNS_MAX || (run >= RUNS_MIN && elapsed >= RUNS_FOR),
-    }
-}
-
-fn place_of_program(request: &CommandRequest, topology: &Topology) -> Result<Placement, LabError> {
-    let wanted = Wanted {
-        sut_allowed: &[],
-        sut_threads: 1,
-        load_threads: 1,
-        given_sut: request.place.sut_cpus.as_deref().unwrap_or_default(),
-        given_load: &[],
-        policy: Policy::Auto,
-        quota_cpus: None,
-    };
-    placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
-}
-
-fn plan_of_program(request: &CommandRequest, variants: &[Vec<String>]) -> Plan {
-    let runs = &request.runs;
-    Plan {
-        argv: request.argv.clone(),
-        started_unix_s: tare_sys::time::wall_s(),
-        workload: Workload::Command(CommandWorkload {
-            commands: variants.iter().map(|words| words.join(" ")).collect(),
-            runs: runs.count.unwrap_or(if runs.stopping.is_some() { RUNS_MAX } else { RUNS_MIN }),
-            warmup: runs.warmup,
-            shell: request.shell.clone(),
-        }),
-        sut_cpus: request.place.sut_cpus.clone().unwrap_or_default(),
-        load_cpus: Vec::new(),
-        ref_clock_hz: request.ref_clock_hz,
-        stopping: runs.stopping,
     }
 }

@@ -37,7 +37,7 @@ pub fn set(tid: u32, cpus: &[u32]) -> io::Result<()> {
 }
 
 /// A mask made before `fork`, so that it can be applied between `fork` and `exec`.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Mask([u64; WORDS]);
 
 impl Mask {

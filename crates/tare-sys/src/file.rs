@@ -14,6 +14,22 @@ pub fn open_beneath(folder: impl AsFd, path: &CStr) -> io::Result<File> {
     open_how(folder, path, Purpose::Read.flags(), libc::RESOLVE_BENEATH)
 }
 
+/// A file in memory that no folder has, with this content.
+///
+/// # Errors
+/// As `memfd_create` and `write`.
+pub fn in_memory(name: &CStr, content: &[u8]) -> io::Result<File> {
+    // SAFETY: `name` is NUL-terminated and lives through the call.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just opened and nobody else has it.
+    let mut file = unsafe { File::from_raw_fd(fd) };
+    io::Write::write_all(&mut file, content)?;
+    Ok(file)
+}
+
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

@@ -63,7 +63,7 @@ pub fn spawn_in_foreground(command: &mut Command) -> io::Result<Child> {
 }
 
 /// Asks to be killed with the parent, and notices a parent that died before the request was made.
-fn die_with(parent: u32) -> io::Result<()> {
+pub(crate) fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
     // SAFETY: takes no arguments, touches no memory.
@@ -74,7 +74,7 @@ fn die_with(parent: u32) -> io::Result<()> {
 }
 
 /// Moves the calling process into the group whose `cgroup.procs` this is.
-fn join_group(procs: &CString) -> io::Result<()> {
+pub(crate) fn join_group(procs: &CString) -> io::Result<()> {
     // SAFETY: `procs` is a NUL-terminated string that lives through the call.
     let fd = unsafe { libc::open(procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
     check(fd)?;
@@ -215,6 +215,44 @@ pub fn has_ended(pid: u32, block: bool) -> io::Result<bool> {
     Ok(unsafe { info.si_pid() } != 0)
 }
 
+/// What a child came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It has ended, and is a zombie until it is reaped.
+    Ended,
+    /// It was stopped when it used a terminal (SIGTTIN, SIGTTOU): nobody will let it go on.
+    WantsTerminal,
+}
+
+/// Waits until child `pid` has ended, or was stopped when it used a terminal. It is not reaped.
+///
+/// # Errors
+/// `ECHILD` when it is not our child or was reaped before.
+pub fn wait_end(pid: u32) -> io::Result<End> {
+    let id = target(pid)? as libc::id_t;
+    let wait = |flags: libc::c_int| -> io::Result<libc::siginfo_t> {
+        // SAFETY: `siginfo_t` is plain old data; all zeroes is a valid value of it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        retry(|| {
+            // SAFETY: `info` is a live local of the right type.
+            unsafe { libc::waitid(libc::P_PID, id, &mut info, flags) }
+        })?;
+        Ok(info)
+    };
+    loop {
+        let info = wait(libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)?;
+        if info.si_code != libc::CLD_STOPPED {
+            return Ok(End::Ended);
+        }
+        // Taken, so that the next call waits for what comes after it.
+        wait(libc::WSTOPPED | libc::WNOHANG)?;
+        // SAFETY: waitid filled the structure as for SIGCHLD.
+        if matches!(unsafe { info.si_status() }, libc::SIGTTIN | libc::SIGTTOU) {
+            return Ok(End::WantsTerminal);
+        }
+    }
+}
+
 /// Makes orphaned descendants children of this process, so that they can be found and reaped.
 ///
 /// # Errors
@@ -298,7 +336,7 @@ fn timeval_ns(time: libc::timeval) -> u64 {
         .saturating_add((time.tv_usec.max(0) as u64).saturating_mul(1000))
 }
 
-fn check(rc: libc::c_int) -> io::Result<()> {
+pub(crate) fn check(rc: libc::c_int) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -32,6 +32,7 @@ mod placement_conflict;
 mod ports_exhausted;
 mod program_cpu_bound;
 mod program_idle;
+mod program_time;
 mod server_cpu_bound;
 mod softirq_saturated;
 mod steal;

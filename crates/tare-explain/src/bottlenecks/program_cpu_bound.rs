@@ -2,6 +2,7 @@
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, program_shares};
+use crate::bottlenecks::program_time::ProgramTime;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs::CPU_BOUND;
@@ -30,10 +31,22 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    let (summary, confidence, evidence) = program_shares(accounting, |cpus| cpus >= CPU_BOUND);
+    let (busy, support, mut evidence) = program_shares(accounting, |cpus| cpus >= CPU_BOUND);
+    let time = ProgramTime::of(accounting).filter(ProgramTime::is_part);
+    evidence.extend(time.iter().flat_map(ProgramTime::evidence));
+    let summary = match &time {
+        None => format!("The program itself is the bottleneck: {busy}."),
+        Some(time) => {
+            format!(
+                "The program itself is the bottleneck for a part of its time only: {busy}, and {}.",
+                time.words()
+            )
+        }
+    };
     Draft {
-        summary: format!("The program itself is the bottleneck: {summary}."),
-        confidence,
+        summary,
+        // What it waited is not explained by its work.
+        confidence: support * time.map_or(1.0, |time| 1.0 - time.waiting),
         evidence,
         remedy: "profile it; a faster clock or more threads help if it can use them".to_owned(),
         confirm: "the time of a run follows the work it is given".to_owned(),

@@ -2,6 +2,7 @@
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, program_shares};
+use crate::bottlenecks::program_time::ProgramTime;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs::CPU_BOUND;
@@ -30,10 +31,15 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    let (summary, confidence, evidence) = program_shares(accounting, |cpus| cpus < CPU_BOUND);
+    let (busy, support, mut evidence) = program_shares(accounting, |cpus| cpus < CPU_BOUND);
+    let time = ProgramTime::of(accounting);
+    evidence.extend(time.iter().flat_map(ProgramTime::evidence));
+    let waited = time.as_ref().map_or_else(String::new, |time| format!(", and {}", time.words()));
+    // A tenth on a CPU is nobody's doubt; half of the time is.
+    let explained = time.map_or(1.0, |time| if time.waiting >= 0.9 { 1.0 } else { time.waiting });
     Draft {
-        summary: format!("The program mostly waits: {summary}."),
-        confidence,
+        summary: format!("The program mostly waits: {busy}{waited}."),
+        confidence: support * explained,
         evidence,
         remedy: "find what it waits for (timer, disk, network, another process); a faster CPU does not help"
             .to_owned(),

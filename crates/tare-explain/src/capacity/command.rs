@@ -173,5 +173,7 @@ fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Opt
         runs: samples.len().try_into().unwrap_or(u32::MAX),
         exit_codes: samples.iter().map(|sample| sample.exit_code).collect(),
         times_s,
+        against_fastest: None,
+        start_up: None,
     })
 }

@@ -60,16 +60,15 @@ impl Interim {
                 let (index, level) = levels.find(|(_, level)| level.purpose == counted)?;
                 (Of::Level(index), level.trials, 1)
             }
-            Workload::Command(commands) => (Of::Command(command), commands.runs, commands.commands.len()),
+            Workload::Command(commands) => {
+                // Interleaved, each of them has the whole time.
+                let parts = if commands.interleaved { 1 } else { commands.commands.len() };
+                (Of::Command(command), commands.runs, parts)
+            }
         };
         let budget_s = asked.budget_s / parts.max(1) as f64;
         let target = target(plan);
         Some(Interim { asked, of, budget_s, most: most as usize, sequence: None, target, windows: Vec::new() })
-    }
-
-    /// Whether these are of the runs of another command.
-    pub fn are_of_another(&self, command: u32) -> bool {
-        matches!(self.of, Of::Command(own) if own != command)
     }
 
     /// What is known by the trials of a record so far.

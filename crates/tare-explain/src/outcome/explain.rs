@@ -1,6 +1,6 @@
 //! From a record to its outcome.
 
-use super::{accounting, confirmation, metrics, own_cost, requests, warnings};
+use super::{accounting, against, confirmation, metrics, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
 use crate::bottlenecks::signs::requests::{fails, missed_schedule};
@@ -8,10 +8,10 @@ use crate::capacity::levels::Accounting;
 use crate::capacity::{command, estimate, net, runs};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{
-    AgainstReference, Answers, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing, Outcome, OverTime,
-    SCHEMA, TarePart, Verdict,
+    AgainstReference, Answers, CommandSummary, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing,
+    Outcome, OverTime, SCHEMA, TarePart, Verdict,
 };
-use tare_model::plan::Transport;
+use tare_model::plan::{CommandWorkload, Transport};
 use tare_model::{Missing, Reading, Record};
 
 /// Explains a record: gross, tare, net, bottleneck, findings, accounting and warnings.
@@ -56,7 +56,7 @@ pub fn explain(record: &Record) -> Outcome {
             latency_ns: http.then(|| requests::latency(&accounting)),
             commands: accounting
                 .command
-                .map(|command| command::summaries(record, command, &accounting.windows))
+                .map(|command| commands(record, command, &accounting.windows))
                 .unwrap_or_default(),
         },
         over_time: OverTime {
@@ -140,4 +140,14 @@ fn tare(accounting: &Accounting) -> Vec<TarePart> {
         ci95: ci95.map(|interval| [interval.lo, interval.hi]),
     };
     net::by_size(&net_estimate.parts).into_iter().map(part).collect()
+}
+
+/// The commands, each with what it is against the fastest.
+fn commands(record: &Record, commands: &CommandWorkload, windows: &[Closed]) -> Vec<CommandSummary> {
+    let mut summaries = command::summaries(record, commands, windows);
+    for summary in &mut summaries {
+        summary.start_up.clone_from(&commands.start_up);
+    }
+    against::fill_in(record, commands, &mut summaries);
+    summaries
 }

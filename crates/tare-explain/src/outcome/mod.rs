@@ -1,11 +1,13 @@
 //! Puts the stages together, and says what weakens the result.
 
 pub(crate) mod accounting;
+pub(crate) mod against;
 pub(crate) mod confirmation;
 pub(crate) mod execution;
 pub(crate) mod explain;
 pub mod load;
 pub(crate) mod metrics;
 pub(crate) mod own_cost;
+pub(crate) mod patterns;
 pub(crate) mod requests;
 pub(crate) mod warnings;

@@ -7,9 +7,11 @@ use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::service_demand::Basis;
+use crate::outcome::patterns;
 use crate::timeline::trend;
 use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
+use tare_model::plan::Workload;
 use tare_stats::SERIES_MIN;
 
 /// Fewer answers than this say little about a cost or a tail.
@@ -291,7 +293,12 @@ pub(crate) fn warnings(
         let names: Vec<String> = causes.iter().map(|cause| cause.id()).collect();
         warnings.push(Doubt::CouldNotJudge { causes: names.join(", "), missing });
     }
-    warnings.into_iter().map(Doubt::warning).chain(accounting.record.notices.iter().cloned()).collect()
+    let patterns = match &accounting.record.plan.workload {
+        Workload::Command(commands) => patterns::warnings(accounting.record, commands),
+        Workload::Http(_) => Vec::new(),
+    };
+    let notices = accounting.record.notices.iter().cloned();
+    warnings.into_iter().map(Doubt::warning).chain(patterns).chain(notices).collect()
 }
 
 fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<Doubt<'a>>) {

@@ -225,7 +225,9 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             commands,
             runs: 1,
             warmup: 0,
-            shell: None
+            shell: None,
+            interleaved: false,
+            start_up: None
         })),
     ]
 }
@@ -369,7 +371,14 @@ proptest! {
 fn nothing_at_all_is_explained_as_unknown() {
     for workload in [
         Workload::Http(http(Vec::new())),
-        Workload::Command(CommandWorkload { commands: Vec::new(), runs: 0, warmup: 0, shell: None }),
+        Workload::Command(CommandWorkload {
+            commands: Vec::new(),
+            runs: 0,
+            warmup: 0,
+            shell: None,
+            interleaved: false,
+            start_up: None,
+        }),
     ] {
         let record = Record {
             machine: machine(),

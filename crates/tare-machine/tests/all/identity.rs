@@ -17,6 +17,8 @@ fn an_identity_comes_back_from_the_record_and_older_records_have_none() {
         runs: 1,
         warmup: 0,
         shell: None,
+        interleaved: false,
+        start_up: None,
     });
     let plan = Plan {
         argv: Vec::new(),

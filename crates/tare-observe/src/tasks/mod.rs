@@ -112,6 +112,15 @@ impl Observer for Tasks {
         self.tape.clear();
     }
 
+    fn meet(&mut self, scene: &Scene) {
+        for pid in &scene.watch.sut_pids {
+            self.discover(scene, *pid, Role::Sut);
+            for child in procs::children(&scene.root, *pid) {
+                self.discover(scene, child, Role::Sut);
+            }
+        }
+    }
+
     fn edge(&mut self, _edge: &mut Edge) {
         // The SUT first: its accounting is the one that must close.
         for role in [Role::Sut, Role::Other, Role::Load, Role::Tare] {

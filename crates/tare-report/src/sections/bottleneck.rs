@@ -40,24 +40,29 @@ fn build(source: &Source) -> Vec<Block> {
     blocks
 }
 
-/// One command: what its time went to. Several: which is fastest, and by how much.
+/// One command: what its time went to. Several: which is fastest, and by how much, as far as their runs show it.
 fn command_sentence(outcome: &Outcome) -> String {
+    let commands = &outcome.answers.commands;
     let reported = |command: &CommandSummary| format!("`{}`", command.command);
-    if let (Some(fastest), true) =
-        (commands::fastest(&outcome.answers.commands), outcome.answers.commands.len() > 1)
-    {
-        let others = outcome.answers.commands.iter().filter(|command| !std::ptr::eq(*command, fastest));
-        let others: Vec<String> = others
-            .map(|other| {
-                format!("{} times faster than {}", commands::relative(other, fastest), reported(other))
-            })
-            .collect();
-        return format!("{} is the fastest: {}.", reported(fastest), others.join(", "));
+    if let (Some(fastest), true) = (commands::fastest(commands), commands.len() > 1) {
+        let others: Vec<String> = commands.iter().filter_map(commands::told).collect();
+        let contrasts = commands.iter().filter_map(|command| command.against_fastest.as_ref());
+        let is_fastest = contrasts.clone().all(|against| against.wall_time.distinguishable);
+        let verb = if is_fastest { " is the fastest:" } else { " is" };
+        return format!("{}{verb} {}.", reported(fastest), others.join("; "));
     }
-    let (Some(command), bottleneck) = (outcome.answers.commands.first(), words::bottleneck(outcome)) else {
+    let (Some(command), bottleneck) = (commands.first(), words::bottleneck(outcome)) else {
         return String::new();
     };
     let wall = command.gross.value;
+    // Where it waited for a part of its time, the finding says so.
+    let mut findings = outcome.verdict.findings.iter();
+    let finding = findings.find(|finding| finding.cause == outcome.verdict.bottleneck);
+    let waited =
+        finding.filter(|finding| finding.evidence.iter().any(|part| part.name.starts_with("waiting, ")));
+    if let Some(finding) = waited {
+        return format!("{} took {}. {}", reported(command), seconds(wall), finding.summary);
+    }
     let busy = percent((command.user_s + command.system_s) / wall);
     format!("{bottleneck}: {} took {} and used a CPU for {busy} of it.", reported(command), seconds(wall))
 }

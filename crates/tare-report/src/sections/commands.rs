@@ -3,10 +3,10 @@
 use super::source::{Medium, Section, Source};
 use super::stopping;
 use crate::block::{Block, Chart, Column, Hue, Line, Note, Panel, Point, Row, Table, Text, Tone};
-use crate::format::{self, NONE, count, seconds};
+use crate::format::{self, NONE, count, percent, seconds};
 use crate::plot;
 use crate::words;
-use tare_model::outcome::{CommandSummary, NetOrMissing};
+use tare_model::outcome::{CommandSummary, Contrast, NetOrMissing};
 
 pub(crate) static SECTION: Section =
     Section { title: "Runs", media: &[Medium::Terminal, Medium::Page], build };
@@ -71,6 +71,10 @@ fn note(command: &CommandSummary, among_others: bool) -> Note {
         ("mean ± σ", format!("{} (user {user}, system {system})", mean(command))),
         ("min … max", format!("{min} … {max}, median {median}")),
     ];
+    lines.extend(command.start_up.as_ref().map(|start| {
+        let took = seconds(start.median_s);
+        ("start-up", format!("{took} of each run: {}, median of {}", start.program, start.runs))
+    }));
     let stopped = command.stopping.as_ref().filter(|_| among_others);
     lines.extend(stopped.map(|stopped| ("mean is", stopping::known(stopped, "run"))));
     let failed = failed(command);
@@ -101,6 +105,7 @@ fn comparison(commands: &[CommandSummary]) -> Block {
         Column::figures("max", 2),
         Column::figures("net", 1),
         Column::words("relative", 0),
+        Column::words("CPU time", 2),
     ];
     let row = |command: &CommandSummary| {
         let best = fastest.is_some_and(|fastest| std::ptr::eq(fastest, command));
@@ -113,30 +118,62 @@ fn comparison(commands: &[CommandSummary]) -> Block {
                 NetOrMissing::Net(net) => seconds(net.value),
                 NetOrMissing::Missing(_) => NONE.into(),
             }),
-            match fastest {
-                Some(_) if best => Text::new("1.00", Tone::Good),
-                Some(fastest) => Text::plain(relative(command, fastest)),
+            match &command.against_fastest {
+                _ if best => Text::new("1.00", Tone::Good),
+                Some(against) => Text::plain(relative(&against.wall_time)),
                 None => Text::plain(NONE),
+            },
+            match command.against_fastest.as_ref().map(|against| &against.cpu_time) {
+                _ if best => Text::plain("1.00"),
+                Some(Some(cpu)) => Text::plain(relative(cpu)),
+                Some(None) | None => Text::plain(NONE),
             },
         ])
     };
     Block::Table(Table { columns, rows: commands.iter().map(row).collect() })
 }
 
-/// The command with the smallest mean.
+/// The command that the others are held against.
 pub(super) fn fastest(commands: &[CommandSummary]) -> Option<&CommandSummary> {
-    let timed = commands.iter().filter(|command| command.gross.value > 0.0);
-    timed.min_by(|a, b| a.gross.value.total_cmp(&b.gross.value))
+    let others = commands.iter().filter(|command| command.against_fastest.is_some()).count();
+    let none = commands.iter().find(|command| command.against_fastest.is_none());
+    none.filter(|_| others > 0 && others + 1 == commands.len())
 }
 
-/// The ratio of two means, with the standard deviation that first-order propagation gives it.
-pub(super) fn relative(command: &CommandSummary, fastest: &CommandSummary) -> String {
-    let ratio = command.gross.value / fastest.gross.value;
-    match (command.stdev_s, fastest.stdev_s) {
-        (Some(a), Some(b)) => {
-            let (a, b) = (a / command.gross.value, b / fastest.gross.value);
-            format!("{} ± {}", format::ratio(ratio), format::ratio(ratio * a.hypot(b)))
+/// A ratio with its interval, or that there is no difference to be seen.
+fn relative(contrast: &Contrast) -> String {
+    match contrast.interval {
+        Some([low, high]) if contrast.distinguishable => {
+            format!("{} ({} … {})", format::ratio(contrast.ratio), format::ratio(low), format::ratio(high))
         }
-        _ => format::ratio(ratio),
+        _ => format!("not distinguishable{}", beyond(contrast)),
     }
+}
+
+/// How small a difference would have shown.
+fn beyond(contrast: &Contrast) -> String {
+    contrast.smallest_detectable.map_or_else(String::new, |share| format!(" (±{})", percent(share)))
+}
+
+/// One command against the fastest, as a part of a sentence.
+pub(super) fn told(command: &CommandSummary) -> Option<String> {
+    let against = command.against_fastest.as_ref()?;
+    let name = format!("`{}`", command.command);
+    let wall = &against.wall_time;
+    let time = match (wall.interval, wall.smallest_detectable) {
+        (Some([low, high]), _) if wall.distinguishable && wall.ratio >= 1.0 => format!(
+            "{} times faster than {name} ({} to {})",
+            format::ratio(wall.ratio),
+            format::ratio(low),
+            format::ratio(high)
+        ),
+        (_, Some(share)) => format!(
+            "not distinguishable from {name}: the smallest difference this run could show is {}",
+            percent(share)
+        ),
+        _ => format!("not distinguishable from {name}: there are too few runs for an interval"),
+    };
+    let cpu = against.cpu_time.as_ref().filter(|cpu| cpu.distinguishable && cpu.interval.is_some());
+    let cpu = cpu.map(|cpu| format!(", which uses {} times its CPU time", format::ratio(cpu.ratio)));
+    Some(time + &cpu.unwrap_or_default())
 }

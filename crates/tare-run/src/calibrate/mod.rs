@@ -286,7 +286,7 @@ fn command_request(
     CommandRequest {
         argv: request.argv.clone(),
         command: words.to_vec(),
-        runs: RunsRequest { count: Some(COMMAND_RUNS), stopping: None, warmup: 1 },
+        runs: RunsRequest { count: Some(COMMAND_RUNS), warmup: 1, ..RunsRequest::default() },
         place: PlaceRequest { sut_cpus: Some(vec![ground.place.sut_cpu]), ..PlaceRequest::default() },
         groups: groups.to_vec(),
         ..CommandRequest::default()

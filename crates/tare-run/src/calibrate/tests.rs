@@ -37,6 +37,8 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
                 runs: 0,
                 warmup: 0,
                 shell: None,
+                interleaved: false,
+                start_up: None,
             }),
             sut_cpus: Vec::new(),
             load_cpus: Vec::new(),

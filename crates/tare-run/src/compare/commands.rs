@@ -6,15 +6,16 @@ use super::launch::{arms, name, order};
 use super::request::Compared;
 use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
 use crate::error::LabError;
-use crate::loads::none::wait_for_end;
 use crate::plan;
-use crate::process::{self, Output, Started};
+use crate::process::Output;
 use crate::progress::Progress;
 use crate::running::{Running, Session};
 use crate::subjects::program::{find_program, words_of};
+use crate::timed::{Input, Runner, Timed};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tare_model::comparison::{Arm, Comparison, Figure, Launch, Program};
+use tare_sys::process::Confinement;
 use tare_sys::time::monotonic_ns;
 
 /// Rounds of a launch, however short the commands are.
@@ -60,11 +61,15 @@ fn carry_out(
     }
     check_count(request.commands.len())?;
     let words = request.commands.iter().map(|line| words_of(line)).collect::<Result<Vec<_>, _>>()?;
-    words.iter().filter_map(|words| words.first()).try_for_each(|program| find_program(program))?;
+    words.iter().filter_map(|words| words.first()).try_for_each(|program| find_program(program).map(drop))?;
     check_file(running)?;
     plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
     let seed = request.seed.unwrap_or_else(monotonic_ns);
-    let bench = Bench { request, words, seed };
+    let bench = Bench { request, words, seed, runner: Runner::new()? };
+    running
+        .journal
+        .will_start(&request.commands.join("; "))
+        .map_err(|error| LabError::State(error.to_string()))?;
     // What they read is in the caches then, and one that fails does so at once.
     running.live("warm-up", None);
     for (arm, program) in arms(bench.words.len()).into_iter().enumerate() {
@@ -94,6 +99,7 @@ struct Bench<'a> {
     /// Of each command.
     words: Vec<Vec<String>>,
     seed: u64,
+    runner: Runner,
 }
 
 /// The runs of an arm.
@@ -160,26 +166,25 @@ impl Bench<'_> {
     /// One run: nanoseconds from its start to its end, and of CPU.
     fn run(&self, program: usize, arm: usize, running: &mut Running<'_>) -> Result<[u64; 2], LabError> {
         running.check_interrupt()?;
-        let launch = process::Launch {
-            what: "the program",
-            words: self.words[program].clone(),
-            cpus: self.request.sut_cpus.clone().unwrap_or_default(),
-            groups: Vec::new(),
-            environment: Vec::new(),
+        let cpus = self.request.sut_cpus.clone().unwrap_or_default();
+        let timed = Timed {
+            words: &self.words[program],
+            environment: &[],
+            confinement: Confinement { cpus, cgroup_procs: Vec::new() },
             output: Output::KeepErrors,
+            input: &Input::Nothing,
+            pty: false,
+            time_limit: None,
         };
-        let begin_ns = monotonic_ns();
-        let mut started = Started::launch(&launch, &running.journal)?;
-        let end_ns = wait_for_end(&started, running)?;
+        let mut run = self.runner.run(&timed, running, |_| (), || ())?;
         let failed = |what: String, last_output| LabError::Sut {
             what: format!("{} {what}", name(program, arm, &self.request.commands[program])),
             last_output,
         };
-        let ended = started.reap().ok_or_else(|| failed("could not be waited for".into(), String::new()))?;
-        if ended.exit_code != Some(0) {
-            let how = started.exit_description();
-            return Err(failed(format!("failed: {how}"), started.output()));
+        if run.ended.exit_code != Some(0) {
+            let how = run.exit_description();
+            return Err(failed(format!("failed: {how}"), run.output()));
         }
-        Ok([end_ns.saturating_sub(begin_ns), ended.user_ns.saturating_add(ended.system_ns)])
+        Ok([run.wall_ns, run.ended.user_ns.saturating_add(run.ended.system_ns)])
     }
 }

@@ -4,15 +4,17 @@ use super::load::{Counted, Driven, Load};
 use crate::blocks::Stint;
 use crate::error::LabError;
 use crate::left_behind;
-use crate::process::{Launch, Output, Started};
+use crate::process::{Launch, Output, Started, wants_terminal};
 use crate::request::CommandRequest;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
+use crate::timed::{Input, Runner, Timed};
 use std::sync::mpsc;
 use std::time::Duration;
+use tare_model::observation::Observation;
 use tare_model::trial::{CommandSample, WarmUp};
 use tare_observe::Observers;
-use tare_sys::process::{self, Ended};
+use tare_sys::process::{self, Confinement, End, Ended, Signal};
 
 /// How often a wait for the end of a run looks at the interrupt flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,7 +28,9 @@ pub(crate) struct Alone<'a> {
     /// Which of the commands it is.
     pub index: u32,
     pub name: String,
+    pub input: &'a Input,
     pub observers: &'a Observers,
+    pub runner: &'a Runner,
 }
 
 impl Load for Alone<'_> {
@@ -59,32 +63,40 @@ impl Alone<'_> {
     /// One run: timed from before its start to its end, its last counters read before it is reaped.
     fn run_once(&self, running: &mut Running<'_>) -> Result<Driven, LabError> {
         auxiliary("--prepare", &self.request.around.prepare, running)?;
-        let launch = Launch {
-            what: "the program",
-            words: self.words.to_vec(),
-            cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
-            groups: self.request.groups.clone(),
-            environment: self.environment.to_vec(),
+        let timed = Timed {
+            words: self.words,
+            environment: self.environment,
+            confinement: Confinement {
+                cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
+                cgroup_procs: self.request.groups.clone(),
+            },
             output: if self.request.show_output { Output::Show } else { Output::KeepErrors },
+            input: self.input,
+            pty: self.request.pty,
+            time_limit: self.request.runs.time_limit,
         };
         self.observers.begin();
-        let begin_ns = tare_sys::time::monotonic_ns();
-        let mut started = Started::launch(&launch, &running.journal)?;
-        self.observers.watch_sut(vec![started.pid()]);
-        let end_ns = wait_for_end(&started, running)?;
+        let mut observation = Observation::default();
+        let watch = |pid| self.observers.watch_sut(vec![pid]);
         // The zombie's counters are final; they are gone once it is reaped.
-        let observation = self.observers.end();
-        left_behind::report(started.pid(), &self.name, running)?;
-        let ended = started.reap().ok_or_else(|| LabError::Sut {
-            what: format!("'{}' could not be waited for", self.name),
-            last_output: String::new(),
-        })?;
-        if ended.exit_code != Some(0) && !self.request.ignore_failure {
-            let what =
-                format!("'{}' failed: {}; -i goes on in spite of it", self.name, started.exit_description());
-            return Err(LabError::Sut { what, last_output: started.output() });
+        let mut left = Vec::new();
+        let read = |main| {
+            observation = self.observers.end();
+            left = left_behind::by(main);
+        };
+        let mut run = self.runner.run(&timed, running, watch, read)?;
+        left_behind::report(&left, &self.name, running)?;
+        if run.ended.exit_code != Some(0) && !self.request.ignore_failure {
+            let how = match (run.over_limit, self.request.runs.time_limit) {
+                (true, Some(limit)) => {
+                    format!("it did not end within {} s (--time-limit)", limit.as_secs_f64())
+                }
+                _ => run.exit_description(),
+            };
+            let what = format!("'{}' failed: {how}; -i goes on in spite of it", self.name);
+            return Err(LabError::Sut { what, last_output: run.output() });
         }
-        let counted = Counted::Run(sample(self.index, end_ns.saturating_sub(begin_ns), &ended));
+        let counted = Counted::Run(sample(self.index, run.wall_ns, &run.ended));
         Ok(Driven { level: 0, counted, observation })
     }
 }
@@ -100,7 +112,7 @@ fn auxiliary(option: &str, command: &Option<String>, running: &mut Running<'_>) 
         output: Output::Keep,
     };
     let mut started = Started::launch(&launch, &running.journal)?;
-    wait_for_end(&started, running)?;
+    wait_for_end(option, &started, running)?;
     if started.succeeded() {
         return Ok(());
     }
@@ -108,21 +120,23 @@ fn auxiliary(option: &str, command: &Option<String>, running: &mut Running<'_>) 
     Err(LabError::Sut { what, last_output: started.output() })
 }
 
-/// A thread waits for the end and stamps it, so that the stamp is exact and Ctrl-C is still noticed.
-pub(crate) fn wait_for_end(started: &Started, running: &mut Running<'_>) -> Result<u64, LabError> {
+/// A thread waits for the end, so that Ctrl-C is still noticed.
+fn wait_for_end(option: &str, started: &Started, running: &mut Running<'_>) -> Result<(), LabError> {
     let pid = started.pid();
     let (sender, receiver) = mpsc::channel();
     let watch = move || {
         // An error means that it is gone already, which is the end as well.
-        process::has_ended(pid, true).ok();
-        sender.send(tare_sys::time::monotonic_ns()).ok();
+        sender.send(process::wait_end(pid).unwrap_or(End::Ended)).ok();
     };
     let builder = std::thread::Builder::new().name("tare-wait".into());
     builder.spawn(watch).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
     loop {
         match receiver.recv_timeout(LOOK_EVERY) {
-            Ok(end_ns) => return Ok(end_ns),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(tare_sys::time::monotonic_ns()),
+            Ok(End::WantsTerminal) => {
+                process::kill_group(pid, Signal::Kill).ok();
+                return Err(wants_terminal(option));
+            }
+            Ok(End::Ended) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             Err(mpsc::RecvTimeoutError::Timeout) => running.check_interrupt()?,
         }
     }

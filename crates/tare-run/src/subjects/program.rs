@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::request::{CommandRequest, Parameter};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Commands that parameters may multiply to.
 const COMMANDS_MAX: usize = 10_000;
@@ -20,7 +20,7 @@ pub(crate) struct Programs {
 pub(crate) fn programs(request: &CommandRequest) -> Result<Programs, LabError> {
     let variants = expand(&request.command, &request.parameters)?;
     let words = variants.iter().map(|words| program(words, request)).collect::<Result<Vec<_>, _>>()?;
-    words.iter().try_for_each(|words| find_program(&words[0]))?;
+    words.iter().try_for_each(|words| find_program(&words[0]).map(drop))?;
     Ok(Programs { variants, words })
 }
 
@@ -74,23 +74,22 @@ pub(crate) fn words_of(line: &str) -> Result<Vec<String>, LabError> {
     if words.is_empty() { Err(bad("the command is empty".into())) } else { Ok(words) }
 }
 
-/// An error when the shell would say "not found": better before anything has started than at the first run.
-pub(crate) fn find_program(name: &str) -> Result<(), LabError> {
-    let is_program = |path: &Path| {
+/// Where a program is; an error when the shell would say "not found": better before anything has started than at the first run.
+pub(crate) fn find_program(name: &str) -> Result<PathBuf, LabError> {
+    let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = match name.contains('/') {
-        true => is_program(Path::new(name)),
-        false => std::env::split_paths(&path).any(|folder| is_program(&folder.join(name))),
+        true => Some(PathBuf::from(name)).filter(is_program),
+        false => std::env::split_paths(&path).map(|folder| folder.join(name)).find(is_program),
     };
-    if found {
-        return Ok(());
-    }
-    Err(LabError::usage(
-        format!("there is no program '{name}'"),
-        "check the name, the path and that it may be executed",
-    ))
+    found.ok_or_else(|| {
+        LabError::usage(
+            format!("there is no program '{name}'"),
+            "check the name, the path and that it may be executed",
+        )
+    })
 }
 
 #[cfg(test)]

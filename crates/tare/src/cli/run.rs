@@ -206,6 +206,15 @@ pub struct ProgramArgs {
     /// Let the program write to this terminal.
     #[arg(long, requires = "command")]
     pub show_output: bool,
+    /// What the program reads from standard input: a file, or, where there is none of that name, the text itself [default: nothing].
+    #[arg(long, value_name = "FILE|TEXT", requires = "command", allow_hyphen_values = true)]
+    pub input: Option<String>,
+    /// Run the program in a terminal of its own (80 x 24).
+    #[arg(long, requires = "command")]
+    pub pty: bool,
+    /// End a run that takes longer; it has failed then.
+    #[arg(long, value_name = "TIME", requires = "command", value_parser = values::positive_duration)]
+    pub time_limit: Option<Duration>,
     /// Run once for each value: {NAME} in the command is replaced by it.
     #[arg(short = 'L', long, num_args = 2, value_names = ["NAME", "A,B,…"], requires = "command",
           action = clap::ArgAction::Append)]

@@ -192,7 +192,12 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         command: args.command.clone(),
         shell,
         parameters: parameters(args)?,
-        runs: RunsRequest { count: args.trials.trials, stopping: stopping(&args.trials), warmup },
+        runs: RunsRequest {
+            count: args.trials.trials,
+            stopping: stopping(&args.trials),
+            warmup,
+            time_limit: program.time_limit,
+        },
         around: AroundRequest {
             setup: program.setup.clone(),
             prepare: program.prepare.clone(),
@@ -200,6 +205,8 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
         },
         ignore_failure: program.ignore_failure,
         show_output: program.show_output,
+        input: program.input.clone(),
+        pty: program.pty,
         place: place(args),
         groups: Vec::new(),
         ref_clock_hz: args.trials.ref_clock,

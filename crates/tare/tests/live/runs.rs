@@ -420,6 +420,29 @@ fn a_program_is_measured_as_hyperfine_does() {
 }
 
 #[test]
+fn a_program_reads_its_input_in_a_terminal_and_is_ended_in_time() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let run = |options: &[&str], command: &str| {
+        let arguments =
+            [&["run", "-q", "--json", "--trials", "2"], options, &["--", "sh", "-c", command]].concat();
+        tare.json(&arguments)
+    };
+    let (result, code) = run(&["--input", "3\n4\n"], "read a; read b; test $a$b = 34");
+    assert_eq!(code, 0, "{:#}", result["warnings"]);
+    assert!(number(&result, "/commands/0/start_up/median_s") < number(&result, "/commands/0/median_s"));
+    let (_, code) = run(&["--pty"], "test -t 0 && stty -echo </dev/tty");
+    assert_eq!(code, 0);
+    // A stop by the terminal ends in a line, not in a wait.
+    let stopped = tare.run(&["run", "-q", "--trials", "2", "--", "sh", "-c", "kill -TTOU $$; sleep 60"]);
+    assert_eq!(stopped.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&stopped.stderr).contains("--pty"), "{stopped:?}");
+    let (result, code) = run(&["-i", "--time-limit", "50ms"], "sleep 60");
+    assert_eq!(code, 0);
+    assert!(number(&result, "/commands/0/max_s") < 30.0 && result["commands"][0]["exit_codes"][0].is_null());
+}
+
+#[test]
 fn a_started_program_sees_what_fits_it_and_what_the_user_set() {
     let _alone = alone();
     let tare = Tare::new();

@@ -444,6 +444,8 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
         runs: runs.len() as u32,
         warmup: 0,
         shell: None,
+        interleaved: false,
+        start_up: None,
     };
     Record {
         machine: machine(),

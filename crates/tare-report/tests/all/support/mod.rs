@@ -11,7 +11,7 @@ use records::{plan, regime};
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::*;
-use tare_model::plan::{CommandWorkload, Sut, Workload};
+use tare_model::plan::{CommandWorkload, StartUp, Sut, Workload};
 use tare_model::{Missing, Reading, Record};
 
 fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
@@ -445,6 +445,18 @@ pub fn unseen() -> (Record, Outcome) {
     (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
 }
 
+/// Of a command that is not the fastest.
+fn against(is_fastest: bool) -> Option<AgainstFastest> {
+    let contrast = |ratio: f64, distinguishable| Contrast {
+        ratio,
+        interval: Some([ratio * 0.96, ratio * 1.04]),
+        distinguishable,
+        smallest_detectable: Some(0.04),
+    };
+    (!is_fastest)
+        .then(|| AgainstFastest { wall_time: contrast(2.2, true), cpu_time: Some(contrast(1.01, false)) })
+}
+
 /// Two programs, run ten times each.
 pub fn commands() -> (Record, Outcome) {
     let named = ["sort -u words.txt", "awk '!seen[$0]++' words.txt, \"all\" | wc -l"];
@@ -470,6 +482,8 @@ pub fn commands() -> (Record, Outcome) {
         runs: 10,
         times_s: (0..10).map(|run| mean * (0.96 + 0.01 * f64::from(run * 7 % 10))).collect(),
         exit_codes: vec![if failed { Some(1) } else { Some(0) }; 10],
+        against_fastest: against(failed),
+        start_up: Some(StartUp { program: "sh -c ''".into(), median_s: 0.0009, runs: 21 }),
     };
     let outcome = server_bound();
     let outcome = Outcome {
@@ -514,6 +528,8 @@ pub fn commands() -> (Record, Outcome) {
         runs: 10,
         warmup: 3,
         shell: Some("/bin/sh".into()),
+        interleaved: false,
+        start_up: None,
     });
     (record, outcome)
 }

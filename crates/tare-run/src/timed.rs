@@ -1,0 +1,307 @@
+//! Programs that are timed: started and waited for by a thread that does nothing else, so that from the start to the end
+//! nothing of tare's own runs in between.
+
+use crate::error::LabError;
+use crate::process::{Output, Started, Tail};
+use crate::running::Running;
+use crate::subjects::program::find_program;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tare_machine::Root;
+use tare_machine::journal::RUN_VARIABLE;
+use tare_sys::process::{self, Confinement, End, Ended, Signal};
+use tare_sys::start::{Begun, Program, Starter};
+use tare_sys::terminal::Terminal;
+
+/// For so long from its start a program is left alone: nothing of tare's own runs, and what ends before is read afterwards.
+const LEFT_ALONE: Duration = Duration::from_millis(10);
+/// How often a wait for the end of a run looks at the interrupt flag and the time limit.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A program that runs for so long is put in the journal by its number, too.
+const JOURNAL_AFTER: Duration = Duration::from_secs(1);
+const NO_MEMORY_FILE: &str = "no file in memory for the program's input";
+
+/// What the program reads.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Input {
+    /// Nothing.
+    #[default]
+    Nothing,
+    File(PathBuf),
+    /// A file in memory.
+    Text(Arc<File>),
+}
+
+impl Input {
+    /// From the beginning.
+    fn open(&self) -> io::Result<File> {
+        match self {
+            Input::Nothing => File::open("/dev/null"),
+            Input::File(path) => File::open(path),
+            Input::Text(file) => {
+                File::open(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file.as_ref())))
+            }
+        }
+    }
+
+    /// What `--input` names: a file, or a text.
+    pub fn of(given: Option<&str>) -> Result<Input, LabError> {
+        let Some(given) = given else { return Ok(Input::Nothing) };
+        let path = PathBuf::from(given);
+        if path.exists() {
+            File::open(&path).map_err(|error| {
+                LabError::usage(
+                    format!("--input: cannot read '{given}': {error}"),
+                    "name a file that can be read",
+                )
+            })?;
+            return Ok(Input::File(path));
+        }
+        if given.contains('/') && !given.contains(char::is_whitespace) {
+            return Err(LabError::usage(
+                format!("--input: there is no file '{given}'"),
+                "check the path; a text with a '/' is taken as one where it has a space or ends with a newline",
+            ));
+        }
+        let file = tare_sys::file::in_memory(c"tare-input", given.as_bytes());
+        file.map(|file| Input::Text(Arc::new(file)))
+            .map_err(|error| LabError::State(format!("{NO_MEMORY_FILE}: {error}")))
+    }
+}
+
+/// What is run, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Timed<'a> {
+    pub words: &'a [String],
+    pub environment: &'a [(&'static str, String)],
+    pub confinement: Confinement,
+    pub output: Output,
+    pub input: &'a Input,
+    /// In a terminal of its own.
+    pub pty: bool,
+    /// It is ended after so long.
+    pub time_limit: Option<Duration>,
+}
+
+/// How a run went.
+pub(crate) struct Run {
+    pub wall_ns: u64,
+    pub ended: Ended,
+    /// It did not end by itself within its limit.
+    pub over_limit: bool,
+    /// What it printed last, where that is kept; read only where it is needed.
+    started: Started,
+}
+
+impl Run {
+    /// `exit status 3`, `ended by signal 9`.
+    pub fn exit_description(&mut self) -> String {
+        self.started.exit_description()
+    }
+
+    /// What it printed last.
+    pub fn output(&self) -> String {
+        self.started.output()
+    }
+}
+
+/// What the thread is asked to do.
+struct Order {
+    program: Program,
+    stdio: [File; 3],
+}
+
+/// What it answers.
+struct Answer {
+    begun: Begun,
+    end_ns: u64,
+    end: End,
+}
+
+/// The thread that starts programs and waits for their ends. They end with it.
+pub(crate) struct Runner {
+    orders: Sender<Order>,
+    answers: Receiver<io::Result<Answer>>,
+    /// The one that runs; 0: none has begun.
+    pid: Arc<AtomicU32>,
+}
+
+impl Runner {
+    pub fn new() -> Result<Runner, LabError> {
+        let (orders, ordered) = mpsc::channel::<Order>();
+        let (sender, answers) = mpsc::channel();
+        let pid = Arc::new(AtomicU32::new(0));
+        let begun = Arc::clone(&pid);
+        let work = move || {
+            let mut starter = Starter::default();
+            for Order { program, stdio } in ordered {
+                let answer = one_run(&mut starter, &program, stdio, &begun);
+                if sender.send(answer).is_err() {
+                    return;
+                }
+            }
+        };
+        let builder = std::thread::Builder::new().name("tare-run".into());
+        builder.spawn(work).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
+        Ok(Runner { orders, answers, pid })
+    }
+
+    /// Runs a program once. `look` is called when it runs for long enough to be looked at, and otherwise after its end, before
+    /// it is reaped; its counters can be read until `read` has been called.
+    pub fn run(
+        &self,
+        timed: &Timed<'_>,
+        running: &Running<'_>,
+        mut look: impl FnMut(u32),
+        read: impl FnOnce(u32),
+    ) -> Result<Run, LabError> {
+        let (order, tail) = order(timed, running)?;
+        self.pid.store(0, Ordering::Relaxed);
+        let gone = |_| LabError::State("the thread that starts programs has ended".to_owned());
+        self.orders.send(order).map_err(|_| gone(()))?;
+        let mut watch = Watch { begun: Instant::now(), looked: false, journalled: false, over_limit: false };
+        let mut wait = LEFT_ALONE;
+        let answer = loop {
+            match self.answers.recv_timeout(wait) {
+                Ok(answer) => break answer,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(gone(())),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    wait = watch.turn(self.pid.load(Ordering::Acquire), timed, running, &mut look);
+                }
+            }
+        };
+        let Answer { begun, end_ns, end } = answer.map_err(|error| {
+            LabError::usage(
+                format!("cannot start the program '{}': {error}", timed.words[0]),
+                "check the command",
+            )
+        })?;
+        let mut started = Started::of_program(begun.pid, tail);
+        if end == End::WantsTerminal {
+            process::kill_group(begun.pid, Signal::Kill).ok();
+            return Err(wants_terminal(timed));
+        }
+        running.check_interrupt()?;
+        if !watch.looked {
+            look(begun.pid);
+        }
+        read(begun.pid);
+        let ended = started.reap().ok_or_else(|| LabError::Sut {
+            what: format!("'{}' could not be waited for", timed.words.join(" ")),
+            last_output: String::new(),
+        })?;
+        let wall_ns = end_ns.saturating_sub(begun.made_ns);
+        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started })
+    }
+}
+
+/// What was done about a run that has not ended.
+struct Watch {
+    begun: Instant,
+    looked: bool,
+    journalled: bool,
+    over_limit: bool,
+}
+
+impl Watch {
+    /// Looks after it, and says when to do so again.
+    fn turn(
+        &mut self,
+        pid: u32,
+        timed: &Timed<'_>,
+        running: &Running<'_>,
+        look: &mut impl FnMut(u32),
+    ) -> Duration {
+        if pid == 0 {
+            return LEFT_ALONE;
+        }
+        let took = self.begun.elapsed();
+        if !self.looked {
+            self.looked = true;
+            look(pid);
+        }
+        if !self.journalled && took > JOURNAL_AFTER {
+            self.journalled = true;
+            // The run's id in its environment leads to it as well.
+            running.journal.started(&Root::live(), pid).ok();
+        }
+        self.over_limit |= timed.time_limit.is_some_and(|limit| took >= limit);
+        if self.over_limit || running.check_interrupt().is_err() {
+            process::kill_group(pid, Signal::Kill).ok();
+        }
+        let left = timed.time_limit.map(|limit| limit.saturating_sub(took));
+        left.unwrap_or(LOOK_EVERY).clamp(Duration::from_millis(1), LOOK_EVERY)
+    }
+}
+
+fn one_run(
+    starter: &mut Starter,
+    program: &Program,
+    stdio: [File; 3],
+    pid: &AtomicU32,
+) -> io::Result<Answer> {
+    let [input, output, errors] = &stdio;
+    let begun = starter.start(program, [input.as_fd(), output.as_fd(), errors.as_fd()])?;
+    pid.store(begun.pid, Ordering::Release);
+    // An error means that it is gone already, which is the end as well.
+    let end = process::wait_end(begun.pid).unwrap_or(End::Ended);
+    let end_ns = tare_sys::time::monotonic_ns();
+    Ok(Answer { begun, end_ns, end })
+}
+
+/// What to start, and where what it prints is kept.
+fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Arc<Mutex<Tail>>), LabError> {
+    let name = timed.words.first().map_or("", String::as_str);
+    let path = find_program(name)?;
+    let cannot = |error: io::Error| {
+        LabError::usage(format!("cannot start the program '{name}': {error}"), "check the command")
+    };
+    let mut variables: Vec<(&str, &str)> =
+        timed.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    variables.push((RUN_VARIABLE, running.journal.run_id()));
+    let (stdio, tail) = streams(timed).map_err(cannot)?;
+    let program =
+        Program::new(&path, timed.words, &variables, &timed.confinement, timed.pty).map_err(cannot)?;
+    Ok((Order { program, stdio }, tail))
+}
+
+/// Its standard streams.
+fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Arc<Mutex<Tail>>)> {
+    let tail = Arc::new(Mutex::new(Tail::default()));
+    let own_errors = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    let shown = match timed.output {
+        Output::Show => Some(own_errors()?),
+        Output::Keep | Output::KeepErrors => None,
+    };
+    if timed.pty {
+        let terminal = Terminal::open()?;
+        crate::process::keep_reading(Box::new(terminal.ours), shown, &tail);
+        let input = match timed.input {
+            Input::Nothing => terminal.program.try_clone()?,
+            other => other.open()?,
+        };
+        return Ok(([input, terminal.program.try_clone()?, terminal.program], tail));
+    }
+    let input = timed.input.open()?;
+    if shown.is_some() {
+        return Ok(([input, own_errors()?, own_errors()?], tail));
+    }
+    let (reader, writer) = io::pipe()?;
+    crate::process::keep_reading(Box::new(reader), None, &tail);
+    let writer = File::from(std::os::fd::OwnedFd::from(writer));
+    let output = match timed.output {
+        Output::Keep => writer.try_clone()?,
+        Output::KeepErrors | Output::Show => File::options().write(true).open("/dev/null")?,
+    };
+    Ok(([input, output, writer], tail))
+}
+
+fn wants_terminal(timed: &Timed<'_>) -> LabError {
+    crate::process::wants_terminal(&format!("'{}'", timed.words.join(" ")))
+}
