@@ -1,5 +1,6 @@
 //! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
 
+mod at_once;
 mod open_waits;
 mod others;
 mod parse;
@@ -14,6 +15,7 @@ use crate::roles::{processes, role_of_thread};
 use crate::scene::{Scene, USER_TICK_NS, next_multiple};
 use crate::sleep::Peers;
 use crate::tape::{Reading, Tape};
+use at_once::AtOnce;
 use open_waits::Open;
 use others::Others;
 use parse::{Schedstat, parse_schedstat};
@@ -53,6 +55,7 @@ struct Tasks {
     /// Why what threads are doing could not be read.
     unseen: Option<Missing>,
     peers: Peers,
+    at_once: AtOnce,
     tape: Tape,
 }
 
@@ -65,6 +68,7 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
         unopened: None,
         unseen: None,
         peers: Peers::default(),
+        at_once: AtOnce::default(),
         tape: Tape::default(),
     })
 }
@@ -72,6 +76,7 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
 impl Observer for Tasks {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
+        self.at_once.begin();
         (self.unopened, self.unseen) = (None, None);
         self.forget_strangers(scene);
         let now_ns = monotonic_ns();
@@ -109,6 +114,9 @@ impl Observer for Tasks {
                 // Ended; the next reading tells as well.
                 Err(_) | Ok(()) => {}
             }
+        }
+        if all || is_now {
+            self.at_once.count(&self.watched);
         }
     }
 
@@ -161,7 +169,7 @@ impl Observer for Tasks {
             }
         }
         if self.watched.iter().any(|watched| !watched.state_samples.is_empty()) {
-            observed.sampled(self.downstream());
+            observed.sampled(self.downstream(), self.at_once.counts());
         }
         self.others.report(scene, &self.known, observed);
         self.report_absences(scene, observed);
