@@ -16,6 +16,7 @@ mod gate;
 mod hypotheses;
 mod net;
 mod old_records;
+mod parallel;
 mod rate_over_time;
 mod spikes;
 mod stopping;
