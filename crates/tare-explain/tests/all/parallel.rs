@@ -58,7 +58,12 @@ fn at_once(record: Record, counts: &[u64]) -> Record {
 }
 
 /// The same of a program at this path.
-fn of_program(mut record: Record, path: &str, runtime: Option<Runtime>, environment: &[(&str, &str)]) -> Record {
+fn of_program(
+    mut record: Record,
+    path: &str,
+    runtime: Option<Runtime>,
+    environment: &[(&str, &str)],
+) -> Record {
     let missing = || Reading::missing("not read");
     let variable = |(key, value): &(&str, &str)| ((*key).to_owned(), Setting::Clear((*value).to_owned()));
     let program = Program {
@@ -83,7 +88,8 @@ fn named(record: &Record, cause: Cause) -> (Outcome, Finding) {
     let outcome = explain(record);
     let found = &outcome.verdict;
     assert_eq!(found.bottleneck, cause, "{:#?}\n{:#?}", found.findings, outcome.accounting);
-    let finding = found.findings.iter().find(|finding| finding.cause == cause).expect("has its finding").clone();
+    let finding =
+        found.findings.iter().find(|finding| finding.cause == cause).expect("has its finding").clone();
     (outcome, finding)
 }
 
@@ -148,7 +154,8 @@ fn what_no_sample_saw_exceeded_is_a_limit_and_an_idle_pool_is_none() {
     assert!((entitled(&outcome) - 1.0).abs() < 0.01);
     for (run, counts) in [(0.02, [184, 15, 1]), (0.245, [60, 80, 60])] {
         let outcome = explain(&record(run, &counts));
-        let names = [Cause::ParallelismLimited, Cause::LockContended, Cause::WorkersExhausted, Cause::OneThreadBound];
+        let names =
+            [Cause::ParallelismLimited, Cause::LockContended, Cause::WorkersExhausted, Cause::OneThreadBound];
         assert!(!names.contains(&outcome.verdict.bottleneck), "{:?}", outcome.verdict.bottleneck);
         assert!(!outcome.verdict.findings.iter().any(|finding| names.contains(&finding.cause)));
     }
@@ -158,7 +165,8 @@ fn what_no_sample_saw_exceeded_is_a_limit_and_an_idle_pool_is_none() {
 fn two_threads_that_take_turns_at_a_mutex_are_serialized_by_it() {
     let locked = |tid, cpu| Thread { samples: Some([0.0, 1.0, 0.0, 0.0]), ..free("mutex", tid, cpu, 0.5) };
     let joins = free("mutex", SUT_PID, 0, 0.0);
-    let scene = Scene { threads: vec![joins, locked(SUT_PID + 1, 0), locked(SUT_PID + 2, 1)], ..Scene::default() };
+    let scene =
+        Scene { threads: vec![joins, locked(SUT_PID + 1, 0), locked(SUT_PID + 2, 1)], ..Scene::default() };
     let runs = [(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene)];
     let record = at_once(parked(commands(&runs), &[0]), &[1, 197, 2]);
     let (outcome, finding) = named(&record, Cause::LockContended);
@@ -178,14 +186,22 @@ fn a_thread_that_waits_for_another_to_end_waits_for_no_lock() {
 #[test]
 fn workers_that_all_sleep_while_requests_wait_are_too_few() {
     let workers = |asleep: [f64; 4]| {
-        let worker = move |at| Thread { samples: Some(asleep), ..free("pool", SUT_PID + 1 + at, at % 2, 0.004) };
+        let worker =
+            move |at| Thread { samples: Some(asleep), ..free("pool", SUT_PID + 1 + at, at % 2, 0.004) };
         (0..4).map(worker).collect::<Vec<_>>()
     };
-    let slow = |asleep| Scene { rate_hz: 200.0, ..scene(workers(asleep)) };
+    let slow = |asleep| Scene { rate_hz: 200.0, latency: false, ..scene(workers(asleep)) };
     let (_, finding) = named(&asked_at(64, &slow([0.0, 0.0, 0.0, 1.0])), Cause::WorkersExhausted);
-    assert!(finding.summary.contains("All 4 workers") && finding.summary.contains("20.0 ms"), "{}", finding.summary);
+    assert!(
+        finding.summary.contains("All 4 workers") && finding.summary.contains("20.0 ms"),
+        "{}",
+        finding.summary
+    );
     // Half of their time they have nothing to do.
-    for outcome in [explain(&asked_at(64, &slow([0.5, 0.0, 0.0, 0.5]))), explain(&asked_at(64, &slow([1.0, 0.0, 0.0, 0.0])))] {
+    for outcome in [
+        explain(&asked_at(64, &slow([0.5, 0.0, 0.0, 0.5]))),
+        explain(&asked_at(64, &slow([1.0, 0.0, 0.0, 0.0]))),
+    ] {
         assert_ne!(outcome.verdict.bottleneck, Cause::WorkersExhausted);
         assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::WorkersExhausted));
     }
@@ -195,7 +211,8 @@ fn workers_that_all_sleep_while_requests_wait_are_too_few() {
 fn two_threads_on_two_cpus_are_not_too_many() {
     let worker = |tid| Thread { pinned: false, ..Thread::new(Role::Sut, "nginx", tid, 0, 0.3, 0.2) };
     let load = generator(0.6, 0.0);
-    let scene = Scene { threads: vec![worker(4712), worker(4713), load], rate_hz: 30_000.0, ..Scene::default() };
+    let scene =
+        Scene { threads: vec![worker(4712), worker(4713), load], rate_hz: 30_000.0, ..Scene::default() };
     let outcome = explain(&asked(&scene));
     assert_ne!(outcome.verdict.bottleneck, Cause::Oversubscribed);
     assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::Oversubscribed));

@@ -89,7 +89,8 @@ impl Entitlement {
         let run_s: f64 = mine.iter().map(|thread| thread.run_s).sum();
         let beside_s = run_s - serving.iter().map(|thread| thread.run_s).sum::<f64>();
         let limit_s = limit.map_or(f64::INFINITY, |limit| limit.threads * wall_s);
-        let is_limited = limit_s < serving_s.min(usable_s);
+        // The same hair of slack as below.
+        let is_limited = limit_s * 1.001 < serving_s.min(usable_s);
         // What ran was allowed to: a runtime counts threads in system calls as not running.
         let entitled_s = (serving_s.min(limit_s) + beside_s).max(run_s).min(usable_s);
         let mut entitlement = Entitlement {

@@ -132,9 +132,30 @@ const AS_MANY_MIN: f64 = 0.9;
 /// Requests in flight for each that runs at once: with fewer it may be they that are too few.
 const IN_FLIGHT_MIN: f64 = 4.0;
 
-/// A limit that samples show where no runtime tells of one: nearly always so many were running or ready, hardly ever more, while others
-/// had work and CPUs were there. `in_flight` is `None` for a program that ends.
-pub(super) fn seen(at_once: &[u64], known: Limit, cpus: usize, in_flight: Option<f64>) -> Option<Limit> {
+/// A thread that runs for more of its life is full by itself, and what the others do says nothing of a limit.
+const FULL_SHARE: f64 = 0.8;
+/// Of the sleep of those that work, as much in futexes: for each other, and not for the world outside.
+const IN_FUTEX_MIN: f64 = 0.5;
+
+/// A limit that samples show where no runtime tells of one: threads wait for each other, nearly always so many are running or ready,
+/// hardly ever more, and there is work for others and a CPU. `in_flight` is `None` for a program that ends.
+pub(super) fn seen(
+    threads: &[Thread],
+    at_once: &[u64],
+    known: Limit,
+    cpus: usize,
+    in_flight: Option<f64>,
+) -> Option<Limit> {
+    let working = || threads.iter().filter(|thread| thread.id.role == Role::Sut && thread.serves());
+    let of = |whys: &[Asleep]| {
+        working().flat_map(|thread| whys.iter().map(|why| thread.asleep(*why))).sum::<f64>()
+    };
+    let for_each_other = of(&[Asleep::Lock, Asleep::Parked]) >= IN_FUTEX_MIN * of(&Asleep::SAMPLED);
+    let is_full = working().any(|thread| thread.run_s > FULL_SHARE * thread.wall_s);
+    (for_each_other && !is_full).then(|| counted(at_once, known, cpus, in_flight)).flatten()
+}
+
+fn counted(at_once: &[u64], known: Limit, cpus: usize, in_flight: Option<f64>) -> Option<Limit> {
     let samples: u64 = at_once.iter().sum();
     let of = |counts: &[u64]| counts.iter().sum::<u64>() as f64 / samples as f64;
     let most = (1..at_once.len()).find(|most| of(&at_once[most + 1..]) <= MORE_MAX)?;
@@ -153,7 +174,8 @@ mod tests {
     #[test]
     fn a_limit_is_seen_only_where_as_many_run_nearly_always() {
         let known = Limit { threads: 2.0, by: LimitedBy::Threads };
-        let seen = |at_once: &[u64], in_flight| seen(at_once, known, 2, in_flight).map(|limit| limit.threads);
+        let seen =
+            |at_once: &[u64], in_flight| counted(at_once, known, 2, in_flight).map(|limit| limit.threads);
         assert_eq!(seen(&[2, 96, 2], None), Some(1.0));
         assert_eq!(seen(&[2, 96, 2], Some(64.0)), Some(1.0));
         assert_eq!(seen(&[2, 96, 2], Some(1.0)), None, "one connection, one thread at once");

@@ -1,6 +1,6 @@
 //! How many of the program's threads can run at once, against the CPUs that it may use.
 
-use crate::accounting::Limit;
+use crate::accounting::{Limit, LimitedBy};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
 use crate::capacity::levels::Accounting;
@@ -27,7 +27,9 @@ pub(crate) fn filled(accounting: &Accounting) -> Option<Claim> {
     below_cpus(accounting)?;
     if accounting.command.is_some() {
         let sut = accounting.sut()?;
-        return (sut.busy() >= FULL * sut.cpus()).then(|| Claim::at(Rank::LimitFull));
+        // A program of few threads that are all full is held by its work.
+        let by_itself = sut.limit.is_some_and(|limit| limit.by == LimitedBy::Threads);
+        return (!by_itself && sut.busy() >= FULL * sut.cpus()).then(|| Claim::at(Rank::LimitFull));
     }
     if server_is_full(accounting) {
         return Some(Claim::at(Rank::LimitFull));
