@@ -28,6 +28,9 @@ pub struct Program {
     pub role: Role,
     /// Its processes; 0 where it was not running yet when it was examined.
     pub processes: u32,
+    /// Their numbers, those that were examined; none in records from before 0.2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pids: Vec<u32>,
     /// The file that is executed, links resolved.
     pub path: Reading<String>,
     /// Length of that file.

@@ -38,6 +38,10 @@ pub struct Schedule {
     /// Sockets to other servers that threads slept on, by address; at most 64.
     #[serde(default)]
     pub downstream: Vec<Downstream>,
+    /// Samples by how many threads of the SUT were running or ready in them: entry i counts those with i; the last one, those
+    /// with at least 256. Empty in records from before this was counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_once: Vec<u64>,
 }
 
 /// Where a schedule comes from.
@@ -58,8 +62,10 @@ pub enum ScheduleSource {
 pub enum Sleep {
     /// For events, or for a socket that it accepted.
     Event,
-    /// For a lock: a futex, or one of the kernel's own that sleep.
+    /// For a lock: a futex whose word says that somebody has it, or one of the kernel's own that sleep.
     Lock,
+    /// In a futex that is not known to be a lock's: for work, for a hand-over, for another thread to end.
+    Parked,
     /// For a disk.
     Disk,
     /// For a socket that it connected: another server.
@@ -74,14 +80,23 @@ pub enum Sleep {
 
 impl Sleep {
     /// All of them.
-    pub const ALL: [Sleep; 7] =
-        [Sleep::Event, Sleep::Lock, Sleep::Disk, Sleep::Downstream, Sleep::Timer, Sleep::Fault, Sleep::Other];
+    pub const ALL: [Sleep; 8] = [
+        Sleep::Event,
+        Sleep::Lock,
+        Sleep::Parked,
+        Sleep::Disk,
+        Sleep::Downstream,
+        Sleep::Timer,
+        Sleep::Fault,
+        Sleep::Other,
+    ];
 
     /// Its name in data.
     pub fn name(self) -> &'static str {
         match self {
             Sleep::Event => "event",
             Sleep::Lock => "lock",
+            Sleep::Parked => "parked",
             Sleep::Disk => "disk",
             Sleep::Downstream => "downstream",
             Sleep::Timer => "timer",

@@ -14,7 +14,7 @@ use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::connections as metrics;
 use tare_model::observation::Sample;
-use tare_sys::sockdiag::{Family, SockDiag, TcpSocket, sockets};
+use tare_sys::sockdiag::{Family, SockDiag, TcpSocket, listeners, sockets};
 
 /// Room for a dump: some 2,600 sockets. Where there are more, reading them all would take longer than an edge may.
 const DUMP_BYTES_MAX: usize = 1 << 20;
@@ -90,6 +90,16 @@ impl Observer for Connections {
                 .for_each(|metric| observed.absent(metric, None, reason.clone()));
         };
         let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
+        match self.backlog(port) {
+            Some(backlog) => {
+                let sample = Sample { at_ns: observed.end_ns(), value: f64::from(backlog) };
+                observed.column(&metrics::BACKLOG, Subject::Machine, vec![sample]);
+            }
+            None => {
+                let none = || Missing::new("nobody listens on the server's port here");
+                observed.absent(&metrics::BACKLOG, None, why.clone().unwrap_or_else(none));
+            }
+        }
         for end in [End::Server, End::Client] {
             let lasting = self.lasting(end, port);
             if lasting.is_empty() {
@@ -121,6 +131,21 @@ impl Observer for Connections {
 type Both = [(u64, TcpSocket); 2];
 
 impl Connections {
+    /// Room in the accept queue of the server's listening sockets: the least. A namespace has few of those.
+    fn backlog(&self, port: u16) -> Option<u32> {
+        let mut buffer = vec![0; DUMP_BYTES_MAX];
+        let mut least: Option<u32> = None;
+        for diag in self.ways.iter().flatten() {
+            for family in FAMILIES {
+                let Ok(filled) = diag.dump_listening(family, &mut buffer) else { continue };
+                let dump = buffer.get(..filled).unwrap_or_default();
+                let mine = listeners(dump).filter(|(of, _)| *of == port).map(|(_, backlog)| backlog);
+                least = least.into_iter().chain(mine).min();
+            }
+        }
+        least
+    }
+
     /// Ends that were there at both edges.
     fn lasting(&self, end: End, port: u16) -> Vec<Both> {
         let is_of_end = |socket: &TcpSocket| match end {
@@ -204,6 +229,7 @@ mod tests {
         let seen = observed.close();
         let machine = Subject::Machine;
         assert_eq!(seen.last(&metrics::OPEN, &machine).ok(), Ok(1.0));
+        assert!(seen.last(&metrics::BACKLOG, &machine).ok().unwrap() >= 1.0);
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);

@@ -96,12 +96,16 @@ impl Observed {
     }
 
     /// Where the SUT's threads were, switch by switch.
-    pub(crate) fn schedule(&mut self, schedule: Schedule) {
+    pub(crate) fn schedule(&mut self, mut schedule: Schedule) {
+        // Samples are taken beside the switches.
+        if let Some(sampled) = self.observation.schedule.take() {
+            schedule.at_once = sampled.at_once;
+        }
         self.observation.schedule = Some(Box::new(schedule));
     }
 
     /// What samples of the SUT's threads found beside the columns.
-    pub(crate) fn sampled(&mut self, downstream: Vec<Downstream>) {
+    pub(crate) fn sampled(&mut self, downstream: Vec<Downstream>, at_once: Vec<u64>) {
         self.observation.schedule = Some(Box::new(Schedule {
             source: ScheduleSource::Samples,
             not_traced: None,
@@ -112,6 +116,7 @@ impl Observed {
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream,
+            at_once,
         }));
     }
 

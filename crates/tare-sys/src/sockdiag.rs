@@ -14,6 +14,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const WITH_INFO: u8 = 1 << (INET_DIAG_INFO - 1);
 const ESTABLISHED: u32 = 1 << 1;
+const LISTENING: u32 = 1 << 10;
 const HEADER_BYTES: usize = 16;
 const MESSAGE_BYTES: usize = 72;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
@@ -84,7 +85,15 @@ impl SockDiag {
     /// # Errors
     /// `FileTooLarge` where the buffer has no room for them; else as the kernel says.
     pub fn dump(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
-        self.ask(&request(family), buffer)
+        self.ask(&request(family, ESTABLISHED), buffer)
+    }
+
+    /// All listening sockets, as [`dump`](SockDiag::dump) does it for connections; see [`listeners`].
+    ///
+    /// # Errors
+    /// As [`dump`](SockDiag::dump).
+    pub fn dump_listening(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ask(&request(family, LISTENING), buffer)
     }
 
     /// All Unix sockets that have another end, as [`dump`](SockDiag::dump) does it for TCP; see [`unix_pairs`].
@@ -128,7 +137,7 @@ impl SockDiag {
     }
 }
 
-fn request(family: Family) -> [u8; REQUEST_BYTES] {
+fn request(family: Family, states: u32) -> [u8; REQUEST_BYTES] {
     let family = match family {
         Family::V4 => libc::AF_INET,
         Family::V6 => libc::AF_INET6,
@@ -143,7 +152,7 @@ fn request(family: Family) -> [u8; REQUEST_BYTES] {
         libc::IPPROTO_TCP as u8,
         WITH_INFO,
     ]);
-    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&states.to_ne_bytes());
     bytes
 }
 
@@ -200,6 +209,14 @@ pub struct TcpSocket {
 /// The connections of a dump. One without counts (before Linux 4.10) is left out.
 pub fn sockets(dump: &[u8]) -> impl Iterator<Item = TcpSocket> + '_ {
     messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| socket(message))
+}
+
+/// The listening sockets of a dump: port, and connections for which there is room until they are accepted.
+pub fn listeners(dump: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
+    // `struct inet_diag_msg`: of a listener `idiag_wqueue` is what it gave to listen(2), within the kernel's bound.
+    messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| {
+        Some((u16::from_be_bytes(read(message, 4)?), u32::from_ne_bytes(read(message, 60)?)))
+    })
 }
 
 /// Type and content of each message.

@@ -1,9 +1,10 @@
 //! `listen-overflow`: connections were refused room in the accept queue.
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, number};
+use crate::bottlenecks::draft::{Draft, number, number_if};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::requests::fails;
 use crate::bottlenecks::signs::sides::server;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs};
@@ -26,9 +27,32 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
+/// Connections that found no room, for each request: with fewer it is the burst at the beginning.
+const OVERFLOWS_MIN: f64 = 0.01;
+/// And for each attempt that failed, where attempts did: with fewer something else made most of them fail.
+const EXPLAINS_MIN: f64 = 0.5;
+
+/// What the generator sees of an attempt that found no room: it is dropped and sent again after a second, and again.
+const UNANSWERED: [ErrorKind; 2] = [ErrorKind::Connect, ErrorKind::Timeout];
+
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    let refused = accounting.asked.pool.answered.errors.contains_key(&ErrorKind::Connect);
-    (server(accounting).is_some() && applies(accounting) && refused).then(|| Claim::at(Rank::QueueFull))
+    server(accounting)?;
+    let answered = &accounting.asked.pool.answered;
+    let overflows = accounting.asked.pool.around.listen_overflows.filter(|_| has_little_room(accounting))?;
+    let explains = answered.fails_mostly_by(&UNANSWERED) && overflows >= EXPLAINS_MIN * answered.failed();
+    if fails(accounting) && explains {
+        return Some(Claim::at(Rank::FailureExplained).beside_time());
+    }
+    let refused = answered.errors.contains_key(&ErrorKind::Connect);
+    let many = answered.requests.is_some_and(|requests| overflows >= OVERFLOWS_MIN * requests);
+    (overflows >= 1.0 && (refused || many)).then(|| Claim::at(Rank::QueueFull))
+}
+
+/// A queue with room for every connection of the load is not what they lack.
+fn has_little_room(accounting: &Accounting) -> bool {
+    let connections =
+        accounting.asked_level.map(|level| f64::from(level.connections)).filter(|count| *count > 0.0);
+    accounting.asked.pool.around.backlog.zip(connections).is_none_or(|(room, connections)| room < connections)
 }
 
 fn applies(accounting: &Accounting) -> bool {
@@ -36,19 +60,31 @@ fn applies(accounting: &Accounting) -> bool {
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    let overflows = accounting.asked.pool.around.listen_overflows.unwrap_or(0.0);
-    let refused = accounting.asked.pool.answered.errors.get(&ErrorKind::Connect).copied().unwrap_or(0.0);
+    let pool = &accounting.asked.pool;
+    let overflows = pool.around.listen_overflows.unwrap_or(0.0);
+    let of = |kind: ErrorKind| pool.answered.errors.get(&kind).copied().unwrap_or(0.0);
+    let (refused, late) = (of(ErrorKind::Connect), of(ErrorKind::Timeout));
+    let backlog = pool.around.backlog;
+    let room = backlog.map_or(String::new(), |backlog| {
+        format!(", which has room for {backlog:.0} (the server's listen backlog)")
+    });
+    let connections = accounting.asked_level.map(|level| f64::from(level.connections));
+    let mut evidence = vec![
+        number("accept queue overflows in this network namespace", overflows, "count"),
+        number("failed connects of the generator", refused, "count"),
+        number("timeouts of the generator", late, "count"),
+    ];
+    evidence.extend(number_if("room in the accept queue (backlog)", backlog, "count"));
+    evidence.extend(number_if("connections of the load", connections, "count"));
     Draft {
         summary: format!(
-            "{overflows:.0} connection attempts found the accept queue full ({refused:.0} failed for the generator)."
+            "{overflows:.0} connection attempts found the accept queue full{room}; for the generator {refused:.0} failed and \
+             {late:.0} were not answered in time."
         ),
         effect_ln: 0.0,
         confidence: if overflows >= 1.0 { 1.0 } else { 0.0 },
-        evidence: vec![
-            number("accept queue overflows in this network namespace", overflows, "count"),
-            number("failed connects of the generator", refused, "count"),
-        ],
-        remedy: "raise the server's backlog and net.core.somaxconn, or open connections more slowly"
+        evidence,
+        remedy: "raise the server's backlog (its listen call) and net.core.somaxconn, or open connections more slowly"
             .to_owned(),
         confirm: "with a longer queue the counter stands still".to_owned(),
     }
@@ -63,7 +99,8 @@ static PAGE: Page = Page {
     ],
     evidence: &[
         "Overflows of accept queues in this network namespace during the trials.",
-        "Connections that failed for the generator.",
+        "Connections that failed for the generator, or were not answered in time.",
+        "Room in the queue: the backlog that the server asked for, as the kernel has it.",
     ],
     looks_the_same: &[
         "`errors`: connections are refused because nobody listens. The counter of overflows stands still.",

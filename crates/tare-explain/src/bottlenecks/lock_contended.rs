@@ -1,15 +1,16 @@
 //! `lock-contended`: serving threads slept in a futex. The program's own: it stays in net.
 
-use crate::accounting::Asleep;
+use crate::accounting::{Asleep, LimitedBy};
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, program_wait_draft};
+use crate::bottlenecks::draft::{Draft, number, percent, program_wait_draft};
 use crate::bottlenecks::input::Input;
-use crate::bottlenecks::rank::Claim;
-use crate::bottlenecks::signs::locks::may_be_a_lock;
-use crate::bottlenecks::signs::sides::waits_itself;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::free::free_cpus;
+use crate::bottlenecks::signs::locks::{kept_share, may_be_a_lock};
+use crate::bottlenecks::signs::parallel::below_cpus;
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::program_wait;
-use tare_model::outcome::{Cause, GrossIs};
+use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::LockContended,
@@ -28,22 +29,45 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
+/// More than noise, and of a server more than the lack of load. Where it is what lets so few threads run at once, it says more than their
+/// number.
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    waits_itself(accounting, Asleep::Lock).filter(|_| may_be_a_lock(accounting))
+    let share = kept_share(accounting);
+    let most = accounting.command.is_some() || share >= accounting.lost(TareCause::NoWork);
+    let seen = below_cpus(accounting).is_some_and(|limit| limit.by == LimitedBy::Seen);
+    let rank = if seen { Rank::LimitFull } else { Rank::OwnWaits };
+    (share >= LOSS_SHARE_MIN && most && may_be_a_lock(accounting)).then(|| Claim::at(rank).of_share(share))
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    program_wait(accounting, Asleep::Lock) >= 0.1 && may_be_a_lock(accounting)
+    kept_share(accounting) >= 0.1 && may_be_a_lock(accounting)
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    program_wait_draft(
+    let share = kept_share(accounting);
+    let mut draft = program_wait_draft(
         accounting,
         Asleep::Lock,
         "slept in a lock",
         "find the lock (perf lock, a stack of the sleeping thread) and hold it for less or split it",
         "with half the threads the wait for the lock falls more than the work does",
-    )
+    );
+    if let (Some(sut), Some(free)) = (accounting.sut(), free_cpus(accounting)) {
+        draft.summary = format!(
+            "Threads with work slept in a lock: {:.2} CPUs were busy of {} that the program may use, {free:.2} were free, and a lock \
+             of its own kept threads from {} of the CPUs that they could have used.",
+            sut.busy(),
+            sut.usable.len(),
+            percent(share)
+        );
+        draft.evidence.insert(
+            0,
+            number("kept from CPUs by a lock, share of what its threads could use", share, "share"),
+        );
+        draft.evidence.insert(1, number("CPUs that it may use and nobody did", free, "CPUs"));
+        draft.confidence = if accounting.asked.trials.len() > 1 { 0.9 } else { 0.6 };
+    }
+    draft
 }
 
 static PAGE: Page = Page {
@@ -56,8 +80,9 @@ static PAGE: Page = Page {
     ],
     evidence: &[
         "Share of the entitlement in which serving threads slept in futexes, and the same for each thread.",
-        "Not judged for runtimes that put idle threads to sleep in futexes (Go): what such a thread waits \
-         for cannot be seen from outside.",
+        "Only futexes whose word says that a lock is taken count: parked threads, condition variables and \
+         threads that are joined sleep with other words.",
+        "Not judged for Go: what a thread of its waits for cannot be seen from outside.",
     ],
     looks_the_same: &[
         "An idle pool: threads that wait for work sleep in futexes (condition variables) as well. tare \

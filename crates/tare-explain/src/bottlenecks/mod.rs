@@ -28,6 +28,7 @@ mod not_steady;
 mod offered_load;
 mod one_thread_bound;
 mod oversubscribed;
+mod parallelism_limited;
 mod placement_conflict;
 mod ports_exhausted;
 mod program_cpu_bound;
@@ -39,6 +40,7 @@ mod steal;
 mod too_little_concurrency;
 pub(crate) mod too_noisy;
 mod unknown;
+mod workers_exhausted;
 
 pub use bottleneck::{Bottleneck, Confirm, Page};
 pub(crate) use input::{clock_missing, sut_unseen};
@@ -56,6 +58,7 @@ static ALL: &[&Bottleneck] = &[
     &offered_load::BOTTLENECK,
     &load_generator_bound::BOTTLENECK,
     &server_cpu_bound::BOTTLENECK,
+    &parallelism_limited::BOTTLENECK,
     &one_thread_bound::BOTTLENECK,
     &cpu_quota_throttled::BOTTLENECK,
     &cpu_contended::BOTTLENECK,
@@ -69,6 +72,7 @@ static ALL: &[&Bottleneck] = &[
     &lock_contended::BOTTLENECK,
     &kernel_lock_contended::BOTTLENECK,
     &memory_pressure::BOTTLENECK,
+    &workers_exhausted::BOTTLENECK,
     &blocked_on_disk::BOTTLENECK,
     &gc_pauses::BOTTLENECK,
     &blocked_on_downstream::BOTTLENECK,

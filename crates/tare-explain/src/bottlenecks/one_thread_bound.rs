@@ -4,6 +4,7 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::parallel::{below_cpus, filled, working_threads};
 use crate::bottlenecks::signs::sides::{one_thread_is_full, server};
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -24,7 +25,16 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 };
 
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    (server(accounting).is_some() && applies(accounting)).then(|| Claim::at(Rank::OneThreadFull))
+    server(accounting)?;
+    if works_alone(accounting) {
+        return filled(accounting);
+    }
+    applies(accounting).then(|| Claim::at(Rank::OneThreadFull))
+}
+
+/// Whether a single thread does the work, and the program may use more CPUs than that.
+fn works_alone(accounting: &Accounting) -> bool {
+    working_threads(accounting) == 1 && below_cpus(accounting).is_some()
 }
 
 fn applies(accounting: &Accounting) -> bool {
@@ -43,21 +53,38 @@ fn describe(accounting: &Accounting) -> Draft {
     let (name, fullest) = shares.first().cloned().unwrap_or_default();
     let others: Vec<f64> = shares.iter().skip(1).map(|(_, share)| *share).collect();
     let mean = tare_stats::mean(&others).unwrap_or(0.0);
-    Draft {
-        summary: format!(
+    let alone = works_alone(accounting);
+    let summary = if alone {
+        let cpus = accounting.sut().map_or(0, |sut| sut.usable.len());
+        format!(
+            "One thread does the server's work ({name}): it was on a CPU {} of the time. The server may use {cpus} CPUs, and the one thread can use one.",
+            percent(fullest)
+        )
+    } else {
+        format!(
             "One thread of the server ({name}) was on a CPU {} of the time while its {} others averaged {}.",
             percent(fullest),
             others.len(),
             percent(mean)
-        ),
+        )
+    };
+    Draft {
+        summary,
         effect_ln: accounting.effect(TareCause::NoWork),
-        confidence: if fullest >= 0.9 && mean < 0.5 { 1.0 } else { 0.0 },
+        confidence: match alone {
+            true => accounting.support(
+                |window| window.sut.as_ref().filter(|sut| sut.entitled_s > 0.0).map(|sut| sut.busy() / sut.cpus()),
+                0.85,
+            ),
+            false if fullest >= 0.9 && mean < 0.5 => 1.0,
+            false => 0.0,
+        },
         evidence: shares
             .iter()
             .take(8)
             .map(|(name, share)| number(name.clone(), *share, "share of a CPU"))
             .collect(),
-        remedy: "spread the work: a listener for each thread (SO_REUSEPORT), or connections spread evenly"
+        remedy: "spread the work: more processes or threads with a listener each (SO_REUSEPORT, a cluster module, more workers), or connections spread evenly"
             .to_owned(),
         confirm:
             "with a third of that thread's CPU time taken throughput falls with an elasticity above 0.5 (--confirm)"
@@ -69,7 +96,8 @@ static PAGE: Page = Page {
     brief: "One serving thread is full, the others have time left (serial bottleneck).",
     means: &[
         "One thread of the server was on a CPU for 90 % of the time or more, and its other serving threads \
-         averaged less than half. All requests pass through that thread: an acceptor, a single event loop, \
+         averaged less than half; or one thread does all the work (an event loop) while the server may use \
+         more CPUs. All requests pass through that thread: an acceptor, a single event loop, \
          a writer, a logger.",
         "More CPUs do not help. Net is bounded by what this thread can do, because it is the program's own \
          structure.",

@@ -18,7 +18,9 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     scope: Scope::Any,
     needs: &[Input::Waits],
     gross_is: GrossIs::Capacity,
-    holds: |accounting| taken_by_others(accounting, TareCause::SelfContention),
+    holds: |accounting| {
+        taken_by_others(accounting, TareCause::SelfContention).filter(|_| more_threads_than_cpus(accounting))
+    },
     applies,
     describe,
     confirm: Confirm::Cannot {
@@ -77,8 +79,13 @@ fn worst(accounting: &Accounting) -> Option<Oversubscription> {
     }
 }
 
+/// As many threads as CPUs are not too many, whatever else takes one of those.
+fn more_threads_than_cpus(accounting: &Accounting) -> bool {
+    accounting.sut().is_some_and(|sut| sut.usable.is_empty() || sut.serving() > sut.usable.len() as f64 + 0.5)
+}
+
 fn applies(accounting: &Accounting) -> bool {
-    accounting.lost(TareCause::SelfContention) >= NOTICE_SHARE
+    accounting.lost(TareCause::SelfContention) >= NOTICE_SHARE && more_threads_than_cpus(accounting)
         || worst(accounting).is_some_and(|oversubscription| oversubscription.is_oversubscribed())
 }
 

@@ -22,6 +22,8 @@ pub(crate) enum Rank {
     OthersPackets,
     /// The server is full, and one kind of its own work is known to fill it.
     FullOfOneWork,
+    /// As many threads run as can at once. Before the full server: its CPUs are not what it lacks.
+    LimitFull,
     /// The server is full.
     ServerFull,
     /// The program waits for reasons of its own. After the server: who is full does not wait.

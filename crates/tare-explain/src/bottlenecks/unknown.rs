@@ -8,6 +8,7 @@ use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
 use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
 use crate::bottlenecks::signs::locks::{parks, parks_threads};
 use crate::bottlenecks::signs::sides::waits_itself;
+use crate::bottlenecks::signs::workers::Pool;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::program_wait;
@@ -37,7 +38,9 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
     if accounting.http.is_some() && (pool.span.trials == 0 || pool.answered.requests == Some(0.0)) {
         return Some(Claim::at(Rank::NothingMeasured));
     }
-    let nameless = [Asleep::Fault, Asleep::Timer].map(|why| waits_itself(accounting, why));
+    let timer_explained = Pool::exhausted(accounting).is_some();
+    let nameless = [(Asleep::Fault, false), (Asleep::Timer, timer_explained)];
+    let nameless = nameless.map(|(why, explained)| waits_itself(accounting, why).filter(|_| !explained));
     let nameless = nameless.into_iter().flatten().max_by(Claim::by_share);
     let parked = (parks(accounting) && more_connections_bring_more(accounting) != Some(true))
         .then(|| Claim::at(Rank::Parked));

@@ -20,6 +20,7 @@ fn traced(scene: &Scene) -> Record {
             events: 0,
             threads: Vec::new(),
             held: Vec::new(),
+            at_once: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream: Vec::new(),

@@ -18,6 +18,7 @@ mod hypotheses;
 mod net;
 mod old_records;
 mod one_net;
+mod parallel;
 mod rate_over_time;
 mod spikes;
 mod stopping;

@@ -33,6 +33,7 @@ fn traced(reported: f64) -> Record {
                 thread(SUT_PID, Sleep::Lock, 2_000_000_000),
             ],
             held: Vec::new(),
+            at_once: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream: Vec::new(),

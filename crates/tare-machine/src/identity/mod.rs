@@ -40,10 +40,11 @@ pub fn of_processes(root: &Root, role: Role, pids: &[u32]) -> Vec<Program> {
             programs.iter_mut().find(|program| program.path == path && program.arguments == arguments)
         {
             known.processes += 1;
+            known.pids.push(*pid);
         } else if programs.len() < PROGRAMS_MAX {
             let content = Content::read(&root.path(&link), &link);
             let environment = environment(root, *pid);
-            programs.push(content.called(role, 1, path, arguments, environment));
+            programs.push(content.called(role, &[*pid], path, arguments, environment));
         }
     }
     programs
@@ -64,7 +65,7 @@ pub fn of_command(role: Role, words: &[String], added: &[(&str, String)]) -> Pro
         Ok(file) => (Reading::Measured(file.to_string_lossy().into_owned()), Content::read(&file, &file)),
         Err(missing) => (Reading::Missing(missing.clone()), Content::missing(&missing)),
     };
-    content.called(role, 0, path, arguments, environment)
+    content.called(role, &[], path, arguments, environment)
 }
 
 fn find(name: &str) -> Option<PathBuf> {
@@ -117,13 +118,14 @@ impl Content {
     fn called(
         self,
         role: Role,
-        processes: u32,
+        pids: &[u32],
         path: Reading<String>,
         arguments: Reading<Vec<Setting>>,
         environment: Reading<BTreeMap<String, Setting>>,
     ) -> Program {
         let Content { size_bytes, build_id, sha256, runtime } = self;
-        Program { role, processes, path, size_bytes, build_id, sha256, runtime, arguments, environment }
+        let (processes, pids) = (pids.len().try_into().unwrap_or(u32::MAX), pids.to_vec());
+        Program { role, processes, pids, path, size_bytes, build_id, sha256, runtime, arguments, environment }
     }
 }
 

@@ -37,13 +37,15 @@ super::declare::descriptors! {
     MINOR_FAULTS = "tasks.minor_faults", Count, Counter,
         "Page faults served from memory.", "/proc/PID/task/TID/stat minflt";
     SAMPLES = "tasks.samples", Count, Counter,
-        "Samples of what the thread was doing, a hundred a second; those that its schedstat made needless are counted as the samples before and after found it.", "the observer's own count of the next eight";
+        "Samples of what the thread was doing, a hundred a second; those that its schedstat made needless are counted as the samples before and after found it.", "the observer's own count of the next nine";
     SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
         "Samples that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
     SAMPLES_EVENT = "tasks.samples_event", Count, Counter,
         "Samples that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, poll, recv, accept …)";
     SAMPLES_LOCK = "tasks.samples_lock", Count, Counter,
-        "Samples that found it in a futex.", "/proc/PID/task/TID/syscall (futex)";
+        "Samples that found it in a futex whose word says that a lock is taken; in records from before 0.2, in any futex.", "/proc/PID/task/TID/syscall (futex, with operation and value)";
+    SAMPLES_PARKED = "tasks.samples_parked", Count, Counter,
+        "Samples that found it in any other futex: parked without work, waiting for a hand-over or for a thread to end.", "/proc/PID/task/TID/syscall (futex, with operation and value)";
     SAMPLES_DISK = "tasks.samples_disk", Count, Counter,
         "Samples that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
     SAMPLES_TIMER = "tasks.samples_timer", Count, Counter,

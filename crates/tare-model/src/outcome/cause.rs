@@ -12,6 +12,10 @@ pub enum Cause {
     OfferedLoad,
     ServerCpuBound,
     OneThreadBound,
+    /// The program lets no more of its threads run at once, and there are more CPUs.
+    ParallelismLimited,
+    /// Every worker sleeps in a call, a timer or on a disk while requests wait for one.
+    WorkersExhausted,
     CpuQuotaThrottled,
     CpuContended,
     Oversubscribed,

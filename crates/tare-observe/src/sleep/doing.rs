@@ -1,5 +1,6 @@
 //! What a thread is doing, as its `syscall` file tells.
 
+use super::futex;
 use tare_model::schedule::Sleep;
 
 /// What a sample found a thread doing.
@@ -24,14 +25,16 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
         return Doing::Asleep(Sleep::Other);
     };
     let is_in = |calls: &[i64]| calls.contains(&number);
-    let first_argument =
-        fields.next().and_then(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok());
+    let mut argument =
+        || fields.next().and_then(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok());
+    let first_argument = argument();
     match (number, first_argument) {
         (-1, _) => Doing::Asleep(Sleep::Fault),
         (_, Some(fd)) if is_in(SOCKET) => Doing::Socket(fd),
         (_, Some(fd)) if is_in(READ_OR_WRITE) => Doing::ReadOrWrite(fd),
         _ if is_in(EVENT) || is_in(SOCKET) || is_in(READ_OR_WRITE) => Doing::Asleep(Sleep::Event),
-        _ if is_in(LOCK) => Doing::Asleep(Sleep::Lock),
+        (libc::SYS_futex, _) => Doing::Asleep(futex::sleep(argument(), argument())),
+        _ if is_in(FUTEX) => Doing::Asleep(Sleep::Parked),
         _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
         _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
         _ => Doing::Asleep(Sleep::Other),
@@ -68,8 +71,9 @@ const SOCKET: &[i64] = &[
     libc::SYS_sendmmsg,
 ];
 
-/// The last is `futex_wait` (Linux 6.7), the same number everywhere.
-const LOCK: &[i64] = &[libc::SYS_futex, libc::SYS_futex_waitv, 455];
+/// Of these the word is not among the arguments, or there are several. The last is `futex_wait` (Linux 6.7), the same number
+/// everywhere.
+const FUTEX: &[i64] = &[libc::SYS_futex_waitv, 455];
 
 const DISK: &[i64] = &[
     libc::SYS_fsync,
@@ -106,7 +110,7 @@ mod tests {
         let call = |number: i64| parse_syscall(&format!("{number} 0x11 0x7ffe\n"));
         assert_eq!(parse_syscall("running\n"), Doing::Runnable);
         assert_eq!(call(libc::SYS_epoll_pwait), Doing::Asleep(Sleep::Event));
-        assert_eq!(call(libc::SYS_futex), Doing::Asleep(Sleep::Lock));
+        assert_eq!(call(libc::SYS_futex), Doing::Asleep(Sleep::Parked));
         assert_eq!(call(libc::SYS_read), Doing::ReadOrWrite(0x11));
         assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
         assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));

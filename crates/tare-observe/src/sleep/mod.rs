@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod doing;
+mod futex;
 mod peers;
 mod why;
 

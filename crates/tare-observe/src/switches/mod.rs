@@ -262,6 +262,7 @@ impl Traced {
             events: self.events,
             threads: followed.into_iter().map(|(tid, thread)| self.thread(*tid, thread, &role)).collect(),
             held: self.follower.held(),
+            at_once: Vec::new(),
             kernel_locks: self.locks.report(&scene.root),
             locks_not_traced: self.rings.locks_not_traced(),
             downstream: self.downstream(),

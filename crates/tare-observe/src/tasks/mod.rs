@@ -1,5 +1,6 @@
 //! Threads: those of the SUT and the generator at every sample, tare's own and everybody else's at the edges.
 
+mod at_once;
 mod open_waits;
 mod others;
 mod parse;
@@ -16,6 +17,7 @@ use crate::scene::{Scene, USER_TICK_NS, next_multiple};
 use crate::sleep::Peers;
 use crate::tape::{Reading, Tape};
 use crate::watch::LoadWatch;
+use at_once::AtOnce;
 use open_waits::Open;
 use others::Others;
 use parse::{Schedstat, parse_schedstat};
@@ -68,6 +70,7 @@ struct Tasks {
     peers: Peers,
     /// Between the edges, and until the window is reported.
     is_open: bool,
+    at_once: AtOnce,
     tape: Tape,
 }
 
@@ -87,6 +90,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         unseen: None,
         peers: Peers::default(),
         is_open: false,
+        at_once: AtOnce::default(),
         tape: Tape::default(),
     })
 }
@@ -94,6 +98,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 impl Observer for Tasks {
     fn prepare(&mut self, scene: &Scene) {
         self.tape.clear();
+        self.at_once.begin();
         (self.unopened, self.unseen, self.is_open) = (None, None, false);
         let processes = processes(scene);
         self.forget_strangers(scene, &processes);
@@ -150,6 +155,9 @@ impl Observer for Tasks {
                 // Ended; the next reading tells as well.
                 Err(_) | Ok(()) => {}
             }
+        }
+        if all || is_now {
+            self.at_once.count(&self.watched);
         }
     }
 
@@ -210,7 +218,7 @@ impl Observer for Tasks {
             }
         }
         if self.watched.iter().any(|watched| !watched.state_samples.is_empty()) {
-            observed.sampled(self.downstream());
+            observed.sampled(self.downstream(), self.at_once.counts());
         }
         report_resting(scene, self.rest.threads(), observed);
         self.others.report(scene, &self.pids, observed);

@@ -213,9 +213,10 @@ fn report_states(watched: &Watched, subject: Subject, has_slept: bool, observed:
     }
 }
 
-static SLEEPS: [(&Descriptor, Sleep); 7] = [
+static SLEEPS: [(&Descriptor, Sleep); 8] = [
     (&tasks::SAMPLES_EVENT, Sleep::Event),
     (&tasks::SAMPLES_LOCK, Sleep::Lock),
+    (&tasks::SAMPLES_PARKED, Sleep::Parked),
     (&tasks::SAMPLES_DISK, Sleep::Disk),
     (&tasks::SAMPLES_DOWNSTREAM, Sleep::Downstream),
     (&tasks::SAMPLES_TIMER, Sleep::Timer),

@@ -94,6 +94,11 @@ impl StateSamples {
         (self.last, self.slept) = (Some((tick, found)), self.dozed);
     }
 
+    /// Whether the last sample found it running or ready.
+    pub(super) fn was_ready(&self) -> bool {
+        self.last.is_some_and(|(_, found)| found.is_none())
+    }
+
     /// How many there were of each kind.
     pub(super) fn counts(&self) -> impl Iterator<Item = (Option<Why>, u64)> {
         self.counts.iter().map(|(why, count)| (*why, *count))

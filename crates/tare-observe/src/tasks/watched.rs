@@ -158,6 +158,15 @@ impl Watched {
         !self.gone && self.file(Source::Syscall).is_some() && self.state_samples.is_restless(now_ns)
     }
 
+    /// Whether it was running or ready, by the sample of this tick or, where that was needless, by the last.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.gone
+            && match self.seen {
+                Some(doing) => doing == Doing::Runnable,
+                None => self.state_samples.was_ready(),
+            }
+    }
+
     /// Looks what it is doing. What that means is asked in [`Watched::settle`].
     pub(super) fn read_state(&mut self) -> io::Result<()> {
         self.seen = None;

@@ -157,6 +157,7 @@ fn looked_at() -> Schedule {
         events: 0,
         threads: Vec::new(),
         held: Vec::new(),
+        at_once: Vec::new(),
         kernel_locks: Vec::new(),
         locks_not_traced: None,
         downstream: (0..64).map(downstream).collect(),

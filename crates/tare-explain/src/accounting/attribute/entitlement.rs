@@ -1,11 +1,12 @@
 //! The CPU entitlement of a role, and where it went: A = busy + Σ losses.
 //!
-//! With no more serving threads than CPUs, each thread has a CPU to itself and the times of threads say what it
+//! A = min(CPUs that it may use, threads that can run at once) and what its helpers ran beside those. With no more serving threads than CPUs, each thread has a CPU to itself and the times of threads say what it
 //! lost. With more, threads share CPUs, a wait of one may be the run of another, and the times of CPUs say it.
 
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::attribute::wait::Wait;
+use crate::accounting::attribute::working::Limit;
 use crate::accounting::raw::asleep::Asleep;
 use crate::accounting::raw::ratio::ratio;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +62,8 @@ pub(crate) struct Entitlement {
     pub serving_s: f64,
     /// CPUs its serving threads may use; empty when unknown.
     pub usable: BTreeSet<u32>,
+    /// How many of those threads can run at once; `None` where nothing bounds them but their number.
+    pub limit: Option<Limit>,
     pub lost_s: BTreeMap<Loss, f64>,
 }
 
@@ -74,6 +77,7 @@ impl Entitlement {
         cpus: &BTreeMap<u32, Cpu>,
         throttled: &BTreeMap<u32, f64>,
         planned: &[u32],
+        limit: Option<Limit>,
         wall_s: f64,
     ) -> Option<Entitlement> {
         let mine: Vec<&Thread> = threads.iter().filter(|thread| thread.id.role == role).collect();
@@ -84,17 +88,25 @@ impl Entitlement {
         let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, planned)).collect();
         let serving_s: f64 = serving.iter().map(|thread| thread.wall_s).sum();
         let usable_s = if usable.is_empty() { f64::INFINITY } else { usable.len() as f64 * wall_s };
+        let run_s: f64 = mine.iter().map(|thread| thread.run_s).sum();
+        let beside_s = run_s - serving.iter().map(|thread| thread.run_s).sum::<f64>();
+        let limit_s = limit.map_or(f64::INFINITY, |limit| limit.threads * wall_s);
+        // The same hair of slack as below.
+        let is_limited = limit_s * 1.001 < serving_s.min(usable_s);
+        // What ran was allowed to: a runtime counts threads in system calls as not running.
+        let entitled_s = (serving_s.min(limit_s) + beside_s).max(run_s).min(usable_s);
         let mut entitlement = Entitlement {
             wall_s,
-            entitled_s: serving_s.min(usable_s),
-            run_s: mine.iter().map(|thread| thread.run_s).sum(),
+            entitled_s,
+            run_s,
             serving_s,
             usable,
+            limit: limit.filter(|_| role == Role::Sut),
             lost_s: BTreeMap::new(),
         };
         let by_thread = thread_losses(role, &serving, cpus);
         // A hair of slack: a pool of three workers born just after the window opened is still three workers.
-        entitlement.lost_s = if serving_s <= usable_s * 1.001 {
+        entitlement.lost_s = if serving_s <= usable_s * 1.001 && !is_limited {
             by_thread
         } else {
             entitlement
@@ -133,6 +145,13 @@ impl Entitlement {
         self.entitled_s += other.entitled_s;
         self.run_s += other.run_s;
         self.serving_s += other.serving_s;
+        self.limit = self.limit.zip(other.limit).map(|(mine, limit)| Limit {
+            threads: ratio(
+                mine.threads * (self.wall_s - other.wall_s) + limit.threads * other.wall_s,
+                self.wall_s,
+            ),
+            ..mine
+        });
         self.usable.extend(&other.usable);
         for (loss, lost_s) in &other.lost_s {
             *self.lost_s.entry(*loss).or_default() += lost_s;
@@ -177,6 +196,11 @@ impl Entitlement {
             add(TareCause::Irq, here.times.irq_s());
             asleep_s += (free_s - delayed_s).max(0.0) + (otherwise_s - held_behind_s).max(0.0);
         }
+        // CPUs that it could not have used whatever happened are not lost.
+        let beyond_s = (self.usable.len() as f64 * self.wall_s - self.entitled_s).max(0.0);
+        let spare_s = beyond_s.min(asleep_s);
+        asleep_s -= spare_s;
+        shrink(&mut lost_s, beyond_s - spare_s);
         spread_sleep(&mut lost_s, serving, asleep_s);
         Some(lost_s)
     }
@@ -190,6 +214,13 @@ impl Entitlement {
         let scale = if sum > 0.0 { lacking_s / sum } else { 0.0 };
         lost_s.into_iter().map(|(loss, lost)| (loss, lost * scale)).collect()
     }
+}
+
+/// Takes `by_s` off the losses, from each its part.
+fn shrink(lost_s: &mut BTreeMap<Loss, f64>, by_s: f64) {
+    let sum: f64 = lost_s.values().sum();
+    let left = if sum > 0.0 { (1.0 - by_s / sum).max(0.0) } else { 1.0 };
+    lost_s.values_mut().for_each(|lost| *lost *= left);
 }
 
 /// The threads that do the work. Where none ran enough to count, those that ran at all: a server that is hardly
@@ -215,31 +246,58 @@ fn usable_by(thread: &Thread, planned: &[u32]) -> Vec<u32> {
 }
 
 /// Losses thread by thread.
+///
+/// No more threads than CPUs are not too many: where one waited behind another, somebody else had the CPU that it could have had.
 fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> BTreeMap<Loss, f64> {
     let mut lost_s: BTreeMap<Loss, f64> = BTreeMap::new();
+    let mut own_sum_s = 0.0;
     for thread in serving {
         let wait = &thread.wait;
         let own_s = wait.behind_s.of(role);
         let shared_s = if role == Role::Sut { no_work_by_sharing_s(thread, cpus) } else { 0.0 };
-        let idle_s =
-            thread.asleep(Asleep::Event) + thread.asleep(Asleep::Other) + thread.asleep(Asleep::Unsplit);
+        let idle_s = Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
         let shared_s = shared_s.min(idle_s);
         let parts = [
             (Loss::Tare(TareCause::Throttled), wait.throttled_s),
             (Loss::Tare(TareCause::Preempted), wait.behind_s.other),
             (Loss::Tare(TareCause::Placement), wait.behind_s.sum() - wait.behind_s.other - own_s + shared_s),
-            (Loss::Tare(TareCause::SelfContention), own_s),
             (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
             (Loss::Tare(TareCause::Steal), thread.taken.steal_s),
             (Loss::Tare(TareCause::Irq), thread.taken.irq_s),
             (Loss::Tare(TareCause::NoWork), idle_s - shared_s),
         ];
+        own_sum_s += own_s;
         let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
         for (loss, lost) in parts.into_iter().chain(own).filter(|(_, lost)| *lost > 0.0) {
             *lost_s.entry(loss).or_default() += lost;
         }
     }
+    for (loss, lost) in behind_own(role, own_sum_s, serving, cpus) {
+        *lost_s.entry(loss).or_default() += lost;
+    }
     lost_s
+}
+
+/// Who had the CPUs while threads waited behind their own: the other side as far as it ran there, then others, else the scheduler.
+/// More threads than CPUs are in each other's way by themselves.
+fn behind_own(role: Role, own_s: f64, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> Vec<(Loss, f64)> {
+    let usable: BTreeSet<u32> = serving.iter().flat_map(|thread| usable_by(thread, &[])).collect();
+    let there: Option<Vec<&Cpu>> = usable.iter().map(|cpu| cpus.get(cpu)).collect();
+    let of = |causes: &[(TareCause, f64)]| -> Vec<(Loss, f64)> {
+        let some = causes.iter().filter(|(_, lost)| *lost > 0.0);
+        some.map(|(cause, lost)| (Loss::Tare(*cause), *lost)).collect()
+    };
+    let Some(there) = there.filter(|there| role == Role::Sut && serving.len() <= there.len()) else {
+        return of(&[(TareCause::SelfContention, own_s)]);
+    };
+    let ran = |of: fn(&Cpu) -> f64| there.iter().map(|cpu| of(cpu)).sum::<f64>();
+    let placed_s = own_s.min(ran(|cpu| cpu.ran_s.load + cpu.ran_s.tare));
+    let preempted_s = (own_s - placed_s).min(ran(|cpu| cpu.ran_s.other));
+    of(&[
+        (TareCause::Placement, placed_s),
+        (TareCause::Preempted, preempted_s),
+        (TareCause::Scheduler, own_s - placed_s - preempted_s),
+    ])
 }
 
 /// Time that a SUT thread slept while the generator ran on its CPU, where that CPU is full: elsewhere the

@@ -9,3 +9,4 @@ pub(super) mod thread;
 pub(super) mod wait;
 pub(super) mod wait_owners;
 pub(super) mod waited;
+pub(super) mod working;

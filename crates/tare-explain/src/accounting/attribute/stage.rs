@@ -6,7 +6,7 @@ use crate::accounting::attribute::switches::{self, Switches, WakeUps};
 use crate::accounting::attribute::taken::Taken;
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::attribute::wait_owners::{self, Throttling};
-use crate::accounting::attribute::waited;
+use crate::accounting::attribute::{waited, working};
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::reconcile::stage::{Hardware, Reconciled};
@@ -15,6 +15,7 @@ use tare_model::Record;
 use tare_model::metric::Subject;
 use tare_model::metrics::{cpus, wakeups};
 use tare_model::observation::Role;
+use tare_model::plan::Workload;
 use tare_model::trial::Trial;
 
 /// One trial in which it is known of every thread what it waited and slept for, and of both sides where their entitlement went.
@@ -35,7 +36,8 @@ pub(crate) struct Attributed<'a> {
 impl<'a> Reconciled<'a> {
     /// Finds the owner of every wait and sleep.
     pub fn attribute(self) -> Attributed<'a> {
-        let Reconciled { record, trial, readings, threads, cpus: occupied, around, hardware } = self;
+        let Reconciled { record, trial, runtimes, readings, threads, cpus: occupied, around, hardware } =
+            self;
         let (observation, wall_s) = (&trial.observation, readings.wall_s());
         let (waited, sources) = waited::follow(threads, &occupied, observation);
         let throttling = Throttling::read(&readings, &waited);
@@ -43,7 +45,7 @@ impl<'a> Reconciled<'a> {
         let held_cpus_s = switches::held_cpus_s(observation);
         let waits =
             wait_owners::split(&waited, &occupied, throttling.throttled_s, &held_by_cpu, &held_cpus_s);
-        let threads: Vec<Thread> = waited
+        let mut threads: Vec<Thread> = waited
             .into_iter()
             .zip(waits)
             .map(|(waited, wait)| {
@@ -52,14 +54,22 @@ impl<'a> Reconciled<'a> {
                 Thread::of(waited, wait, taken)
             })
             .collect();
+        working::mark(&mut threads, runtimes);
+        let known = working::limit(&threads, runtimes, wall_s);
+        let at_once = observation.schedule.as_ref().map(|schedule| schedule.at_once.as_slice());
+        let seen = known.zip(at_once).and_then(|(known, at_once)| {
+            working::seen(&threads, at_once, known, usable_cpus(&threads), in_flight(record, trial))
+        });
+        let limit = seen.or(known);
         let cpus: BTreeMap<u32, Cpu> = occupied
             .into_iter()
             .map(|(cpu, occupied)| (cpu, Cpu::of(occupied, held_by_cpu.get(&cpu).copied())))
             .collect();
-        let entitlement =
-            |role, planned| Entitlement::of(role, &threads, &cpus, &held_by_cpu, planned, wall_s);
-        let sut = entitlement(Role::Sut, record.plan.sut_cpus.as_slice());
-        let load = entitlement(Role::Load, record.plan.load_cpus.as_slice());
+        let entitlement = |role, planned, limit| {
+            Entitlement::of(role, &threads, &cpus, &held_by_cpu, planned, limit, wall_s)
+        };
+        let sut = entitlement(Role::Sut, record.plan.sut_cpus.as_slice(), limit);
+        let load = entitlement(Role::Load, record.plan.load_cpus.as_slice(), None);
         let wake_ups = WakeUps {
             by_sut: by_sut(&readings),
             load_idle_exits: load.as_ref().and_then(|load| idle_exits(&readings, &load.usable)),
@@ -77,6 +87,24 @@ impl<'a> Reconciled<'a> {
             hardware,
             throttling,
             switches,
+        }
+    }
+}
+
+/// CPUs that the SUT's working threads may use.
+fn usable_cpus(threads: &[Thread]) -> usize {
+    let working = threads.iter().filter(|thread| thread.id.role == Role::Sut && thread.serves());
+    working.flat_map(|thread| &thread.id.allowed).collect::<BTreeSet<&u32>>().len()
+}
+
+/// Requests that are in flight as planned; `None` for a program that ends. Of a generator that is not tare's it is unknown: then there
+/// may be one.
+fn in_flight(record: &Record, trial: &Trial) -> Option<f64> {
+    match &record.plan.workload {
+        Workload::Command(_) => None,
+        Workload::Http(http) => {
+            let level = http.levels.get(trial.level as usize);
+            Some(level.map_or(1.0, |level| f64::from(level.connections) * f64::from(level.pipeline.max(1))))
         }
     }
 }

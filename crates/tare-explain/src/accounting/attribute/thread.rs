@@ -6,7 +6,7 @@ use crate::accounting::attribute::wait::Wait;
 use crate::accounting::attribute::waited::Waited;
 use crate::accounting::raw::asleep::Asleep;
 use crate::accounting::raw::ratio::sum;
-use crate::accounting::raw::threads::{Modes, Switched, ThreadId, serves};
+use crate::accounting::raw::threads::{Modes, Switched, ThreadId, was_active};
 use crate::accounting::reconcile::placement::{PlacedThread, share_on};
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ pub(crate) struct Thread {
     pub blocked_s: Option<f64>,
     pub modes: Modes,
     pub switched: Switched,
+    /// Its life in the windows in which it did part of the work.
+    pub works_s: f64,
 }
 
 impl Thread {
@@ -56,6 +58,7 @@ impl Thread {
             blocked_s: traced.map(|traced| traced.blocked_s),
             modes: counted.modes,
             switched: counted.switched,
+            works_s: 0.0,
         }
     }
 
@@ -66,9 +69,14 @@ impl Thread {
         known_s + self.taken.steal_s + self.taken.irq_s - self.wall_s
     }
 
-    /// See [`serves`].
+    /// Whether it does part of the work: see `attribute/working`.
     pub fn serves(&self) -> bool {
-        serves(self.run_s, self.wall_s)
+        self.works_s > 0.5 * self.wall_s
+    }
+
+    /// See [`was_active`].
+    pub fn was_active(&self) -> bool {
+        was_active(self.run_s, self.wall_s)
     }
 
     /// Whether this is one thread, and not what those together took that came and went unseen.
@@ -97,6 +105,7 @@ impl Thread {
     pub fn absorb(&mut self, other: &Thread) {
         self.wall_s += other.wall_s;
         self.run_s += other.run_s;
+        self.works_s += other.works_s;
         self.queue_s = sum(self.queue_s, other.queue_s);
         self.modes.user_s += other.modes.user_s;
         self.modes.system_s += other.modes.system_s;

@@ -78,7 +78,7 @@ fn counted_s(readings: &Readings) -> Option<f64> {
 fn edges_s(threads: &[Waited]) -> f64 {
     let mut queues: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let serves =
-        |thread: &&Waited| thread.placed.counted.id.role == Role::Sut && thread.placed.counted.serves();
+        |thread: &&Waited| thread.placed.counted.id.role == Role::Sut && thread.placed.counted.was_active();
     for thread in threads.iter().filter(serves) {
         for cpu in thread.placed.cpu_run_s.keys() {
             let ((edges_s, shares), share) = (queues.entry(*cpu).or_default(), thread.placed.share_on(*cpu));

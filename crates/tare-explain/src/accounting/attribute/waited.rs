@@ -61,7 +61,7 @@ pub(super) fn follow(
             return Waited::by_samples(placed);
         };
         let found = Waited::by_switches(&placed, schedule, cpus);
-        if placed.counted.serves() {
+        if placed.counted.was_active() {
             *(if found.is_some() { &mut sources.switches_s } else { &mut sources.samples_s }) +=
                 placed.counted.wall_s;
         }
@@ -90,7 +90,8 @@ impl Waited {
     ) -> Option<Waited> {
         let counted = &placed.counted;
         let switches = schedule.threads.iter().find(|thread| thread.tid == counted.id.tid)?;
-        let (wait, held_s, sleeps) = (wait_of(switches), seconds(switches.held_ns), sleeps_of(switches));
+        let (wait, held_s) = (wait_of(switches), seconds(switches.held_ns));
+        let sleeps = without_parked(sleeps_of(switches), &counted.sleeps);
         let (stamped_s, slept_s) = (wait.sum() + held_s, sleeps.values().sum::<f64>());
         let kernel_s =
             counted.queue_s.zip(switches.wait_edges_ns).map(|(queue_s, edges)| queue_s + edges as f64 / 1e9);
@@ -137,10 +138,26 @@ fn sleeps_of(switches: &ThreadSchedule) -> BTreeMap<Asleep, f64> {
     sleeps
 }
 
+/// The kernel's call chain shows a futex, and not whether it is a lock's: of that sleep the samples' share was parked.
+fn without_parked(
+    mut sleeps: BTreeMap<Asleep, f64>,
+    sampled: &BTreeMap<Asleep, f64>,
+) -> BTreeMap<Asleep, f64> {
+    let of = |why| sampled.get(&why).copied().unwrap_or(0.0);
+    let (locked, parked) = (of(Asleep::Lock), of(Asleep::Parked));
+    if let Some(futex_s) = sleeps.get_mut(&Asleep::Lock).filter(|_| parked > 0.0) {
+        let parked_s = *futex_s * parked / (locked + parked);
+        *futex_s -= parked_s;
+        *sleeps.entry(Asleep::Parked).or_default() += parked_s;
+    }
+    sleeps
+}
+
 fn asleep(why: Sleep) -> Asleep {
     match why {
         Sleep::Event => Asleep::Event,
         Sleep::Lock => Asleep::Lock,
+        Sleep::Parked => Asleep::Parked,
         Sleep::Disk => Asleep::Disk,
         Sleep::Downstream => Asleep::Downstream,
         Sleep::Timer => Asleep::Timer,

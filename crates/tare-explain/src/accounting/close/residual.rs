@@ -72,7 +72,7 @@ pub(super) fn balances(
     }
     let ours = threads.iter().filter(|thread| matches!(thread.id.role, Role::Sut | Role::Load));
     for (place, thread) in ours.enumerate() {
-        let Some(queue_s) = thread.queue_s.filter(|_| thread.serves()) else { continue };
+        let Some(queue_s) = thread.queue_s.filter(|_| thread.was_active()) else { continue };
         let balance = match thread.blocked_s.filter(|_| thread.wall_s >= CHECKED_S_MIN) {
             // Sleeps are measured on their own, from the switches; run is the kernel's account.
             Some(_) => Balance { difference_s: thread.gap_s(), base_s: thread.wall_s, surplus_only: false },

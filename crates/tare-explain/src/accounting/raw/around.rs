@@ -10,6 +10,8 @@ use tare_model::observation::Column;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Around {
     pub listen_overflows: Option<f64>,
+    /// Connections for which the server's accept queue has room.
+    pub backlog: Option<f64>,
     /// Acknowledgements that were held back until their time was up: at the end of the connections that had more.
     pub delayed_acks: Option<f64>,
     /// Most connections at once that were over and kept their ports, and ports that there are.
@@ -69,6 +71,7 @@ impl Around {
         };
         Around {
             listen_overflows: growth(&network::LISTEN_OVERFLOWS),
+            backlog: readings.level(&connections::BACKLOG, &Subject::Machine),
             delayed_acks: larger(growth(&network::DELAYED_ACKS), growth(&client::DELAYED_ACKS)),
             time_wait: most(&client::TIME_WAIT),
             ports: most(&client::PORTS),
@@ -82,6 +85,7 @@ impl Around {
     pub fn absorb(&mut self, other: &Around) {
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
+        self.backlog = self.backlog.or(other.backlog);
         self.delayed_acks = sum(self.delayed_acks, other.delayed_acks);
         self.time_wait = larger(self.time_wait, other.time_wait);
         self.ports = larger(self.ports, other.ports);

@@ -4,7 +4,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asleep {
     Event,
+    /// In a futex that is a lock's; in older records in any.
     Lock,
+    /// In any other futex: for work, for a hand-over, for another thread to end.
+    Parked,
     Disk,
     /// On another server.
     Downstream,
@@ -17,9 +20,10 @@ pub(crate) enum Asleep {
 }
 
 impl Asleep {
-    pub const SAMPLED: [Asleep; 7] = [
+    pub const SAMPLED: [Asleep; 8] = [
         Asleep::Event,
         Asleep::Lock,
+        Asleep::Parked,
         Asleep::Disk,
         Asleep::Downstream,
         Asleep::Timer,
@@ -30,10 +34,14 @@ impl Asleep {
     pub const PROGRAM: [Asleep; 5] =
         [Asleep::Lock, Asleep::Disk, Asleep::Downstream, Asleep::Timer, Asleep::Fault];
 
+    /// With nothing to do, as far as can be seen.
+    pub const NO_WORK: [Asleep; 4] = [Asleep::Event, Asleep::Parked, Asleep::Other, Asleep::Unsplit];
+
     pub fn name(self) -> &'static str {
         match self {
             Asleep::Event => "event",
             Asleep::Lock => "lock",
+            Asleep::Parked => "parked",
             Asleep::Disk => "disk",
             Asleep::Downstream => "downstream",
             Asleep::Timer => "timer",

@@ -5,6 +5,7 @@ use crate::accounting::raw::cpus::CpuTimes;
 use crate::accounting::raw::ended;
 use crate::accounting::raw::idle_periods::IdlePeriods;
 use crate::accounting::raw::readings::Readings;
+use crate::accounting::raw::runtimes::Runtimes;
 use crate::accounting::raw::threads::CountedThread;
 use std::collections::BTreeMap;
 use tare_model::Record;
@@ -14,11 +15,12 @@ use tare_model::trial::Trial;
 pub(crate) struct Source<'a> {
     record: &'a Record,
     idle_periods: IdlePeriods,
+    runtimes: Runtimes,
 }
 
 impl<'a> Source<'a> {
     pub fn new(record: &'a Record) -> Self {
-        Source { record, idle_periods: IdlePeriods::new(record) }
+        Source { record, idle_periods: IdlePeriods::new(record), runtimes: Runtimes::read(record) }
     }
 }
 
@@ -26,6 +28,7 @@ impl<'a> Source<'a> {
 pub(crate) struct Raw<'a> {
     pub(in crate::accounting) record: &'a Record,
     pub(in crate::accounting) trial: &'a Trial,
+    pub(in crate::accounting) runtimes: &'a Runtimes,
     pub(in crate::accounting) readings: Readings<'a>,
     pub(in crate::accounting) threads: Vec<CountedThread>,
     pub(in crate::accounting) cpus: BTreeMap<u32, CpuTimes>,
@@ -34,7 +37,7 @@ pub(crate) struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// Reads one trial of a record.
-    pub fn read(source: &Source<'a>, trial: &'a Trial) -> Raw<'a> {
+    pub fn read(source: &'a Source<'a>, trial: &'a Trial) -> Raw<'a> {
         let readings = Readings::new(&trial.observation);
         let mut threads = CountedThread::read_all(&readings);
         let ended = ended::rows(&readings, &trial.sample, &threads);
@@ -44,6 +47,7 @@ impl<'a> Raw<'a> {
             record: source.record,
             trial,
             threads,
+            runtimes: &source.runtimes,
             cpus: CpuTimes::read_all(&readings, &source.record.machine.regime, &costs_ns),
             around: Around::read(&readings),
             readings,

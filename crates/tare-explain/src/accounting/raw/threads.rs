@@ -7,8 +7,8 @@ use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::{Role, Task};
 
-/// A thread serves if it ran more than this share of its life in the window.
-const SERVING_RUN_SHARE: f64 = 0.001;
+/// A thread was active if it ran more than this share of its life in the window.
+const ACTIVE_RUN_SHARE: f64 = 0.001;
 /// Which thread it is.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadId {
@@ -75,6 +75,7 @@ impl CountedThread {
         let samples = [
             (Asleep::Event, &tasks::SAMPLES_EVENT),
             (Asleep::Lock, &tasks::SAMPLES_LOCK),
+            (Asleep::Parked, &tasks::SAMPLES_PARKED),
             (Asleep::Disk, &tasks::SAMPLES_DISK),
             (Asleep::Downstream, &tasks::SAMPLES_DOWNSTREAM),
             (Asleep::Timer, &tasks::SAMPLES_TIMER),
@@ -103,15 +104,16 @@ impl CountedThread {
         })
     }
 
-    /// See [`serves`].
-    pub fn serves(&self) -> bool {
-        serves(self.run_s, self.wall_s)
+    /// See [`was_active`].
+    pub fn was_active(&self) -> bool {
+        was_active(self.run_s, self.wall_s)
     }
 }
 
-/// Whether a thread does part of the work, and is not a master process or a helper that sleeps.
-pub(crate) fn serves(run_s: f64, wall_s: f64) -> bool {
-    run_s > SERVING_RUN_SHARE * wall_s
+/// Whether a thread ran so much that its times say something. Whether it does the work is another question
+/// (`accounting/attribute/working`).
+pub(crate) fn was_active(run_s: f64, wall_s: f64) -> bool {
+    run_s > ACTIVE_RUN_SHARE * wall_s
 }
 
 /// The wait that was open at the end, less that at the beginning.

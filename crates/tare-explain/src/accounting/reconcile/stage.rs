@@ -2,6 +2,7 @@
 
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::readings::Readings;
+use crate::accounting::raw::runtimes::Runtimes;
 use crate::accounting::raw::stage::Raw;
 use crate::accounting::reconcile::clocks::clocks_hz;
 use crate::accounting::reconcile::cpus::{self, OccupiedCpu};
@@ -45,6 +46,7 @@ fn absorb_events(mine: &mut Option<Events>, other: &Option<Events>) {
 pub(crate) struct Reconciled<'a> {
     pub(in crate::accounting) record: &'a Record,
     pub(in crate::accounting) trial: &'a Trial,
+    pub(in crate::accounting) runtimes: &'a Runtimes,
     pub(in crate::accounting) readings: Readings<'a>,
     pub(in crate::accounting) threads: Vec<PlacedThread>,
     pub(in crate::accounting) cpus: BTreeMap<u32, OccupiedCpu>,
@@ -55,7 +57,7 @@ pub(crate) struct Reconciled<'a> {
 impl<'a> Raw<'a> {
     /// Brings threads, CPUs and clocks together.
     pub fn reconcile(self) -> Reconciled<'a> {
-        let Raw { record, trial, readings, threads, cpus, around } = self;
+        let Raw { record, trial, runtimes, readings, threads, cpus, around } = self;
         let threads = placement::place(threads, &cpus, &readings);
         let cpus = cpus::occupy(cpus, &threads, readings.wall_s());
         let absences = &readings.observation.absences;
@@ -66,6 +68,6 @@ impl<'a> Raw<'a> {
             load: Events::read(&readings, &threads, Role::Load),
             no_events: no_events.map(|absence| absence.reason.clone()),
         };
-        Reconciled { record, trial, readings, threads, cpus, around, hardware }
+        Reconciled { record, trial, runtimes, readings, threads, cpus, around, hardware }
     }
 }

@@ -1,30 +1,12 @@
 //! How much of the program's CPU time goes into collecting garbage.
 
-use crate::accounting::ratio;
+use crate::accounting::{helpers, ratio};
 use crate::bottlenecks::signs::locks::parks_threads;
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::observation::Role;
 use tare_model::stacks::Stacks;
 
-/// How the names of threads begin that do nothing else.
-static COLLECTORS: &[&str] = &[
-    "G1 ",
-    "GC Thread",
-    "GC task",
-    "ParGC",
-    "Gang worker",
-    "Concurrent Mark",
-    "VM Thread",
-    "ZGC",
-    "ZWorker",
-    "ZDriver",
-    "XWorker",
-    "Shenandoah",
-    "GenShen",
-    ".NET Server GC",
-    ".NET BGC",
-];
 /// How the functions begin under which nothing else is done.
 static COLLECTING: &[&str] = &[
     "runtime.gcBgMarkWorker",
@@ -63,9 +45,8 @@ pub(crate) fn share(accounting: &Accounting) -> Option<(f64, &'static str)> {
 /// `None` where no thread has such a name.
 fn by_threads(accounting: &Accounting) -> Option<f64> {
     let pool = &accounting.asked.pool;
-    let collects = |name: &str| COLLECTORS.iter().any(|begin| name.starts_with(begin));
-    let run_s =
-        pool.threads_of(Role::Sut).filter(|thread| collects(&thread.id.name)).map(|thread| thread.run_s);
+    let collects = pool.threads_of(Role::Sut).filter(|thread| helpers::collects(&thread.id.name));
+    let run_s = collects.map(|thread| thread.run_s);
     let run_s = run_s.reduce(|a, b| a + b)?;
     Some(ratio(run_s, pool.sut.as_ref()?.run_s))
 }

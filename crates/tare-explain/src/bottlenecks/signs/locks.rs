@@ -4,9 +4,11 @@ use crate::accounting::Closed;
 use crate::accounting::ratio;
 use crate::accounting::{Asleep, Thread};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::free::free_cpus;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::program_wait;
 use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
 
 /// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
 const HOLDERS_MIN: f64 = 0.5;
@@ -23,20 +25,43 @@ pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
     programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
 }
 
-/// The share of the CPU entitlement asleep in futexes that are no locks: idle, or for reasons that the program alone knows.
-pub(crate) fn parked(accounting: &Accounting) -> f64 {
+/// The share of the CPU entitlement asleep in futexes that may be no locks, where lock and parking could not be told apart: idle, or for
+/// reasons that the program alone knows.
+pub(crate) fn maybe_parked(accounting: &Accounting) -> f64 {
     if may_be_a_lock(accounting) { 0.0 } else { program_wait(accounting, Asleep::Lock) }
 }
 
-/// Whether the program's runtime did so for a share that is a bottleneck.
+/// Whether the program's runtime put threads to sleep for a share that is a bottleneck.
 pub(crate) fn parks(accounting: &Accounting) -> bool {
     parks_threads(accounting) && parked(accounting) >= LOSS_SHARE_MIN
+}
+
+/// The share of the CPU entitlement in which threads were parked, known to be no lock or not.
+pub(crate) fn parked(accounting: &Accounting) -> f64 {
+    let working = || accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+    let parked_s: f64 = working().map(|thread| thread.asleep(Asleep::Parked)).sum();
+    let idle = |thread: &Thread| Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
+    let idle_s: f64 = working().map(idle).sum();
+    maybe_parked(accounting) + accounting.lost(TareCause::NoWork) * ratio(parked_s, idle_s)
+}
+
+/// The share of the CPUs that the program could use at once in which threads with work were kept from it by a lock of its own: as many
+/// threads slept in one, and so many CPUs were free. Where CPUs were not read, by the CPU entitlement.
+pub(crate) fn kept_share(accounting: &Accounting) -> f64 {
+    let (Some(sut), Some(free)) = (accounting.sut(), free_cpus(accounting)) else {
+        return program_wait(accounting, Asleep::Lock);
+    };
+    let pool = &accounting.asked.pool;
+    let working = pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+    let asleep_s: f64 = working.map(|thread| thread.asleep(Asleep::Lock)).sum();
+    let could_use = sut.serving().min(sut.usable.len() as f64);
+    ratio(ratio(asleep_s, pool.span.wall_s).min(free), could_use)
 }
 
 /// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock. `None` for a single
 /// one, which waits for somebody who does not serve.
 fn holders(pool: &Closed) -> Option<f64> {
-    let idle = [Asleep::Lock, Asleep::Event];
+    let idle = [Asleep::Lock, Asleep::Event, Asleep::Parked];
     let about_s =
         |thread: &Thread| thread.wall_s - idle.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
     let about: Vec<f64> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).map(about_s).collect();

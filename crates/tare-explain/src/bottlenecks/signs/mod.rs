@@ -2,8 +2,11 @@
 
 pub(crate) mod bounds;
 pub(crate) mod concurrency;
+pub(crate) mod free;
 pub(crate) mod garbage;
 pub(crate) mod locks;
 pub(crate) mod packets;
+pub(crate) mod parallel;
 pub(crate) mod requests;
 pub(crate) mod sides;
+pub(crate) mod workers;

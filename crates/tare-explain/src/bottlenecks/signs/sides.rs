@@ -5,7 +5,7 @@ use crate::accounting::Closed;
 use crate::accounting::Entitlement;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
-use crate::bottlenecks::signs::locks::parked;
+use crate::bottlenecks::signs::locks::maybe_parked;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::program_wait;
@@ -61,7 +61,7 @@ pub(crate) fn generator_is_full(accounting: &Accounting) -> bool {
 
 /// The fuller one, where it is nearly full.
 pub(crate) fn fuller_side(accounting: &Accounting) -> Option<Side> {
-    let server = at_work(server(accounting)?) - parked(accounting);
+    let server = at_work(server(accounting)?) - maybe_parked(accounting);
     let generator = generator_share(accounting);
     match server.max(generator) {
         fuller if fuller < NEARLY_FULL => None,

@@ -1,0 +1,38 @@
+//! How many of the program's threads can run at once, against the CPUs that it may use.
+
+use crate::accounting::{Limit, LimitedBy};
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
+use crate::capacity::levels::Accounting;
+use tare_model::observation::Role;
+
+/// A limit so far below the CPUs leaves one of them unused.
+const BELOW_CPUS: f64 = 0.5;
+/// A program that ends uses this share of its limit, and the limit is what holds it.
+const FULL: f64 = 0.85;
+
+/// The program's limit, where it lies below the CPUs that it may use.
+pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
+    let sut = accounting.sut()?;
+    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= sut.usable.len() as f64)
+}
+
+/// Threads of the SUT that work.
+pub(crate) fn working_threads(accounting: &Accounting) -> usize {
+    accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves()).count()
+}
+
+/// The claim of a limit that the program fills.
+pub(crate) fn filled(accounting: &Accounting) -> Option<Claim> {
+    below_cpus(accounting)?;
+    if accounting.command.is_some() {
+        let sut = accounting.sut()?;
+        // A program of few threads that are all full is held by its work.
+        let by_itself = sut.limit.is_some_and(|limit| limit.by == LimitedBy::Threads);
+        return (!by_itself && sut.busy() >= FULL * sut.cpus()).then(|| Claim::at(Rank::LimitFull));
+    }
+    if server_is_full(accounting) {
+        return Some(Claim::at(Rank::LimitFull));
+    }
+    (fuller_side(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide))
+}

@@ -1,0 +1,106 @@
+//! Whether every worker of a server is kept by something while requests wait.
+
+use crate::accounting::{Asleep, Thread, ratio};
+use crate::bottlenecks::signs::sides::server;
+use crate::capacity::levels::Accounting;
+use tare_model::observation::Role;
+
+/// A worker that is kept sleeps in calls for this share of its time, at least.
+const KEPT_MIN: f64 = 0.5;
+/// Workers that are idle for more of their time have nothing to do.
+const IDLE_MAX: f64 = 0.1;
+/// Requests in flight for each worker: with fewer it may be they that are too few.
+const IN_FLIGHT_MIN: f64 = 1.5;
+
+/// What keeps most of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Timer,
+    Disk,
+    Downstream,
+}
+
+impl Kept {
+    fn why(self) -> Asleep {
+        match self {
+            Kept::Timer => Asleep::Timer,
+            Kept::Disk => Asleep::Disk,
+            Kept::Downstream => Asleep::Downstream,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Kept::Timer => "in a timer",
+            Kept::Disk => "on a disk",
+            Kept::Downstream => "on another server",
+        }
+    }
+}
+
+/// Workers of which none was free.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pool {
+    pub workers: usize,
+    pub kept: Kept,
+    /// Shares of their time.
+    pub blocked: f64,
+    pub idle: f64,
+    pub in_flight: Option<f64>,
+    /// Seconds that a request keeps a worker.
+    pub each_s: Option<f64>,
+}
+
+impl Pool {
+    /// `None` where some were idle, or where no more requests were in flight than there are workers.
+    pub fn exhausted(accounting: &Accounting) -> Option<Pool> {
+        server(accounting)?;
+        let pool = &accounting.asked.pool;
+        let is_kept = |thread: &&Thread| kept_s(thread) >= KEPT_MIN * thread.wall_s;
+        let workers: Vec<&Thread> = pool
+            .threads_of(Role::Sut)
+            .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
+            .filter(is_kept)
+            .collect();
+        let sum = |of: &dyn Fn(&Thread) -> f64| workers.iter().map(|thread| of(thread)).sum::<f64>();
+        let wall_s = sum(&|thread| thread.wall_s);
+        let idle_s = sum(&|thread| Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum());
+        let of = |kept: Kept| sum(&|thread| thread.asleep(kept.why()));
+        let kept = [Kept::Timer, Kept::Disk, Kept::Downstream];
+        let kept = kept.into_iter().max_by(|a, b| of(*a).total_cmp(&of(*b)))?;
+        let requests =
+            pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0);
+        let found = Pool {
+            workers: workers.len(),
+            kept,
+            blocked: ratio(sum(&|thread| kept_s(thread)), wall_s),
+            idle: ratio(idle_s, wall_s),
+            in_flight: in_flight(accounting),
+            each_s: requests.map(|requests| wall_s / requests),
+        };
+        let queue =
+            found.in_flight.is_some_and(|in_flight| in_flight >= IN_FLIGHT_MIN * workers.len() as f64);
+        (!workers.is_empty() && found.idle <= IDLE_MAX && queue).then_some(found)
+    }
+
+    /// Workers with which the CPUs that the program may use would be busy.
+    pub fn until_cpus_full(&self, accounting: &Accounting) -> Option<f64> {
+        let sut = accounting.sut().filter(|sut| !sut.usable.is_empty())?;
+        let cost_s = accounting.asked.pool.per_request(sut.run_s).filter(|cost_s| *cost_s > 0.0)?;
+        Some((sut.usable.len() as f64 / cost_s * self.each_s?).ceil())
+    }
+}
+
+fn kept_s(thread: &Thread) -> f64 {
+    [Kept::Timer, Kept::Disk, Kept::Downstream].into_iter().map(|kept| thread.asleep(kept.why())).sum()
+}
+
+/// By Little's law where latencies are known, else as planned.
+fn in_flight(accounting: &Accounting) -> Option<f64> {
+    let counted = accounting.asked.pool.rate_hz().zip(accounting.mean_latency_s());
+    let planned = || {
+        let level = accounting.asked_level.filter(|level| level.connections > 0)?;
+        Some(f64::from(level.connections) * f64::from(level.pipeline.max(1)))
+    };
+    counted.map(|(rate_hz, latency_s)| rate_hz * latency_s).or_else(planned)
+}

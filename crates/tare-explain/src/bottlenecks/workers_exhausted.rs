@@ -1,0 +1,109 @@
+//! `workers-exhausted`: every worker sleeps in a call, a timer or on a disk, while more requests are in flight than there are workers.
+
+use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
+use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::workers::{Kept, Pool};
+use crate::capacity::levels::Accounting;
+use tare_model::outcome::{Cause, GrossIs};
+
+pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
+    cause: Cause::WorkersExhausted,
+    title: "Too few workers are the bottleneck: all of them wait",
+    scope: Scope::Http,
+    needs: &[Input::Sut, Input::Sleeps],
+    gross_is: GrossIs::Capacity,
+    holds,
+    applies: |accounting| Pool::exhausted(accounting).is_some(),
+    describe,
+    confirm: Confirm::Cannot {
+        why: "how many workers a program has is its own setting",
+        instead: "give it twice the workers and run again",
+    },
+    injections: &[],
+    page: &PAGE,
+};
+
+/// A disk and another server have causes of their own, which say more.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let pool = Pool::exhausted(accounting).filter(|pool| pool.kept == Kept::Timer)?;
+    Some(Claim::at(Rank::OwnWaits).of_share(pool.blocked))
+}
+
+fn describe(accounting: &Accounting) -> Draft {
+    let Some(pool) = Pool::exhausted(accounting) else {
+        return Draft { summary: "Not all workers were asleep in calls.".to_owned(), ..Draft::default() };
+    };
+    let workers = pool.workers as f64;
+    let each = pool
+        .each_s
+        .map_or(String::new(), |each_s| format!(" A request keeps a worker for {:.1} ms.", 1e3 * each_s));
+    let wanted = match (pool.until_cpus_full(accounting), pool.in_flight) {
+        (Some(full), Some(in_flight)) if in_flight < full => format!(
+            " So that no request waits, {in_flight:.0} workers are needed (Little's law: as many as requests in flight)."
+        ),
+        (Some(full), _) => format!(
+            " About {full:.0} workers would keep its CPUs busy (Little's law: the rate that its CPUs allow, times {:.1} ms).",
+            1e3 * pool.each_s.unwrap_or(0.0)
+        ),
+        (None, Some(in_flight)) => format!(" {in_flight:.0} requests are in flight."),
+        (None, None) => String::new(),
+    };
+    let mut evidence = vec![
+        number("workers", workers, "count"),
+        number("workers asleep in calls, share of their time", pool.blocked, "share"),
+        number("workers idle, share of their time", pool.idle, "share"),
+    ];
+    evidence.extend(number_if("requests in flight", pool.in_flight, "count"));
+    evidence.extend(number_if("time that a request keeps a worker", pool.each_s, "s"));
+    evidence.extend(number_if("workers that would fill its CPUs", pool.until_cpus_full(accounting), "count"));
+    Draft {
+        summary: format!(
+            "All {workers:.0} workers were asleep {} {} of their time while more requests were in flight than there are \
+             workers.{each}{wanted}",
+            pool.kept.words(),
+            percent(pool.blocked),
+        ),
+        confidence: if accounting.asked.trials.len() > 1 { 0.9 } else { 0.5 },
+        evidence,
+        remedy: "give it more workers (threads, processes), or let a request sleep for less".to_owned(),
+        confirm: "with twice the workers the rate nearly doubles".to_owned(),
+        ..Draft::default()
+    }
+}
+
+static PAGE: Page = Page {
+    brief: "Every worker sleeps in a call while requests wait for a worker.",
+    means: &[
+        "A program of k workers (threads or processes) answers at most k requests at once. All of them slept in a timer, on a \
+         disk or on another server, and more requests were in flight: the others waited for a worker. The CPUs were idle.",
+        "The rate is the number of workers divided by the time that a request keeps one (Little's law). The wait is the \
+         program's own, so it stays in net.",
+    ],
+    evidence: &[
+        "Workers, and the share of their time that they slept in calls, and that they were idle. The second is small.",
+        "Requests in flight, and the time that a request keeps a worker.",
+        "Workers that would fill the CPUs: the rate that the CPUs allow, times that time.",
+    ],
+    looks_the_same: &[
+        "`too-little-concurrency`: workers wait for requests. Here requests wait for workers.",
+        "`blocked-on-disk`, `blocked-on-downstream`: the same with a known reason for the sleep. They are named first.",
+        "`lock-contended`: workers sleep in a lock, and one of them has it.",
+        "A pool with nothing to do sleeps as well: in futexes or for events, not in timers and calls.",
+    ],
+    to_do: &[
+        "Give it more workers: the number in the finding is what Little's law asks for.",
+        "Let a request sleep for less: find the call (`strace -f -c -p PID`, `tare run --stacks-off-cpu URL`).",
+        "Serve requests that only wait from an event loop.",
+    ],
+    to_confirm: &[
+        "There is no intervention: the number of workers is the program's own. With twice the workers the rate nearly doubles.",
+        "By hand: `cat /proc/PID/task/*/wchan` shows the same sleep for every worker, and `ss -tn` connections with unread \
+         bytes.",
+    ],
+    source: &[
+        "Samples of what each thread sleeps in, or traced switches. J. Little, A Proof for the Queuing Formula L = λW, Operations \
+         Research 1961.",
+    ],
+};

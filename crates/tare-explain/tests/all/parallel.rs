@@ -1,0 +1,251 @@
+//! Who works, how many can run at once, and what is a lock and what is not.
+
+use crate::support::*;
+use std::collections::BTreeMap;
+use tare_explain::explain;
+use tare_model::identity::{Identity, Program, Runtime, Setting};
+use tare_model::metric::Subject;
+use tare_model::metrics::{connections, tasks};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Finding, NetOrMissing, Outcome};
+use tare_model::schedule::{Schedule, ScheduleSource};
+use tare_model::trial::{ErrorKind, Trial};
+use tare_model::{Reading, Record};
+
+/// A thread of the server that may use both CPUs.
+fn free(name: &'static str, tid: u32, cpu: u32, run: f64) -> Thread {
+    Thread { pinned: false, ..Thread::new(Role::Sut, name, tid, cpu, run, 0.0) }
+}
+
+fn scene(threads: Vec<Thread>) -> Scene {
+    let threads = threads.into_iter().chain([generator(0.15, 0.0)]).collect();
+    Scene { threads, rate_hz: 1000.0, ..Scene::default() }
+}
+
+fn each(mut record: Record, change: impl Fn(&mut Trial)) -> Record {
+    record.trials.iter_mut().for_each(change);
+    record
+}
+
+/// The same in which what these threads were found waiting for was a futex that is no lock's.
+fn parked(record: Record, of: &[u32]) -> Record {
+    each(record, |trial| {
+        for column in &mut trial.observation.columns {
+            let mine = of.iter().any(|task| column.subject == Subject::Task(*task));
+            if mine && column.metric == tasks::SAMPLES_EVENT.id {
+                column.metric = tasks::SAMPLES_PARKED.id.to_owned();
+            }
+        }
+    })
+}
+
+/// The same with samples of how many ran at once.
+fn at_once(record: Record, counts: &[u64]) -> Record {
+    each(record, |trial| {
+        trial.observation.schedule = Some(Box::new(Schedule {
+            source: ScheduleSource::Samples,
+            not_traced: None,
+            events_lost: 0,
+            events: 0,
+            threads: Vec::new(),
+            held: Vec::new(),
+            at_once: counts.to_vec(),
+            kernel_locks: Vec::new(),
+            locks_not_traced: None,
+            downstream: Vec::new(),
+        }));
+    })
+}
+
+/// The same of a program at this path.
+fn of_program(
+    mut record: Record,
+    path: &str,
+    runtime: Option<Runtime>,
+    environment: &[(&str, &str)],
+) -> Record {
+    let missing = || Reading::missing("not read");
+    let variable = |(key, value): &(&str, &str)| ((*key).to_owned(), Setting::Clear((*value).to_owned()));
+    let program = Program {
+        role: Role::Sut,
+        processes: 1,
+        pids: vec![SUT_PID],
+        path: Reading::Measured(path.to_owned()),
+        size_bytes: Reading::missing("not read"),
+        build_id: missing(),
+        sha256: missing(),
+        runtime,
+        arguments: Reading::missing("not read"),
+        environment: Reading::Measured(environment.iter().map(variable).collect::<BTreeMap<_, _>>()),
+    };
+    let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/nginx-undisturbed.tare");
+    let identity = tare_store::read(known.as_ref()).expect("opens").identity.expect("knows who took part");
+    record.identity = Some(Box::new(Identity { programs: vec![program], ..*identity }));
+    record
+}
+
+fn named(record: &Record, cause: Cause) -> (Outcome, Finding) {
+    let outcome = explain(record);
+    let found = &outcome.verdict;
+    assert_eq!(found.bottleneck, cause, "{:#?}\n{:#?}", found.findings, outcome.accounting);
+    let finding =
+        found.findings.iter().find(|finding| finding.cause == cause).expect("has its finding").clone();
+    (outcome, finding)
+}
+
+fn entitled(outcome: &Outcome) -> f64 {
+    outcome.accounting.sut.as_ref().expect("seen").entitled_cpus
+}
+
+fn net(outcome: &Outcome) -> f64 {
+    match &outcome.figures.net {
+        NetOrMissing::Net(net) => net.value,
+        NetOrMissing::Missing(missing) => panic!("{missing}"),
+    }
+}
+
+#[test]
+fn helpers_of_an_event_loop_make_no_four_threads_and_no_lock() {
+    let helpers = (2..6).map(|tid| free("node", SUT_PID + tid, 1, 0.02));
+    let mut threads = vec![free("node", SUT_PID, 0, 0.97)];
+    threads.extend(helpers.chain([free("DelayedTaskSche", SUT_PID + 9, 1, 0.002)]));
+    let record = of_program(parked(asked(&scene(threads)), &[1, 2, 3, 4]), "/usr/bin/node", None, &[]);
+    let (outcome, finding) = named(&record, Cause::OneThreadBound);
+    assert!(finding.summary.contains("One thread does"), "{}", finding.summary);
+    assert!((entitled(&outcome) - 1.08).abs() < 0.02, "one loop and what its helpers ran");
+    assert!(net(&outcome) < 1150.0, "net is for one loop");
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::LockContended));
+}
+
+#[test]
+fn a_loop_on_the_one_cpu_that_it_may_use_is_bound_by_that() {
+    let threads = vec![server(0.97, 0.0), Thread { tid: 4720, ..server(0.004, 0.0) }];
+    named(&asked(&scene(threads)), Cause::ServerCpuBound);
+}
+
+#[test]
+fn go_runs_as_many_threads_as_it_was_told() {
+    let threads = (0..5).map(|at| free("hello", SUT_PID + at, at % 2, 0.19)).collect();
+    let record = parked(asked(&scene(threads)), &[0, 1, 2, 3, 4]);
+    let limited = of_program(record.clone(), "/srv/hello", Some(Runtime::Go), &[("GOMAXPROCS", "1")]);
+    let (outcome, finding) = named(&limited, Cause::ParallelismLimited);
+    assert!(finding.summary.contains("GOMAXPROCS is 1"), "{}", finding.summary);
+    assert!((entitled(&outcome) - 1.0).abs() < 0.01 && net(&outcome) < 1100.0);
+    // The same without it has two CPUs and did not use one of them: nobody knows why.
+    let free = of_program(record, "/srv/hello", Some(Runtime::Go), &[]);
+    assert_eq!(explain(&free).verdict.bottleneck, Cause::Unknown);
+}
+
+#[test]
+fn pythons_threads_run_one_at_a_time() {
+    let threads = (0..8).map(|at| free("python3", SUT_PID + at, at % 2, 0.125)).collect();
+    let record = parked(asked(&scene(threads)), &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let record = of_program(record, "/usr/bin/python3.11", None, &[]);
+    let (_, finding) = named(&record, Cause::ParallelismLimited);
+    assert!(finding.summary.contains("interpreter lock"), "{}", finding.summary);
+}
+
+#[test]
+fn what_no_sample_saw_exceeded_is_a_limit_and_an_idle_pool_is_none() {
+    let pool = |run: f64| (0..4).map(|at| free("worker", SUT_PID + at, at % 2, run)).collect();
+    let record = |run, counts: &[u64]| at_once(parked(asked(&scene(pool(run))), &[0, 1, 2, 3]), counts);
+    let (outcome, finding) = named(&record(0.245, &[2, 195, 3]), Cause::ParallelismLimited);
+    assert!(finding.summary.contains("never more than 1"), "{}", finding.summary);
+    assert!((entitled(&outcome) - 1.0).abs() < 0.01);
+    for (run, counts) in [(0.02, [184, 15, 1]), (0.245, [60, 80, 60])] {
+        let outcome = explain(&record(run, &counts));
+        let names =
+            [Cause::ParallelismLimited, Cause::LockContended, Cause::WorkersExhausted, Cause::OneThreadBound];
+        assert!(!names.contains(&outcome.verdict.bottleneck), "{:?}", outcome.verdict.bottleneck);
+        assert!(!outcome.verdict.findings.iter().any(|finding| names.contains(&finding.cause)));
+    }
+}
+
+#[test]
+fn two_threads_that_take_turns_at_a_mutex_are_serialized_by_it() {
+    let locked = |tid, cpu| Thread { samples: Some([0.0, 1.0, 0.0, 0.0]), ..free("mutex", tid, cpu, 0.5) };
+    let joins = free("mutex", SUT_PID, 0, 0.0);
+    let scene =
+        Scene { threads: vec![joins, locked(SUT_PID + 1, 0), locked(SUT_PID + 2, 1)], ..Scene::default() };
+    let runs = [(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene)];
+    let record = at_once(parked(commands(&runs), &[0]), &[1, 197, 2]);
+    let (outcome, finding) = named(&record, Cause::LockContended);
+    assert!((entitled(&outcome) - 1.0).abs() < 0.01, "net is for one CPU");
+    assert!(finding.summary.contains("1.00 CPUs were busy of 2"), "{}", finding.summary);
+}
+
+#[test]
+fn a_thread_that_waits_for_another_to_end_waits_for_no_lock() {
+    let (main, worker) = (free("sysbench", SUT_PID, 0, 0.0), free("sysbench", SUT_PID + 1, 1, 0.99));
+    let scene = Scene { threads: vec![main, worker], ..Scene::default() };
+    let record = parked(commands(&[(2.0, 0, scene.clone()), (2.0, 0, scene)]), &[0]);
+    let (outcome, _) = named(&record, Cause::ProgramCpuBound);
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::LockContended));
+}
+
+#[test]
+fn workers_that_all_sleep_while_requests_wait_are_too_few() {
+    let workers = |asleep: [f64; 4]| {
+        let worker =
+            move |at| Thread { samples: Some(asleep), ..free("pool", SUT_PID + 1 + at, at % 2, 0.004) };
+        (0..4).map(worker).collect::<Vec<_>>()
+    };
+    let slow = |asleep| Scene { rate_hz: 200.0, latency: false, ..scene(workers(asleep)) };
+    let (_, finding) = named(&asked_at(64, &slow([0.0, 0.0, 0.0, 1.0])), Cause::WorkersExhausted);
+    assert!(
+        finding.summary.contains("All 4 workers") && finding.summary.contains("20.0 ms"),
+        "{}",
+        finding.summary
+    );
+    // Half of their time they have nothing to do.
+    for outcome in [
+        explain(&asked_at(64, &slow([0.5, 0.0, 0.0, 0.5]))),
+        explain(&asked_at(64, &slow([1.0, 0.0, 0.0, 0.0]))),
+    ] {
+        assert_ne!(outcome.verdict.bottleneck, Cause::WorkersExhausted);
+        assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::WorkersExhausted));
+    }
+}
+
+#[test]
+fn two_threads_on_two_cpus_are_not_too_many() {
+    let worker = |tid| Thread { pinned: false, ..Thread::new(Role::Sut, "nginx", tid, 0, 0.3, 0.2) };
+    let load = generator(0.6, 0.0);
+    let scene =
+        Scene { threads: vec![worker(4712), worker(4713), load], rate_hz: 30_000.0, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    assert_ne!(outcome.verdict.bottleneck, Cause::Oversubscribed);
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::Oversubscribed));
+    assert!(loss(&outcome, "self-contention") == 0.0 && loss(&outcome, "placement") > 0.3);
+}
+
+#[test]
+fn attempts_that_found_a_short_queue_full_are_named_with_its_length() {
+    let scene = Scene {
+        threads: vec![server(0.4, 0.0), generator(0.2, 0.0)],
+        rate_hz: 1000.0,
+        errors: vec![(ErrorKind::Timeout, 60)],
+        listen_overflows: 50.0,
+        ..Scene::default()
+    };
+    let with_backlog = |backlog: f64| {
+        each(asked_at(100, &scene), move |trial| {
+            let mut column = scene_column(&trial.observation);
+            column.samples.iter_mut().for_each(|sample| sample.value = backlog);
+            trial.observation.columns.push(column);
+        })
+    };
+    let (_, finding) = named(&with_backlog(5.0), Cause::ListenOverflow);
+    assert!(finding.summary.contains("room for 5"), "{}", finding.summary);
+    // A queue that has room for all of them was filled by somebody else's connections.
+    assert_eq!(explain(&with_backlog(511.0)).verdict.bottleneck, Cause::Errors);
+}
+
+fn scene_column(observation: &tare_model::observation::Observation) -> tare_model::observation::Column {
+    let sample = tare_model::observation::Sample { at_ns: observation.end_ns, value: 0.0 };
+    tare_model::observation::Column {
+        metric: connections::BACKLOG.id.to_owned(),
+        subject: Subject::Machine,
+        samples: vec![sample],
+    }
+}
