@@ -300,7 +300,7 @@ fn leads_out((one, other): &(u64, u64), own: &BTreeSet<u64>) -> bool {
 }
 
 /// The sockets of every other network namespace that a process is in.
-fn other_namespaces(root: &Root, known: &BTreeMap<String, Vec<Row>>) -> Vec<Vec<Row>> {
+pub(crate) fn other_namespaces<K>(root: &Root, known: &BTreeMap<String, K>) -> Vec<Vec<Row>> {
     let mut seen: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for pid in root.numbers("/proc").unwrap_or_default() {
         let namespace = namespace(root, pid);
@@ -315,7 +315,7 @@ fn other_namespaces(root: &Root, known: &BTreeMap<String, Vec<Row>>) -> Vec<Vec<
 }
 
 /// What tells a process's network namespace from others; empty where that is not to be seen.
-fn namespace(root: &Root, pid: u32) -> String {
+pub(crate) fn namespace(root: &Root, pid: u32) -> String {
     let link = std::fs::read_link(root.path(format!("/proc/{pid}/ns/net"))).ok();
     link.map_or_else(String::new, |link| link.to_string_lossy().into_owned())
 }

@@ -1,6 +1,8 @@
 //! The watch, with what every observer needs beside it.
 
+use crate::downstream::called::CalledPrograms;
 use crate::watch::Watch;
+use std::cell::RefCell;
 use tare_machine::Root;
 use tare_sys::time::{boottime_ns, monotonic_ns};
 
@@ -9,6 +11,8 @@ pub(crate) struct Scene {
     pub(crate) root: Root,
     pub(crate) watch: Watch,
     pub(crate) own_pid: u32,
+    /// Programs that the SUT calls, as `downstream` finds them.
+    pub(crate) called: RefCell<CalledPrograms>,
     /// How far CLOCK_BOOTTIME, which start times are given in, is ahead of CLOCK_MONOTONIC.
     boot_ahead_ns: u64,
 }
@@ -25,7 +29,13 @@ pub(crate) fn next_multiple(every: u64, tick: u64) -> u64 {
 impl Scene {
     pub(crate) fn new(watch: Watch, root: &Root) -> Scene {
         let boot_ahead_ns = boottime_ns().saturating_sub(monotonic_ns());
-        Scene { root: root.clone(), watch, own_pid: std::process::id(), boot_ahead_ns }
+        Scene {
+            root: root.clone(),
+            watch,
+            own_pid: std::process::id(),
+            called: RefCell::default(),
+            boot_ahead_ns,
+        }
     }
 
     /// A start time of `/proc/PID/stat` as a monotonic stamp, exact to 10 ms.

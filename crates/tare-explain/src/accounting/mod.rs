@@ -15,6 +15,7 @@ pub(crate) use close::closed::Closed;
 pub(crate) use raw::around::Connections;
 pub(crate) use raw::asleep::Asleep;
 pub(crate) use raw::bounds::{CHECKED_S_MIN, NO_VERDICT, OPEN};
+pub(crate) use raw::downstream::Program;
 pub(crate) use raw::ratio::ratio;
 pub(crate) use raw::readings::Readings;
 pub(crate) use reconcile::events::{COUNTED_SHARE_MIN, Core, Events};

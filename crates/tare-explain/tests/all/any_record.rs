@@ -163,6 +163,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                     columns,
                     absences,
                     stacks: None,
+                    downstream: Vec::new(),
                     schedule,
                 }
             },

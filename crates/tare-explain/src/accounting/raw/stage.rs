@@ -2,10 +2,11 @@
 
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::cpus::CpuTimes;
+use crate::accounting::raw::downstream::Downstream;
 use crate::accounting::raw::idle_periods::IdlePeriods;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::threads::CountedThread;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::Record;
 use tare_model::trial::Trial;
 
@@ -13,11 +14,15 @@ use tare_model::trial::Trial;
 pub(crate) struct Source<'a> {
     record: &'a Record,
     idle_periods: IdlePeriods,
+    /// Processes of programs that the SUT was found to call, in whichever trial.
+    called: BTreeSet<u32>,
 }
 
 impl<'a> Source<'a> {
     pub fn new(record: &'a Record) -> Self {
-        Source { record, idle_periods: IdlePeriods::new(record) }
+        let seen = record.trials.iter().flat_map(|trial| &trial.observation.downstream);
+        let called = seen.flat_map(|program| program.pids.iter().copied()).collect();
+        Source { record, idle_periods: IdlePeriods::new(record), called }
     }
 }
 
@@ -29,6 +34,7 @@ pub(crate) struct Raw<'a> {
     pub(in crate::accounting) threads: Vec<CountedThread>,
     pub(in crate::accounting) cpus: BTreeMap<u32, CpuTimes>,
     pub(in crate::accounting) around: Around,
+    pub(in crate::accounting) downstream: Downstream,
 }
 
 impl<'a> Raw<'a> {
@@ -39,7 +45,8 @@ impl<'a> Raw<'a> {
         Raw {
             record: source.record,
             trial,
-            threads: CountedThread::read_all(&readings),
+            threads: CountedThread::read_all(&readings, &source.called),
+            downstream: Downstream::of(&trial.observation),
             cpus: CpuTimes::read_all(&readings, &source.record.machine.regime, &costs_ns),
             around: Around::read(&readings),
             readings,

@@ -37,7 +37,7 @@ impl Thread {
         let pid = match role {
             Role::Sut => SUT_PID,
             Role::Load => LOAD_PID,
-            Role::Tare | Role::Other => tid,
+            Role::Downstream | Role::Tare | Role::Other => tid,
         };
         let samples = Some([1.0, 0.0, 0.0, 0.0]);
         Thread {
@@ -212,6 +212,7 @@ impl Scene {
             absences: Vec::new(),
             schedule: None,
             stacks: None,
+            downstream: Vec::new(),
         }
     }
 
