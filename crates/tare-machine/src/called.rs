@@ -70,14 +70,27 @@ pub fn elsewhere(
     found
 }
 
-/// A process and all that descend from it, but for those that are not to be taken; alone where it is an ancestor of any of those: what
-/// started the program under test has other children that have nothing to do with it.
-pub fn family(root: &Root, pid: u32, not: &BTreeSet<u32>) -> Vec<u32> {
-    let family = procs::descendants(root, &[pid]).unwrap_or_else(|_| vec![pid]);
-    match family.iter().any(|member| not.contains(member)) {
-        true => vec![pid],
-        false => family,
+/// These processes and all that descend from them, but for those that are not to be taken. One of them that is an ancestor of any of those
+/// comes alone: what started the program under test has other children that have nothing to do with it.
+pub fn families(root: &Root, pids: &BTreeSet<u32>, not: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for process in procs::all(root).unwrap_or_default() {
+        children.entry(process.ppid).or_default().push(process.id);
     }
+    let mut all = BTreeSet::new();
+    for pid in pids {
+        let (mut family, mut open) = (BTreeSet::new(), vec![*pid]);
+        while let Some(pid) = open.pop() {
+            if family.insert(pid) {
+                open.extend(children.get(&pid).into_iter().flatten());
+            }
+        }
+        match family.is_disjoint(not) {
+            true => all.extend(family),
+            false => _ = all.insert(*pid),
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -97,8 +110,9 @@ mod tests {
         let found = holders(&root, &BTreeSet::from([inode, 1]));
         assert_eq!(found, BTreeMap::from([(inode, vec![own])]));
         let parent = procs::stat(&root, own).unwrap().ppid;
-        assert_eq!(family(&root, parent, &BTreeSet::from([own])), vec![parent]);
-        assert!(family(&root, parent, &BTreeSet::new()).contains(&own));
+        let parents = BTreeSet::from([parent]);
+        assert_eq!(families(&root, &parents, &BTreeSet::from([own])), parents);
+        assert!(families(&root, &parents, &BTreeSet::new()).contains(&own));
     }
 
     #[test]

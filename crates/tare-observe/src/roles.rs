@@ -15,12 +15,11 @@ pub(crate) fn processes(scene: &Scene) -> Vec<(u32, Role)> {
         let load = family(pids).into_iter().filter(|pid| !sut.contains(pid));
         found.extend(load.map(|pid| (pid, Role::Load)));
     }
-    let (own, not) = not_called(scene);
+    let known: BTreeSet<u32> =
+        found.iter().map(|(pid, _)| *pid).chain(scene.watch.beside_pids.iter().copied()).collect();
     let called = scene.called.borrow();
-    let downstream = called.all().iter().flat_map(|program| program.pids.iter().copied());
-    let downstream: BTreeSet<u32> =
-        downstream.filter(|pid| !own.contains(pid) && !not.contains(pid)).collect();
-    found.extend(downstream.into_iter().map(|pid| (pid, Role::Downstream)));
+    let downstream: BTreeSet<u32> = called.all().iter().flat_map(|program| &program.pids).copied().collect();
+    found.extend(downstream.difference(&known).map(|pid| (*pid, Role::Downstream)));
     found.extend(scene.watch.beside_pids.iter().map(|&pid| (pid, Role::Other)));
     found.push((scene.own_pid, Role::Tare));
     found

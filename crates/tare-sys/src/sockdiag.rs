@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_are_told_from_connections_and_what_waits_at_them_is_counted() {
+    fn listeners_are_distinguished_from_connections_and_what_waits_at_them_is_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).unwrap();

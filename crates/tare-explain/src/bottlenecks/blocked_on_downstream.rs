@@ -18,7 +18,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::BlockedOnDownstream,
     title: "Another server is the bottleneck: the program waits for its answers",
     scope: Scope::Any,
-    needs: &[Input::Sut],
+    needs: &[Input::Sut, Input::Sleeps],
     gross_is: GrossIs::Capacity,
     holds,
     applies,

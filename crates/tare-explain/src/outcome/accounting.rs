@@ -99,7 +99,8 @@ fn rows(accounting: &Accounting) -> Vec<ThreadRow> {
     let roles = [Role::Sut, Role::Downstream, Role::Load, Role::Tare];
     let roles = roles.into_iter().filter(|role| *role != Role::Load || accounting.http.is_some());
     let of_role = |role: Role| {
-        let threads = pool.threads_of(role);
+        // Of programs that are called, many processes may do nothing.
+        let threads = pool.threads_of(role).filter(|thread| role != Role::Downstream || thread.serves());
         let mut rows: Vec<ThreadRow> = threads.map(|thread| row(thread, role, pool.span.wall_s)).collect();
         rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
         rows

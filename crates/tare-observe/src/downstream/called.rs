@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tare_machine::peers::Endpoint;
 use tare_machine::{Root, called, procs};
 
-/// Programs that are told apart, and how far down from the SUT.
+/// Programs that are distinguished, and how far down from the SUT.
 const CALLED_MAX: usize = 16;
 const DEPTH_MAX: u32 = 3;
 /// Processes of one program that are watched.
@@ -74,7 +74,7 @@ impl CalledPrograms {
                 procs::stat(root, *pid).is_ok_and(|stat| stat.start_ticks == *start)
             };
             program.roots.retain(lives);
-            program.pids = families(root, program.roots.keys(), &never);
+            program.pids = families(root, &program.roots, &never);
             if program.roots.is_empty() {
                 self.places.retain(|_, place| *place != Some(at));
             }
@@ -149,7 +149,7 @@ impl CalledPrograms {
         self.programs.push(Called {
             name,
             at: BTreeSet::from([place.at.to_string()]),
-            pids: families(root, roots.keys(), &never),
+            pids: families(root, &roots, &never),
             roots,
             caller,
             depth,
@@ -158,8 +158,8 @@ impl CalledPrograms {
     }
 }
 
-fn families<'p>(root: &Root, roots: impl Iterator<Item = &'p u32>, never: &BTreeSet<u32>) -> Vec<u32> {
-    let pids: BTreeSet<u32> = roots.flat_map(|pid| called::family(root, *pid, never)).collect();
+fn families(root: &Root, roots: &BTreeMap<u32, u64>, never: &BTreeSet<u32>) -> Vec<u32> {
+    let pids = called::families(root, &roots.keys().copied().collect(), never);
     pids.into_iter().filter(|pid| *pid != 1 && !never.contains(pid)).take(PIDS_MAX).collect()
 }
 

@@ -49,6 +49,8 @@ struct Downstream {
     buffer: Vec<u8>,
     /// Whose a socket is: the SUT's (`None`) or a called program's. Others' are strangers.
     own: HashMap<u64, Option<usize>>,
+    /// The SUT's processes as the window opened.
+    sut: Vec<u32>,
     strangers: HashSet<u64>,
     places: BTreeMap<Where, Found>,
     seen: BTreeMap<(Where, Option<usize>), Sightings>,
@@ -73,6 +75,7 @@ impl Observer for Downstream {
         }
         with_not_called(scene, |not| {
             scene.called.borrow_mut().refresh(&scene.root, not);
+            self.sut = not.sut.iter().copied().collect();
             self.open_ways(scene, not.sut);
             self.look(scene);
             self.resolve(scene, not);
@@ -213,7 +216,12 @@ impl Downstream {
     }
 
     fn look_whose(&mut self, scene: &Scene) {
-        let sut = procs::descendants(&scene.root, &scene.watch.sut_pids).unwrap_or_default();
+        // With the children that they have by now.
+        let first = self.sut.iter().take(CALLERS_MAX);
+        let children: Vec<u32> = first.flat_map(|pid| procs::children(&scene.root, *pid)).collect();
+        let known: BTreeSet<u32> = self.sut.iter().copied().collect();
+        let new = children.into_iter().filter(|pid| !known.contains(pid));
+        let sut: Vec<u32> = self.sut.iter().copied().chain(new).collect();
         let called = scene.called.borrow();
         let others = called
             .all()
