@@ -22,6 +22,9 @@ const PASSED_ON: f64 = 0.6;
 const SAMPLES_MIN: f64 = 4.0;
 /// Who is asked less often for each request is not asked for the answers.
 const CALLS_MIN: f64 = 0.05;
+/// So many connections that wait are no accident, and so often does a request send that asks once.
+const MANY: f64 = 2.0;
+const ONCE: [f64; 2] = [0.5, 1.5];
 
 /// A program that is called, with what follows from the accounting.
 #[derive(Debug, Clone)]
@@ -125,11 +128,8 @@ pub(crate) fn blamed(window: &Closed) -> Vec<Called<'_>> {
     let mut caller = None;
     while chain.len() < all.len() {
         let least = |called: &Called| called.waited.map_or(0.0, |[least, _]| least);
-        let answers = |called: &Called| {
-            called.calls_per_request.is_none_or(|calls_per_request| calls_per_request >= CALLS_MIN)
-        };
         let here =
-            all.iter().enumerate().filter(|(_, called)| called.program.caller == caller && answers(called));
+            all.iter().enumerate().filter(|(_, called)| called.program.caller == caller && is_asked(called));
         let Some((at, most)) = here.max_by(|a, b| least(a.1).total_cmp(&least(b.1))) else { break };
         let bound = chain.last().map_or(MOST, |before| PASSED_ON * least(before));
         // A full program is the reason itself, whatever it calls.
@@ -141,6 +141,17 @@ pub(crate) fn blamed(window: &Closed) -> Vec<Called<'_>> {
         caller = Some(at);
     }
     chain
+}
+
+/// Whether it is asked for what requests are answered with. Some protocols send after an answer, too (acknowledgements, credit), and some
+/// clients ask long before they need it: a few such connections are not the wait of requests, unless each request sends once.
+fn is_asked(called: &Called) -> bool {
+    let many = ratio(called.program.waiting, called.program.samples) >= MANY;
+    match called.calls_per_request {
+        Some(calls) if many => calls >= CALLS_MIN,
+        Some(calls) => (ONCE[0]..=ONCE[1]).contains(&calls),
+        None => many,
+    }
 }
 
 /// How full the program is that most requests wait for, where it is full.
