@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was seen in one window of a program that another one calls.
+/// What was seen in one window of a program that another one calls; many fields, as each is one count of the same samples.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DownstreamSeen {
     /// What its busiest or first process is called.
@@ -38,7 +38,7 @@ pub struct DownstreamSeen {
     pub quota_cpus: Option<f64>,
 }
 
-/// What a program that is called did, over all windows of the asked level: part of the outcome.
+/// What a program that is called did, over all windows of the asked level: part of the outcome; a field for each column of its row.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DownstreamAccounting {
     /// What it is called.

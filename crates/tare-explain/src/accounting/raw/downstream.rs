@@ -10,7 +10,7 @@ pub(crate) struct Downstream {
     pub programs: Vec<Program>,
 }
 
-/// One of them. Sums over samples, but for `sends`.
+/// One of them: the fields of `DownstreamSeen` as sums over samples.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub name: String,
