@@ -1,6 +1,7 @@
 //! Facts of the machine, read under an injectable root, and the few things that tare applies: where threads run,
 //! and what it started. Every setting is journalled before it is applied.
 
+pub mod called;
 pub mod capture;
 pub mod cgroup;
 pub mod cpu_times;

@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod condition;
 pub mod cpuset;
 pub mod ended;
+pub mod downstream;
 pub mod format;
 pub mod gate;
 mod hexadecimal;

@@ -2,6 +2,7 @@
 //! them by `tare-explain`, so an old record can be explained again.
 
 use crate::ended::Ended;
+use crate::downstream::DownstreamSeen;
 use crate::metric::{Descriptor, Subject};
 pub use crate::role::Role;
 use crate::schedule::Schedule;
@@ -101,6 +102,9 @@ pub struct Observation {
     /// Tasks that ended and are not in `tasks`; `None` where ends are not told, and in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Vec<Ended>>,
+    /// Local programs that the SUT called, and those that they called; callers first. Empty in old records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub downstream: Vec<DownstreamSeen>,
 }
 
 impl Observation {

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The system under test.
     Sut,
+    /// A local program that the SUT, or another of these, has connections to: a backend, a database.
+    Downstream,
     /// The load generator.
     Load,
     /// Tare's own threads other than the generator's.

@@ -13,6 +13,7 @@ mod clock;
 mod connections;
 mod core_latency;
 mod cpus;
+mod downstream;
 mod energy;
 mod engine;
 mod exits;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use tare_model::Missing;
 use tare_model::ended::Ended;
+use tare_model::downstream::DownstreamSeen;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::observation::{Absence, Column, IdleThreads, Observation, Sample, Task};
 use tare_model::schedule::{Downstream, Schedule, ScheduleSource};
@@ -93,6 +94,11 @@ impl Observed {
     /// Says why a metric is not there, for one subject or for all.
     pub(crate) fn absent(&mut self, metric: &Descriptor, subject: Option<Subject>, reason: Missing) {
         self.observation.absences.push(Absence { metric: metric.id.to_string(), subject, reason });
+    }
+
+    /// Who the SUT calls.
+    pub(crate) fn downstream(&mut self, programs: Vec<DownstreamSeen>) {
+        self.observation.downstream = programs;
     }
 
     /// Where the SUT's threads were, switch by switch.

@@ -3,14 +3,16 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, energy, exits, groups, memory, network, pmu, pressure,
-    reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
+    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, memory, network, pmu,
+    pressure, reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
 };
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
 /// as can be. Threads are listed by `tasks`, so what is known of them comes after it.
 pub(crate) static REGISTRY: &[Open] = &[
     cpus::open,
+    // Before the threads: it says whose some of them are.
+    downstream::open,
     tasks::open,
     exits::open,
     groups::open,

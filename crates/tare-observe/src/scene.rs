@@ -1,6 +1,7 @@
 //! The watch, with what every observer needs beside it.
 
 use crate::census::Census;
+use crate::downstream::called::CalledPrograms;
 use crate::watch::Watch;
 use std::cell::RefCell;
 use tare_machine::Root;
@@ -13,6 +14,8 @@ pub(crate) struct Scene {
     pub(crate) own_pid: u32,
     /// Who is on the machine.
     pub(crate) census: RefCell<Census>,
+    /// Programs that the SUT calls, as `downstream` finds them.
+    pub(crate) called: RefCell<CalledPrograms>,
     /// How far CLOCK_BOOTTIME, which start times are given in, is ahead of CLOCK_MONOTONIC.
     boot_ahead_ns: u64,
 }
@@ -30,7 +33,14 @@ impl Scene {
     pub(crate) fn new(watch: Watch, root: &Root) -> Scene {
         let boot_ahead_ns = boottime_ns().saturating_sub(monotonic_ns());
         let (root, own_pid) = (root.clone(), std::process::id());
-        Scene { root, watch, own_pid, census: RefCell::default(), boot_ahead_ns }
+        Scene {
+            root,
+            watch,
+            own_pid,
+            census: RefCell::default(),
+            called: RefCell::default(),
+            boot_ahead_ns,
+        }
     }
 
     /// These processes and all that descend from them, zombies left out.

@@ -185,6 +185,7 @@ fn row(trial: &Trial) -> Trial {
             stacks: seen.stacks.as_ref().map(|_| Box::new(stacks::elsewhere())),
             schedule: seen.schedule.clone(),
             ended: seen.ended.clone(),
+            downstream: seen.downstream.clone(),
         },
     }
 }

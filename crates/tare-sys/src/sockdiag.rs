@@ -2,6 +2,7 @@
 //! comes and read later: [`sockets`].
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The kernel gives no larger piece of a dump at once.
@@ -14,13 +15,18 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const WITH_INFO: u8 = 1 << (INET_DIAG_INFO - 1);
 const ESTABLISHED: u32 = 1 << 1;
-const LISTENING: u32 = 1 << 10;
+const LISTEN: u8 = 10;
 const HEADER_BYTES: usize = 16;
 const MESSAGE_BYTES: usize = 72;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 /// The same of Unix sockets, where the attribute is the inode of the other end.
 const UNIX_DIAG_PEER: u16 = 2;
 const WITH_PEER: u32 = 1 << 2;
+/// Its name, and of a listener those that it has not accepted yet, by the inodes of their other ends.
+const UNIX_DIAG_NAME: u16 = 0;
+const WITH_NAME: u32 = 1 << 0;
+const UNIX_DIAG_ICONS: u16 = 3;
+const WITH_ICONS: u32 = 1 << 3;
 const UNIX_MESSAGE_BYTES: usize = 16;
 const UNIX_REQUEST_BYTES: usize = HEADER_BYTES + 24;
 
@@ -93,7 +99,15 @@ impl SockDiag {
     /// # Errors
     /// As [`dump`](SockDiag::dump).
     pub fn dump_listening(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
-        self.ask(&request(family, LISTENING), buffer)
+        self.ask(&request(family, 1 << LISTEN), buffer)
+    }
+
+    /// The same, and the sockets that listen; see [`tcp_ends`].
+    ///
+    /// # Errors
+    /// As [`dump`](SockDiag::dump).
+    pub fn dump_ends(&self, family: Family, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ask(&request(family, ESTABLISHED | 1 << LISTEN), buffer)
     }
 
     /// All Unix sockets that have another end, as [`dump`](SockDiag::dump) does it for TCP; see [`unix_pairs`].
@@ -101,7 +115,15 @@ impl SockDiag {
     /// # Errors
     /// As [`dump`](SockDiag::dump).
     pub fn dump_unix(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.ask(&unix_request(), buffer)
+        self.ask(&unix_request(WITH_PEER), buffer)
+    }
+
+    /// All Unix sockets with their names and what waits at them; see [`unix_ends`].
+    ///
+    /// # Errors
+    /// As [`dump`](SockDiag::dump).
+    pub fn dump_unix_ends(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ask(&unix_request(WITH_PEER | WITH_NAME | WITH_ICONS), buffer)
     }
 
     fn ask(&self, request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
@@ -156,7 +178,7 @@ fn request(family: Family, states: u32) -> [u8; REQUEST_BYTES] {
     bytes
 }
 
-fn unix_request() -> [u8; UNIX_REQUEST_BYTES] {
+fn unix_request(show: u32) -> [u8; UNIX_REQUEST_BYTES] {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     let mut bytes = [0; UNIX_REQUEST_BYTES];
     bytes[..4].copy_from_slice(&(UNIX_REQUEST_BYTES as u32).to_ne_bytes());
@@ -165,7 +187,7 @@ fn unix_request() -> [u8; UNIX_REQUEST_BYTES] {
     // `struct unix_diag_req`: family, protocol, padding, states, inode, what to show, cookie.
     bytes[HEADER_BYTES] = libc::AF_UNIX as u8;
     bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&u32::MAX.to_ne_bytes());
-    bytes[HEADER_BYTES + 12..HEADER_BYTES + 16].copy_from_slice(&WITH_PEER.to_ne_bytes());
+    bytes[HEADER_BYTES + 12..HEADER_BYTES + 16].copy_from_slice(&show.to_ne_bytes());
     bytes
 }
 
@@ -175,6 +197,102 @@ pub fn unix_pairs(dump: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
         let inode = u32::from_ne_bytes(read(message, 4)?);
         let peer = attribute(message.get(UNIX_MESSAGE_BYTES..)?, UNIX_DIAG_PEER)?;
         Some((u64::from(inode), u64::from(u32::from_ne_bytes(read(peer, 0)?))))
+    })
+}
+
+/// A Unix socket of a dump of all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnixEnd {
+    /// The socket.
+    pub inode: u64,
+    /// Its other end; 0: nobody has accepted it yet, or there is none.
+    pub peer: u64,
+    /// Whether it takes connections.
+    pub listens: bool,
+    /// Whether it passes single messages, which nobody answers.
+    pub is_datagram: bool,
+    /// The path that it is bound to, or whose listener accepted it; `@…` without a file, empty: none.
+    pub name: String,
+    /// Of a listener, the other ends of connections that it has not accepted yet.
+    pub waiting: Vec<u64>,
+}
+
+/// The Unix sockets of a dump of all of them.
+pub fn unix_ends(dump: &[u8]) -> impl Iterator<Item = UnixEnd> + '_ {
+    messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| {
+        let [kind, state] = read(message, 1)?;
+        let rest = message.get(UNIX_MESSAGE_BYTES..)?;
+        let inode = |bytes: &[u8]| Some(u64::from(u32::from_ne_bytes(read(bytes, 0)?)));
+        let name = attribute(rest, UNIX_DIAG_NAME).unwrap_or_default();
+        let name = match name.split_first() {
+            Some((0, rest)) => format!("@{}", String::from_utf8_lossy(rest)),
+            _ => String::from_utf8_lossy(name).trim_end_matches('\0').to_owned(),
+        };
+        let waiting = attribute(rest, UNIX_DIAG_ICONS).unwrap_or_default();
+        Some(UnixEnd {
+            inode: u64::from(u32::from_ne_bytes(read(message, 4)?)),
+            peer: attribute(rest, UNIX_DIAG_PEER).and_then(inode).unwrap_or(0),
+            listens: state == LISTEN,
+            is_datagram: i32::from(kind) == libc::SOCK_DGRAM,
+            name,
+            waiting: waiting.chunks_exact(4).filter_map(inode).filter(|inode| *inode != 0).collect(),
+        })
+    })
+}
+
+/// A TCP socket with its addresses, and which way the last data went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpEnd {
+    /// This end; IPv4 rather than v4-mapped IPv6.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// The socket; 0 while nobody has accepted it.
+    pub inode: u64,
+    /// Whether it takes connections.
+    pub listens: bool,
+    /// Of a listener, connections that it has not accepted yet.
+    pub waiting: u32,
+    /// Segments with data, sent and received.
+    pub data_out: u32,
+    /// See `data_out`.
+    pub data_in: u32,
+    /// How long ago data was sent and received last, in steps of the kernel's tick.
+    pub sent_ago_ms: u32,
+    /// See `sent_ago_ms`.
+    pub received_ago_ms: u32,
+}
+
+/// The sockets of a dump of connections and listeners.
+pub fn tcp_ends(dump: &[u8]) -> impl Iterator<Item = TcpEnd> + '_ {
+    messages(dump)
+        .filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY)
+        .filter_map(|(_, message)| tcp_end(message))
+}
+
+fn tcp_end(message: &[u8]) -> Option<TcpEnd> {
+    let [family, state] = read(message, 0)?;
+    let address = |port_at: usize, at: usize| {
+        let ip = match i32::from(family) {
+            libc::AF_INET => IpAddr::V4(Ipv4Addr::from(read::<4>(message, at)?)),
+            _ => IpAddr::V6(Ipv6Addr::from(read::<16>(message, at)?)),
+        };
+        Some(SocketAddr::new(ip.to_canonical(), u16::from_be_bytes(read(message, port_at)?)))
+    };
+    let word = |at| read(message, at).map(u32::from_ne_bytes);
+    let info = attribute(message.get(MESSAGE_BYTES..)?, INET_DIAG_INFO).unwrap_or_default();
+    let counted = |at| read(info, at).map_or(0, u32::from_ne_bytes);
+    let listens = state == LISTEN;
+    Some(TcpEnd {
+        local: address(4, 8)?,
+        remote: address(6, 24)?,
+        inode: u64::from(word(68)?),
+        listens,
+        waiting: if listens { word(56)? } else { 0 },
+        sent_ago_ms: counted(44),
+        received_ago_ms: counted(52),
+        data_in: counted(152),
+        data_out: counted(156),
     })
 }
 
@@ -302,6 +420,46 @@ mod tests {
     }
 
     #[test]
+    fn listeners_are_distinguished_from_connections_and_what_waits_at_them_is_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"x").unwrap();
+        let mut buffer = vec![0; 4 << 20];
+        let diag = SockDiag::open().unwrap();
+        let filled = diag.dump_ends(Family::V4, &mut buffer).unwrap();
+        let ends: Vec<TcpEnd> = tcp_ends(&buffer[..filled]).collect();
+        let of = |local| *ends.iter().find(|end| end.local == local).unwrap();
+        let asked = of(client.local_addr().unwrap());
+        assert_eq!((asked.remote, asked.data_out, asked.data_in, asked.listens), (address, 1, 0, false));
+        let listens = ends.iter().find(|end| end.listens && end.local == address).unwrap();
+        assert_eq!(listens.waiting, 1);
+        assert!(asked.inode != 0 && listens.inode != 0);
+    }
+
+    #[test]
+    fn a_unix_connection_that_nobody_accepted_is_found_at_its_listener() {
+        use std::os::linux::net::SocketAddrExt;
+        let name = format!("tare-test-{}", std::process::id());
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
+        let ends = || {
+            let mut buffer = vec![0; 4 << 20];
+            let filled = SockDiag::open().unwrap().dump_unix_ends(&mut buffer).unwrap();
+            let of = |end: &UnixEnd| end.name == format!("@{name}");
+            unix_ends(&buffer[..filled]).filter(of).collect::<Vec<UnixEnd>>()
+        };
+        let _client = std::os::unix::net::UnixStream::connect_addr(&address).unwrap();
+        let listens = |ends: &[UnixEnd]| ends.iter().find(|end| end.listens).unwrap().clone();
+        let waiting = listens(&ends()).waiting;
+        assert_eq!(waiting.len(), 1);
+        let _accepted = listener.accept().unwrap();
+        let ends = ends();
+        assert!(listens(&ends).waiting.is_empty());
+        assert!(ends.iter().any(|end| !end.listens && end.peer == waiting[0] && !end.is_datagram));
+    }
+
+    #[test]
     fn both_ends_of_a_unix_connection_are_paired() {
         use std::os::linux::fs::MetadataExt;
         let inode = |socket: &std::os::unix::net::UnixStream| {
@@ -336,6 +494,8 @@ mod tests {
             sockets(&framed).for_each(drop);
             unix_pairs(&bytes).for_each(drop);
             unix_pairs(&framed).for_each(drop);
+            unix_ends(&framed).for_each(drop);
+            tcp_ends(&framed).for_each(drop);
         }
     }
 }

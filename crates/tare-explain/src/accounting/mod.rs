@@ -17,6 +17,7 @@ pub(crate) use raw::around::Connections;
 pub(crate) use raw::asleep::Asleep;
 pub(crate) use raw::bounds::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 pub(crate) use raw::helpers;
+pub(crate) use raw::downstream::Program;
 pub(crate) use raw::ratio::ratio;
 pub(crate) use raw::readings::Readings;
 pub(crate) use raw::runtimes::LimitedBy;

@@ -20,6 +20,9 @@ pub(crate) enum Rank {
     MemoryReclaimed,
     /// The kernel handled what others were sent. As above; after memory, which makes packets wait, too.
     OthersPackets,
+    /// Most requests wait for a program that the server calls, which is full, and the server has time to spare. Before the server itself:
+    /// requests queue in front of what holds them back.
+    CalledIsFull,
     /// The server is full, and one kind of its own work is known to fill it.
     FullOfOneWork,
     /// As many threads run as can at once. Before the full server: its CPUs are not what it lacks.
@@ -34,6 +37,8 @@ pub(crate) enum Rank {
     OneThreadFull,
     /// Neither side is full, and acknowledgements are held back. Before the way: such an answer is on its way for long, too.
     AcksHeldBack,
+    /// Neither side is full, and most requests wait for a program that the server calls.
+    WaitsForCalled,
     /// Neither side is full, and requests spend their time on the way.
     OnTheWay,
     /// The runtime put threads to sleep. It alone knows why, so nothing below may be named.

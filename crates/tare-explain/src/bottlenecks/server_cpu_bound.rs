@@ -1,13 +1,19 @@
 //! `server-cpu-bound`: the server used what CPU it had.
 
+use crate::accounting::Loss;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
+use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
+use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full, system_share};
+use crate::capacity::downstream;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
+
+/// Programs that are named beside the server.
+const CALLED_NAMED: usize = 3;
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::ServerCpuBound,
@@ -36,6 +42,37 @@ fn busy_share(accounting: &Accounting) -> f64 {
     accounting.sut().map_or(0.0, |sut| sut.busy() / sut.cpus())
 }
 
+/// Programs that it calls and that ran on its CPUs, busiest first: part of what is full.
+fn called_there(accounting: &Accounting) -> Vec<(String, f64)> {
+    let share = accounting.sut().map_or(0.0, |sut| sut.share(Loss::Downstream));
+    let mut called: Vec<(String, f64)> = downstream::all(&accounting.asked.pool)
+        .into_iter()
+        .filter(|called| share >= NOTICE_SHARE && called.busy_on_sut_cpus >= NOTICE_SHARE)
+        .map(|called| (called.program.name.clone(), called.busy_on_sut_cpus))
+        .collect();
+    called.sort_by(|a, b| b.1.total_cmp(&a.1));
+    called
+}
+
+/// The server and those beside it in a sentence.
+fn summary(accounting: &Accounting, entitled: f64, each: &str) -> String {
+    let called = called_there(accounting);
+    let busy = percent(busy_share(accounting));
+    if called.is_empty() {
+        return format!(
+            "The server is the bottleneck: it was busy {busy} of the {entitled:.2} CPUs it can use{each}."
+        );
+    }
+    let name =
+        |(name, cpus): &(String, f64)| format!("{name} {}", percent(cpus / entitled.max(f64::MIN_POSITIVE)));
+    let named: Vec<String> = called.iter().take(CALLED_NAMED).map(name).collect();
+    format!(
+        "The CPUs of the whole system are the bottleneck: of the {entitled:.2} CPUs that the server can use it was busy {busy}{each}, and \
+         what it calls ran there too: {}.",
+        named.join(", ")
+    )
+}
+
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let (busy, entitled) = accounting.sut().map_or((0.0, 0.0), |sut| (sut.busy(), sut.cpus()));
@@ -50,20 +87,28 @@ fn describe(accounting: &Accounting) -> Draft {
             "share",
         ),
     ];
+    let called = called_there(accounting);
+    evidence.extend(
+        called
+            .iter()
+            .map(|(name, cpus)| number(format!("{name}, which it calls, on its CPUs"), *cpus, "CPUs")),
+    );
     evidence.extend(number_if("CPU time of a request", cost_ns, "ns"));
     evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
     Draft {
-        summary: format!(
-            "The server is the bottleneck: it was busy {} of the {entitled:.2} CPUs it can use{each}.",
-            percent(busy_share(accounting))
-        ),
+        summary: summary(accounting, entitled, &each),
         effect_ln: 0.0,
         confidence: accounting.support(
-            |window| window.sut.as_ref().filter(|sut| sut.entitled_s > 0.0).map(|sut| sut.busy() / sut.cpus()),
+            |window| window.sut.as_ref().filter(|sut| sut.entitled_s > 0.0).map(system_share),
             0.85,
         ),
         evidence,
-        remedy: "spend less CPU per request (profile the server), or give it more CPUs and threads to use them".to_owned(),
+        remedy: if called.is_empty() {
+            "spend less CPU per request (profile the server), or give it more CPUs and threads to use them"
+        } else {
+            "give what it calls CPUs of its own, or spend less CPU per request in either (profile both)"
+        }
+        .to_owned(),
         confirm: "with a third of the server's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with another generator thread it does not rise".to_owned(),
     }
 }
@@ -78,6 +123,8 @@ static PAGE: Page = Page {
     ],
     evidence: &[
         "Server busy, in CPUs, and its entitlement.",
+        "What it calls (a backend, a database) and that ran on the same CPUs, with the share of each: it is part of the system, and \
+         never a neighbour.",
         "Share of its CPUs that was idle for want of requests. It is small.",
         "CPU time per request, and how full the generator was.",
     ],

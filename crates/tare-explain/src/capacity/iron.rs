@@ -70,8 +70,11 @@ impl Point {
         let busy = busy.min(entitled);
         let lost: BTreeMap<Loss, f64> =
             sut.lost_s.iter().map(|(loss, lost_s)| (*loss, ratio(*lost_s, sut.wall_s))).collect();
-        let program: f64 =
-            lost.iter().filter(|(loss, _)| matches!(loss, Loss::Program(_))).map(|(_, lost)| lost).sum();
+        let program: f64 = lost
+            .iter()
+            .filter(|(loss, _)| matches!(loss, Loss::Program(_) | Loss::Downstream))
+            .map(|(_, lost)| lost)
+            .sum();
         let switches = window.sum_of(Role::Sut, |thread| thread.switched.voluntary);
         Ok(Point {
             rate_hz,
@@ -95,7 +98,7 @@ impl Point {
     fn tare_lost(&self) -> impl Iterator<Item = (TareCause, f64)> {
         self.lost.iter().filter_map(|(loss, lost)| match loss {
             Loss::Tare(cause) => Some((*cause, *lost)),
-            Loss::Program(_) => None,
+            Loss::Program(_) | Loss::Downstream => None,
         })
     }
 

@@ -3,7 +3,8 @@
 
 use crate::accounting::Closed;
 use crate::accounting::ratio;
-use crate::accounting::{Asleep, Thread};
+use crate::accounting::{Asleep, Entitlement, Loss, Thread};
+use crate::capacity::downstream;
 use tare_model::observation::Role;
 
 /// More threads than these at one lock: it is as good as never free.
@@ -24,6 +25,11 @@ pub(crate) struct Serial {
     /// CPU seconds of a request on one thread that is full while the others are not (a single acceptor); 0 where
     /// there is none.
     pub one_thread_s: f64,
+    /// CPUs that it may use, and seconds of a request in which programs that it calls have them.
+    pub cpus: f64,
+    pub beside_s: f64,
+    /// Seconds of a request that a program that it calls, and that is full, takes for it; 0 where none is.
+    pub called_s: f64,
 }
 
 impl Serial {
@@ -48,6 +54,9 @@ impl Serial {
                 locked_s(&serving, asleep(Asleep::Lock), turns_s, rate_hz * arms)
             },
             one_thread_s: ratio(full_thread_s(&serving, arms), requests),
+            cpus: window.sut.as_ref().map_or(0.0, Entitlement::cpus),
+            beside_s: ratio(window.sut.as_ref().map_or(0.0, |sut| sut.lost(Loss::Downstream)), requests),
+            called_s: downstream::full(window).map_or(0.0, |full| ratio(full * turns_s, requests)),
         }
     }
 
@@ -58,6 +67,8 @@ impl Serial {
             self.threads / (cost_s + self.held_s),
             1.0 / (self.locked_s * stretch),
             1.0 / (self.one_thread_s * stretch),
+            if self.beside_s > 0.0 { self.cpus / (cost_s + self.beside_s * stretch) } else { f64::INFINITY },
+            1.0 / (self.called_s * stretch),
         ];
         each.into_iter().filter(|hz| *hz > 0.0).fold(f64::INFINITY, f64::min)
     }
@@ -141,7 +152,7 @@ mod tests {
             let found = serial.capacity_hz(1e-5, stretch);
             assert!((found / hz - 1.0).abs() < 1e-9, "{serial:?}: {found}, not {hz}");
         };
-        let serial = Serial { threads: 4.0, held_s: 0.0, locked_s: 0.0, one_thread_s: 0.0 };
+        let serial = Serial { threads: 4.0, cpus: 4.0, ..Serial::default() };
         let_through(serial, 1.0, 4e5);
         let_through(Serial { held_s: 0.01, ..serial }, 1.0, 4.0 / 0.010_01);
         let_through(Serial { locked_s: 5e-5, ..serial }, 1.0, 2e4);
@@ -149,6 +160,9 @@ mod tests {
         let_through(accepting, 1.0, 2.5e5);
         // At half the cost its one thread would let more through than all four have CPU for.
         let_through(accepting, 0.5, 4e5);
+        // What it calls has its CPUs for as long as it has them itself, or can do no more itself.
+        let_through(Serial { beside_s: 1e-5, ..serial }, 1.0, 2e5);
+        let_through(Serial { called_s: 1e-4, ..serial }, 1.0, 1e4);
         assert_eq!(Serial::default().capacity_hz(1e-5, 1.0), f64::INFINITY);
     }
 }

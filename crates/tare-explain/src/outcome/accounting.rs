@@ -5,9 +5,11 @@ use crate::accounting::Cpu;
 use crate::accounting::{Asleep, Thread};
 use crate::accounting::{Entitlement, ratio};
 use crate::bottlenecks::hypotheses;
+use crate::capacity::downstream::{self, Called};
 use crate::capacity::levels::{Accounting, losses_cpus};
 use crate::outcome::execution;
 use std::collections::BTreeMap;
+use tare_model::downstream::DownstreamAccounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{
     CpuAccounting, ModeShare, RoleAccounting, ServingAccounting, ThreadRow, TimeAccounting, WaitSplit,
@@ -29,7 +31,29 @@ pub(crate) fn accounting(accounting: &Accounting) -> TimeAccounting {
         threads: rows(accounting),
         cpus: cpus(accounting),
         switches: switches(pool),
+        downstream: downstream(pool),
     }
+}
+
+/// The programs that the SUT calls.
+fn downstream(pool: &Closed) -> Vec<DownstreamAccounting> {
+    let row = |called: Called| DownstreamAccounting {
+        name: called.program.name.clone(),
+        at: called.program.at.iter().cloned().collect(),
+        pids: called.program.pids.iter().copied().collect(),
+        caller: called.program.caller.and_then(|caller| u32::try_from(caller).ok()),
+        busy_cpus: called.busy_cpus,
+        busy_on_sut_cpus: called.busy_on_sut_cpus,
+        connections: (called.program.samples > 0.0).then(|| called.program.open / called.program.samples),
+        waited: called.waited.map(|[least, _]| least),
+        waited_at_most: called.waited.map(|[_, most]| most),
+        wait_s_per_request: called.wait_s_per_request,
+        queued: (called.program.waiting > 0.0).then(|| called.program.queued / called.program.waiting),
+        calls_per_request: called.calls_per_request,
+        limit: called.limit,
+        fullness: called.fullness,
+    };
+    downstream::all(pool).into_iter().map(row).collect()
 }
 
 fn switches(pool: &Closed) -> Option<SwitchAccounting> {
@@ -83,10 +107,11 @@ fn role(accounting: &Accounting, role: Role, entitlement: Option<&Entitlement>) 
 /// The threads of each role that has accounting of its own, busiest first.
 fn rows(accounting: &Accounting) -> Vec<ThreadRow> {
     let pool = &accounting.asked.pool;
-    let roles = [Role::Sut, Role::Load, Role::Tare];
+    let roles = [Role::Sut, Role::Downstream, Role::Load, Role::Tare];
     let roles = roles.into_iter().filter(|role| *role != Role::Load || accounting.http.is_some());
     let of_role = |role: Role| {
-        let threads = pool.threads_of(role);
+        // Of programs that are called, many processes may do nothing.
+        let threads = pool.threads_of(role).filter(|thread| role != Role::Downstream || thread.serves());
         let mut rows: Vec<ThreadRow> = threads.map(|thread| row(thread, role, pool.span.wall_s)).collect();
         rows.sort_by(|a, b| b.run.total_cmp(&a.run).then(a.tid.cmp(&b.tid)));
         rows
@@ -155,6 +180,7 @@ fn cpu_accounting(cpu: u32, accounting: &Cpu) -> CpuAccounting {
     CpuAccounting {
         cpu,
         sut: share(accounting.ran_s.sut),
+        downstream: share(accounting.ran_s.downstream),
         load: share(accounting.ran_s.load),
         tare: share(accounting.ran_s.tare),
         others: share(accounting.ran_s.other),

@@ -14,7 +14,7 @@ pub(crate) fn of(closed: &Closed, role: Role) -> Execution {
     let events = match role {
         Role::Sut => closed.hardware.sut.as_ref(),
         Role::Load => closed.hardware.load.as_ref(),
-        Role::Tare | Role::Other => None,
+        Role::Downstream | Role::Tare | Role::Other => None,
     };
     let Some(events) = events else { return without_pmu(closed, role) };
     let counted = events.counted();

@@ -164,6 +164,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                     columns,
                     absences,
                     stacks: None,
+                    downstream: Vec::new(),
                     schedule,
                     ended: None,
                 }

@@ -12,6 +12,7 @@ mod causes;
 mod commands;
 mod contract;
 mod ended;
+mod downstream;
 mod execution;
 mod gate;
 mod hypotheses;

@@ -28,6 +28,9 @@ pub struct TimeAccounting {
     /// Sleeps and waits in detail; `None` where the SUT cannot be seen.
     #[serde(default)]
     pub switches: Option<crate::schedule::SwitchAccounting>,
+    /// Local programs that the SUT called, and those that they called in turn; callers first.
+    #[serde(default)]
+    pub downstream: Vec<crate::downstream::DownstreamAccounting>,
 }
 
 /// Accounting of one role.
@@ -129,6 +132,9 @@ pub struct CpuAccounting {
     pub cpu: u32,
     /// The SUT ran.
     pub sut: f64,
+    /// Programs that the SUT calls ran.
+    #[serde(default)]
+    pub downstream: f64,
     /// The generator ran.
     pub load: f64,
     /// Tare's observers ran.

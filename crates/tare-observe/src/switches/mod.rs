@@ -247,8 +247,12 @@ impl Traced {
             LoadWatch::None => BTreeSet::new(),
         };
         let own: BTreeSet<u32> = procs::tasks_of(&scene.root, scene.own_pid).into_iter().collect();
+        let called = scene.called.borrow();
+        let pids = called.all().iter().flat_map(|program| &program.pids);
+        let downstream: BTreeSet<u32> = pids.flat_map(|pid| procs::tasks_of(&scene.root, *pid)).collect();
         let role = |tid: u32| match tid {
             tid if threads.contains_key(&tid) => Role::Sut,
+            tid if downstream.contains(&tid) => Role::Downstream,
             tid if load.contains(&tid) => Role::Load,
             tid if own.contains(&tid) => Role::Tare,
             _ => Role::Other,

@@ -50,6 +50,9 @@ const STAT_HZ: f64 = 5.0;
 const RESCAN_HZ: f64 = 2.0;
 /// How often switches are read: their rate may change threefold within a second.
 const STATUS_HZ: f64 = 10.0;
+/// How often the threads of programs that the SUT calls are read.
+const DOWNSTREAM_HZ: f64 = 5.0;
+
 struct Tasks {
     watched: Vec<Watched>,
     /// How many of them were there when the window opened.
@@ -128,7 +131,7 @@ impl Observer for Tasks {
 
     fn edge(&mut self, _edge: &mut Edge) {
         // The SUT first: its accounting is the one that must close.
-        for role in [Role::Sut, Role::Other, Role::Load, Role::Tare] {
+        for role in [Role::Sut, Role::Downstream, Role::Other, Role::Load, Role::Tare] {
             self.read(role, &ALL);
         }
         if std::mem::replace(&mut self.is_open, true) {
@@ -172,6 +175,10 @@ impl Observer for Tasks {
                 self.read_changed(Role::Sut, source);
                 self.read_changed(Role::Load, source);
             }
+        }
+        // Which CPUs they ran on: nobody else samples that.
+        if is_due(DOWNSTREAM_HZ) {
+            self.read(Role::Downstream, &[Source::Schedstat, Source::Stat]);
         }
         self.settle(scene, tick, is_due(RUN_HZ));
         if let Some(runs) = runs {
@@ -396,7 +403,9 @@ impl Tasks {
     }
 
     fn readings_stride(&self) -> u64 {
-        over((self.alive(Role::Sut) + self.alive(Role::Load)) as f64 * RUN_HZ, READINGS_HZ_MAX)
+        let downstream_hz = self.alive(Role::Downstream) as f64 * DOWNSTREAM_HZ;
+        let hz = (self.alive(Role::Sut) + self.alive(Role::Load)) as f64 * RUN_HZ + downstream_hz;
+        over(hz, READINGS_HZ_MAX)
     }
 
     /// The servers that threads were found waiting for.

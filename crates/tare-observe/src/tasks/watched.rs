@@ -80,7 +80,7 @@ impl Watched {
         let stat =
             procs::parse_stat(&stat).ok_or_else(|| io::Error::other("its stat file holds nonsense"))?;
         // Threads that come and go between two scans are in their process's counters only.
-        let process = match tid == pid && matches!(role, Role::Sut | Role::Load) {
+        let process = match tid == pid && matches!(role, Role::Sut | Role::Load | Role::Downstream) {
             true => File::open(scene.root.path(format!("/proc/{pid}/stat"))).ok(),
             false => None,
         };

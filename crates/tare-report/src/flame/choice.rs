@@ -73,6 +73,7 @@ pub(super) fn chosen<'a>(
 pub(super) fn whose(role: Role) -> &'static str {
     match role {
         Role::Sut => "the server",
+        Role::Downstream => "the downstream",
         Role::Load => "the load generator",
         Role::Tare => "tare",
         Role::Other => "others",

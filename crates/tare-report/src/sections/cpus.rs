@@ -17,7 +17,9 @@ fn build(source: &Source) -> Vec<Block> {
         return Vec::new();
     }
     let who = if source.http().is_some() { "server" } else { "program" };
-    let columns = vec![
+    // Shown only where the server calls anybody here.
+    let called = cpus.iter().any(|cpu| cpu.downstream > 0.0005);
+    let mut columns = vec![
         Column::figures("CPU", 0),
         Column::figures(&format!("%{who}"), 0),
         Column::figures("%load", 0),
@@ -31,17 +33,25 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("%kernel", 4),
         Column::figures("%softirq", 4),
     ];
-    let table = Table { columns, rows: cpus.iter().map(row).collect() };
-    vec![Block::Bars(bars(cpus, who)), Block::Table(table)]
+    let mut rows: Vec<Vec<Text>> = cpus.iter().map(row).collect();
+    if called {
+        columns.insert(2, Column::figures("%downstream", 0));
+        for (row, cpu) in rows.iter_mut().zip(cpus) {
+            row.insert(2, Text::plain(hundredths(cpu.downstream)));
+        }
+    }
+    let table = Table { columns, rows: rows.into_iter().map(Row::Cells).collect() };
+    vec![Block::Bars(bars(cpus, who, called)), Block::Table(table)]
 }
 
 /// A part of a CPU's time: its mark, its name, its share.
 type Part<'a> = (Hue, &'a str, fn(&CpuAccounting) -> f64);
 
 /// Whose each CPU was.
-fn bars(cpus: &[CpuAccounting], who: &str) -> Bars {
-    let parts: [Part; 8] = [
+fn bars(cpus: &[CpuAccounting], who: &str, called: bool) -> Bars {
+    let parts: [Part; 9] = [
         (Hue::Server, who, |cpu| cpu.sut),
+        (Hue::Net, "downstream", |cpu| cpu.downstream),
         (Hue::Load, "load generator", |cpu| cpu.load),
         (Hue::Tare, "tare", |cpu| cpu.tare),
         (Hue::Others, "others", |cpu| cpu.others),
@@ -50,6 +60,7 @@ fn bars(cpus: &[CpuAccounting], who: &str) -> Bars {
         (Hue::Irq, "interrupts", |cpu| cpu.irq),
         (Hue::Idle, "idle", |cpu| cpu.idle),
     ];
+    let parts: Vec<&Part> = parts.iter().filter(|(hue, ..)| called || *hue != Hue::Net).collect();
     let bar = |cpu: &CpuAccounting| Bar {
         label: format!("CPU {}", cpu.cpu),
         parts: parts
@@ -64,11 +75,11 @@ fn bars(cpus: &[CpuAccounting], who: &str) -> Bars {
     }
 }
 
-fn row(cpu: &CpuAccounting) -> Row {
+fn row(cpu: &CpuAccounting) -> Vec<Text> {
     let loss =
         |share: f64| Text::new(hundredths(share), if share >= LOSS { Tone::Warn } else { Tone::Plain });
     let mode = |share: f64| Text::dim(hundredths(share));
-    Row::Cells(vec![
+    vec![
         Text::strong(cpu.cpu.to_string()),
         Text::plain(hundredths(cpu.sut)),
         Text::plain(hundredths(cpu.load)),
@@ -81,5 +92,5 @@ fn row(cpu: &CpuAccounting) -> Row {
         mode(cpu.share.user),
         mode(cpu.share.system),
         mode(cpu.share.softirq),
-    ])
+    ]
 }

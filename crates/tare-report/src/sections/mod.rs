@@ -3,6 +3,7 @@
 mod bottleneck;
 mod commands;
 mod cpus;
+mod downstream;
 mod execution;
 mod figures;
 mod findings;
@@ -48,6 +49,7 @@ static SECTIONS: &[&Section] = &[
     &spikes::SECTION,
     &timeline::SECTION,
     &threads::SECTION,
+    &downstream::SECTION,
     &waits::SECTION,
     &queue::SECTION,
     &layouts::SECTION,

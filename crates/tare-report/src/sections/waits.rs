@@ -109,6 +109,7 @@ fn waits(serving: &ServingAccounting, switches: &SwitchAccounting) -> Option<Pai
     let whose = |(name, role, share, _): &(String, Role, f64, f64)| {
         let whose = match role {
             Role::Sut => "its own",
+            Role::Downstream => "downstream",
             Role::Load => "load generator",
             Role::Tare => "tare",
             Role::Other => "another program",

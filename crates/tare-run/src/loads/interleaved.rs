@@ -158,7 +158,7 @@ fn from_beside(observation: &Observation, pids: &[u32], load_tids: &[u32]) -> Ob
                 _ if pids.contains(&task.pid) => Role::Sut,
                 Role::Load | Role::Tare if load_tids.contains(&task.tid) => Role::Load,
                 Role::Load | Role::Tare => Role::Tare,
-                Role::Sut | Role::Other => Role::Other,
+                Role::Sut | Role::Downstream | Role::Other => Role::Other,
             };
             task
         })

@@ -100,6 +100,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
             threads: vec![thread(0.9, voluntary_hz), thread(0.0, 1000.0)],
             cpus: Vec::new(),
             switches: None,
+            downstream: Vec::new(),
         },
         trials: Vec::new(),
     }

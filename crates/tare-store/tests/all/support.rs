@@ -250,6 +250,7 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
             reason: Missing::new("no quota"),
         }],
         stacks: None,
+        downstream: Vec::new(),
         schedule: None,
         ended: Some(vec![Ended {
             name: "cc1".into(),

@@ -7,6 +7,7 @@ mod calibrate;
 mod causes;
 mod compare;
 mod confirm;
+mod downstream;
 mod drain;
 mod flame;
 mod foreign;

@@ -20,6 +20,8 @@ pub(crate) enum Loss {
     Tare(TareCause),
     /// The program's sleep for reasons of its own (lock, disk, timer): a serial stage of it, which lowers net.
     Program(Asleep),
+    /// Programs that it calls ran on its CPUs, where it waited for them or nothing was left: the system's own, which lowers net.
+    Downstream,
 }
 
 impl Loss {
@@ -27,6 +29,7 @@ impl Loss {
         match self {
             Loss::Tare(cause) => tare_name(cause),
             Loss::Program(why) => why.name(),
+            Loss::Downstream => "downstream-cpu",
         }
     }
 }
@@ -133,7 +136,12 @@ impl Entitlement {
 
     /// A loss as a share of the CPU entitlement.
     pub fn share(&self, loss: Loss) -> f64 {
-        ratio(self.lost_s.get(&loss).copied().unwrap_or(0.0), self.entitled_s)
+        ratio(self.lost(loss), self.entitled_s)
+    }
+
+    /// A loss in seconds.
+    pub fn lost(&self, loss: Loss) -> f64 {
+        self.lost_s.get(&loss).copied().unwrap_or(0.0)
     }
 
     pub fn tare_share(&self, cause: TareCause) -> f64 {
@@ -168,6 +176,7 @@ impl Entitlement {
     ) -> Option<BTreeMap<Loss, f64>> {
         let mut lost_s: BTreeMap<Loss, f64> = BTreeMap::new();
         let mut asleep_s = 0.0;
+        let mut downstream_s = 0.0;
         let mut add = |cause, lost: f64| *lost_s.entry(Loss::Tare(cause)).or_default() += lost.max(0.0);
         for cpu in &self.usable {
             let here = cpus.get(cpu)?;
@@ -178,12 +187,17 @@ impl Entitlement {
                 let share = thread.share_on(*cpu);
                 waited.absorb(&thread.wait.scaled(share));
             }
-            let counterpart_s = here.ran_s.sum() - here.ran_s.of(role) - here.ran_s.other;
+            let called_s = if role == Role::Sut { here.ran_s.downstream } else { 0.0 };
+            let waited_called_s = if role == Role::Sut { waited.behind_s.downstream } else { 0.0 };
+            let system_s =
+                if here.is_full() == Some(true) { called_s } else { called_s.min(waited_called_s) };
+            let counterpart_s = here.ran_s.sum() - here.ran_s.of(role) - here.ran_s.other - called_s;
             let waited_counterpart_s =
-                waited.behind_s.sum() - waited.behind_s.of(role) - waited.behind_s.other;
+                waited.behind_s.sum() - waited.behind_s.of(role) - waited.behind_s.other - waited_called_s;
             let placement_s = counterpart_s.min(waited_counterpart_s);
             let preempted_s = here.ran_s.other.min(waited.behind_s.other);
-            let otherwise_s = counterpart_s + here.ran_s.other - placement_s - preempted_s;
+            let otherwise_s =
+                counterpart_s + here.ran_s.other - placement_s - preempted_s + called_s - system_s;
             // A quota may hold the SUT back while somebody else runs: that second is the quota's.
             let held_s = if role == Role::Sut { throttled.get(cpu).copied().unwrap_or(0.0) } else { 0.0 };
             let held_behind_s = (held_s - here.throttled_s).clamp(0.0, otherwise_s.max(0.0));
@@ -194,6 +208,7 @@ impl Entitlement {
             add(TareCause::Scheduler, delayed_s);
             add(TareCause::Steal, here.times.steal_apart_s());
             add(TareCause::Irq, here.times.irq_s());
+            downstream_s += system_s;
             asleep_s += (free_s - delayed_s).max(0.0) + (otherwise_s - held_behind_s).max(0.0);
         }
         // CPUs that it could not have used whatever happened are not lost.
@@ -201,6 +216,9 @@ impl Entitlement {
         let spare_s = beyond_s.min(asleep_s);
         asleep_s -= spare_s;
         shrink(&mut lost_s, beyond_s - spare_s);
+        if downstream_s > 0.0 {
+            lost_s.insert(Loss::Downstream, downstream_s);
+        }
         spread_sleep(&mut lost_s, serving, asleep_s);
         Some(lost_s)
     }
@@ -254,20 +272,33 @@ fn thread_losses(role: Role, serving: &[&Thread], cpus: &BTreeMap<u32, Cpu>) -> 
     for thread in serving {
         let wait = &thread.wait;
         let own_s = wait.behind_s.of(role);
-        let shared_s = if role == Role::Sut { no_work_by_sharing_s(thread, cpus) } else { 0.0 };
+        let is_sut = role == Role::Sut;
+        let shared_s = if is_sut { asleep_while_s(thread, cpus, Role::Load) } else { 0.0 };
         let idle_s = Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
         let shared_s = shared_s.min(idle_s);
+        // Asleep while those that it called had its CPU, and nothing of that was left.
+        let for_them_s = thread.asleep(Asleep::Downstream);
+        let called_s = if is_sut { asleep_while_s(thread, cpus, Role::Downstream) } else { 0.0 };
+        let called_s = called_s.min(idle_s - shared_s + for_them_s);
+        let called_asleep_s = called_s.min(for_them_s);
+        let called_idle_s = called_s - called_asleep_s;
+        let before_s = if is_sut { wait.behind_s.downstream } else { 0.0 };
         let parts = [
             (Loss::Tare(TareCause::Throttled), wait.throttled_s),
             (Loss::Tare(TareCause::Preempted), wait.behind_s.other),
-            (Loss::Tare(TareCause::Placement), wait.behind_s.sum() - wait.behind_s.other - own_s + shared_s),
+            (
+                Loss::Tare(TareCause::Placement),
+                wait.behind_s.sum() - wait.behind_s.other - own_s - before_s + shared_s,
+            ),
             (Loss::Tare(TareCause::Scheduler), wait.scheduler_s),
             (Loss::Tare(TareCause::Steal), thread.taken.steal_s),
             (Loss::Tare(TareCause::Irq), thread.taken.irq_s),
-            (Loss::Tare(TareCause::NoWork), idle_s - shared_s),
+            (Loss::Tare(TareCause::NoWork), idle_s - shared_s - called_idle_s),
+            (Loss::Downstream, before_s + called_s),
         ];
         own_sum_s += own_s;
-        let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why)));
+        let less_s = |why| if why == Asleep::Downstream { called_asleep_s } else { 0.0 };
+        let own = Asleep::PROGRAM.map(|why| (Loss::Program(why), thread.asleep(why) - less_s(why)));
         for (loss, lost) in parts.into_iter().chain(own).filter(|(_, lost)| *lost > 0.0) {
             *lost_s.entry(loss).or_default() += lost;
         }
@@ -300,14 +331,15 @@ fn behind_own(role: Role, own_s: f64, serving: &[&Thread], cpus: &BTreeMap<u32, 
     ])
 }
 
-/// Time that a SUT thread slept while the generator ran on its CPU, where that CPU is full: elsewhere the
-/// generator could have run beside it, so this is the layout's doing and not a lack of load.
-fn no_work_by_sharing_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>) -> f64 {
+/// Time that a SUT thread slept while the generator (or a program that it calls) ran on its CPU, where that CPU is full: elsewhere that
+/// could have run beside it, so this is the layout's doing (or the system's) and not a lack of load.
+fn asleep_while_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, who: Role) -> f64 {
     let on = |cpu: &u32| {
         let here = cpus.get(cpu)?;
-        let waited_s = thread.wait.behind_s.load * thread.share_on(*cpu);
-        let shared_s = here.ran_s.load * thread.share_on(*cpu) - waited_s;
-        (here.is_full()? && here.ran_s.load > 0.05 * here.times.wall_s).then_some(shared_s.max(0.0))
+        let ran_s = here.ran_s.of(who);
+        let waited_s = thread.wait.behind_s.of(who) * thread.share_on(*cpu);
+        let shared_s = ran_s * thread.share_on(*cpu) - waited_s;
+        (here.is_full()? && ran_s > 0.05 * here.times.wall_s).then_some(shared_s.max(0.0))
     };
     thread.cpu_run_s.keys().filter_map(on).sum()
 }

@@ -8,6 +8,7 @@ use crate::accounting::attribute::thread::Thread;
 use crate::accounting::attribute::wait_owners::{self, Throttling};
 use crate::accounting::attribute::{waited, working};
 use crate::accounting::raw::around::Around;
+use crate::accounting::raw::downstream::Downstream;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::reconcile::stage::{Hardware, Reconciled};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ pub(crate) struct Attributed<'a> {
     pub(in crate::accounting) sut: Option<Entitlement>,
     pub(in crate::accounting) load: Option<Entitlement>,
     pub(in crate::accounting) around: Around,
+    pub(in crate::accounting) downstream: Downstream,
     pub(in crate::accounting) hardware: Hardware,
     pub(in crate::accounting) throttling: Throttling,
     pub(in crate::accounting) switches: Switches,
@@ -36,7 +38,17 @@ pub(crate) struct Attributed<'a> {
 impl<'a> Reconciled<'a> {
     /// Finds the owner of every wait and sleep.
     pub fn attribute(self) -> Attributed<'a> {
-        let Reconciled { record, trial, runtimes, readings, threads, cpus: occupied, around, hardware } =
+        let Reconciled {
+            record,
+            trial,
+            runtimes,
+            readings,
+            threads,
+            cpus: occupied,
+            around,
+            downstream,
+            hardware,
+        } =
             self;
         let (observation, wall_s) = (&trial.observation, readings.wall_s());
         let (waited, sources) = waited::follow(threads, &occupied, observation);
@@ -84,6 +96,7 @@ impl<'a> Reconciled<'a> {
             sut,
             load,
             around,
+            downstream,
             hardware,
             throttling,
             switches,

@@ -2,7 +2,7 @@
 
 use crate::accounting::raw::ratio::sum;
 use std::collections::BTreeMap;
-use tare_model::trial::{ErrorKind, Measure};
+use tare_model::trial::{ErrorKind, HttpSample, Measure};
 
 /// Answers of one window, or of several.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,9 @@ pub(crate) struct Answered {
     pub errors: BTreeMap<ErrorKind, f64>,
     /// Requests that an open loop should have sent; `None` for a closed loop.
     pub scheduled: Option<f64>,
+    /// Time that all requests took together: over `elapsed_s` it is how many were in flight. Where latencies are not known, as many as there are
+    /// connections.
+    pub in_flight_s: Option<f64>,
 }
 
 impl Answered {
@@ -24,6 +27,7 @@ impl Answered {
                 requests: http.requests.value().map(|count| *count as f64),
                 errors: http.errors.iter().map(|(kind, count)| (*kind, *count as f64)).collect(),
                 scheduled: http.scheduled.map(|count| count as f64),
+                in_flight_s: in_flight_s(http),
             },
             Measure::Command(command) => {
                 Answered { elapsed_s: command.wall_ns as f64 / 1e9, ..Answered::default() }
@@ -35,6 +39,7 @@ impl Answered {
         self.elapsed_s += other.elapsed_s;
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
+        self.in_flight_s = sum(self.in_flight_s, other.in_flight_s);
         for (kind, count) in &other.errors {
             *self.errors.entry(*kind).or_default() += count;
         }
@@ -43,6 +48,11 @@ impl Answered {
     /// Answers per second; `None` where they could not be counted.
     pub fn rate_hz(&self) -> Option<f64> {
         self.requests.filter(|_| self.elapsed_s > 0.0).map(|count| count / self.elapsed_s)
+    }
+
+    /// Requests in flight on average.
+    pub fn in_flight(&self) -> Option<f64> {
+        self.in_flight_s.filter(|_| self.elapsed_s > 0.0).map(|seconds| seconds / self.elapsed_s)
     }
 
     /// Failed attempts of any kind.
@@ -63,4 +73,13 @@ impl Answered {
         let attempts = (self.requests.unwrap_or(0.0) + answerless).max(self.failed());
         if attempts > 0.0 { self.failed() / attempts } else { 0.0 }
     }
+}
+
+fn in_flight_s(http: &HttpSample) -> Option<f64> {
+    let timed = http.latency.value().filter(|latencies| latencies.count() > 0);
+    let of_latencies =
+        timed.and_then(|latencies| Some(latencies.mean_ns()? / 1e9 * latencies.count() as f64));
+    let of_connections =
+        || http.connections.value().map(|count| f64::from(*count) * http.elapsed_ns as f64 / 1e9);
+    of_latencies.or_else(of_connections).filter(|seconds| *seconds > 0.0)
 }

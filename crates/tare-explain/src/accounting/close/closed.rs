@@ -11,6 +11,7 @@ use crate::accounting::close::answered::Answered;
 use crate::accounting::close::residual::{self, Balance};
 use crate::accounting::close::unclaimed;
 use crate::accounting::raw::around::Around;
+use crate::accounting::raw::downstream::Downstream;
 use crate::accounting::raw::ratio::sum;
 use crate::accounting::raw::stage::{Raw, Source};
 use crate::accounting::reconcile::stage::Hardware;
@@ -48,6 +49,8 @@ pub(crate) struct Closed {
     pub hardware: Hardware,
     pub throttling: Throttling,
     pub around: Around,
+    /// Programs that the SUT calls.
+    pub downstream: Downstream,
     pub switches: Switches,
     /// Run of the SUT with the machine's interference taken out; `None` without a reference.
     pub corrected_run_s: Option<f64>,
@@ -67,6 +70,7 @@ impl Attributed<'_> {
             sut,
             load,
             around,
+            downstream,
             hardware,
             throttling,
             switches,
@@ -85,6 +89,7 @@ impl Attributed<'_> {
             hardware,
             throttling,
             around,
+            downstream,
             switches,
             corrected_run_s: None,
         }
@@ -146,6 +151,7 @@ impl Closed {
         self.hardware.absorb(&other.hardware);
         self.throttling.absorb(&other.throttling);
         self.around.absorb(&other.around);
+        self.downstream.absorb(&other.downstream);
         self.switches.absorb(&other.switches);
         self.corrected_run_s = sum(self.corrected_run_s, other.corrected_run_s);
         self.unclaimed_s = sum(self.unclaimed_s, other.unclaimed_s);

@@ -7,6 +7,7 @@ pub(super) mod by_role;
 pub(super) mod cpus;
 mod ended;
 pub(crate) mod helpers;
+pub(super) mod downstream;
 pub(super) mod idle_periods;
 pub(super) mod quota;
 pub(super) mod ratio;

@@ -2,7 +2,7 @@
 
 use crate::accounting::raw::asleep::Asleep;
 use crate::accounting::raw::readings::Readings;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::{Role, Task};
@@ -55,10 +55,16 @@ pub(crate) struct CountedThread {
 }
 
 impl CountedThread {
-    /// Reads all threads of a window whose run is known.
-    pub fn read_all(readings: &Readings) -> Vec<CountedThread> {
+    /// Reads all threads of a window whose run is known. Those of processes in `called` are a downstream's, also where that was found out
+    /// later only.
+    pub fn read_all(readings: &Readings, called: &BTreeSet<u32>) -> Vec<CountedThread> {
         let indexed = (0u32..).zip(&readings.observation.tasks);
-        indexed.filter_map(|(index, task)| CountedThread::read(readings, index, task)).collect()
+        let mut threads: Vec<CountedThread> =
+            indexed.filter_map(|(index, task)| CountedThread::read(readings, index, task)).collect();
+        let is_called =
+            |thread: &&mut CountedThread| thread.id.role == Role::Other && called.contains(&thread.id.pid);
+        threads.iter_mut().filter(is_called).for_each(|thread| thread.id.role = Role::Downstream);
+        threads
     }
 
     fn read(readings: &Readings, index: u32, task: &Task) -> Option<CountedThread> {

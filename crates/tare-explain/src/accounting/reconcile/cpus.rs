@@ -31,7 +31,8 @@ pub(super) fn occupy(
     }
     for occupied in cpus.values_mut() {
         let Some(all_s) = occupied.times.task_run_s else { continue };
-        let ours_s = occupied.ran_s.sut + occupied.ran_s.load + occupied.ran_s.tare;
+        let ours_s =
+            occupied.ran_s.sut + occupied.ran_s.downstream + occupied.ran_s.load + occupied.ran_s.tare;
         occupied.ran_s.other = (all_s - ours_s).max(0.0);
     }
     cpus

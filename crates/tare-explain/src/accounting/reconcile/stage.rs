@@ -1,6 +1,7 @@
 //! The second stage: sources that disagree are brought together.
 
 use crate::accounting::raw::around::Around;
+use crate::accounting::raw::downstream::Downstream;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::runtimes::Runtimes;
 use crate::accounting::raw::stage::Raw;
@@ -51,13 +52,14 @@ pub(crate) struct Reconciled<'a> {
     pub(in crate::accounting) threads: Vec<PlacedThread>,
     pub(in crate::accounting) cpus: BTreeMap<u32, OccupiedCpu>,
     pub(in crate::accounting) around: Around,
+    pub(in crate::accounting) downstream: Downstream,
     pub(in crate::accounting) hardware: Hardware,
 }
 
 impl<'a> Raw<'a> {
     /// Brings threads, CPUs and clocks together.
     pub fn reconcile(self) -> Reconciled<'a> {
-        let Raw { record, trial, runtimes, readings, threads, cpus, around } = self;
+        let Raw { record, trial, runtimes, readings, threads, cpus, around, downstream } = self;
         let threads = placement::place(threads, &cpus, &readings);
         let cpus = cpus::occupy(cpus, &threads, readings.wall_s());
         let absences = &readings.observation.absences;
@@ -68,6 +70,6 @@ impl<'a> Raw<'a> {
             load: Events::read(&readings, &threads, Role::Load),
             no_events: no_events.map(|absence| absence.reason.clone()),
         };
-        Reconciled { record, trial, runtimes, readings, threads, cpus, around, hardware }
+        Reconciled { record, trial, runtimes, readings, threads, cpus, around, downstream, hardware }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::accounting::Asleep;
 use crate::accounting::Closed;
-use crate::accounting::Entitlement;
+use crate::accounting::{Entitlement, Loss};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::locks::maybe_parked;
@@ -51,7 +51,7 @@ pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim
 pub(crate) fn server_is_full(accounting: &Accounting) -> bool {
     let Some(sut) = server(accounting) else { return false };
     let waits_less = at_work(sut) >= generator_share(accounting) - EQUALLY_FULL;
-    sut.busy() / sut.cpus() >= BUSY_MIN && waits_less
+    system_share(sut) >= BUSY_MIN && waits_less
 }
 
 /// Whether the generator has nothing left.
@@ -68,6 +68,11 @@ pub(crate) fn fuller_side(accounting: &Accounting) -> Option<Side> {
         _ if generator > server => Some(Side::Generator),
         _ => Some(Side::Server),
     }
+}
+
+/// Of the server's CPU entitlement, what it and the programs that it calls used.
+pub(crate) fn system_share(sut: &Entitlement) -> f64 {
+    sut.busy() / sut.cpus() + sut.share(Loss::Downstream)
 }
 
 fn at_work(sut: &Entitlement) -> f64 {

@@ -38,7 +38,7 @@ impl Thread {
         let pid = match role {
             Role::Sut => SUT_PID,
             Role::Load => LOAD_PID,
-            Role::Tare | Role::Other => tid,
+            Role::Downstream | Role::Tare | Role::Other => tid,
         };
         let samples = Some([1.0, 0.0, 0.0, 0.0]);
         Thread {
@@ -225,6 +225,7 @@ impl Scene {
             schedule: None,
             stacks: None,
             ended: self.ended.clone(),
+            downstream: Vec::new(),
         }
     }
 

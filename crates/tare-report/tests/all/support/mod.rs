@@ -67,6 +67,7 @@ fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuAccounting {
     CpuAccounting {
         cpu,
         sut,
+        downstream: 0.0,
         load,
         tare,
         others,
@@ -206,6 +207,7 @@ pub fn server_bound() -> Outcome {
             threads: [sut, load, tare].concat(),
             cpus: vec![cpu(0, 0.978, 0.0, 0.0), cpu(1, 0.0, 0.812, 0.0)],
             switches: None,
+            downstream: Vec::new(),
         },
         trials: vec![
             trial(0, "asked", 64, 178_100.0),

@@ -144,6 +144,7 @@ fn trial(seq: u32) -> Trial {
         schedule: None,
         stacks: None,
         ended: None,
+        downstream: Vec::new(),
     };
     Trial { seq, level: 0, sample: Measure::Http(sample), observation }
 }

@@ -69,6 +69,7 @@ pub(super) fn compare(a: &Record, b: &Record, list: &mut List) {
 fn whose(role: Role) -> &'static str {
     match role {
         Role::Sut => "the program",
+        Role::Downstream => "the downstream",
         Role::Load => "the generator",
         Role::Tare | Role::Other => "tare",
     }

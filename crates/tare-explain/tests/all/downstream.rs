@@ -1,0 +1,109 @@
+//! Programs that the SUT calls: part of the system where they share its CPUs, the bottleneck where most requests wait for them, and nobody's
+//! fault where they do not.
+
+use crate::support::*;
+use tare_explain::explain;
+use tare_model::Record;
+use tare_model::downstream::{DownstreamLimit, DownstreamSeen};
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, NetOrMissing, Outcome};
+
+const BACKEND_PID: u32 = 900;
+
+/// A thread of the backend as somebody else's: what it is follows from who is called.
+fn backend(cpu: u32, run: f64, wait: f64) -> Thread {
+    Thread { pid: BACKEND_PID, ..Thread::new(Role::Other, "app", BACKEND_PID, cpu, run, wait) }
+}
+
+fn on(cpu: u32, thread: Thread) -> Thread {
+    Thread { cpu, ..thread }
+}
+
+/// The last two of three trials say who is called: 64 requests are in flight, `waiting` of them at the backend.
+fn calls(scene: &Scene, waiting: u64, unsure: u64) -> Record {
+    let mut record = asked(scene);
+    let seen = DownstreamSeen {
+        name: "app".to_owned(),
+        at: vec!["127.0.0.1:22201".to_owned()],
+        pids: vec![BACKEND_PID],
+        samples: 10,
+        open: 640,
+        waiting: 10 * waiting,
+        unsure: 10 * unsure,
+        sends_hz: Some(scene.rate_hz),
+        ..DownstreamSeen::default()
+    };
+    record.trials.iter_mut().skip(1).for_each(|trial| trial.observation.downstream = vec![seen.clone()]);
+    record
+}
+
+/// Net over gross; `None` where it is missing: far from saturation nothing is known of the cost there.
+fn net(outcome: &Outcome) -> Option<f64> {
+    match &outcome.figures.net {
+        NetOrMissing::Net(net) => Some(net.value / 100_000.0),
+        NetOrMissing::Missing(_) => None,
+    }
+}
+
+#[test]
+fn a_backend_on_the_same_full_cpu_is_part_of_the_system() {
+    let threads = vec![server(0.52, 0.3), backend(0, 0.45, 0.4), generator(0.5, 0.0)];
+    let outcome = explain(&calls(&Scene { threads, ..Scene::default() }, 30, 0));
+    let causes: Vec<Cause> = outcome.verdict.findings.iter().map(|finding| finding.cause).collect();
+    assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound, "{causes:?}");
+    assert!(!causes.contains(&Cause::CpuContended), "{:#?}", outcome.verdict.findings);
+    let finding = &outcome.verdict.findings[0];
+    assert!(finding.summary.contains("app 45 %"), "{}", finding.summary);
+    assert!((loss(&outcome, "downstream-cpu") - 0.45).abs() < 0.01, "{:?}", outcome.accounting.sut);
+    assert!(loss(&outcome, "preempted") < 0.01);
+    let cpu = &outcome.accounting.cpus[0];
+    assert!((cpu.downstream - 0.45).abs() < 0.01 && cpu.others < 0.01, "{cpu:?}");
+    let rows = outcome.accounting.threads_of(Role::Downstream);
+    assert_eq!(rows.iter().map(|row| row.pid).collect::<Vec<_>>(), [BACKEND_PID]);
+    // What the system does on this CPU: there are three per cent left of it.
+    assert!((net(&outcome).unwrap() - 1.03).abs() < 0.03, "{:?}", net(&outcome));
+}
+
+#[test]
+fn a_backend_that_sleeps_is_what_an_event_loop_waits_for() {
+    let threads = vec![server(0.3, 0.0), backend(1, 0.05, 0.0), generator(0.4, 0.0)];
+    let outcome = explain(&calls(&Scene { threads, ..Scene::default() }, 60, 0));
+    assert_eq!(outcome.verdict.bottleneck, Cause::BlockedOnDownstream, "{:#?}", outcome.verdict.findings);
+    let summary = &outcome.verdict.findings[0].summary;
+    assert!(summary.contains("app (127.0.0.1:22201)") && summary.contains("94 %"), "{summary}");
+    assert!(summary.contains("time to spare"), "{summary}");
+    let called = &outcome.accounting.downstream[0];
+    assert!((called.calls_per_request.unwrap() - 1.0).abs() < 0.01);
+    assert!((called.wait_s_per_request.unwrap() - 0.6e-3).abs() < 1e-5);
+    // Its own CPU could do more of this, with more of it at once.
+    assert!(net(&outcome).is_none_or(|net| net > 2.0), "{:?}", net(&outcome));
+}
+
+#[test]
+fn a_backend_that_is_full_is_named_with_what_it_has_no_more_of() {
+    let threads = vec![server(0.4, 0.05), backend(1, 0.99, 0.0), on(0, generator(0.3, 0.05))];
+    let outcome = explain(&calls(&Scene { threads, ..Scene::default() }, 55, 0));
+    assert_eq!(outcome.verdict.bottleneck, Cause::BlockedOnDownstream, "{:#?}", outcome.verdict.findings);
+    let summary = &outcome.verdict.findings[0].summary;
+    assert!(summary.contains("app's one working thread (its event loop) is busy 99 %"), "{summary}");
+    assert_eq!(outcome.accounting.downstream[0].limit, DownstreamLimit::OneThread);
+    assert!(net(&outcome).is_none_or(|net| (net - 1.01).abs() < 0.02), "{:?}", net(&outcome));
+}
+
+/// A server that has nothing left itself, a generator that has not, a rate that is reached, few requests at it, or nobody who is known to
+/// wait.
+#[test]
+fn a_backend_that_few_wait_for_is_blamed_for_nothing() {
+    let named = |scene: Scene, waiting, unsure| explain(&calls(&scene, waiting, unsure)).verdict.bottleneck;
+    let of = |threads| Scene { threads, ..Scene::default() };
+    let idle = || backend(1, 0.0, 0.0);
+    assert_eq!(named(of(vec![server(0.97, 0.0), idle(), generator(0.5, 0.0)]), 0, 64), Cause::ServerCpuBound);
+    let full = || vec![server(0.4, 0.0), idle(), generator(0.97, 0.0)];
+    assert_eq!(named(of(full()), 20, 0), Cause::LoadGeneratorBound);
+    let spare = || vec![server(0.2, 0.0), backend(1, 0.2, 0.0), generator(0.2, 0.0)];
+    let given = Scene { scheduled_hz: Some(100_000.0), ..of(spare()) };
+    assert_eq!(named(given, 60, 0), Cause::OfferedLoad);
+    for (waiting, unsure) in [(10, 0), (10, 50)] {
+        assert_ne!(named(of(spare()), waiting, unsure), Cause::BlockedOnDownstream);
+    }
+}
