@@ -49,9 +49,8 @@ pub fn elsewhere(
     known: &BTreeSet<String>,
     addresses: &BTreeSet<SocketAddr>,
 ) -> BTreeMap<SocketAddr, BTreeSet<u64>> {
-    let known: BTreeMap<String, ()> = known.iter().map(|name| (name.clone(), ())).collect();
     let mut found: BTreeMap<SocketAddr, BTreeSet<u64>> = BTreeMap::new();
-    for rows in other_namespaces(root, &known) {
+    for rows in other_namespaces(root, known) {
         for address in addresses {
             // One that listens on all addresses is meant only where somebody of that address is connected.
             let is_end = |row: &&Row| row.is_established() && row.local == *address;

@@ -80,7 +80,8 @@ fn named(waiting: f64, share: impl Fn(Asleep) -> f64) -> Vec<(Asleep, f64)> {
 fn for_what(why: Asleep) -> &'static str {
     match why {
         Asleep::Event => "for an event (a pipe, a socket, a child)",
-        Asleep::Lock => "for a lock or another thread",
+        Asleep::Lock => "for a lock",
+        Asleep::Parked => "for another thread",
         Asleep::Disk => "for the disk",
         Asleep::Downstream => "for another server",
         Asleep::Timer => "for a timer",

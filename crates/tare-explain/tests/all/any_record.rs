@@ -119,8 +119,9 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
         prop::collection::vec(thread, 0..4),
         prop::collection::vec(held, 0..3),
         prop::collection::vec(lock, 0..3),
+        prop::collection::vec(0..1000u64, 0..6),
     );
-    let schedule = parts.prop_map(|(threads, held, kernel_locks)| {
+    let schedule = parts.prop_map(|(threads, held, kernel_locks, at_once)| {
         Box::new(Schedule {
             source: ScheduleSource::Tracepoints,
             not_traced: None,
@@ -131,6 +132,7 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
             kernel_locks,
             locks_not_traced: None,
             downstream: vec![Downstream { peer: "127.0.0.1:1".into(), ns: 0, count: 0 }],
+            at_once,
         })
     });
     prop::option::of(schedule)

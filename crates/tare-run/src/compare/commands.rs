@@ -176,7 +176,7 @@ impl Bench<'_> {
             pty: false,
             time_limit: None,
         };
-        let mut run = self.runner.run(&timed, running, |_| (), || ())?;
+        let mut run = self.runner.run(&timed, running, |_| (), |_| ())?;
         let failed = |what: String, last_output| LabError::Sut {
             what: format!("{} {what}", name(program, arm, &self.request.commands[program])),
             last_output,
