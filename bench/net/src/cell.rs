@@ -89,7 +89,9 @@ pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     match row {
         Row::Weak => command.args(["--load", &wrk(1)]),
         Row::WeakThreads => command.args(["--load", &wrk(8)]),
-        _ => command.arg("-d").arg(format!("{}ms", args.trial_ms * if row.quota().is_some() { 2 } else { 1 })),
+        _ => {
+            command.arg("-d").arg(format!("{}ms", args.trial_ms * if row.quota().is_some() { 2 } else { 1 }))
+        }
     };
     command.args(["--load-cpus", if row == Row::Shared { "0" } else { "1" }]);
     match row {

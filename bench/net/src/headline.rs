@@ -45,11 +45,10 @@ fn of_server(server: Kind, cells: &[Cell]) -> Option<Headline> {
         let mine = mine.iter().filter(|cell| cell.row == row);
         median(&mine.map(|cell| figure(cell)).collect::<Vec<f64>>())
     };
-    let rows = Row::ALL.into_iter().filter_map(|row| {
-        Some((row.words().to_owned(), of_row(row, |cell| cell.net_hz)? / net_hz))
-    });
-    let gross: Vec<f64> =
-        Row::ALL.into_iter().filter_map(|row| of_row(row, |cell| cell.gross_hz)).collect();
+    let rows = Row::ALL
+        .into_iter()
+        .filter_map(|row| Some((row.words().to_owned(), of_row(row, |cell| cell.net_hz)? / net_hz)));
+    let gross: Vec<f64> = Row::ALL.into_iter().filter_map(|row| of_row(row, |cell| cell.gross_hz)).collect();
     let intervals: Vec<(usize, [f64; 2])> =
         mine.iter().enumerate().filter_map(|(place, cell)| Some((place, cell.net_ci95?))).collect();
     let held = intervals.iter().filter(|(place, [low, high])| {

@@ -45,4 +45,3 @@ pub struct ReferenceHistory {
     /// Stretches of sessions, the latest last.
     pub blocks: Vec<ReferenceBlock>,
 }
-

@@ -73,6 +73,7 @@ fn key(drive: &Drive<'_>, facts: &MachineFacts) -> Option<String> {
 fn build(program: &Path) -> String {
     let about = std::fs::metadata(program).ok();
     let modified = about.as_ref().and_then(|about| about.modified().ok());
-    let modified_ns = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map(|at| at.as_nanos());
+    let modified_ns =
+        modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map(|at| at.as_nanos());
     format!("build of {:?} bytes at {modified_ns:?}", about.map(|about| about.len()))
 }

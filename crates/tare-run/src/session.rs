@@ -83,7 +83,11 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let confirm_s = if request.beside.confirm { confirm::EXPECTED_S } else { 0.0 };
     let layouts_s = if request.beside.find_layout { layout::EXPECTED_S } else { 0.0 };
     running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
-    running.progress.show(Event::Step(format!("measuring {}{}", sut.name(), until(&resolved, running.target()))));
+    running.progress.show(Event::Step(format!(
+        "measuring {}{}",
+        sut.name(),
+        until(&resolved, running.target())
+    )));
     all_levels(&drive, Means { first, reference }, &mut sut, running)?;
     known.map_or(Ok(()), |known| known.keep(running))?;
     if request.beside.confirm {

@@ -22,7 +22,9 @@ pub(crate) fn estimate(
 
 /// The estimate of trials that ended by what was known of it: with the interval that holds for all evaluations, or none.
 pub(crate) fn stopped(estimate: Estimate, stopping: Option<&Stopped>) -> Estimate {
-    let Some(stopping) = stopping.filter(|stopping| stopping.target == Target::Gross) else { return estimate };
+    let Some(stopping) = stopping.filter(|stopping| stopping.target == Target::Gross) else {
+        return estimate;
+    };
     let around = |factor: f64| Interval::new(estimate.value / factor, estimate.value * factor);
     let ci95 = stopping.reached.map(|reached| reached.asinh().exp()).and_then(around);
     Estimate { ci95: ci95.map(|interval| [interval.lo, interval.hi]), ..estimate }

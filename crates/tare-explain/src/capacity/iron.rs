@@ -194,7 +194,8 @@ impl Chain {
         reference_hz: Option<f64>,
     ) -> Option<Chain> {
         let clocks = level_hz.zip(reference_hz).zip(point.clock_hz);
-        let cost_s = clocks.map_or(saturated.cost_s, |((level, reference), _)| saturated.cost_s * level / reference);
+        let cost_s =
+            clocks.map_or(saturated.cost_s, |((level, reference), _)| saturated.cost_s * level / reference);
         let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
         let net_hz = (point.entitled / cost_s).min(serial_hz);
         let mut parts = entitlement_parts(point, net_hz * cost_s)?;

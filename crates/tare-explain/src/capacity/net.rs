@@ -155,7 +155,8 @@ pub(crate) fn estimate_net(
     });
     let net_of_trials = ci(NET, true);
     let wider = || repeats_ln(timeline.spread.as_ref()?.get(NET)?, &timeline, evidence);
-    let net_ci95 = net_of_trials.map(|interval| widened(&interval, chain.net_hz.ln(), wider().unwrap_or(0.0)));
+    let net_ci95 =
+        net_of_trials.map(|interval| widened(&interval, chain.net_hz.ln(), wider().unwrap_or(0.0)));
     let parts = chain
         .parts
         .iter()
@@ -180,7 +181,8 @@ pub(crate) fn estimate_net(
 fn repeats_ln(net: &Jackknife, timeline: &Timeline, evidence: &Evidence) -> Option<f64> {
     match (&evidence.level, timeline.corrected) {
         (Some(level), true) => {
-            let disturbed = evidence.reference_cost_s(None).map_or(0.0, |cost_s| (cost_s / level.cost_s).ln().abs());
+            let disturbed =
+                evidence.reference_cost_s(None).map_or(0.0, |cost_s| (cost_s / level.cost_s).ln().abs());
             Some(level.half_ln.hypot(unlike_ln(disturbed)))
         }
         _ => {

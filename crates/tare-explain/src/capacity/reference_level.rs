@@ -53,7 +53,8 @@ pub(crate) fn stated(record: &Record, http: &HttpWorkload, windows: &[Closed]) -
     let known = http.reference?;
     let own = || level_of(&blocks_of(record, http, windows));
     known.level.filter(is_level).or_else(own).or_else(|| {
-        let all: Vec<f64> = references(record, http, windows).filter_map(|(_, window)| cost_s(window)).collect();
+        let all: Vec<f64> =
+            references(record, http, windows).filter_map(|(_, window)| cost_s(window)).collect();
         let cost_s = tare_stats::quantile(&all, QUANTILE)?;
         Some(ReferenceLevel { cost_s, clock_hz: None, half_ln: DISTURBED_HALF_LN, sessions: 1 })
     })
@@ -82,7 +83,8 @@ fn level_of(blocks: &[ReferenceBlock]) -> Option<ReferenceLevel> {
     // Of the lower half, which interference that comes and goes does not stretch; as many lie above the middle.
     let below = costs.iter().map(|cost| (median_s / cost).ln().max(0.0).powi(2));
     let count = costs.len() as f64;
-    let spread = ((PRIOR_BLOCKS * PRIOR_LN.powi(2) + 2.0 * below.sum::<f64>()) / (PRIOR_BLOCKS + count)).sqrt();
+    let spread =
+        ((PRIOR_BLOCKS * PRIOR_LN.powi(2) + 2.0 * below.sum::<f64>()) / (PRIOR_BLOCKS + count)).sqrt();
     let half_ln = (1.96 * QUARTILE_ERROR * spread / count.sqrt()).max(HALF_LN_MIN);
     let mut sessions: Vec<u64> = blocks.iter().map(|block| block.session_unix_s).collect();
     sessions.sort_unstable();
@@ -117,7 +119,9 @@ fn blocks_of(record: &Record, http: &HttpWorkload, windows: &[Closed]) -> Vec<Re
     let throttled: Vec<u64> = windows
         .iter()
         .enumerate()
-        .filter(|(_, window)| window.sut.as_ref().is_some_and(|sut| sut.share(Loss::Tare(TareCause::Throttled)) > THROTTLED_MAX))
+        .filter(|(_, window)| {
+            window.sut.as_ref().is_some_and(|sut| sut.share(Loss::Tare(TareCause::Throttled)) > THROTTLED_MAX)
+        })
         .filter_map(|(place, _)| begin_ns(place))
         .collect();
     let mut stretches: BTreeMap<u64, Vec<(f64, Option<f64>)>> = BTreeMap::new();
@@ -149,9 +153,9 @@ mod tests {
 
     /// What the reference cost in 41 rounds of nginx, nanoseconds, with half-hours in which a hypervisor had the two CPUs apart.
     const ROUNDS_NS: [f64; 41] = [
-        4117., 4179., 4196., 4255., 5595., 4570., 4275., 4149., 4410., 4330., 4234., 4365., 4289., 4315., 5506.,
-        4239., 4397., 5475., 5257., 4221., 4003., 4141., 5602., 4261., 4597., 5213., 3988., 3991., 4021., 4008.,
-        4034., 3934., 3887., 3998., 4240., 4204., 5554., 4177., 4027., 4009., 4054.,
+        4117., 4179., 4196., 4255., 5595., 4570., 4275., 4149., 4410., 4330., 4234., 4365., 4289., 4315.,
+        5506., 4239., 4397., 5475., 5257., 4221., 4003., 4141., 5602., 4261., 4597., 5213., 3988., 3991.,
+        4021., 4008., 4034., 3934., 3887., 3998., 4240., 4204., 5554., 4177., 4027., 4009., 4054.,
     ];
 
     #[test]
@@ -166,7 +170,8 @@ mod tests {
         assert!(first.half_ln > 0.06 && last.half_ln < 0.02 && last.sessions == 41, "{first:?} {last:?}");
         let restated = levels.windows(2).filter(|pair| pair[0].cost_s != pair[1].cost_s).count();
         assert!(restated <= 2, "{restated}");
-        let held = levels.iter().filter(|level| (level.cost_s / last.cost_s).ln().abs() <= level.half_ln).count();
+        let held =
+            levels.iter().filter(|level| (level.cost_s / last.cost_s).ln().abs() <= level.half_ln).count();
         assert!(held >= 39, "{held}");
     }
 

@@ -68,7 +68,15 @@ impl Interim {
         };
         let budget_s = asked.budget_s / parts.max(1) as f64;
         let target = target(plan);
-        Some(Interim { asked, of, budget_s, most: most as usize, sequence: None, target, windows: Vec::new() })
+        Some(Interim {
+            asked,
+            of,
+            budget_s,
+            most: most as usize,
+            sequence: None,
+            target,
+            windows: Vec::new(),
+        })
     }
 
     /// What is known by the trials of a record so far.

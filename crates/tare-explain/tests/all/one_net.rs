@@ -4,7 +4,7 @@ use crate::support::*;
 use tare_explain::{explain, reference_level, stopping};
 use tare_model::Record;
 use tare_model::comparison::Ended;
-use tare_model::outcome::{Net, NetOrMissing, Outcome, Target, TareCause};
+use tare_model::outcome::{Net, NetOrMissing, Outcome, TareCause, Target};
 use tare_model::plan::{Stopping, Workload};
 use tare_model::reference_level::{KnownReference, ReferenceHistory, ReferenceLevel};
 
