@@ -125,7 +125,7 @@ pub(super) fn limit(threads: &[Thread], runtimes: &Runtimes, wall_s: f64) -> Opt
 }
 
 /// Samples that say how many run at once, at least.
-const SAMPLES_MIN: u64 = 60;
+const SAMPLES_MIN: f64 = 60.0;
 /// Of those samples, at most so many with more at once than the limit, and at least so many with as many.
 const MORE_MAX: f64 = 0.05;
 const AS_MANY_MIN: f64 = 0.9;
@@ -156,8 +156,9 @@ pub(super) fn seen(
 }
 
 fn counted(at_once: &[u64], known: Limit, cpus: usize, in_flight: Option<f64>) -> Option<Limit> {
-    let samples: u64 = at_once.iter().sum();
-    let of = |counts: &[u64]| counts.iter().sum::<u64>() as f64 / samples as f64;
+    let sum = |counts: &[u64]| counts.iter().map(|count| *count as f64).sum::<f64>();
+    let samples = sum(at_once);
+    let of = |counts: &[u64]| sum(counts) / samples;
     let most = (1..at_once.len()).find(|most| of(&at_once[most + 1..]) <= MORE_MAX)?;
     let as_many = of(&at_once[most..=most]);
     let threads = most as f64;
