@@ -277,7 +277,7 @@ pub struct CommandSummary {
 /// A command against the fastest.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct AgainstFastest {
-    /// Seconds from start to end.
+    /// From start to exit.
     pub wall_time: Contrast,
     /// `None` where one of them used no CPU time that could be counted.
     pub cpu_time: Option<Contrast>,

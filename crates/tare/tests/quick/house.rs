@@ -71,28 +71,38 @@ const RUN: arrows::Folders = &[
     ("generate", &["error", "progress"]),
     ("running", &["error", "progress", "records", "recovery", "process"]),
     ("subjects", &["error", "progress", "process", "request", "place", "plan", "running"]),
+    ("timed", &["error", "process", "running", "subjects"]),
+    ("start_up", &["error", "process", "request", "running", "subjects", "timed"]),
     ("identity", &["request", "subjects"]),
     (
         "loads",
         &[
             "error", "progress", "process", "blocks", "request", "levels", "plan", "generate", "running",
-            "subjects",
+            "subjects", "timed",
         ],
     ),
     ("meters", &["error", "loads"]),
+    ("driven", &["error", "progress", "running", "loads", "meters"]),
+    (
+        "programs",
+        &[
+            "error", "blocks", "request", "plan", "running", "subjects", "timed", "start_up", "identity",
+            "loads", "driven",
+        ],
+    ),
     ("confirm", &["error", "progress", "generate", "running", "subjects", "loads"]),
     (
         "session",
         &[
             "error", "progress", "blocks", "request", "place", "plan", "running", "subjects", "identity",
-            "loads", "meters", "confirm",
+            "loads", "driven", "programs", "confirm",
         ],
     ),
     (
         "compare",
         &[
             "error", "progress", "process", "blocks", "request", "levels", "place", "plan", "generate",
-            "running", "subjects", "loads",
+            "running", "subjects", "timed", "loads",
         ],
     ),
     (

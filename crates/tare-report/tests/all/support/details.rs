@@ -1,7 +1,7 @@
 //! What is there of a traced session, and of one with a PMU or without.
 
 use std::collections::BTreeMap;
-use tare_model::outcome::{CyclesFrom, Execution, Hypothesis, Judged, Standing};
+use tare_model::outcome::{AgainstFastest, Contrast, CyclesFrom, Execution, Hypothesis, Judged, Standing};
 use tare_model::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchAccounting, WakerRates};
 use tare_model::{Missing, Reading, observation::Role};
 
@@ -108,4 +108,28 @@ pub(super) fn traced() -> SwitchAccounting {
             ),
         ],
     }
+}
+
+/// Of a command that is not the fastest.
+pub fn against(is_fastest: bool) -> Option<AgainstFastest> {
+    let contrast = |ratio: f64, distinguishable| Contrast {
+        ratio,
+        interval: Some([ratio * 0.96, ratio * 1.04]),
+        distinguishable,
+        smallest_detectable: Some(0.04),
+    };
+    (!is_fastest)
+        .then(|| AgainstFastest { wall_time: contrast(2.2, true), cpu_time: Some(contrast(1.01, false)) })
+}
+
+/// Programs in a shell, each after three runs.
+pub fn workload_of(named: [&str; 2]) -> tare_model::plan::Workload {
+    tare_model::plan::Workload::Command(tare_model::plan::CommandWorkload {
+        commands: named.map(String::from).to_vec(),
+        runs: 10,
+        warmup: 3,
+        shell: Some("/bin/sh".into()),
+        interleaved: false,
+        start_up: None,
+    })
 }

@@ -6,12 +6,12 @@ pub mod scramble;
 
 pub use records::{machine, record};
 
-use details::{traced, with_pmu, without_pmu};
+use details::{against, traced, with_pmu, without_pmu, workload_of};
 use records::{plan, regime};
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::*;
-use tare_model::plan::{CommandWorkload, StartUp, Sut, Workload};
+use tare_model::plan::{StartUp, Sut};
 use tare_model::{Missing, Reading, Record};
 
 fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
@@ -447,18 +447,6 @@ pub fn unseen() -> (Record, Outcome) {
     (Record { plan: plan(Sut::Unseen { why }), ..record() }, outcome)
 }
 
-/// Of a command that is not the fastest.
-fn against(is_fastest: bool) -> Option<AgainstFastest> {
-    let contrast = |ratio: f64, distinguishable| Contrast {
-        ratio,
-        interval: Some([ratio * 0.96, ratio * 1.04]),
-        distinguishable,
-        smallest_detectable: Some(0.04),
-    };
-    (!is_fastest)
-        .then(|| AgainstFastest { wall_time: contrast(2.2, true), cpu_time: Some(contrast(1.01, false)) })
-}
-
 /// Two programs, run ten times each.
 pub fn commands() -> (Record, Outcome) {
     let named = ["sort -u words.txt", "awk '!seen[$0]++' words.txt, \"all\" | wc -l"];
@@ -525,14 +513,7 @@ pub fn commands() -> (Record, Outcome) {
     };
     let mut record = record();
     record.trials.clear();
-    record.plan.workload = Workload::Command(CommandWorkload {
-        commands: named.map(String::from).to_vec(),
-        runs: 10,
-        warmup: 3,
-        shell: Some("/bin/sh".into()),
-        interleaved: false,
-        start_up: None,
-    });
+    record.plan.workload = workload_of(named);
     (record, outcome)
 }
 
