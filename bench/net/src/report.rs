@@ -198,9 +198,10 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
         results.machine["kernel"].as_str().unwrap_or("?")
     );
     // Writing to a String cannot fail, here and below.
-    let _ = overview(&mut text, summary);
     let is_there = |server: &Kind| summary.rows.iter().any(|row| row.server == *server);
-    for server in Kind::ALL.into_iter().filter(is_there) {
+    let servers: Vec<Kind> = Kind::ALL.into_iter().filter(is_there).collect();
+    let _ = overview(&mut text, summary, &servers);
+    for server in servers {
         let spread = summary.gross_spread.get(server.name()).copied().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
@@ -219,9 +220,12 @@ pub fn markdown(results: &Results, summary: &Summary) -> String {
     text
 }
 
-fn overview(text: &mut String, summary: &Summary) -> std::fmt::Result {
-    writeln!(text, "| what was done to it | gross, embedded | gross, nginx | net, embedded | net, nginx |")?;
-    writeln!(text, "|---|---|---|---|---|")?;
+fn overview(text: &mut String, summary: &Summary, servers: &[Kind]) -> std::fmt::Result {
+    let heads = |figure: &str| {
+        servers.iter().map(|server| format!(" {figure}, {} |", server.name())).collect::<String>()
+    };
+    writeln!(text, "| what was done to it |{}{}", heads("gross"), heads("net"))?;
+    writeln!(text, "|---|{}", "---|".repeat(2 * servers.len()))?;
     for row in Row::ALL {
         let found = |server| summary.rows.iter().find(|found| found.server == server && found.row == row);
         let gross =
@@ -233,8 +237,9 @@ fn overview(text: &mut String, summary: &Summary) -> std::fmt::Result {
                 format!("{value:.0}k ({low:.0}–{high:.0})")
             })
         };
-        let [one, other] = Kind::ALL;
-        let cells = [gross(one), gross(other), net(one), net(other)].join(" | ");
+        let cells: Vec<String> =
+            servers.iter().copied().map(gross).chain(servers.iter().copied().map(net)).collect();
+        let cells = cells.join(" | ");
         writeln!(text, "| {} | {cells} |", row.words())?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Raw observations: cumulative counters with monotonic stamps, by subject. Rates and shares are derived from
 //! them by `tare-explain`, so an old record can be explained again.
 
-use crate::ended::Ended;
 use crate::downstream::DownstreamSeen;
+use crate::ended::Ended;
 use crate::metric::{Descriptor, Subject};
 pub use crate::role::Role;
 use crate::schedule::Schedule;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 use tare_model::Missing;
-use tare_model::ended::Ended;
 use tare_model::downstream::DownstreamSeen;
+use tare_model::ended::Ended;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::observation::{Absence, Column, IdleThreads, Observation, Sample, Task};
 use tare_model::schedule::{Downstream, Schedule, ScheduleSource};

@@ -33,14 +33,7 @@ impl Scene {
     pub(crate) fn new(watch: Watch, root: &Root) -> Scene {
         let boot_ahead_ns = boottime_ns().saturating_sub(monotonic_ns());
         let (root, own_pid) = (root.clone(), std::process::id());
-        Scene {
-            root,
-            watch,
-            own_pid,
-            census: RefCell::default(),
-            called: RefCell::default(),
-            boot_ahead_ns,
-        }
+        Scene { root, watch, own_pid, census: RefCell::default(), called: RefCell::default(), boot_ahead_ns }
     }
 
     /// These processes and all that descend from them, zombies left out.

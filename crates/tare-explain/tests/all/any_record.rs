@@ -133,7 +133,6 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
             kernel_locks,
             locks_not_traced: None,
             downstream: vec![Downstream { peer: "127.0.0.1:1".into(), ns: 0, count: 0 }],
-            at_once,
         })
     });
     prop::option::of(schedule)

@@ -48,8 +48,7 @@ impl<'a> Reconciled<'a> {
             around,
             downstream,
             hardware,
-        } =
-            self;
+        } = self;
         let (observation, wall_s) = (&trial.observation, readings.wall_s());
         let (waited, sources) = waited::follow(threads, &occupied, observation);
         let throttling = Throttling::read(&readings, &waited);

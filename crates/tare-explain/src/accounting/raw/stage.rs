@@ -2,8 +2,8 @@
 
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::cpus::CpuTimes;
-use crate::accounting::raw::ended;
 use crate::accounting::raw::downstream::Downstream;
+use crate::accounting::raw::ended;
 use crate::accounting::raw::idle_periods::IdlePeriods;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::runtimes::Runtimes;
@@ -25,12 +25,7 @@ impl<'a> Source<'a> {
     pub fn new(record: &'a Record) -> Self {
         let seen = record.trials.iter().flat_map(|trial| &trial.observation.downstream);
         let called = seen.flat_map(|program| program.pids.iter().copied()).collect();
-        Source {
-            record,
-            idle_periods: IdlePeriods::new(record),
-            runtimes: Runtimes::read(record),
-            called,
-        }
+        Source { record, idle_periods: IdlePeriods::new(record), runtimes: Runtimes::read(record), called }
     }
 }
 
