@@ -10,6 +10,7 @@ pub mod fit;
 pub mod identity;
 pub mod journal;
 mod mounts;
+pub mod namespaces;
 pub mod peers;
 pub mod placement;
 pub mod probes;

@@ -1,6 +1,7 @@
 //! Who is at the other ends of a load generator's connections: whatever they speak, both ends of a TCP connection stand in the
 //! kernel's tables, and those of a Unix socket are known from its diagnosis.
 
+use crate::namespaces::{NAMESPACES_MAX, namespace, other_namespaces};
 use crate::procs;
 use crate::root::Root;
 use crate::sockets::{NotFound, Row, listens_for, socket_inode, sockets_of, tcp_of, who_holds};
@@ -9,8 +10,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Most network namespaces that are searched for an end that is not in the generator's own.
-const NAMESPACES_MAX: usize = 64;
 /// Most connections whose files are watched.
 const WATCHED_MAX: usize = 4;
 /// Most addresses that a message names.
@@ -224,7 +223,8 @@ impl Ends {
             }
         }
         if !lost.is_empty() {
-            let others = other_namespaces(root, &tables);
+            let known = tables.keys().cloned().collect();
+            let others = other_namespaces(root, &known);
             for row in lost {
                 if !others.iter().any(|rows| self.meet(&row, rows, false)) {
                     self.lost.insert(row.remote);
@@ -297,27 +297,6 @@ fn is_other_end(row: &Row, other: &Row) -> bool {
 
 fn leads_out((one, other): &(u64, u64), own: &BTreeSet<u64>) -> bool {
     own.contains(one) && !own.contains(other) && *other != 0
-}
-
-/// The sockets of every other network namespace that a process is in.
-fn other_namespaces(root: &Root, known: &BTreeMap<String, Vec<Row>>) -> Vec<Vec<Row>> {
-    let mut seen: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for pid in root.numbers("/proc").unwrap_or_default() {
-        let namespace = namespace(root, pid);
-        if seen.len() >= NAMESPACES_MAX {
-            break;
-        }
-        if !namespace.is_empty() && !known.contains_key(&namespace) && !seen.contains_key(&namespace) {
-            seen.insert(namespace, tcp_of(root, pid).unwrap_or_default());
-        }
-    }
-    seen.into_values().collect()
-}
-
-/// What tells a process's network namespace from others; empty where that is not to be seen.
-fn namespace(root: &Root, pid: u32) -> String {
-    let link = std::fs::read_link(root.path(format!("/proc/{pid}/ns/net"))).ok();
-    link.map_or_else(String::new, |link| link.to_string_lossy().into_owned())
 }
 
 /// One row of `/proc/net/unix`.

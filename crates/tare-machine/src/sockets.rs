@@ -247,7 +247,7 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
 }
 
 /// The same address written in one way: IPv4 rather than v4-mapped IPv6, no scope or flow.
-fn canonical(address: SocketAddr) -> SocketAddr {
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 

@@ -11,6 +11,7 @@ pub mod check;
 pub mod comparison;
 pub mod condition;
 pub mod cpuset;
+pub mod ended;
 pub mod format;
 pub mod gate;
 mod hexadecimal;

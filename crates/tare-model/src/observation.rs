@@ -1,6 +1,7 @@
 //! Raw observations: cumulative counters with monotonic stamps, by subject. Rates and shares are derived from
 //! them by `tare-explain`, so an old record can be explained again.
 
+use crate::ended::Ended;
 use crate::metric::{Descriptor, Subject};
 pub use crate::role::Role;
 use crate::schedule::Schedule;
@@ -81,6 +82,9 @@ pub struct Observation {
     /// Where the SUT's threads were when they did not run; `None` in old records and where the SUT is unseen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Box<Schedule>>,
+    /// Tasks that ended and are not in `tasks`; `None` where ends are not told, and in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Vec<Ended>>,
 }
 
 impl Observation {

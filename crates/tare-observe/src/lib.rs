@@ -14,6 +14,7 @@ mod core_latency;
 mod cpus;
 mod energy;
 mod engine;
+mod exits;
 mod groups;
 mod idle;
 mod memory;

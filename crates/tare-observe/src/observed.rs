@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use tare_model::Missing;
+use tare_model::ended::Ended;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::observation::{Absence, Column, Observation, Sample, Task};
 use tare_model::schedule::{Downstream, Schedule, ScheduleSource};
@@ -53,6 +54,35 @@ impl Observed {
     /// Adds the call stacks of the window.
     pub(crate) fn stacks(&mut self, stacks: Stacks) {
         self.observation.stacks = Some(Box::new(stacks));
+    }
+
+    /// Tasks that are listed.
+    pub(crate) fn tasks(&self) -> &[Task] {
+        &self.observation.tasks
+    }
+
+    /// Ends the counters of a thread that is listed and was last seen before its end. Whether it is one.
+    pub(crate) fn ended_thread(&mut self, tid: u32, at_ns: u64, values: &[(&Descriptor, u64)]) -> bool {
+        let Some(subject) = self.subject_of(tid) else { return false };
+        let Subject::Task(place) = subject else { return false };
+        if self.observation.tasks.get(place as usize).is_none_or(|task| task.present_at_end) {
+            return true;
+        }
+        for (metric, value) in values {
+            let mut columns = self.observation.columns.iter_mut();
+            let column = columns.find(|column| column.metric == metric.id && column.subject == subject);
+            let last = column.as_ref().and_then(|column| column.samples.last()).copied();
+            let goes_on = |last: &Sample| last.at_ns < at_ns && last.value <= *value as f64;
+            if let (Some(column), true) = (column, last.as_ref().is_some_and(goes_on)) {
+                column.samples.push(Sample { at_ns, value: *value as f64 });
+            }
+        }
+        true
+    }
+
+    /// Tasks that ended and are not listed.
+    pub(crate) fn ended(&mut self, ended: Vec<Ended>) {
+        self.observation.ended = Some(ended);
     }
 
     /// Says why a metric is not there, for one subject or for all.

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, energy, groups, memory, network, pmu, pressure,
+    aperf, client, clock, connections, core_latency, cpus, energy, exits, groups, memory, network, pmu, pressure,
     reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
 };
 
@@ -12,6 +12,7 @@ use crate::{
 pub(crate) static REGISTRY: &[Open] = &[
     cpus::open,
     tasks::open,
+    exits::open,
     groups::open,
     network::open,
     client::open,

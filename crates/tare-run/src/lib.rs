@@ -15,6 +15,7 @@ mod duration;
 pub mod error;
 pub mod generate;
 mod identity;
+mod left_behind;
 mod levels;
 mod loads;
 mod meters;

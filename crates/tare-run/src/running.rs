@@ -171,6 +171,11 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
+    /// Whether a notice of that kind was given already.
+    pub(crate) fn has_notice(&self, id: &str) -> bool {
+        self.notices.iter().any(|notice| notice.id == id)
+    }
+
     /// The unit of what is measured; empty before the plan is known.
     pub fn unit(&self) -> &'static str {
         self.open.as_ref().map_or("", |(plan, _)| plan.workload.unit())

@@ -183,6 +183,7 @@ fn row(trial: &Trial) -> Trial {
             absences: seen.absences.clone(),
             stacks: seen.stacks.as_ref().map(|_| Box::new(stacks::elsewhere())),
             schedule: seen.schedule.clone(),
+            ended: seen.ended.clone(),
         },
     }
 }

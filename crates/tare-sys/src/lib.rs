@@ -20,6 +20,7 @@ pub mod sched;
 pub mod slack;
 pub mod sockdiag;
 pub mod steer;
+pub mod taskstats;
 pub mod time;
 pub mod unix;
 pub mod uring;

@@ -87,12 +87,12 @@ pub(crate) fn estimate_net(
         windows.iter().flat_map(|window| window.hardware.clocks_hz.iter().copied()).collect();
     let given = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
     let reference_hz = given.or_else(|| tare_stats::quantile(&clocks, 0.95));
-    let run_s = level.pool.sut.as_ref().map_or(0.0, |sut| sut.run_s);
+    // Children that ended unseen ran, and may have waited for long.
+    let threads = level.pool.threads_of(tare_model::observation::Role::Sut);
+    let run_s: f64 = threads.filter(|thread| thread.queue_s.is_some()).map(|thread| thread.run_s).sum();
     let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.answered.elapsed_s;
     let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
-    let waits =
-        level.pool.threads_of(tare_model::observation::Role::Sut).any(|thread| thread.queue_s.is_some());
-    let pooled = chain(&level.pool, reference_hz).filter(|_| seen && waits).ok_or_else(|| {
+    let pooled = chain(&level.pool, reference_hz).filter(|_| seen).ok_or_else(|| {
         Missing::with_remedy(
             "most of the program's CPU time was in threads that were not seen long enough to say what they waited for",
             "measure a longer run of it",

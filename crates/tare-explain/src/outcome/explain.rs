@@ -34,6 +34,7 @@ pub fn explain(record: &Record) -> Outcome {
         verdict: Verdict {
             valid: (gross.value().is_some_and(|value| value > 0.0) || is_uncounted(&accounting))
                 && !open
+                && accounting.asked.pool.unclaimed_share().is_none()
                 && !failed
                 && !missed_schedule(&accounting.asked.pool),
             warnings,

@@ -36,6 +36,10 @@ enum Doubt<'a> {
         name: &'a str,
         ratio: f64,
     },
+    Unclaimed {
+        share: f64,
+        cpus: f64,
+    },
     SutUnseen(Missing),
     RequestsUnknown,
     /// The same of a server that is asked something else than HTTP: nobody promised a count.
@@ -96,6 +100,7 @@ impl Doubt<'_> {
             Doubt::OneTrial => "one-trial",
             Doubt::TooFewTrials { .. } => "too-few-trials",
             Doubt::AccountingOpen { .. } => "accounting-open",
+            Doubt::Unclaimed { .. } => "cpu-time-unclaimed",
             Doubt::SutUnseen(_) => "sut-unseen",
             Doubt::RequestsUnknown => "requests-unknown",
             Doubt::OperationsUnknown => "operations-unknown",
@@ -130,6 +135,11 @@ impl Doubt<'_> {
             Doubt::AccountingOpen { name, ratio } => {
                 format!("the accounting does not close: {:.1} % of the time of {name} is unexplained", 100.0 * ratio)
             }
+            Doubt::Unclaimed { share, cpus } => format!(
+                "{cpus:.2} CPUs were used by processes that ended between two samples and that nobody claims, {:.0} % of what the server or \
+                 program is known to have used: they may be its own, and then a request costs more than is shown",
+                100.0 * share
+            ),
             Doubt::SutUnseen(missing) => missing.why.clone(),
             Doubt::RequestsUnknown => {
                 "the requests could not be counted, so there is no gross figure".to_owned()
@@ -196,6 +206,9 @@ impl Doubt<'_> {
             Doubt::AccountingOpen { ratio, .. } if *ratio > NO_VERDICT => {
                 "quote no figure; take longer trials, and look for short-lived processes and interrupts of an idle CPU"
             }
+            Doubt::Unclaimed { .. } => {
+                "quote no figure; run tare as root in the machine's own namespaces, where the end of every process is told, or stop what else runs here"
+            }
             Doubt::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
             Doubt::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
             Doubt::OperationsUnknown => {
@@ -248,6 +261,11 @@ pub(crate) fn warnings(
     let worst = named.iter().max_by(|a, b| a.1.total_cmp(b.1));
     if let Some((name, ratio)) = worst.filter(|(_, ratio)| **ratio > OPEN) {
         warnings.push(Doubt::AccountingOpen { name, ratio: *ratio });
+    }
+    let pool = &accounting.asked.pool;
+    if let Some(share) = pool.unclaimed_share() {
+        let cpus = pool.unclaimed_s.unwrap_or(0.0) / pool.span.wall_s.max(f64::MIN_POSITIVE);
+        warnings.push(Doubt::Unclaimed { share, cpus });
     }
     if accounting.asked.trials.is_empty() {
         warnings.push(Doubt::NoTrials);

@@ -164,6 +164,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                     absences,
                     stacks: None,
                     schedule,
+                    ended: None,
                 }
             },
         )

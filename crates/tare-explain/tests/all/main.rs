@@ -11,6 +11,7 @@ mod bottlenecks;
 mod causes;
 mod commands;
 mod contract;
+mod ended;
 mod execution;
 mod gate;
 mod hypotheses;

@@ -18,6 +18,14 @@ super::declare::descriptors! {
     PROCESS_SYSTEM_NS = "tasks.process_system_ns", Nanosecond, Counter,
         "Kernel time of the whole process, threads that have ended included, in clock ticks of 10 ms; of its main thread only.",
         "/proc/PID/stat stime";
+    CHILDREN_USER_NS = "tasks.children_user_ns", Nanosecond, Counter,
+        "User time of children that have ended and were waited for, with what those had of theirs, in clock ticks of 10 ms; of main threads only, and missing where there was none.",
+        "/proc/PID/stat cutime";
+    CHILDREN_SYSTEM_NS = "tasks.children_system_ns", Nanosecond, Counter,
+        "Kernel time of the same.", "/proc/PID/stat cstime";
+    OTHERS_RUN_NS = "tasks.others_run_ns", Nanosecond, Counter,
+        "Run of other threads that ran too little to be listed one by one, together; of the machine.",
+        "/proc/PID/task/TID/schedstat field 1, at both edges";
     VOLUNTARY_SWITCHES = "tasks.voluntary_switches", Count, Counter,
         "Switches because the thread went to sleep.", "/proc/PID/task/TID/status voluntary_ctxt_switches";
     INVOLUNTARY_SWITCHES = "tasks.involuntary_switches", Count, Counter,

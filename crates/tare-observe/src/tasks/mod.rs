@@ -14,6 +14,7 @@ use crate::roles::{processes, role_of_thread};
 use crate::scene::{Scene, USER_TICK_NS, next_multiple};
 use crate::sleep::Peers;
 use crate::tape::{Reading, Tape};
+use crate::watch::LoadWatch;
 use open_waits::Open;
 use others::Others;
 use parse::{Schedstat, parse_schedstat};
@@ -190,6 +191,12 @@ impl Tasks {
         // A program that was started in this window has not been looked for yet.
         for pid in &scene.watch.sut_pids {
             pids.entry(*pid).or_insert(Role::Sut);
+        }
+        // What a program left behind came to us.
+        if scene.watch.server_port.is_none() && scene.watch.load == LoadWatch::None {
+            for pid in procs::children(&scene.root, scene.own_pid) {
+                pids.entry(pid).or_insert(Role::Sut);
+            }
         }
         for (pid, role) in pids {
             self.discover(scene, pid, role);

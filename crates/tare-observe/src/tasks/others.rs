@@ -6,6 +6,7 @@ use crate::scene::Scene;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_model::Missing;
+use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::{Role, Sample, Task};
 use tare_sys::affinity;
@@ -50,6 +51,7 @@ impl Others {
         }
         let least_ns = (observed.end_ns().saturating_sub(observed.begin_ns()) as f64 * RUN_SHARE_MIN) as u64;
         let mut ran: Vec<(u64, u32, Seen, Seen)> = Vec::new();
+        let mut little_ns = 0;
         for (tid, last) in end {
             // One that is not in the first scan is new and had used nothing.
             let zero = Seen { at_ns: observed.begin_ns(), run_ns: 0, wait_ns: 0, ..last };
@@ -58,9 +60,15 @@ impl Others {
             let run_ns = last.run_ns.saturating_sub(first.run_ns);
             if run_ns > least_ns {
                 ran.push((run_ns, tid, first, last));
+            } else {
+                little_ns += run_ns;
             }
         }
         ran.sort_unstable_by_key(|&(run_ns, tid, ..)| (std::cmp::Reverse(run_ns), tid));
+        little_ns += ran.iter().skip(REPORTED_MAX).map(|(run_ns, ..)| run_ns).sum::<u64>();
+        let little = [(observed.begin_ns(), 0), (observed.end_ns(), little_ns)];
+        let little = little.map(|(at_ns, ns)| Sample { at_ns, value: ns as f64 });
+        observed.column(&tasks::OTHERS_RUN_NS, Subject::Machine, little.to_vec());
         for (_, tid, first, last) in ran.into_iter().take(REPORTED_MAX) {
             self.report_one(scene, tid, first, last, observed);
         }

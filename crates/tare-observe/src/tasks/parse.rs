@@ -11,6 +11,9 @@ pub(super) struct TaskStat {
     pub(super) major_faults: u64,
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
+    /// Of children that were waited for.
+    pub(super) children_user_ns: u64,
+    pub(super) children_system_ns: u64,
     pub(super) last_cpu: u64,
 }
 
@@ -24,13 +27,17 @@ pub(super) fn parse_stat(text: &str) -> Option<TaskStat> {
     let major_faults = skip(1)?; // 12
     let user = skip(1)?; // 14
     let system = skip(0)?; // 15
-    let last_cpu = skip(23)?; // 39
+    let children_user = skip(0)?; // 16
+    let children_system = skip(0)?; // 17
+    let last_cpu = skip(21)?; // 39
     Some(TaskStat {
         name: name.to_string(),
         minor_faults,
         major_faults,
         user_ns: user.checked_mul(USER_TICK_NS)?,
         system_ns: system.checked_mul(USER_TICK_NS)?,
+        children_user_ns: children_user.checked_mul(USER_TICK_NS)?,
+        children_system_ns: children_system.checked_mul(USER_TICK_NS)?,
         last_cpu,
     })
 }
@@ -94,6 +101,8 @@ mod tests {
             major_faults: 102,
             user_ns: 140_000_000,
             system_ns: 150_000_000,
+            children_user_ns: 160_000_000,
+            children_system_ns: 170_000_000,
             last_cpu: 1,
         };
         assert_eq!(stat, wanted);

@@ -63,6 +63,15 @@ pub(super) fn report_watched<'t>(
     ] {
         observed.column(metric, subject.clone(), ends(from_origin(column(&process, field))));
     }
+    for (metric, field) in [
+        (&tasks::CHILDREN_USER_NS, (|stat| stat.children_user_ns) as Field),
+        (&tasks::CHILDREN_SYSTEM_NS, |stat| stat.children_system_ns),
+    ] {
+        let reaped = from_origin(column(&process, field));
+        if reaped.last().is_some_and(|last| last.value > 0.0) {
+            observed.column(metric, subject.clone(), ends(reaped));
+        }
+    }
     observed.column(&tasks::LAST_CPU, subject.clone(), changes(column(&stats, |stat| stat.last_cpu)));
     let switches = parsed(of(Source::Status), parse_status_switches);
     let voluntary = from_origin(column(&switches, |(voluntary, _)| *voluntary));

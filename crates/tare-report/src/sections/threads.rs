@@ -129,8 +129,8 @@ fn row(thread: &ThreadRow) -> Row {
     let busy = if thread.run >= MOST { Tone::Strong } else { Tone::Plain };
     let waiting = if thread.wait >= MOST / 3.0 { Tone::Warn } else { Tone::Plain };
     Row::Cells(vec![
-        Text::dim(thread.pid.to_string()),
-        Text::plain(thread.tid.to_string()),
+        Text::dim(id(thread.pid)),
+        Text::plain(id(thread.tid)),
         Text::plain(&thread.name),
         Text::plain(hundredths(thread.user)),
         Text::plain(hundredths(thread.system)),
@@ -140,6 +140,11 @@ fn row(thread: &ThreadRow) -> Row {
         Text::plain(count(thread.involuntary_hz)),
         Text::dim(ranges(&thread.cpus)),
     ])
+}
+
+/// Several that ended have no number.
+fn id(number: u32) -> String {
+    if number == 0 { NONE.into() } else { number.to_string() }
 }
 
 fn folded_row(name: &str, folded: &[&ThreadRow]) -> Row {

@@ -3,6 +3,7 @@
 use super::load::{Counted, Driven, Load};
 use crate::blocks::Stint;
 use crate::error::LabError;
+use crate::left_behind;
 use crate::process::{Launch, Output, Started};
 use crate::request::CommandRequest;
 use crate::running::Running;
@@ -73,6 +74,7 @@ impl Alone<'_> {
         let end_ns = wait_for_end(&started, running)?;
         // The zombie's counters are final; they are gone once it is reaped.
         let observation = self.observers.end();
+        left_behind::report(started.pid(), &self.name, running)?;
         let ended = started.reap().ok_or_else(|| LabError::Sut {
             what: format!("'{}' could not be waited for", self.name),
             last_output: String::new(),

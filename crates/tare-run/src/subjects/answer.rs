@@ -5,6 +5,7 @@ use crate::process::{alive, descendants};
 use std::net::TcpStream;
 use std::time::Duration;
 use tare_load::{LoadError, LoadSpec, Preflight, Target};
+use tare_machine::namespaces::{self, Server};
 use tare_machine::{Root, sockets};
 
 /// How long one attempt to get an answer may take, at least and at most: else as long as the load's own timeout.
@@ -34,15 +35,15 @@ pub(super) fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
     })
 }
 
-/// The processes that answered.
-pub(super) fn find_pids(preflight: &Preflight) -> Result<Vec<u32>, sockets::NotFound> {
+/// The processes that answered, and whether they are in our own network namespace.
+pub(super) fn find_server(preflight: &Preflight) -> Result<Server, sockets::NotFound> {
     if let Some(listener) = preflight.peer_pid {
-        return of_unix_socket(listener);
+        return of_unix_socket(listener).map(|pids| Server { pids, same_namespace: true });
     }
     let (Some(local), Some(peer)) = (preflight.local_addr, preflight.peer_addr) else {
         return Err(sockets::NotFound::OtherHost);
     };
-    sockets::find_server(&Root::live(), local, peer, &[std::process::id()])
+    namespaces::find_server(&Root::live(), local, peer, &[std::process::id()])
 }
 
 /// Who made a Unix socket listen, and what descends from it.

@@ -1,6 +1,6 @@
 //! The server that answers at a URL.
 
-use super::answer::{find_pids, reach};
+use super::answer::{find_server, reach};
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -36,8 +36,15 @@ impl Subject for Found {
 fn find(load: &LoadSpec) -> Result<Sut, LabError> {
     let preflight = reach(load)?;
     let target = load.route.target.clone();
-    Ok(match find_pids(&preflight) {
-        Ok(pids) => Sut::answering(target, pids.clone(), plan::Sut::Attached { pids }),
+    Ok(match find_server(&preflight) {
+        Ok(server) => {
+            let pids = server.pids;
+            let mut sut = Sut::answering(target, pids.clone(), plan::Sut::Attached { pids });
+            if !server.same_namespace {
+                sut.transport = Transport::Namespace;
+            }
+            sut
+        }
         Err(not_found) => {
             let unseen = plan::Sut::Unseen { why: not_found.to_string() };
             let mut sut = Sut::answering(target, Vec::new(), unseen);

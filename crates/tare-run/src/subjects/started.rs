@@ -1,6 +1,6 @@
 //! A server that is started through sh and stopped afterwards.
 
-use super::answer::{find_pids, is_taken, preflight};
+use super::answer::{find_server, is_taken, preflight};
 use super::fit;
 use super::subject::Subject;
 use super::sut::{Sut, dead};
@@ -129,12 +129,16 @@ impl Starting {
                 Err(_) => wait(&mut self.started, others, self.deadline, "answer", interrupt)?,
             }
         };
-        let pids = match find_pids(&preflight) {
-            Ok(pids) => pids,
-            Err(_) => descendants(self.started.pid()),
+        let (pids, same_namespace) = match find_server(&preflight) {
+            Ok(server) => (server.pids, server.same_namespace),
+            Err(_) => (descendants(self.started.pid()), true),
         };
         let kind = plan::Sut::Started { command: self.command };
-        Ok(Sut::answering(load.route.target.clone(), pids, kind).with(self.started))
+        let mut sut = Sut::answering(load.route.target.clone(), pids, kind);
+        if !same_namespace {
+            sut.transport = plan::Transport::Namespace;
+        }
+        Ok(sut.with(self.started))
     }
 
     /// Waits until it listens, on whatever and for whatever protocol.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use tare_model::ended::Ended;
 use tare_model::latency::Latencies;
 use tare_model::machine::{CpuFacts, MachineFacts, Regime};
 use tare_model::metric::{Descriptor, Kind, Subject, Unit};
@@ -247,6 +248,16 @@ fn observation(tasks: u32, cpus: u32, samples: u64) -> Observation {
         }],
         stacks: None,
         schedule: None,
+        ended: Some(vec![Ended {
+            name: "cc1".into(),
+            role: Role::Sut,
+            count: 3,
+            run_ns: 7,
+            wait_ns: 5,
+            life_ns: 20,
+            user_ns: 4,
+            system_ns: 2,
+        }]),
     }
 }
 

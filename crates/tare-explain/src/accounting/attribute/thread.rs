@@ -76,9 +76,12 @@ impl Thread {
         self.id.tid != 0
     }
 
-    /// `name/tid`, as in the residuals and the evidence.
+    /// `name/tid`, or the name of several that ended, as in the residuals and the evidence.
     pub fn label(&self) -> String {
-        format!("{}/{}", self.id.name, self.id.tid)
+        match self.is_one() {
+            true => format!("{}/{}", self.id.name, self.id.tid),
+            false => self.id.name.clone(),
+        }
     }
 
     /// See [`share_on`].

@@ -9,6 +9,7 @@ use crate::accounting::attribute::thread::Thread;
 use crate::accounting::attribute::wait_owners::Throttling;
 use crate::accounting::close::answered::Answered;
 use crate::accounting::close::residual::{self, Balance};
+use crate::accounting::close::unclaimed;
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::ratio::sum;
 use crate::accounting::raw::stage::{Raw, Source};
@@ -50,6 +51,8 @@ pub(crate) struct Closed {
     pub switches: Switches,
     /// Run of the SUT with the machine's interference taken out; `None` without a reference.
     pub corrected_run_s: Option<f64>,
+    /// Run of tasks that is nobody's, not even anybody else's; `None` where not all were looked at.
+    pub unclaimed_s: Option<f64>,
 }
 
 impl Attributed<'_> {
@@ -72,6 +75,7 @@ impl Attributed<'_> {
         Closed {
             span: Span { trials: 1, interleaved: interleaved(record, trial), wall_s, shortest_s: wall_s },
             answered: Answered::of(&trial.sample),
+            unclaimed_s: unclaimed::unclaimed_s(&readings, &threads, &cpus),
             balances: residual::balances(&readings, &threads, &cpus, &trial.sample),
             threads,
             // Comes after the checks, which are made with the kernel's own figures.
@@ -139,19 +143,21 @@ impl Closed {
         self.around.absorb(&other.around);
         self.switches.absorb(&other.switches);
         self.corrected_run_s = sum(self.corrected_run_s, other.corrected_run_s);
+        self.unclaimed_s = sum(self.unclaimed_s, other.unclaimed_s);
     }
 
     /// Adds each thread to itself; one that is new (a generator started for each trial) to the one of the same
     /// role and name that is gone, so that eight threads stay eight.
     fn absorb_threads(&mut self, others: &[Thread]) {
-        let places: BTreeMap<(u32, u32), usize> = self
-            .threads
-            .iter()
-            .enumerate()
-            .map(|(place, thread)| ((thread.id.pid, thread.id.tid), place))
-            .collect();
+        // Several that ended have no number of their own: their name and role stand for it.
+        let key = |thread: &Thread| {
+            let several = (!thread.is_one()).then(|| (thread.id.role as u8, thread.id.name.clone()));
+            (thread.id.pid, thread.id.tid, several)
+        };
+        let places: BTreeMap<_, usize> =
+            self.threads.iter().enumerate().map(|(place, thread)| (key(thread), place)).collect();
         let mut taken = vec![false; self.threads.len()];
-        let known = |thread: &Thread| places.get(&(thread.id.pid, thread.id.tid)).copied();
+        let known = |thread: &Thread| places.get(&key(thread)).copied();
         for place in others.iter().filter_map(known) {
             taken[place] = true;
         }

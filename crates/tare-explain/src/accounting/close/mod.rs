@@ -3,3 +3,4 @@
 pub(super) mod answered;
 pub(super) mod closed;
 pub(super) mod residual;
+mod unclaimed;

@@ -5,6 +5,7 @@ pub(super) mod asleep;
 pub(super) mod bounds;
 pub(super) mod by_role;
 pub(super) mod cpus;
+mod ended;
 pub(super) mod idle_periods;
 pub(super) mod quota;
 pub(super) mod ratio;

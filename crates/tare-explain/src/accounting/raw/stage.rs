@@ -2,6 +2,7 @@
 
 use crate::accounting::raw::around::Around;
 use crate::accounting::raw::cpus::CpuTimes;
+use crate::accounting::raw::ended;
 use crate::accounting::raw::idle_periods::IdlePeriods;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::threads::CountedThread;
@@ -35,11 +36,14 @@ impl<'a> Raw<'a> {
     /// Reads one trial of a record.
     pub fn read(source: &Source<'a>, trial: &'a Trial) -> Raw<'a> {
         let readings = Readings::new(&trial.observation);
+        let mut threads = CountedThread::read_all(&readings);
+        let ended = ended::rows(&readings, &trial.sample, &threads);
+        threads.extend(ended);
         let costs_ns = source.idle_periods.costs_ns(trial);
         Raw {
             record: source.record,
             trial,
-            threads: CountedThread::read_all(&readings),
+            threads,
             cpus: CpuTimes::read_all(&readings, &source.record.machine.regime, &costs_ns),
             around: Around::read(&readings),
             readings,

@@ -9,15 +9,11 @@ use tare_model::observation::{Role, Task};
 
 /// A thread serves if it ran more than this share of its life in the window.
 const SERVING_RUN_SHARE: f64 = 0.001;
-/// CPU time of a process beyond its threads that cannot be distinguished from rounding: seconds, and share of the window.
-const UNSEEN_MIN_S: f64 = 0.04;
-const UNSEEN_MIN_SHARE: f64 = 0.02;
-
 /// Which thread it is.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadId {
     pub pid: u32,
-    /// 0: all threads of the process that ended unseen.
+    /// 0: several that ended unseen.
     pub tid: u32,
     pub name: String,
     pub role: Role,
@@ -61,47 +57,8 @@ pub(crate) struct CountedThread {
 impl CountedThread {
     /// Reads all threads of a window whose run is known.
     pub fn read_all(readings: &Readings) -> Vec<CountedThread> {
-        let indexed = || (0u32..).zip(&readings.observation.tasks);
-        let mut threads: Vec<CountedThread> =
-            indexed().filter_map(|(index, task)| CountedThread::read(readings, index, task)).collect();
-        let ended: Vec<CountedThread> = indexed()
-            .filter_map(|(index, task)| CountedThread::ended(readings, index, task, &threads))
-            .collect();
-        threads.extend(ended);
-        threads
-    }
-
-    /// What a process used beyond the threads that were seen: those that came and went between two scans, as one
-    /// row. How long they waited and slept is not known; they count as running for all their life.
-    fn ended(readings: &Readings, index: u32, task: &Task, seen: &[CountedThread]) -> Option<CountedThread> {
-        let seconds = |metric| readings.task_growth(metric, index, task).map(|grown_ns| grown_ns / 1e9);
-        let (user_s, system_s) = (seconds(&tasks::PROCESS_USER_NS)?, seconds(&tasks::PROCESS_SYSTEM_NS)?);
-        let seen_s: f64 =
-            seen.iter().filter(|thread| thread.id.pid == task.pid).map(|thread| thread.run_s).sum();
-        let run_s = user_s + system_s - seen_s;
-        // The process's counters step by 10 ms, at either end and for either mode.
-        if run_s <= UNSEEN_MIN_S.max(UNSEEN_MIN_SHARE * readings.wall_s()) {
-            return None;
-        }
-        let share = |part_s: f64| run_s * part_s / (user_s + system_s);
-        Some(CountedThread {
-            id: ThreadId {
-                pid: task.pid,
-                // No thread of its own: the main thread has a row already.
-                tid: 0,
-                name: format!("{}: ended threads", task.name),
-                role: task.role,
-                allowed: task.allowed_cpus.value().cloned().unwrap_or_default(),
-            },
-            task: None,
-            wall_s: run_s,
-            run_s,
-            queue_s: None,
-            edges_s: 0.0,
-            modes: Modes { user_s: share(user_s), system_s: share(system_s) },
-            switched: Switched::default(),
-            sleeps: BTreeMap::new(),
-        })
+        let indexed = (0u32..).zip(&readings.observation.tasks);
+        indexed.filter_map(|(index, task)| CountedThread::read(readings, index, task)).collect()
     }
 
     fn read(readings: &Readings, index: u32, task: &Task) -> Option<CountedThread> {

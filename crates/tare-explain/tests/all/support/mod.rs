@@ -2,6 +2,7 @@
 //! that observers would have read.
 
 use std::collections::BTreeMap;
+use tare_model::ended::Ended;
 use tare_model::latency::Latencies;
 use tare_model::machine::{CpuFacts, MachineFacts, Regime};
 use tare_model::metric::{Descriptor, Subject};
@@ -88,6 +89,8 @@ pub struct Scene {
     /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
+    /// Tasks that ended; `None`: not told.
+    pub ended: Option<Vec<Ended>>,
 }
 
 impl Default for Scene {
@@ -107,6 +110,7 @@ impl Default for Scene {
             sut_wakeups_hz: Some(0.0),
             hidden: 0.0,
             latency: true,
+            ended: None,
         }
     }
 }
@@ -151,9 +155,16 @@ impl Scene {
         columns
     }
 
+    /// Of those that ended, which are all of the SUT's and on CPU 0, as a share of the window.
+    fn ended_run(&self) -> f64 {
+        let run_ns: u64 = self.ended.iter().flatten().map(|ended| ended.run_ns).sum();
+        run_ns as f64 / 1e9 / self.seconds
+    }
+
     fn cpu_columns(&self, cpu: u32) -> Vec<Column> {
         let subject = || Subject::Cpu(cpu);
         let run: f64 = self.threads.iter().filter(|thread| thread.cpu == cpu).map(|thread| thread.run).sum();
+        let run = run + if cpu == 0 { self.ended_run() } else { 0.0 };
         let (steal, hidden) = if cpu == 0 { (self.steal, self.hidden) } else { (self.load_steal, 0.0) };
         let idle = (1.0 - run - steal - hidden).max(0.0);
         let mut columns = vec![
@@ -181,7 +192,7 @@ impl Scene {
         let run: f64 =
             self.threads.iter().filter(|thread| thread.role == Role::Sut).map(|thread| thread.run).sum();
         if let Some((own, _)) = self.throttled.first() {
-            columns.push(self.column(&groups::USAGE_NS, Subject::Group((*own).to_owned()), run * 1e9));
+            columns.push(self.column(&groups::USAGE_NS, Subject::Group((*own).to_owned()), (run + self.ended_run()) * 1e9));
         }
         if let Some((path, cpus)) = self.quota {
             let group = || Subject::Group(path.to_owned());
@@ -212,6 +223,7 @@ impl Scene {
             absences: Vec::new(),
             schedule: None,
             stacks: None,
+            ended: self.ended.clone(),
         }
     }
 

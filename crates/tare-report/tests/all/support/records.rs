@@ -141,6 +141,7 @@ fn trial(seq: u32) -> Trial {
         absences: Vec::new(),
         schedule: None,
         stacks: None,
+        ended: None,
     };
     Trial { seq, level: 0, sample: Measure::Http(sample), observation }
 }

@@ -1,0 +1,162 @@
+//! The work of those that ended between two samples: of the tree that started them. By what the kernel told at each end, else by what
+//! their parents were told when they waited for them, else by the usage of the SUT's group.
+
+use crate::accounting::raw::readings::Readings;
+use crate::accounting::raw::threads::{CountedThread, Modes, Switched, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+use tare_model::ended::Ended;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{groups, tasks};
+use tare_model::observation::{Role, Task};
+use tare_model::trial::Measure;
+
+/// CPU time beyond the threads that were seen which cannot be distinguished from rounding: seconds, and share of the window.
+const UNSEEN_MIN_S: f64 = 0.04;
+const UNSEEN_MIN_SHARE: f64 = 0.02;
+/// The same of a program, whose usage is told to the microsecond: share of it.
+const OF_USAGE_MIN: f64 = 0.02;
+
+/// What ended is called in a row of all of one name.
+pub(crate) const CHILDREN: &str = "children that ended";
+
+/// Rows for those that ended, beside the threads that were seen.
+pub(super) fn rows(readings: &Readings, measure: &Measure, seen: &[CountedThread]) -> Vec<CountedThread> {
+    if let Some(ended) = &readings.observation.ended {
+        return ended.iter().filter(|ended| ended.run_ns > 0).map(|one| told(readings, one, seen)).collect();
+    }
+    let tasks = (0u32..).zip(&readings.observation.tasks);
+    let mut rows: Vec<CountedThread> =
+        tasks.filter_map(|(index, task)| threads_of(readings, index, task, seen)).collect();
+    for role in [Role::Sut, Role::Load] {
+        let known_s = ran_s(seen, role) + ran_s(&rows, role);
+        let found = match (measure, role) {
+            (Measure::Command(run), Role::Sut) => {
+                let usage_s = (run.user_ns as f64 + run.system_ns as f64) / 1e9;
+                // Where not even the program itself was seen, nothing is known of whose it is.
+                Some(usage_s - known_s).filter(|unseen_s| known_s > 0.0 && *unseen_s > OF_USAGE_MIN * usage_s)
+            }
+            _ => reaped_s(readings, role)
+                .filter(|run_s| *run_s > least_s(readings))
+                .or_else(|| group_s(readings, role, known_s).filter(|run_s| *run_s > least_s(readings))),
+        };
+        rows.extend(found.map(|run_s| children(readings, role, run_s, seen)));
+    }
+    rows
+}
+
+fn ran_s(threads: &[CountedThread], role: Role) -> f64 {
+    threads.iter().filter(|thread| thread.id.role == role).map(|thread| thread.run_s).sum()
+}
+
+fn least_s(readings: &Readings) -> f64 {
+    UNSEEN_MIN_S.max(UNSEEN_MIN_SHARE * readings.wall_s())
+}
+
+/// All of one name, as the kernel told of each.
+fn told(readings: &Readings, ended: &Ended, seen: &[CountedThread]) -> CountedThread {
+    let (run_s, wait_s) = (ended.run_ns as f64 / 1e9, ended.wait_ns as f64 / 1e9);
+    let ticks = (ended.user_ns as f64 + ended.system_ns as f64).max(1.0);
+    let share = |part: u64| run_s * part as f64 / ticks;
+    let name = if ended.name.is_empty() { "others" } else { &ended.name };
+    CountedThread {
+        // Never shorter than what they did.
+        wall_s: (ended.life_ns as f64 / 1e9).max(run_s + wait_s),
+        queue_s: Some(wait_s),
+        modes: Modes { user_s: share(ended.user_ns), system_s: share(ended.system_ns) },
+        ..row(format!("{name}: ended threads"), 0, ended.role, run_s, allowed(readings, ended.role, seen))
+    }
+}
+
+/// A row of several that are known by their run alone; they count as running for all their life.
+fn row(name: String, pid: u32, role: Role, run_s: f64, allowed: Vec<u32>) -> CountedThread {
+    CountedThread {
+        // No thread of its own: the main thread has a row already.
+        id: ThreadId { pid, tid: 0, name, role, allowed },
+        task: None,
+        wall_s: run_s,
+        run_s,
+        queue_s: None,
+        edges_s: 0.0,
+        modes: Modes::default(),
+        switched: Switched::default(),
+        sleeps: BTreeMap::new(),
+    }
+}
+
+fn children(readings: &Readings, role: Role, run_s: f64, seen: &[CountedThread]) -> CountedThread {
+    row(CHILDREN.to_owned(), 0, role, run_s, allowed(readings, role, seen))
+}
+
+/// The CPUs of those that started them; anybody's are all.
+fn allowed(readings: &Readings, role: Role, seen: &[CountedThread]) -> Vec<u32> {
+    let of_role = seen.iter().filter(|thread| thread.id.role == role && role != Role::Other);
+    let mut cpus: BTreeSet<u32> = of_role.flat_map(|thread| thread.id.allowed.iter().copied()).collect();
+    if cpus.is_empty() {
+        let columns = readings.observation.columns.iter();
+        cpus.extend(columns.filter_map(|column| match column.subject {
+            Subject::Cpu(cpu) => Some(cpu),
+            _ => None,
+        }));
+    }
+    cpus.into_iter().collect()
+}
+
+/// What a process used beyond its threads that were seen: those that came and went between two scans, as one row.
+fn threads_of(
+    readings: &Readings,
+    index: u32,
+    task: &Task,
+    seen: &[CountedThread],
+) -> Option<CountedThread> {
+    let seconds = |metric| readings.task_growth(metric, index, task).map(|grown_ns| grown_ns / 1e9);
+    let (user_s, system_s) = (seconds(&tasks::PROCESS_USER_NS)?, seconds(&tasks::PROCESS_SYSTEM_NS)?);
+    let seen_s: f64 =
+        seen.iter().filter(|thread| thread.id.pid == task.pid).map(|thread| thread.run_s).sum();
+    let run_s = user_s + system_s - seen_s;
+    // The process's counters step by 10 ms, at either end and for either mode.
+    if run_s <= least_s(readings) {
+        return None;
+    }
+    let share = |part_s: f64| run_s * part_s / (user_s + system_s);
+    let allowed = task.allowed_cpus.value().cloned().unwrap_or_default();
+    Some(CountedThread {
+        modes: Modes { user_s: share(user_s), system_s: share(system_s) },
+        ..row(format!("{}: ended threads", task.name), task.pid, task.role, run_s, allowed)
+    })
+}
+
+/// Time of children that no sample met. What a child used goes over to its parent when that waits for it, with what the child's own
+/// children used: so the sum of these counters over a tree grows by the lives of all that ended in it, and the lives of those that
+/// were seen are known.
+fn reaped_s(readings: &Readings, role: Role) -> Option<f64> {
+    let of_role = || readings.observation.tasks_of(role);
+    let mains = || of_role().filter(|(_, task)| task.tid == task.pid);
+    let gone: BTreeSet<u32> =
+        mains().filter(|(_, task)| !task.present_at_end).map(|(_, task)| task.pid).collect();
+    let reaped = [&tasks::CHILDREN_USER_NS, &tasks::CHILDREN_SYSTEM_NS];
+    let mut any = false;
+    let mut sum_ns = 0.0;
+    for (index, task) in mains() {
+        for samples in reaped.map(|metric: &Descriptor| readings.samples(metric, &Subject::Task(index))) {
+            let (Some(first), Some(last)) = (samples.first(), samples.last()) else { continue };
+            any = true;
+            sum_ns += if task.present_at_end { last.value } else { 0.0 };
+            sum_ns -= if task.present_at_begin { first.value } else { 0.0 };
+        }
+    }
+    let lives_ns: f64 = of_role()
+        .filter(|(_, task)| gone.contains(&task.pid))
+        .filter_map(|(index, _)| readings.samples(&tasks::RUN_NS, &Subject::Task(index)).last().copied())
+        .map(|last| last.value)
+        .sum();
+    any.then_some((sum_ns - lives_ns) / 1e9)
+}
+
+/// What the SUT's group used beyond its threads that were seen, where nobody else is in it.
+fn group_s(readings: &Readings, role: Role, known_s: f64) -> Option<f64> {
+    let observation = readings.observation;
+    let is_own = role == Role::Sut && observation.sut_group_is_own;
+    let group = observation.sut_groups.first().filter(|_| is_own)?;
+    let usage_s = readings.growth_s(&groups::USAGE_NS, &Subject::Group(group.clone()))?;
+    Some(usage_s - known_s)
+}
