@@ -247,8 +247,13 @@ mod tests {
         let mut scene = Scene::new(watch, &Root::at("/nowhere"));
         scene.own_pid = 7;
         // 52 is the grandchild of 50, and ended before its parent; 53 was left behind and came to us.
-        let kept =
-            [ended(52, 51, "as"), ended(51, 50, "gcc"), ended(53, 7, "late"), ended(61, 60, "wrk"), ended(90, 1, "cron")];
+        let kept = [
+            ended(52, 51, "as"),
+            ended(51, 50, "gcc"),
+            ended(53, 7, "late"),
+            ended(61, 60, "wrk"),
+            ended(90, 1, "cron"),
+        ];
         let observed = Observed::new(0, 1000);
         let family = Family::of(&scene, &BTreeMap::from([(7, Role::Tare)]), &kept, &observed);
         let roles: Vec<Role> = kept.iter().map(|(_, exit)| family.role(&scene, exit)).collect();

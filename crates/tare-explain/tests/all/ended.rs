@@ -2,17 +2,17 @@
 
 use crate::support::{Scene, Thread, generator, level, record, server};
 use tare_explain::explain;
+use tare_model::Record;
 use tare_model::ended::Ended;
 use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::{Column, Role, Sample};
 use tare_model::outcome::{Cause, Outcome};
 use tare_model::plan::Purpose;
-use tare_model::Record;
 
 /// A server with a process for each request: it forks for 25 % of the time of CPU 0, its children take the rest of it.
 fn forking(ended: Option<Vec<Ended>>) -> Scene {
-    let parent = Thread { pinned: false, ..server(0.25, 0.05) };
+    let parent = server(0.25, 0.05);
     Scene { threads: vec![parent, generator(0.3, 0.0)], rate_hz: 1000.0, ended, ..Scene::default() }
 }
 
@@ -47,7 +47,8 @@ fn has_warning(outcome: &Outcome, id: &str) -> bool {
 fn add(record: &mut Record, metric: &str, subject: &Subject, values: [f64; 2]) {
     for trial in &mut record.trials {
         let stamps = [trial.observation.begin_ns, trial.observation.end_ns];
-        let samples = stamps.iter().zip(values).map(|(at_ns, value)| Sample { at_ns: *at_ns, value }).collect();
+        let samples =
+            stamps.iter().zip(values).map(|(at_ns, value)| Sample { at_ns: *at_ns, value }).collect();
         trial.observation.columns.push(Column {
             metric: metric.to_owned(),
             subject: subject.clone(),

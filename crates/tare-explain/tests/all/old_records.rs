@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tare_model::outcome::NetOrMissing;
 
+/// Where 0.1.0 was wrong and the record shows what is right. `sh -c 'sleep 0.05; seq …'` used 5.6 % of a CPU: the time of its children was
+/// "somebody whom no look at the processes caught", and that was the limit.
+const MENDED: [(&str, &str); 1] = [("program-trace", "program-idle")];
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tare-store/tests/fixtures/0.1.0")
 }
@@ -29,7 +33,9 @@ fn verdicts_are_those_of_then() {
             NetOrMissing::Net(net) => Some(net.value),
             NetOrMissing::Missing(_) => None,
         };
-        let same = then["bottleneck"] == now.verdict.bottleneck.id()
+        let mended = MENDED.iter().find(|(record, _)| *record == name).map(|(_, cause)| *cause);
+        let bottleneck = mended.or_else(|| then["bottleneck"].as_str());
+        let same = bottleneck == Some(now.verdict.bottleneck.id().as_str())
             && then["valid"] == now.verdict.valid
             && alike(&then["gross"], now.figures.gross.value())
             && alike(&then["net"], net)

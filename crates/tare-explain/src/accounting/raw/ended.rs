@@ -102,16 +102,10 @@ fn allowed(readings: &Readings, role: Role, seen: &[CountedThread]) -> Vec<u32> 
 }
 
 /// What a process used beyond its threads that were seen: those that came and went between two scans, as one row.
-fn threads_of(
-    readings: &Readings,
-    index: u32,
-    task: &Task,
-    seen: &[CountedThread],
-) -> Option<CountedThread> {
+fn threads_of(readings: &Readings, index: u32, task: &Task, seen: &[CountedThread]) -> Option<CountedThread> {
     let seconds = |metric| readings.task_growth(metric, index, task).map(|grown_ns| grown_ns / 1e9);
     let (user_s, system_s) = (seconds(&tasks::PROCESS_USER_NS)?, seconds(&tasks::PROCESS_SYSTEM_NS)?);
-    let seen_s: f64 =
-        seen.iter().filter(|thread| thread.id.pid == task.pid).map(|thread| thread.run_s).sum();
+    let seen_s: f64 = seen.iter().filter(|thread| thread.id.pid == task.pid).map(|thread| thread.run_s).sum();
     let run_s = user_s + system_s - seen_s;
     // The process's counters step by 10 ms, at either end and for either mode.
     if run_s <= least_s(readings) {

@@ -192,7 +192,11 @@ impl Scene {
         let run: f64 =
             self.threads.iter().filter(|thread| thread.role == Role::Sut).map(|thread| thread.run).sum();
         if let Some((own, _)) = self.throttled.first() {
-            columns.push(self.column(&groups::USAGE_NS, Subject::Group((*own).to_owned()), (run + self.ended_run()) * 1e9));
+            columns.push(self.column(
+                &groups::USAGE_NS,
+                Subject::Group((*own).to_owned()),
+                (run + self.ended_run()) * 1e9,
+            ));
         }
         if let Some((path, cpus)) = self.quota {
             let group = || Subject::Group(path.to_owned());
