@@ -116,7 +116,7 @@ mod tests {
         let names: Vec<String> = rows
             .iter()
             .map(|row| match row {
-                Row::Cells(cells) => cells[0].text.clone(),
+                Row::Cells(cells) | Row::Total(cells) => cells[0].text.clone(),
                 Row::Heading(text) => text.text.clone(),
             })
             .collect();
