@@ -99,7 +99,7 @@ pub struct Observation {
     /// Where the SUT's threads were when they did not run; `None` in old records and where the SUT is unseen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Box<Schedule>>,
-    /// Tasks that ended and are not in `tasks`; `None` where ends are not told, and in old records.
+    /// Tasks that ended and are not in `tasks`; `None` where ends are not reported, and in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Vec<Ended>>,
     /// Local programs that the SUT called, and those that they called; callers first. Empty in old records.

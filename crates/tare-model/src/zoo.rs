@@ -100,8 +100,8 @@ pub enum RunResult {
 pub enum Judgement {
     /// It names what is true.
     Right,
-    /// It says that it could not be told.
-    NotTold,
+    /// It says that the bottleneck is not known.
+    NotKnown,
     /// It names something else.
     Wrong,
 }
@@ -140,8 +140,8 @@ pub struct Summary {
     pub failed: usize,
     /// Runs that name what is true.
     pub right: usize,
-    /// Runs that say that it could not be told.
-    pub not_told: usize,
+    /// Runs that say that the bottleneck is not known.
+    pub not_known: usize,
     /// Runs that name something else.
     pub wrong: usize,
     /// Undisturbed runs.

@@ -145,7 +145,7 @@ impl Process {
         Some(Process {
             ppid: stat.ppid,
             start_ticks: stat.start_ticks,
-            // Without schedstat there is nothing to be told of it, but whose child it is.
+            // Without schedstat nothing is known of it but whose child it is.
             used: used.unwrap_or(Used { at_ns: 0, run_ns: 0, wait_ns: 0, slices: 0, all_ns: None }),
             file: file.filter(|_| may_hold && used.is_some()),
             is_zombie: matches!(stat.state, 'Z' | 'X'),

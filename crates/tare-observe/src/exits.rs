@@ -1,4 +1,4 @@
-//! Tasks that end between two samples: their run is told by the kernel when they end, and belongs to the tree that started them.
+//! Tasks that end between two samples: the kernel reports their run when they end, and it belongs to the tree that started them.
 //!
 //! A server with a process for each request, a shell script or a compiler have most of their CPU time there. Those that `tasks` has
 //! listed get their last counts from here; all others are summed by name.
@@ -13,7 +13,7 @@ use tare_model::Missing;
 use tare_model::ended::Ended;
 use tare_model::metrics::tasks;
 use tare_model::observation::Role;
-use tare_sys::taskstats::{Exit, Exits as Told, exit};
+use tare_sys::taskstats::{Exit, Exits as Reports, exit};
 use tare_sys::time::monotonic_ns;
 
 /// How often the socket is emptied: its buffer holds some thousands of ends.
@@ -26,7 +26,7 @@ const GENERATIONS_MAX: usize = 64;
 const NAMES_MAX: usize = 32;
 
 struct Exits {
-    told: Result<Told, Missing>,
+    reports: Result<Reports, Missing>,
     buffer: Vec<u8>,
     /// The window has begun.
     begun: bool,
@@ -38,8 +38,8 @@ struct Exits {
 
 pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
     Box::new(Exits {
-        told: Err(Missing::new("no window was opened")),
-        buffer: Told::buffer(),
+        reports: Err(Missing::new("no window was opened")),
+        buffer: Reports::buffer(),
         begun: false,
         lost: false,
         kept: Vec::new(),
@@ -53,9 +53,9 @@ impl Observer for Exits {
         (self.begun, self.lost) = (false, false);
         self.roles = processes(scene).into_iter().collect();
         let cpus = scene.root.text("/sys/devices/system/cpu/possible").unwrap_or_default();
-        self.told = Told::open(cpus.trim()).map_err(|error| {
+        self.reports = Reports::open(cpus.trim()).map_err(|error| {
             Missing::with_remedy(
-                format!("the ends of tasks are not told: {error}"),
+                format!("the ends of tasks are not reported: {error}"),
                 "run tare as root in the machine's own namespaces",
             )
         });
@@ -64,8 +64,8 @@ impl Observer for Exits {
     fn edge(&mut self, _edge: &mut Edge) {
         self.drain();
         if self.begun {
-            // Outside of a window nobody is to be told of anything.
-            self.told = Err(Missing::new("no window is open"));
+            // Outside of a window no end is to be reported.
+            self.reports = Err(Missing::new("no window is open"));
         } else {
             self.kept.clear();
             (self.begun, self.lost) = (true, false);
@@ -79,7 +79,7 @@ impl Observer for Exits {
     }
 
     fn next(&self, scene: &Scene, tick: u64) -> u64 {
-        if self.told.is_ok() { scene.next(DRAIN_HZ, tick) } else { u64::MAX }
+        if self.reports.is_ok() { scene.next(DRAIN_HZ, tick) } else { u64::MAX }
     }
 
     fn report(&mut self, scene: &Scene, observed: &mut Observed) {
@@ -109,14 +109,14 @@ impl Observer for Exits {
 
 impl Exits {
     fn drain(&mut self) {
-        let Ok(told) = &self.told else {
+        let Ok(reports) = &self.reports else {
             self.lost = true;
             return;
         };
         let at_ns = monotonic_ns();
         // A bound for one call: tasks may end as fast as they are read.
         for _ in 0..KEPT_MAX {
-            match told.read(&mut self.buffer) {
+            match reports.read(&mut self.buffer) {
                 Ok(Some(message)) if self.kept.len() < KEPT_MAX => {
                     self.kept.extend(exit(message).map(|exit| (at_ns, exit)));
                 }

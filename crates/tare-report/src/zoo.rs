@@ -55,11 +55,11 @@ fn headline(zoo: &Zoo) -> Text {
     let summary = &zoo.summary;
     let share = summary.right as f64 / summary.runs.max(1) as f64;
     let text = format!(
-        "{} of {} name what is true ({}), {} could not be told, {} wrong, {} failed: {} of subject and truth.",
+        "{} of {} name what is true ({}), {} say that it is not known, {} wrong, {} failed: {} of subject and truth.",
         summary.right,
         things(summary.runs, "run"),
         percent(share),
-        summary.not_told,
+        summary.not_known,
         summary.wrong,
         summary.failed,
         things(summary.pairs, "pair"),
@@ -182,7 +182,7 @@ fn wrong(run: &Run) -> Option<Text> {
     let text = match (found.judgement, alarms.is_empty()) {
         (Judgement::Right, true) => return None,
         (Judgement::Right, false) => format!("{of}: also found {}", alarms.join(", ")),
-        (Judgement::NotTold, _) => format!("{of}: could not be told ({})", found.bottleneck.id()),
+        (Judgement::NotKnown, _) => format!("{of}: not known ({})", found.bottleneck.id()),
         (Judgement::Wrong, _) => format!("{of}: {named}{}", if found.valid { "" } else { ", not valid" }),
     };
     Some(Text::new(text, Tone::Bad))

@@ -45,15 +45,15 @@ pub struct Exit {
     pub system_ns: u64,
 }
 
-/// A socket that is told of every task that ends.
+/// A socket to which the kernel reports every task that ends.
 #[derive(Debug)]
 pub struct Exits(OwnedFd);
 
 impl Exits {
-    /// Is told from now on of tasks that end on these CPUs, as in `0-3,6`.
+    /// From now on the kernel reports to it tasks that end on these CPUs, as in `0-3,6`.
     ///
     /// # Errors
-    /// As the kernel says: root in the machine's own namespaces is told, nobody else.
+    /// As the kernel says: it reports to root in the machine's own namespaces, to nobody else.
     pub fn open(cpus: &str) -> io::Result<Exits> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers are passed.
@@ -170,7 +170,7 @@ pub fn exit(message: &[u8]) -> Option<Exit> {
     }
     Some(Exit {
         tid,
-        // Before Linux 5.20 the process of a thread is not told; those of one thread are most.
+        // Before Linux 5.20 the process of a thread is not reported; those of one thread are most.
         pid: short(368).filter(|pid| *pid != 0).unwrap_or(tid),
         parent: short(132)?,
         name: number(stats, 80)?,
@@ -213,7 +213,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_child_that_ended_is_told_with_its_parent_or_nobody_may_be_told() {
+    fn a_child_that_ended_is_reported_with_its_parent_or_nothing_may_be_reported() {
         let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
         let Ok(exits) = Exits::open(cpus.trim()) else { return };
         let mut child = Command::new("sh").args(["-c", "true"]).spawn().unwrap();
@@ -228,7 +228,7 @@ mod tests {
                 return;
             }
         }
-        panic!("the child's end was not told");
+        panic!("the child's end was not reported");
     }
 
     proptest! {

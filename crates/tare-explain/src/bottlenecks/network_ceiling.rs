@@ -32,6 +32,9 @@ const RESENT_AFTER_S: f64 = 0.2;
 /// Fewer segments sent again than this are chance, whatever else takes the time.
 const RESENT_SHARE_MIN: f64 = 0.001;
 
+/// Overflows of accept queues for each segment that was sent again: above this they are why it was.
+const OVERFLOWS_EXPLAIN_MIN: f64 = 0.5;
+
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::NetworkCeiling,
     title: "The network is the bottleneck",
@@ -126,6 +129,11 @@ fn stalled(accounting: &Accounting) -> Option<f64> {
     }
     let requests_s = accounting.mean_latency_s()? * accounting.asked.pool.answered.requests?;
     let seen = connections(accounting)?;
+    // What found the accept queue full was dropped by the server's own kernel, and not lost on the way.
+    let overflows = accounting.asked.pool.around.listen_overflows.unwrap_or(0.0);
+    if overflows >= OVERFLOWS_EXPLAIN_MIN * seen.retransmits {
+        return Some(0.0);
+    }
     // What is lost again and again waits twice as long each time: the kernel counts that from the first timeout on.
     let stalled_s = (seen.retransmits * RESENT_AFTER_S).max(seen.timed_out_s.unwrap_or(0.0));
     (requests_s > 0.0).then(|| (stalled_s / requests_s).min(1.0))

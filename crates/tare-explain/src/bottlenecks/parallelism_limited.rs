@@ -17,12 +17,12 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     needs: &[Input::Sut],
     gross_is: GrossIs::Capacity,
     holds,
-    // A limit that is not reached takes nothing.
+    // Where the program does not reach its limit, it loses nothing by it.
     applies: |_| false,
     describe,
     confirm: Confirm::Cannot {
         why: "how many of its threads a program lets run is its own setting",
-        instead: "raise the limit and run again",
+        instead: "raise this setting and run again",
     },
     injections: &[],
     page: &PAGE,

@@ -24,8 +24,11 @@ const QUARTILE_ERROR: f64 = 1.36;
 /// How much stretches differ before any was seen, on the log, and as how many stretches that counts.
 const PRIOR_LN: f64 = 0.03;
 const PRIOR_BLOCKS: f64 = 8.0;
-/// No level is known better than this, and it is not stated anew for less than twice of it.
+/// No level is known better than this.
 const HALF_LN_MIN: f64 = 0.01;
+/// A level is stated anew once what was found since lies so many times as far from it as half of its 95 % interval: that is asked after
+/// each session, and sessions one after another are alike, so that chance alone would leave the interval itself again and again.
+const MOVED_HALVES: f64 = 2.0;
 /// A session in which the reference was held back in all of its windows does not know its level to more than this.
 const DISTURBED_HALF_LN: f64 = 0.2;
 /// A quota that takes more of the CPU entitlement leaves caches cold.
@@ -70,7 +73,7 @@ fn restated(stated: Option<ReferenceLevel>, blocks: &[ReferenceBlock]) -> Option
     let found = level_of(blocks);
     let (Some(stated), Some(found)) = (stated.filter(is_level), found) else { return found };
     let moved = (found.cost_s / stated.cost_s).ln().abs();
-    let stays = moved <= found.half_ln.max(2.0 * HALF_LN_MIN);
+    let stays = moved <= MOVED_HALVES * found.half_ln;
     let (cost_s, clock_hz) =
         if stays { (stated.cost_s, stated.clock_hz) } else { (found.cost_s, found.clock_hz) };
     Some(ReferenceLevel { cost_s, clock_hz, ..found })

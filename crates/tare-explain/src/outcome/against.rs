@@ -24,7 +24,7 @@ pub(crate) fn fill_in(record: &Record, commands: &CommandWorkload, summaries: &m
         runs_of(record, command).map(value).collect()
     };
     let wall = |run: &CommandSample| run.wall_ns as f64;
-    let cpu = |run: &CommandSample| (run.user_ns + run.system_ns) as f64;
+    let cpu = |run: &CommandSample| run.user_ns as f64 + run.system_ns as f64;
     for (_, summary) in summaries.iter_mut().enumerate().filter(|(at, _)| *at != fastest) {
         let Some(command) = index(summary) else { continue };
         let against = |value: fn(&CommandSample) -> f64| {

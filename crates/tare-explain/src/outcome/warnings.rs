@@ -209,7 +209,7 @@ impl Doubt<'_> {
                 "quote no figure; take longer trials, and look for short-lived processes and interrupts of an idle CPU"
             }
             Doubt::Unclaimed { .. } => {
-                "quote no figure; run tare as root in the machine's own namespaces, where the end of every process is told, or stop what else runs here"
+                "quote no figure; run tare as root in the machine's own namespaces, where the kernel reports the end of every process, or stop what else runs here"
             }
             Doubt::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
             Doubt::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",

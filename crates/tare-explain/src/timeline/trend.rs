@@ -2,6 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
+use tare_model::outcome::Target;
 use tare_stats::Interval;
 
 /// A drift smaller than this is no matter, however clear.
@@ -52,7 +53,7 @@ pub(crate) fn drift(accounting: &Accounting) -> Option<Drift> {
 
 /// Half of the gross figure's interval, on the log; `None` where there is none.
 pub(crate) fn half_width_ln(accounting: &Accounting) -> Option<f64> {
-    if let Some(stopping) = &accounting.stopping {
+    if let Some(stopping) = accounting.stopping.as_ref().filter(|stopping| stopping.target == Target::Gross) {
         return stopping.reached.map(f64::asinh);
     }
     let interval = accounting.asked.interval(ln_figure)?;

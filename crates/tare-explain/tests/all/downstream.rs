@@ -81,7 +81,7 @@ fn a_backend_that_sleeps_is_what_an_event_loop_waits_for() {
 
 #[test]
 fn a_backend_that_is_full_is_named_with_what_it_has_no_more_of() {
-    let threads = vec![server(0.4, 0.05), backend(1, 0.99, 0.0), on(0, generator(0.3, 0.05))];
+    let threads = vec![server(0.4, 0.02), backend(1, 0.99, 0.0), on(0, generator(0.3, 0.02))];
     let outcome = explain(&calls(&Scene { threads, ..Scene::default() }, 55, 0));
     assert_eq!(outcome.verdict.bottleneck, Cause::BlockedOnDownstream, "{:#?}", outcome.verdict.findings);
     let summary = &outcome.verdict.findings[0].summary;

@@ -70,7 +70,7 @@ fn children_that_ended_are_the_servers() {
 }
 
 #[test]
-fn where_no_end_is_told_the_parents_times_count() {
+fn where_no_end_is_reported_the_parents_times_count() {
     let mut scene = forking(Some(children(1.4)));
     scene.throttled.clear();
     let mut record = three(&scene);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tare_model::outcome::NetOrMissing;
 
 /// Where 0.1.0 was wrong and the record shows what is right. `sh -c 'sleep 0.05; seq …'` used 5.6 % of a CPU: the time of its children was
-/// "somebody whom no look at the processes caught", and that was the limit.
+/// "somebody whom no look at the processes caught", and that was named as the bottleneck.
 const MENDED: [(&str, &str); 1] = [("program-trace", "program-idle")];
 
 fn fixtures() -> PathBuf {

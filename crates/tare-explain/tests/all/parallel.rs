@@ -124,7 +124,7 @@ fn a_loop_on_the_one_cpu_that_it_may_use_is_bound_by_that() {
 }
 
 #[test]
-fn go_runs_as_many_threads_as_it_was_told() {
+fn go_runs_as_many_threads_as_its_setting_says() {
     let threads = (0..5).map(|at| free("hello", SUT_PID + at, at % 2, 0.19)).collect();
     let record = parked(asked(&scene(threads)), &[0, 1, 2, 3, 4]);
     let limited = of_program(record.clone(), "/srv/hello", Some(Runtime::Go), &[("GOMAXPROCS", "1")]);

@@ -21,7 +21,7 @@ const THREADS_MAX: usize = 4096;
 const REPORTED_MAX: usize = 64;
 /// Share of the window that a thread must have run to be reported.
 const RUN_SHARE_MIN: f64 = 0.001;
-/// Run of other threads than the main one since the last look that makes it worth to look at each.
+/// Run of other threads than the main one since the sample before that makes it worth to look at each.
 const THREADS_RUN_NS_MIN: u64 = 1_000_000;
 
 /// A thread at one edge.
@@ -136,7 +136,7 @@ fn who_ran(
     begin_ns: u64,
     least_ns: u64,
 ) -> Vec<Ran> {
-    // One that is not in the first look is new and had used nothing.
+    // One that is not in the first sample is new and had used nothing.
     let zero = Used { at_ns: begin_ns, run_ns: 0, wait_ns: 0, slices: 0, all_ns: now.all_ns.map(|_| 0) };
     let first = began.map_or(zero, |began| began.used);
     let present_at_begin = began.is_some();

@@ -27,7 +27,7 @@ const UNCLAIMED_NS: u64 = 1_000_000;
 /// A thread that ran for less than this is not watched yet: what it ran is known where the window ends.
 const WOKEN_NS: u64 = 500_000;
 /// Looking through all takes one part in so many of the time at most.
-const LOOK_SHARE: u64 = 100;
+const SEARCH_SHARE: u64 = 100;
 /// Asking what their processes ran takes one part in so many.
 const ASKED_SHARE: u64 = 200;
 
@@ -100,14 +100,14 @@ fn read(file: &File) -> io::Result<Schedstat> {
 pub(super) struct Rest {
     root: Root,
     threads: Vec<Resting>,
-    /// Run of each process, at the last look, that was not its watched threads'.
+    /// Run of each process, at the sample before, that was not its watched threads'.
     unclaimed_ns: BTreeMap<u32, u64>,
     /// Files that are held open.
     files: u64,
     /// Some are seen for the first time: who of them runs is not known yet.
     are_new: bool,
     next_asked_ns: u64,
-    next_look_ns: u64,
+    next_search_ns: u64,
 }
 
 impl Rest {
@@ -119,7 +119,7 @@ impl Rest {
             files: 0,
             are_new: false,
             next_asked_ns: 0,
-            next_look_ns: 0,
+            next_search_ns: 0,
         }
     }
 
@@ -150,7 +150,7 @@ impl Rest {
         self.threads.retain(|thread| role_of(thread.pid, thread.tid) == Some(thread.role));
         let ended = self.look(|_| true);
         self.threads.iter_mut().for_each(|thread| thread.before = thread.last);
-        (self.next_asked_ns, self.next_look_ns) = (0, 0);
+        (self.next_asked_ns, self.next_search_ns) = (0, 0);
         // What watched threads ran that were dropped since is in the runs of their processes.
         self.unclaimed_ns.values_mut().for_each(|unclaimed_ns| *unclaimed_ns = 0);
         ended
@@ -210,7 +210,7 @@ impl Rest {
     /// processes of threads that have ended.
     pub fn woken(&mut self, pids: &BTreeSet<u32>) -> (Vec<Resting>, BTreeSet<u32>) {
         let begun_ns = monotonic_ns();
-        if begun_ns < self.next_look_ns {
+        if begun_ns < self.next_search_ns {
             // Asked again next time.
             pids.iter().for_each(|pid| _ = self.unclaimed_ns.get_mut(pid).map(|known_ns| *known_ns = 1));
             return (Vec::new(), BTreeSet::new());
@@ -218,7 +218,7 @@ impl Rest {
         let ended = self.look(|thread| pids.contains(&thread.pid));
         self.are_new = false;
         let took_ns = monotonic_ns().saturating_sub(begun_ns);
-        self.next_look_ns = begun_ns.saturating_add(took_ns.saturating_mul(LOOK_SHARE));
+        self.next_search_ns = begun_ns.saturating_add(took_ns.saturating_mul(SEARCH_SHARE));
         (self.take(Resting::is_busy), ended)
     }
 
@@ -326,7 +326,7 @@ mod tests {
         assert!(!unclaimed(105, 100), "nothing to hold it against");
         assert!(!unclaimed(205, 200), "watched threads ran");
         assert!(!unclaimed(300, 299), "the watched ones were read later, and ran meanwhile");
-        assert!(!unclaimed(306, 300), "less than can be told from that");
+        assert!(!unclaimed(306, 300), "less than can be detected by that");
         assert!(unclaimed(408, 400));
         assert!(!unclaimed(508, 500), "no more since");
     }

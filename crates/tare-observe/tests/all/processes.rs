@@ -183,14 +183,18 @@ fn whoever_else_ran_is_named() {
     let _alone = alone();
     let sut = shell("read line");
     let neighbour = shell("while :; do :; done");
-    let observers = Observers::start(watch(&[&sut]), &Root::live()).unwrap();
+    // Of a server: beside a program that ends, a child of ours is what it left behind.
+    let of_server = Watch { server_port: Some(9), ..watch(&[&sut]) };
+    let observers = Observers::start(of_server, &Root::live()).unwrap();
     let stat = format!("/proc/{}/schedstat", neighbour.0.id());
     let run_ns =
         || std::fs::read_to_string(&stat).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
     let start_ns = run_ns();
     let observation = window(&observers, || run_ns() > start_ns + 300_000_000);
     let subject = task(&observation, &neighbour);
-    let other = observation.tasks_of(Role::Other).find(|(_, task)| task.pid == neighbour.0.id()).unwrap();
+    let of_neighbour = |(_, task): &(u32, &Task)| task.pid == neighbour.0.id();
+    let other = observation.tasks_of(Role::Other).find(of_neighbour);
+    let other = other.unwrap_or_else(|| panic!("{:?}", observation.tasks));
     assert_eq!(other.1.name, "sh");
     assert!(grown(&observation, &tasks::RUN_NS, &subject) >= 0.2e9);
     assert!(observation.last(&tasks::LAST_CPU, &subject).value().is_some());

@@ -45,7 +45,7 @@ fn command_sentence(outcome: &Outcome) -> String {
     let commands = &outcome.answers.commands;
     let reported = |command: &CommandSummary| format!("`{}`", command.command);
     if let (Some(fastest), true) = (commands::fastest(commands), commands.len() > 1) {
-        let others: Vec<String> = commands.iter().filter_map(commands::told).collect();
+        let others: Vec<String> = commands.iter().filter_map(commands::against_fastest).collect();
         let contrasts = commands.iter().filter_map(|command| command.against_fastest.as_ref());
         let is_fastest = contrasts.clone().all(|against| against.wall_time.distinguishable);
         let verb = if is_fastest { " is the fastest:" } else { " is" };

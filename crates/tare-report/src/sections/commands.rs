@@ -156,7 +156,7 @@ fn beyond(contrast: &Contrast) -> String {
 }
 
 /// One command against the fastest, as a part of a sentence.
-pub(super) fn told(command: &CommandSummary) -> Option<String> {
+pub(super) fn against_fastest(command: &CommandSummary) -> Option<String> {
     let against = command.against_fastest.as_ref()?;
     let name = format!("`{}`", command.command);
     let wall = &against.wall_time;

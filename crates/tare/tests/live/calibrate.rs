@@ -299,35 +299,3 @@ fn an_interrupted_calibration_keeps_what_was_done() {
     assert_eq!(groups(), before);
     assert!(left_in(&tare).is_empty(), "{:?}", left_in(&tare));
 }
-
-/// The short form of the zoo: one pair, measured once and then judged anew from its record.
-#[test]
-fn a_program_of_the_zoo_is_measured_once_and_judged_again() {
-    let _alone = alone();
-    let before = groups();
-    let (tare, kept) = (Tare::new(), tempfile::tempdir().unwrap());
-    let records = kept.path().to_str().unwrap();
-    let arguments = |budget| {
-        [
-            "calibrate",
-            "--zoo",
-            "--only",
-            "nginx/quota",
-            "--repeats",
-            "1",
-            "--json",
-            "--records",
-            records,
-            "--budget",
-            budget,
-        ]
-    };
-    let (measured, code) = tare.json(&arguments("60s"));
-    assert_eq!(code, 0, "{measured:#}");
-    assert_eq!(measured["summary"]["confusion"]["quota"]["cpu-quota-throttled"], 1);
-    assert!(measured["complete"] == true && measured["summary"]["right"] == 1, "{measured:#}");
-    let (again, _) = tare.json(&arguments("0s"));
-    assert_eq!(again["runs"], measured["runs"]);
-    assert_eq!(groups(), before, "a group was left");
-    assert!(left_in(&tare).is_empty(), "{:?}", left_in(&tare));
-}

@@ -11,6 +11,7 @@ use crate::accounting::close::answered::Answered;
 use crate::accounting::close::residual::{self, Balance};
 use crate::accounting::close::unclaimed;
 use crate::accounting::raw::around::Around;
+use crate::accounting::raw::bounds::CHECKED_S_MIN;
 use crate::accounting::raw::downstream::Downstream;
 use crate::accounting::raw::ratio::sum;
 use crate::accounting::raw::stage::{Raw, Source};
@@ -224,6 +225,13 @@ impl Closed {
         let of_cpus = sut.usable.iter().map(of_cpu).sum::<f64>() / sut.run_s;
         let of_group = self.balances.get(residual::GROUP).map_or(0.0, Balance::ratio);
         of_cpus.max(of_group)
+    }
+
+    /// What nobody claims, as a share of the SUT's own run, where that is too much for a verdict.
+    pub fn unclaimed_share(&self) -> Option<f64> {
+        let unclaimed_s = self.unclaimed_s.filter(|_| self.span.shortest_s >= CHECKED_S_MIN)?;
+        let run_s = self.sut.as_ref().map(|sut| sut.run_s).filter(|run_s| *run_s > 0.0)?;
+        unclaimed::is_much(unclaimed_s, run_s, self.span.wall_s).then(|| unclaimed_s / run_s)
     }
 
     /// The largest residual and each by name.

@@ -1,10 +1,9 @@
-//! Run of tasks that is in no row: of processes that ended between two samples and that nobody told of. To call it somebody else's would
-//! close the accounting and hide that it may be the SUT's own.
+//! Run of tasks that is in no row: of processes that ended between two samples and whose end nobody reported. To call it somebody
+//! else's would close the accounting and hide that it may be the SUT's own.
 
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
-use crate::accounting::close::closed::Closed;
-use crate::accounting::raw::bounds::{CHECKED_S_MIN, NO_VERDICT};
+use crate::accounting::raw::bounds::NO_VERDICT;
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
 use tare_model::metric::Subject;
@@ -13,7 +12,7 @@ use tare_model::metrics::tasks;
 /// Below this share of a CPU it is what the stamps of a scan of all threads leave open.
 const FLOOR_CPUS: f64 = 0.02;
 
-/// Run of all tasks less that of all threads that were seen or told of.
+/// Run of all tasks less that of all threads that were seen or whose end was reported.
 pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeMap<u32, Cpu>) -> Option<f64> {
     let little_s = readings.samples(&tasks::OTHERS_RUN_NS, &Subject::Machine).last()?.value / 1e9;
     let all_s: Option<f64> = cpus.values().map(|cpu| cpu.times.task_run_s).sum();
@@ -21,12 +20,7 @@ pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeM
     Some(all_s? - claimed_s - little_s)
 }
 
-impl Closed {
-    /// What nobody claims, as a share of the SUT's own run, where that is too much for a verdict.
-    pub fn unclaimed_share(&self) -> Option<f64> {
-        let unclaimed_s = self.unclaimed_s.filter(|_| self.span.shortest_s >= CHECKED_S_MIN)?;
-        let run_s = self.sut.as_ref().map(|sut| sut.run_s).filter(|run_s| *run_s > 0.0)?;
-        let is_much = unclaimed_s > NO_VERDICT * run_s && unclaimed_s > FLOOR_CPUS * self.span.wall_s;
-        is_much.then(|| unclaimed_s / run_s)
-    }
+/// Whether it is too much for a verdict beside `run_s`, the SUT's own run.
+pub(super) fn is_much(unclaimed_s: f64, run_s: f64, wall_s: f64) -> bool {
+    unclaimed_s > NO_VERDICT * run_s && unclaimed_s > FLOOR_CPUS * wall_s
 }

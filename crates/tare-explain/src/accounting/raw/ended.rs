@@ -1,5 +1,5 @@
-//! The work of those that ended between two samples: of the tree that started them. By what the kernel told at each end, else by what
-//! their parents were told when they waited for them, else by the usage of the SUT's group.
+//! The work of those that ended between two samples: of the tree that started them. By what the kernel reported at each end, else by
+//! what it reported to their parents when they waited for them, else by the usage of the SUT's group.
 
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::threads::{CountedThread, Modes, Switched, ThreadId};
@@ -13,7 +13,7 @@ use tare_model::trial::Measure;
 /// CPU time beyond the threads that were seen which cannot be distinguished from rounding: seconds, and share of the window.
 const UNSEEN_MIN_S: f64 = 0.04;
 const UNSEEN_MIN_SHARE: f64 = 0.02;
-/// The same of a program, whose usage is told to the microsecond: share of it.
+/// The same of a program, whose usage is known to the microsecond: share of it.
 const OF_USAGE_MIN: f64 = 0.02;
 
 /// What ended is called in a row of all of one name.
@@ -22,7 +22,11 @@ pub(crate) const CHILDREN: &str = "children that ended";
 /// Rows for those that ended, beside the threads that were seen.
 pub(super) fn rows(readings: &Readings, measure: &Measure, seen: &[CountedThread]) -> Vec<CountedThread> {
     if let Some(ended) = &readings.observation.ended {
-        return ended.iter().filter(|ended| ended.run_ns > 0).map(|one| told(readings, one, seen)).collect();
+        let mut rows: Vec<CountedThread> =
+            ended.iter().filter(|ended| ended.run_ns > 0).map(|one| known(readings, one, seen)).collect();
+        let more = [Role::Sut, Role::Load].map(|role| last_slices(readings, measure, role, seen, &rows));
+        rows.extend(more.into_iter().flatten());
+        return rows;
     }
     let tasks = (0u32..).zip(&readings.observation.tasks);
     let mut rows: Vec<CountedThread> =
@@ -44,6 +48,27 @@ pub(super) fn rows(readings: &Readings, measure: &Measure, seen: &[CountedThread
     rows
 }
 
+/// What those that ended ran after the kernel last counted it: it reports at an end what was counted at the last switch or tick, and a
+/// process that lives for 3 ms may have none. Whoever waited for them knows all of it.
+fn last_slices(
+    readings: &Readings,
+    measure: &Measure,
+    role: Role,
+    seen: &[CountedThread],
+    ended: &[CountedThread],
+) -> Option<CountedThread> {
+    let reported_s = ran_s(ended, role);
+    let (whole_s, least_s) = match (measure, role) {
+        (Measure::Command(run), Role::Sut) => {
+            let usage_s = (run.user_ns as f64 + run.system_ns as f64) / 1e9;
+            (usage_s - ran_s(seen, role), OF_USAGE_MIN * usage_s)
+        }
+        _ => (reaped_s(readings, role)?, least_s(readings)),
+    };
+    let more_s = whole_s - reported_s;
+    (more_s > least_s).then(|| children(readings, role, more_s, seen))
+}
+
 fn ran_s(threads: &[CountedThread], role: Role) -> f64 {
     threads.iter().filter(|thread| thread.id.role == role).map(|thread| thread.run_s).sum()
 }
@@ -52,8 +77,8 @@ fn least_s(readings: &Readings) -> f64 {
     UNSEEN_MIN_S.max(UNSEEN_MIN_SHARE * readings.wall_s())
 }
 
-/// All of one name, as the kernel told of each.
-fn told(readings: &Readings, ended: &Ended, seen: &[CountedThread]) -> CountedThread {
+/// All of one name, as the kernel reported each.
+fn known(readings: &Readings, ended: &Ended, seen: &[CountedThread]) -> CountedThread {
     let (run_s, wait_s) = (ended.run_ns as f64 / 1e9, ended.wait_ns as f64 / 1e9);
     let ticks = (ended.user_ns as f64 + ended.system_ns as f64).max(1.0);
     let share = |part: u64| run_s * part as f64 / ticks;

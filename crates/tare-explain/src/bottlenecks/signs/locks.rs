@@ -25,8 +25,8 @@ pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
     programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
 }
 
-/// The share of the CPU entitlement asleep in futexes that may be no locks, where lock and parking could not be told apart: idle, or for
-/// reasons that the program alone knows.
+/// The share of the CPU entitlement asleep in futexes that may be no locks, where lock and parking could not be distinguished:
+/// idle, or for reasons that the program alone knows.
 pub(crate) fn maybe_parked(accounting: &Accounting) -> f64 {
     if may_be_a_lock(accounting) { 0.0 } else { program_wait(accounting, Asleep::Lock) }
 }

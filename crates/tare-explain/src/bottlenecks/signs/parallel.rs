@@ -8,7 +8,7 @@ use tare_model::observation::Role;
 
 /// A limit so far below the CPUs leaves one of them unused.
 const BELOW_CPUS: f64 = 0.5;
-/// A program that ends uses this share of its limit, and the limit is what holds it.
+/// A program that ends is bound by its limit where it uses at least this share of it.
 const FULL: f64 = 0.85;
 
 /// The program's limit, where it lies below the CPUs that it may use.

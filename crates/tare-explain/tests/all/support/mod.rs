@@ -89,7 +89,7 @@ pub struct Scene {
     /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
-    /// Tasks that ended; `None`: not told.
+    /// Tasks that ended; `None`: not reported.
     pub ended: Option<Vec<Ended>>,
 }
 

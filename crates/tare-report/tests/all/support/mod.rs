@@ -521,6 +521,7 @@ pub fn commands() -> (Record, Outcome) {
 pub fn one_command() -> (Record, Outcome) {
     let (record, outcome) = commands();
     let mut first = outcome.answers.commands[0].clone();
+    first.against_fastest = None;
     let parts = vec![part(TareCause::Preempted, 0.05), part(TareCause::Clock, 0.0226)];
     if let NetOrMissing::Net(net) = &mut first.net {
         net.value = first.gross.value * (-0.0726f64).exp();

@@ -18,7 +18,7 @@ pub(super) fn judge(truth: &Truth, outcome: &Outcome) -> Found {
     let accepted = |cause: Cause| truth.accepts.contains(&cause.id());
     let judgement = match verdict.bottleneck {
         cause if accepted(cause) => Judgement::Right,
-        Cause::Unknown | Cause::TooNoisy => Judgement::NotTold,
+        Cause::Unknown | Cause::TooNoisy => Judgement::NotKnown,
         _ => Judgement::Wrong,
     };
     let is_alarm = |finding: &&Finding| {
@@ -63,7 +63,7 @@ pub(super) fn summary(runs: &[Run], truths: &[Truth]) -> Summary {
         nets.extend(found.net.filter(|net| net.is_finite() && *net > 0.0));
         match found.judgement {
             Judgement::Right => summary.right += 1,
-            Judgement::NotTold => summary.not_told += 1,
+            Judgement::NotKnown => summary.not_known += 1,
             Judgement::Wrong => summary.wrong += 1,
         }
         if truths.iter().any(|truth| truth.name == run.truth && truth.undisturbed) {

@@ -248,7 +248,7 @@ fn said(result: &RunResult) -> String {
     let alarms: String = found.alarms.iter().map(|alarm| format!(", alarm {}", alarm.id())).collect();
     let judgement = match found.judgement {
         zoo::Judgement::Right => "found",
-        zoo::Judgement::NotTold => "NOT TOLD:",
+        zoo::Judgement::NotKnown => "NOT KNOWN:",
         zoo::Judgement::Wrong => "WRONG: found",
     };
     format!("{judgement} {}{alarms}", found.bottleneck.id())

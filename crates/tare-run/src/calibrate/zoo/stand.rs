@@ -27,7 +27,7 @@ const USUAL: [&str; 4] = ["run", "-q", "--no-levels", "--no-reference"];
 /// What of a subject is not installed, and how to install it; `None`: all is there.
 pub(super) fn missing(subject: &Subject, ground: &Ground<'_>) -> Result<Option<String>, LabError> {
     for need in &subject.needs {
-        if let Err(failed) = shell("a look for what is installed", need, INSTALLED_WITHIN, ground) {
+        if let Err(failed) = shell("a check of what is installed", need, INSTALLED_WITHIN, ground) {
             let LabError::State(_) = failed else { return Err(failed) };
             return Ok(Some(format!("'{need}' failed; install it with: {}", subject.install)));
         }
@@ -67,7 +67,7 @@ impl<'s> Prepared<'s> {
         Ok(prepared)
     }
 
-    /// Starts it with a truth, holds a session, stops it.
+    /// Starts it with a truth, runs a session, stops it.
     pub fn session(&self, pair: &Pair, ground: &Ground<'_>, session: &Session) -> Result<Record, LabError> {
         self.write_files(pair, ground)?;
         let _backend = match &pair.backend {

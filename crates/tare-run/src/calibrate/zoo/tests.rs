@@ -64,13 +64,13 @@ fn runs_are_counted_by_pair_and_a_failed_one_is_not_right() {
         run("a", "nothing", Judgement::Right, Some(100.0)),
         run("a", "nothing", Judgement::Right, Some(104.0)),
         run("a", "quota", Judgement::Wrong, Some(100.0)),
-        run("a", "quota", Judgement::NotTold, Some(106.0)),
+        run("a", "quota", Judgement::NotKnown, Some(106.0)),
         run("b", "quota", Judgement::Right, None),
     ];
     runs.push(Run { result: RunResult::Failed { why: "gone".into() }, ..runs[4].clone() });
     let summary = judge::summary(&runs, &truths);
     assert_eq!((summary.pairs, summary.runs, summary.failed), (3, 6, 1));
-    assert_eq!((summary.right, summary.not_told, summary.wrong), (3, 1, 1));
+    assert_eq!((summary.right, summary.not_known, summary.wrong), (3, 1, 1));
     assert_eq!((summary.undisturbed, summary.alarmed, summary.closed), (2, 0, 5));
     assert_eq!((summary.nets, summary.nets_repeat), (2, 1));
     assert_eq!(summary.confusion["quota"][&Cause::ServerCpuBound], 3);
