@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Operations of each run of the generator: some seconds of load.
-const OPERATIONS: u64 = 200_000;
+/// Operations of each run of the generator: some seconds of load, more than it takes to find what an idle period costs.
+const OPERATIONS: u64 = 400_000;
 
 /// Redis, without a file on disk, stopped when dropped.
 struct Redis {
@@ -62,7 +62,7 @@ fn check(result: &Value, trials: u64, server: Option<u32>) {
     assert!(result["gross"]["value"].as_f64().unwrap() > 0.0);
     assert_eq!(result["requests"]["count"].as_u64(), Some(trials * OPERATIONS));
     assert!(result["latency_ns"]["p50"].as_f64().unwrap() > 0.0);
-    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < 0.01, "{result:#}");
+    assert!(result["accounting"]["residual_ratio"].as_f64().unwrap() < OPEN, "{result:#}");
     // Which one it is, other programs on these CPUs decide as well.
     assert!(result["bottleneck"].is_string(), "{result:#}");
     let threads = threads_of(result, "sut");
