@@ -7,12 +7,17 @@ use crate::subjects::program::find_program;
 use crate::subjects::sut::Sut;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use tare_machine::journal::{GroupError, Journal, MadeGroup, place_for_groups};
 use tare_machine::placement::{self, Wanted};
 use tare_machine::{Root, facts, topology};
 
 /// A CPU that is never idle.
 const BUSY_LOOP: &str = "while :; do :; done";
+
+/// How often a wait looks.
+const POLL: Duration = Duration::from_millis(5);
 
 /// What an injection cannot be made without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,4 +144,24 @@ pub(super) fn place() -> Result<Place, LabError> {
 /// A group that cannot be made, or does not take a value.
 pub(super) fn refused(error: GroupError) -> LabError {
     LabError::State(error.to_string())
+}
+
+/// Waits until something is so, for so long at most.
+pub(crate) fn until(
+    what: &str,
+    within: Duration,
+    ground: &Ground<'_>,
+    is_so: impl Fn() -> bool,
+) -> Result<(), LabError> {
+    let deadline = Instant::now() + within;
+    while !is_so() {
+        if ground.interrupt.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        if Instant::now() > deadline {
+            return Err(LabError::State(format!("{what}: not done within {} s", within.as_secs())));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
 }

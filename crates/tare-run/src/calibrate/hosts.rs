@@ -3,15 +3,14 @@
 //! A namespace is there as long as somebody lives in it: a process that sleeps, which the journal knows. So they are gone with it,
 //! and with the link and all rules, however this ends.
 
-use super::ground::Ground;
+use super::ground::{Ground, until};
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use crate::running::Session;
 use crate::subjects::sut::Sut;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tare_model::Record;
 
 /// Of the network that is set apart for measuring (RFC 2544).
@@ -23,7 +22,6 @@ pub(super) const LINK: &str = "eth";
 const BORN_WITHIN: Duration = Duration::from_secs(5);
 /// And a session of a few seconds, on a slow machine.
 const SESSION_WITHIN: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(5);
 
 /// A server's host and a generator's.
 pub(crate) struct Hosts {
@@ -142,24 +140,4 @@ fn host(ground: &Ground<'_>) -> Result<Started, LabError> {
         )));
     }
     Ok(host)
-}
-
-/// Waits until something is so, for so long at most.
-fn until(
-    what: &str,
-    within: Duration,
-    ground: &Ground<'_>,
-    is_so: impl Fn() -> bool,
-) -> Result<(), LabError> {
-    let deadline = Instant::now() + within;
-    while !is_so() {
-        if ground.interrupt.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if Instant::now() > deadline {
-            return Err(LabError::State(format!("{what}: not done within {} s", within.as_secs())));
-        }
-        std::thread::sleep(POLL);
-    }
-    Ok(())
 }

@@ -1,14 +1,13 @@
 //! A subject as it stands: its folder with its files, its processes, a session with it.
 
 use super::data::{Pair, Subject};
-use crate::calibrate::ground::{Ground, refused};
+use crate::calibrate::ground::{Ground, refused, until};
 use crate::error::LabError;
 use crate::process::{Launch, Output, Started};
 use crate::running::Session;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tare_model::Record;
 
 /// How long a subject may take to be prepared, for a build or a database that is made.
@@ -20,7 +19,6 @@ const SESSION_WITHIN: Duration = Duration::from_secs(90);
 /// How long it may take to say whether it is installed.
 const INSTALLED_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_millis(200);
-const POLL: Duration = Duration::from_millis(10);
 /// What every session has, before what the pair says.
 const USUAL: [&str; 4] = ["run", "-q", "--no-levels", "--no-reference"];
 
@@ -228,24 +226,4 @@ fn shell(what: &str, command: &str, within: Duration, ground: &Ground<'_>) -> Re
     let output = started.output();
     let last = output.trim().lines().last().unwrap_or_default().to_owned();
     Err(LabError::State(format!("'{command}' failed ({}): {last}", started.exit_description())))
-}
-
-/// Waits until something is so, for so long at most.
-fn until(
-    what: &str,
-    within: Duration,
-    ground: &Ground<'_>,
-    is_so: impl Fn() -> bool,
-) -> Result<(), LabError> {
-    let deadline = Instant::now() + within;
-    while !is_so() {
-        if ground.interrupt.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if Instant::now() > deadline {
-            return Err(LabError::State(format!("{what}: not done within {} s", within.as_secs())));
-        }
-        std::thread::sleep(POLL);
-    }
-    Ok(())
 }
