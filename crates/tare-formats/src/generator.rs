@@ -12,6 +12,8 @@ pub struct Generator {
     pub senders: Senders,
     /// When it has been set up.
     pub set_up: SetUp,
+    /// The options that give it a rate (`-R 300`, `--rate=300`); empty: it has none, or it is not known.
+    pub rate_options: &'static [&'static str],
     /// How it prints its result, where nothing in the text says so; `None`: unknown.
     pub format: Option<&'static Format>,
 }
@@ -32,6 +34,28 @@ pub struct SetUp {
     pub steady_for: Duration,
     /// So long after its start at the latest: a generator may have no connections, or open more of them all the time.
     pub at_most: Duration,
+}
+
+impl Generator {
+    /// Operations per second that its command line asks for; `None` where it asks for no rate.
+    pub fn rate_hz(&self, words: &[String]) -> Option<f64> {
+        let value = |at: usize, option: &str| {
+            let rest = words.get(at)?.strip_prefix(option)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value),
+                None if rest.is_empty() => words.get(at + 1).map(String::as_str),
+                // A short option may have its value behind it, a long one may not.
+                None => (!option.starts_with("--")).then_some(rest),
+            }
+        };
+        let given = self
+            .rate_options
+            .iter()
+            .flat_map(|option| (0..words.len()).filter_map(move |at| value(at, option)));
+        given
+            .filter_map(|value| value.parse::<f64>().ok())
+            .rfind(|rate_hz| rate_hz.is_finite() && *rate_hz > 0.0)
+    }
 }
 
 impl Senders {

@@ -28,6 +28,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     program: "memcaslap",
     senders: Senders::Workers,
     set_up: SetUp { steady_for: Duration::from_millis(300), at_most: Duration::from_secs(5) },
+    rate_options: &[],
     format: Some(&FORMAT),
 };
 

@@ -30,6 +30,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     program: NAME,
     senders: Senders::All,
     set_up: SetUp { steady_for: Duration::from_millis(120), at_most: Duration::from_secs(5) },
+    rate_options: &["-R", "--rate"],
     format: Some(&FORMAT),
 };
 

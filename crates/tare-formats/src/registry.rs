@@ -31,6 +31,7 @@ pub const OTHER: &Generator = &Generator {
     program: "",
     senders: Senders::All,
     set_up: SetUp { steady_for: Duration::from_millis(200), at_most: Duration::from_secs(2) },
+    rate_options: &[],
     format: None,
 };
 

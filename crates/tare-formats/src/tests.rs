@@ -127,7 +127,7 @@ fn outputs_of_real_runs() {
 
 #[test]
 fn the_printed_duration_is_used_where_the_rate_contradicts_it() {
-    let elapsed_ns = |text| http_sample(text, 77).elapsed_ns;
+    let elapsed_ns = |text| http_sample(text, 77, None).elapsed_ns;
     assert_eq!(elapsed_ns("  100 requests in 2.00s, 1.00KB read\nRequests/sec:  500.00"), 2_000_000_000);
     assert_eq!(
         elapsed_ns("  1000000 requests in 1.50m, 1.00GB read\nRequests/sec:  11111.23"),
@@ -138,7 +138,7 @@ fn the_printed_duration_is_used_where_the_rate_contradicts_it() {
 #[test]
 fn samples_of_real_runs() {
     snapshots("samples", |one| {
-        let sample = http_sample(&one.text, 77);
+        let sample = http_sample(&one.text, 77, None);
         let rate_hz = sample.requests.value().map(|&count| count as f64 * 1e9 / sample.elapsed_ns as f64);
         format!(
             "requests {:?} in {} ns = {rate_hz:.2?}/s, errors {:?}\nbytes {:?}, connections {:?}, quantiles {:?}\n",
@@ -155,7 +155,7 @@ fn samples_of_real_runs() {
 #[test]
 fn what_cannot_be_read_is_missing() {
     for text in ["", "Summary:\n  Success rate: 100.00%", "  12 requests in"] {
-        let sample = http_sample(text, 77);
+        let sample = http_sample(text, 77, None);
         assert!(sample.requests.value().is_none() && sample.bytes_in.value().is_none(), "{text:?}");
         assert_eq!(sample.elapsed_ns, 77);
     }
@@ -179,7 +179,7 @@ fn check(text: &str) {
             }
         }
     }
-    http_sample(text, 77);
+    http_sample(text, 77, None);
 }
 
 proptest! {
@@ -213,4 +213,22 @@ proptest! {
         check(&text[from.min(to)..from.max(to)]);
         check(&format!("{}{with}{}", &text[..from], &text[to..]));
     }
+}
+
+#[test]
+fn a_rate_is_read_from_the_command_line_however_it_is_written() {
+    let rate_hz = |command: &str| {
+        let words: Vec<String> = command.split(' ').map(String::from).collect();
+        generator(&words[0]).rate_hz(&words)
+    };
+    for command in ["pgbench -R 300 db", "pgbench -R300 db", "sysbench --rate=300 run", "wrk2 --rate 300 u"] {
+        assert_eq!(rate_hz(command), Some(300.0), "{command}");
+    }
+    for command in
+        ["pgbench -c 8 db", "sysbench --rate=0 run", "sysbench --rates 300", "pgbench -R", "wrk -R 300 u"]
+    {
+        assert_eq!(rate_hz(command), None, "{command}");
+    }
+    let sample = |rate_hz| http_sample("nothing", 3_000_000_000, rate_hz).scheduled;
+    assert_eq!((sample(None), sample(Some(300.0)), sample(Some(0.1))), (None, Some(841), Some(0)));
 }

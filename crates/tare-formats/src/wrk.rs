@@ -27,6 +27,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     program: "wrk",
     senders: Senders::Workers,
     set_up: SetUp { steady_for: Duration::from_millis(100), at_most: Duration::from_millis(400) },
+    rate_options: &[],
     format: Some(&FORMAT),
 };
 

@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
 
 /// It sends at its rate while it calibrates: that is load and no set-up.
 pub(crate) const GENERATOR: Generator =
-    Generator { program: "wrk2", format: Some(&FORMAT), ..wrk::GENERATOR };
+    Generator { program: "wrk2", rate_options: &["-R", "--rate"], format: Some(&FORMAT), ..wrk::GENERATOR };
 
 #[cfg(test)]
 mod tests {

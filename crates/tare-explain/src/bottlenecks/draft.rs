@@ -33,6 +33,15 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
+/// A time for a sentence, in the unit in which it has no zeroes in front.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s if s >= 1e-3 => format!("{:.1} ms", 1e3 * s),
+        s => format!("{:.0} µs", 1e6 * s),
+    }
+}
+
 /// The finding of a wait that is the program's own: net has it, so it explains nothing of the tare.
 pub(crate) fn program_wait_draft(
     accounting: &Accounting,

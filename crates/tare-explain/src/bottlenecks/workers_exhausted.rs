@@ -1,7 +1,7 @@
 //! `workers-exhausted`: every worker sleeps in a call, a timer or on a disk, while more requests are in flight than there are workers.
 
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, number, number_if, percent};
+use crate::bottlenecks::draft::{Draft, duration, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::workers::{Kept, Pool};
@@ -38,14 +38,14 @@ fn describe(accounting: &Accounting) -> Draft {
     let workers = pool.workers as f64;
     let each = pool
         .each_s
-        .map_or(String::new(), |each_s| format!(" A request keeps a worker for {:.1} ms.", 1e3 * each_s));
+        .map_or(String::new(), |each_s| format!(" A request keeps a worker for {}.", duration(each_s)));
     let wanted = match (pool.until_cpus_full(accounting), pool.in_flight) {
         (Some(full), Some(in_flight)) if in_flight < full => format!(
             " So that no request waits, {in_flight:.0} workers are needed (Little's law: as many as requests in flight)."
         ),
         (Some(full), _) => format!(
-            " About {full:.0} workers would keep its CPUs busy (Little's law: the rate that its CPUs allow, times {:.1} ms).",
-            1e3 * pool.each_s.unwrap_or(0.0)
+            " About {full:.0} workers would keep its CPUs busy (Little's law: the rate that its CPUs allow, times {}).",
+            duration(pool.each_s.unwrap_or(0.0))
         ),
         (None, Some(in_flight)) => format!(" {in_flight:.0} requests are in flight."),
         (None, None) => String::new(),

@@ -4,6 +4,8 @@ use super::doing::{Doing, parse_syscall};
 use super::peers::Peers;
 use super::why::Why;
 use crate::scene::Scene;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use tare_model::schedule::Sleep;
 
@@ -28,11 +30,21 @@ impl Descriptors<'_> {
         match doing {
             Doing::Runnable => None,
             Doing::Asleep(sleep) => Some(sleep.into()),
+            Doing::TimedFutex(limit, sleep) => {
+                let is_soon = limit.is_soon(|address, bytes| self.read_memory(address, bytes));
+                Some(if is_soon { Sleep::Timer } else { sleep }.into())
+            }
             Doing::ReadOrWrite(fd) if self.is_on_disk(fd) => Some(Sleep::Disk.into()),
             Doing::Socket(fd) | Doing::ReadOrWrite(fd) => {
                 Some(self.peers.why(&self.scene.root, self.pid, self.tid, fd, now_ns))
             }
         }
+    }
+
+    /// Fills `bytes` with what the process has at an address; without the right to, nothing is read.
+    fn read_memory(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
+        let memory = File::open(self.scene.root.path(format!("/proc/{}/mem", self.pid))).ok()?;
+        memory.read_exact_at(bytes, address).ok()
     }
 
     /// Whether a descriptor is an ordinary file rather than a socket, pipe or device.

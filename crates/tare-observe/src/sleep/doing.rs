@@ -8,6 +8,8 @@ use tare_model::schedule::Sleep;
 pub(crate) enum Doing {
     Runnable,
     Asleep(Sleep),
+    /// In a futex with a time limit; what it sleeps for where that is far away.
+    TimedFutex(futex::Limit, Sleep),
     /// In a call that is for sockets, with this descriptor.
     Socket(u64),
     /// In a read or write of this descriptor, whatever that is.
@@ -33,7 +35,14 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
         (_, Some(fd)) if is_in(SOCKET) => Doing::Socket(fd),
         (_, Some(fd)) if is_in(READ_OR_WRITE) => Doing::ReadOrWrite(fd),
         _ if is_in(EVENT) || is_in(SOCKET) || is_in(READ_OR_WRITE) => Doing::Asleep(Sleep::Event),
-        (libc::SYS_futex, _) => Doing::Asleep(futex::sleep(argument(), argument())),
+        (libc::SYS_futex, _) => {
+            let (operation, value) = (argument(), argument());
+            let sleep = futex::sleep(operation, value);
+            match futex::limit(operation, argument()) {
+                Some(limit) => Doing::TimedFutex(limit, sleep),
+                None => Doing::Asleep(sleep),
+            }
+        }
         _ if is_in(FUTEX) => Doing::Asleep(Sleep::Parked),
         _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
         _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
@@ -111,6 +120,11 @@ mod tests {
         assert_eq!(parse_syscall("running\n"), Doing::Runnable);
         assert_eq!(call(libc::SYS_epoll_pwait), Doing::Asleep(Sleep::Event));
         assert_eq!(call(libc::SYS_futex), Doing::Asleep(Sleep::Parked));
+        let timed = parse_syscall(&format!(
+            "{} 0x11 0x189 0x0 0x7f00 0x0 0xffffffff 0x7ffe 0x7ffd\n",
+            libc::SYS_futex
+        ));
+        assert!(matches!(timed, Doing::TimedFutex(_, Sleep::Parked)), "{timed:?}");
         assert_eq!(call(libc::SYS_read), Doing::ReadOrWrite(0x11));
         assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
         assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));

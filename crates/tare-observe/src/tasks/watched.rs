@@ -60,6 +60,8 @@ pub(super) struct Watched {
     /// It rested when the window began.
     pub(super) was_resting: bool,
     name: String,
+    /// Where it may run, when it was found: one that has ended cannot be asked.
+    allowed: Option<Vec<u32>>,
     /// Its own table of descriptors, for what it reads and writes: threads may have one each.
     files_dir: PathBuf,
     /// What it was found doing.
@@ -99,6 +101,7 @@ impl Watched {
             gone: false,
             was_resting: false,
             name: stat.name,
+            allowed: affinity::get(tid).ok(),
             files_dir: dir.join("fd"),
             state_samples: StateSamples::default(),
             seen: None,
@@ -193,7 +196,9 @@ impl Watched {
 
     /// For the record; `name` is what it was called last.
     pub(super) fn task(&self, name: Option<String>, present_at_begin: bool) -> Task {
-        let allowed = affinity::get(self.tid).map_err(|error| refused("the thread's affinity", &error));
+        let now = affinity::get(self.tid);
+        let allowed = now.or_else(|error| self.allowed.clone().ok_or(error));
+        let allowed = allowed.map_err(|error| refused("the thread's affinity", &error));
         Task {
             pid: self.pid,
             tid: self.tid,

@@ -94,6 +94,11 @@ fn known(command: &str) -> &'static Generator {
     known.unwrap_or(OTHER)
 }
 
+/// The rate that a command line asks its generator for.
+fn rate_hz(command: &str) -> Option<f64> {
+    known(command).rate_hz(&shell_words::split(command).unwrap_or_default())
+}
+
 /// What is wrong with one that has ended before it was watched.
 fn too_short(generator: &mut Started, connected: bool) -> LabError {
     let output = generator.output();
@@ -192,7 +197,11 @@ impl Load for Command<'_> {
         let Watched { mut generator, seen } = watched;
         match seen.filter(|seen| seen.window_ns >= WINDOW_NS_MIN && generator.succeeded()) {
             Some(Seen { window_ns, observation }) => {
-                let counted = Counted::Printed { output: generator.output(), window_ns };
+                let counted = Counted::Printed {
+                    output: generator.output(),
+                    window_ns,
+                    rate_hz: rate_hz(self.command),
+                };
                 Ok(vec![Driven { level: stand.index, counted, observation }])
             }
             None => Err(too_short(&mut generator, true)),

@@ -41,7 +41,7 @@ pub(crate) enum Counted {
     /// What tare's own generator counted.
     Requests(Box<HttpSample>),
     /// What somebody else's generator printed by its end, and how long it was watched.
-    Printed { output: String, window_ns: u64 },
+    Printed { output: String, window_ns: u64, rate_hz: Option<f64> },
     /// A run of a program.
     Run(CommandSample),
     /// Nothing; why not, and how long the trial was.

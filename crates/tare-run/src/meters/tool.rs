@@ -10,8 +10,8 @@ pub(super) struct Tool;
 impl Meter for Tool {
     fn read(&self, counted: Counted) -> Result<Measure, Counted> {
         match counted {
-            Counted::Printed { output, window_ns } => {
-                Ok(Measure::Http(tare_formats::http_sample(&output, window_ns)))
+            Counted::Printed { output, window_ns, rate_hz } => {
+                Ok(Measure::Http(tare_formats::http_sample(&output, window_ns, rate_hz)))
             }
             other => Err(other),
         }

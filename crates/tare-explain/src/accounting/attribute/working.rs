@@ -20,6 +20,8 @@ const LOOP_SHARE: f64 = 0.3;
 const BLOCKED_SHARE: f64 = 0.1;
 /// Of its life asleep in a timer, where others of its name do the same.
 const PAUSED_SHARE: f64 = 0.5;
+/// Of what all ran, as much at least do those that sleep in timers and work: a runtime's own watchers wake up for less.
+const PAUSED_RUN_SHARE: f64 = 0.01;
 
 /// How many threads of the SUT can run at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,9 +86,12 @@ impl<'t> Sut<'t> {
         let is_blocked = |whys: &[Asleep], share: f64| {
             whys.iter().map(|why| thread.asleep(*why)).sum::<f64>() >= share * thread.wall_s
         };
-        let pauses = alike > 1
-            && is_blocked(&[Asleep::Timer], PAUSED_SHARE)
-            && !rules.is_some_and(|rules| rules.parks);
+        let is_in_timer = is_blocked(&[Asleep::Timer], PAUSED_SHARE);
+        if is_in_timer && rules.is_some_and(|rules| rules.parks) {
+            // The runtime's own watcher: what works there sleeps without a thread.
+            return false;
+        }
+        let pauses = alike > 1 && is_in_timer && together_s >= PAUSED_RUN_SHARE * self.run_s;
         thread.run_s >= ALONE_SHARE * self.fullest_s
             || together_s >= TOGETHER_SHARE * self.run_s
             || is_blocked(&[Asleep::Disk, Asleep::Downstream], BLOCKED_SHARE)

@@ -67,7 +67,9 @@ static HELPERS: &[Helper] = &[
     helper(".NET SynchManag"),
     helper(".NET EventPipe"),
     helper(".NET SigHandler"),
-    // BEAM.
+    // BEAM: its pollers hand what arrives to the schedulers, which work.
+    helper("poller"),
+    helper("erts_poll"),
     helper("erts_aux"),
     helper("erts_smsg_disp"),
     helper("erts_ssig_disp"),
@@ -81,7 +83,13 @@ static HELPERS: &[Helper] = &[
 ];
 
 fn of(name: &str) -> Option<&'static Helper> {
+    // BEAM numbers its threads in front: `0_poller`.
+    let name = name.split_once('_').filter(|(number, _)| is_number(number)).map_or(name, |(_, rest)| rest);
     HELPERS.iter().find(|helper| name.starts_with(helper.begins))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a thread of this name handles no requests.
@@ -92,4 +100,15 @@ pub(crate) fn is_helper(name: &str) -> bool {
 /// Whether a thread of this name does nothing but collect garbage.
 pub(crate) fn collects(name: &str) -> bool {
     of(name).is_some_and(|helper| helper.collects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beams_pollers_help_and_its_schedulers_work() {
+        assert!(["0_poller", "erts_poll_0", "child_waiter"].into_iter().all(is_helper));
+        assert!(!["1_scheduler", "erts_sched_1", "1_dirty_io_sche", "_", "7_"].into_iter().any(is_helper));
+    }
 }

@@ -1,9 +1,16 @@
 //! Whether there are requests enough in flight.
 
+use crate::bottlenecks::signs::locks::parked;
 use crate::capacity::levels::Accounting;
 
 /// More connections must bring this factor before they are said to bring more.
 const MORE_RATE: f64 = 1.1;
+
+/// A request that takes longer than this, and than so many times its CPU time, waits for something.
+const LONG_S: f64 = 1e-3;
+const LONG_TIMES: f64 = 10.0;
+/// Of the CPU entitlement, lost to threads that were parked.
+const PARKED_MIN: f64 = 0.3;
 
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
 pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
@@ -18,7 +25,21 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
 
 /// As a level with more shows; where there is none, as is likely.
 pub(crate) fn more_in_flight_would_help(accounting: &Accounting) -> bool {
-    more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting))
+    more_connections_bring_more(accounting)
+        .unwrap_or_else(|| few_in_flight(accounting) && !may_be_held(accounting))
+}
+
+/// Whether the server may hold requests back: each takes far longer than CPU time and wake-ups explain, and the threads that serve are
+/// parked, for want of work or for something that cannot be seen.
+fn may_be_held(accounting: &Accounting) -> bool {
+    let pool = &accounting.asked.pool;
+    let cpu_s: f64 = [accounting.sut(), accounting.load()]
+        .into_iter()
+        .flatten()
+        .filter_map(|side| pool.per_request(side.run_s))
+        .sum();
+    let is_long = |latency_s: f64| latency_s >= LONG_S.max(LONG_TIMES * cpu_s);
+    accounting.mean_latency_s().is_some_and(is_long) && parked(accounting) >= PARKED_MIN
 }
 
 /// Without a level to compare with: at most four requests in flight for each serving thread on either side

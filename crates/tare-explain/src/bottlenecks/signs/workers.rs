@@ -1,6 +1,7 @@
 //! Whether every worker of a server is kept by something while requests wait.
 
 use crate::accounting::{Asleep, Thread, ratio};
+use crate::bottlenecks::signs::free::free_cpus;
 use crate::bottlenecks::signs::sides::server;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -11,6 +12,9 @@ const KEPT_MIN: f64 = 0.5;
 const IDLE_MAX: f64 = 0.1;
 /// Requests in flight for each worker: with fewer it may be they that are too few.
 const IN_FLIGHT_MIN: f64 = 1.5;
+
+/// Of the CPUs that it may use, free for more workers, at least.
+const FREE_MIN: f64 = 0.15;
 
 /// What keeps most of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +56,13 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// `None` where some were idle, or where no more requests were in flight than there are workers.
+    /// `None` where some were idle, where no more requests were in flight than there are workers, or where no CPU is left
+    /// for more of them.
     pub fn exhausted(accounting: &Accounting) -> Option<Pool> {
-        server(accounting)?;
+        let usable = server(accounting)?.usable.len() as f64;
+        if free_cpus(accounting).is_some_and(|free| free < FREE_MIN * usable) {
+            return None;
+        }
         let pool = &accounting.asked.pool;
         let is_kept = |thread: &&Thread| kept_s(thread) >= KEPT_MIN * thread.wall_s;
         let workers: Vec<&Thread> = pool

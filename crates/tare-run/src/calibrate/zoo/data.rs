@@ -44,8 +44,8 @@ pub(super) struct Subject {
     pub pairs: Vec<Pair>,
 }
 
-/// A subject with a truth. Texts have placeholders: `@port@`, `@backend@` (ports), `@folder@`, `@sut@`, `@load@`, `@both@` (CPUs), and those of
-/// `set`.
+/// A subject with a truth. Texts have placeholders: `@port@`, `@backend@` (ports), `@folder@`, `@sut@`, `@load@`, `@both@` (CPUs),
+/// `@connections@`, and those of `set`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Pair {
     pub truth: String,

@@ -19,6 +19,8 @@ const SESSION_WITHIN: Duration = Duration::from_secs(90);
 /// How long it may take to say whether it is installed.
 const INSTALLED_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_millis(200);
+/// How many connections a session has where the pair does not say.
+const CONNECTIONS: &str = "16";
 /// What every session has, before what the pair says.
 const USUAL: [&str; 4] = ["run", "-q", "--no-levels", "--no-reference"];
 
@@ -186,6 +188,7 @@ impl<'s> Prepared<'s> {
             ("@backend@", self.backend.to_string()),
             ("@folder@", self.folder.0.display().to_string()),
             ("@truth@", pair.truth.clone()),
+            ("@connections@", CONNECTIONS.to_owned()),
             ("@sut@", sut.to_string()),
             ("@load@", load.to_string()),
             ("@both@", format!("{},{}", sut.min(load), sut.max(load))),

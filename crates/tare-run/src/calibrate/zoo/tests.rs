@@ -21,7 +21,7 @@ fn every_pair_has_a_truth_and_all_it_needs() {
             used.insert(pair.truth.as_str());
             let words = pair.run.join(" ") + &pair.start + pair.backend.as_deref().unwrap_or("");
             let left = pair.set.keys().fold(words, |words, name| words.replace(&format!("@{name}@"), ""));
-            let ours = ["port", "backend", "folder", "truth", "sut", "load", "both"];
+            let ours = ["port", "backend", "folder", "truth", "sut", "load", "both", "connections"];
             let left = ours.iter().fold(left, |words, name| words.replace(&format!("@{name}@"), ""));
             assert!(!left.contains('@'), "{of}: {left}");
         }
