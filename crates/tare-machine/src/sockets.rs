@@ -87,7 +87,8 @@ pub fn find_server(
 ) -> Result<Vec<u32>, NotFound> {
     let (client, server) = (canonical(client_side), canonical(server_side));
     let rows = rows(root).map_err(NotFound::Unreadable)?;
-    let is_connection = |row: &&Row| row.state == ESTABLISHED && row.local == server && row.remote == client;
+    // Whatever its state: a server that closes after its answer may have done so already, and its end then belongs to no file.
+    let is_connection = |row: &&Row| row.local == server && row.remote == client;
     let connection: BTreeSet<u64> = rows.iter().filter(is_connection).map(|row| row.inode).collect();
     if connection.is_empty() {
         return Err(if is_local(root, server.ip()) { NotFound::OtherNamespace } else { NotFound::OtherHost });
@@ -314,6 +315,18 @@ mod tests {
         assert_eq!(find_server(&root, client, server, &[10, 11, 12]), Err(NotFound::Nobody));
         let mapped = "[::ffff:127.0.0.1]:8080".parse().unwrap();
         assert_eq!(find_server(&root, client, mapped, &[50]), Ok(vec![10, 11, 12]));
+    }
+
+    #[test]
+    fn a_server_that_has_closed_its_end_is_found_by_its_listener() {
+        let dir = tempfile::tempdir().unwrap();
+        tree(dir.path());
+        let rows = "   0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 0 0 100 1 x\n   \
+                    1: 0100007F:1F90 0100007F:9C40 05 0:0 00:0 0 0 0 0 1 x\n   \
+                    2: 0100007F:9C40 0100007F:1F90 08 0:0 00:0 0 0 0 102 1 x\n";
+        write(dir.path(), "proc/net/tcp", &format!("{HEAD}{rows}"));
+        let (client, server) = ("127.0.0.1:40000".parse().unwrap(), "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(find_server(&Root::at(dir.path()), client, server, &[50]), Ok(vec![10, 11, 12]));
     }
 
     /// A server whose second thread has taken the listener and the connection to a table of its own.

@@ -41,6 +41,7 @@ pub mod study;
 pub mod survey;
 pub mod topology;
 pub mod trial;
+pub mod tuning;
 pub mod warning;
 pub mod why;
 pub mod zoo;

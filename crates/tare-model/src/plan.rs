@@ -151,12 +151,19 @@ pub enum Transport {
     Remote,
 }
 
+impl HttpWorkload {
+    /// How many connections tare opens at a level; `None` where it is somebody else's generator that opens them, as many as it likes.
+    pub fn connections_of(&self, level: &Level) -> Option<u32> {
+        matches!(self.generator, Generator::Own { .. }).then_some(level.connections)
+    }
+}
+
 /// One level of load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Why it is driven.
     pub purpose: Purpose,
-    /// Open connections.
+    /// Open connections of tare's own generator; see [`HttpWorkload::connections_of`].
     pub connections: u32,
     /// Requests per second of an open loop; `None` is a closed loop.
     pub rate_hz: Option<f64>,

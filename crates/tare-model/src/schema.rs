@@ -1,6 +1,8 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
-use crate::{calibration, cause_page, check, comparison, gate, load, outcome, steady, study, why, zoo};
+use crate::{
+    calibration, cause_page, check, comparison, gate, load, outcome, steady, study, tuning, why, zoo,
+};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -51,6 +53,7 @@ outputs! {
     "calibrate", "calibrate", calibration::Calibration;
     "injections", "calibrate --list", Vec<calibration::Injection>;
     "zoo", "calibrate --zoo", zoo::Zoo;
+    "tune", "tune", tuning::TuneReport;
     "explain", "explain CAUSE", cause_page::CausePage;
     "causes", "explain", Vec<cause_page::CausePage>;
 }

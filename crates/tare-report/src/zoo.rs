@@ -11,12 +11,12 @@ use tare_model::zoo::{Found, Judgement, Run, RunResult, Subject, Truth, Zoo};
 
 /// The result for a terminal.
 pub fn terminal(zoo: &Zoo, style: Style) -> String {
-    render::terminal::render(&parts(zoo), style)
+    render::terminal::render(&parts(zoo, found_by_truth(zoo)), style)
 }
 
 /// The same as Markdown.
 pub fn markdown(zoo: &Zoo) -> String {
-    render::markdown::render(&parts(zoo))
+    render::markdown::render(&parts(zoo, confusion(zoo)))
 }
 
 /// The result as one JSON object.
@@ -27,7 +27,8 @@ pub fn json(zoo: &Zoo) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(zoo).map(|text| text + "\n")
 }
 
-fn parts(zoo: &Zoo) -> Vec<Part> {
+/// `matrix`: true against found, as wide as the medium allows.
+fn parts(zoo: &Zoo, matrix: Block) -> Vec<Part> {
     if zoo.runs.is_empty() {
         return vec![Part {
             title: "",
@@ -36,7 +37,7 @@ fn parts(zoo: &Zoo) -> Vec<Part> {
     }
     let mut parts = vec![
         Part { title: "", blocks: vec![Block::Headline(headline(zoo)), figures(zoo)] },
-        Part { title: "True and found", blocks: vec![confusion(zoo)] },
+        Part { title: "True and found", blocks: vec![matrix] },
         Part { title: "Each subject with each truth", blocks: vec![pairs(zoo)] },
     ];
     let wrong: Vec<Block> = zoo.runs.iter().filter_map(wrong).map(Block::Line).collect();
@@ -120,6 +121,25 @@ fn confusion(zoo: &Zoo) -> Block {
     Block::Table(Table { columns, rows: zoo.truths.iter().filter_map(row).collect() })
 }
 
+/// The same where there is no room for so many columns.
+fn found_by_truth(zoo: &Zoo) -> Block {
+    let row = |truth: &Truth| {
+        let counts = zoo.summary.confusion.get(&truth.name)?;
+        let right = counts.keys().all(|cause| truth.accepts.contains(&cause.id()));
+        let tone = if right { Tone::Good } else { Tone::Bad };
+        Some(Row::Cells(vec![Text::plain(&truth.name), Text::new(times(counts), tone)]))
+    };
+    let columns = vec![Column::words("true", 0), Column::words("found", 0)];
+    Block::Table(Table { columns, rows: zoo.truths.iter().filter_map(row).collect() })
+}
+
+/// `3 × cpu-quota-throttled, 1 × unknown`.
+fn times(counts: &BTreeMap<Cause, usize>) -> String {
+    let names: Vec<String> =
+        counts.iter().map(|(cause, count)| format!("{count} × {}", cause.id())).collect();
+    names.join(", ")
+}
+
 fn measured(run: &Run) -> Option<&Found> {
     match &run.result {
         RunResult::Measured(found) => Some(found),
@@ -146,8 +166,6 @@ fn pairs(zoo: &Zoo) -> Block {
         let right = found.iter().filter(|found| found.judgement == Judgement::Right).count();
         let mut counts: BTreeMap<Cause, usize> = BTreeMap::new();
         found.iter().for_each(|found| *counts.entry(found.bottleneck).or_default() += 1);
-        let names: Vec<String> =
-            counts.iter().map(|(cause, count)| format!("{count} × {}", cause.id())).collect();
         let residual = found.iter().filter_map(|found| found.residual_ratio).reduce(f64::max);
         let nets: Vec<f64> = found.iter().filter_map(|found| found.net).collect();
         let most = nets.iter().copied().reduce(f64::max);
@@ -160,7 +178,7 @@ fn pairs(zoo: &Zoo) -> Block {
                 format!("{right}/{}", runs.len()),
                 if right == runs.len() { Tone::Good } else { Tone::Bad },
             ),
-            Text::plain(names.join(", ")),
+            Text::plain(times(&counts)),
             Text::plain(residual.map_or_else(none, percent)),
             Text::plain(apart.filter(|_| nets.len() > 1).map_or_else(none, percent)),
         ])

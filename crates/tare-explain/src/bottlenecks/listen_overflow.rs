@@ -50,8 +50,7 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 
 /// A queue with room for every connection of the load is not what they lack.
 fn has_little_room(accounting: &Accounting) -> bool {
-    let connections =
-        accounting.asked_level.map(|level| f64::from(level.connections)).filter(|count| *count > 0.0);
+    let connections = accounting.connections().filter(|count| *count > 0.0);
     accounting.asked.pool.around.backlog.zip(connections).is_none_or(|(room, connections)| room < connections)
 }
 
@@ -68,7 +67,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let room = backlog.map_or(String::new(), |backlog| {
         format!(", which has room for {backlog:.0} (the server's listen backlog)")
     });
-    let connections = accounting.asked_level.map(|level| f64::from(level.connections));
+    let connections = accounting.connections();
     let mut evidence = vec![
         number("accept queue overflows in this network namespace", overflows, "count"),
         number("failed connects of the generator", refused, "count"),

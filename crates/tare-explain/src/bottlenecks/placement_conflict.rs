@@ -3,8 +3,10 @@
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, percent};
 use crate::bottlenecks::input::Input;
+use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
 use crate::bottlenecks::signs::sides::taken_by_others;
+use crate::bottlenecks::signs::together::{self, Together};
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::{shared_cores, shared_cpus};
 use tare_model::outcome::{Cause, GrossIs, TareCause};
@@ -15,7 +17,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     scope: Scope::Http,
     needs: &[Input::Sut, Input::Load],
     gross_is: GrossIs::Capacity,
-    holds: |accounting| taken_by_others(accounting, TareCause::Placement),
+    holds,
     applies,
     describe,
     confirm: Confirm::By("generator-placement"),
@@ -23,12 +25,54 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let together = || Together::of(accounting).map(|_| Claim::at(Rank::FullTogether));
+    taken_by_others(accounting, TareCause::Placement).or_else(together)
+}
+
 fn applies(accounting: &Accounting) -> bool {
     accounting.lost(TareCause::Placement) >= NOTICE_SHARE || !shared_cores(accounting).is_empty()
 }
 
+/// As [`describe`] where neither keeps the other off much, and both fill the CPUs.
+fn describe_together(accounting: &Accounting, both: Together) -> Draft {
+    let shared = shared_cpus(&accounting.asked.pool);
+    let list: Vec<String> = shared.iter().map(|(cpu, _, _)| cpu.to_string()).collect();
+    let mut evidence = vec![
+        number("the server's CPUs, used by anybody", both.used, "share"),
+        number("generator ready and waiting for a CPU, share of its time", both.generator_waits, "share"),
+    ];
+    for (cpu, sut, load) in &shared {
+        evidence.push(number(format!("server on CPU {cpu}"), *sut, "share"));
+        evidence.push(number(format!("generator on CPU {cpu}"), *load, "share"));
+    }
+    Draft {
+        summary: format!(
+            "Server and generator share CPU {}, and the server's CPUs are {} full: the generator waited {} of its time for a CPU, \
+             and the server for requests meanwhile.",
+            list.join(", "),
+            percent(both.used),
+            percent(both.generator_waits),
+        ),
+        effect_ln: accounting.effect(TareCause::Placement),
+        confidence: accounting.support(together::used, together::FULL_MIN),
+        evidence,
+        remedy: REMEDY.to_owned(),
+        confirm: CONFIRM.to_owned(),
+    }
+}
+
+const REMEDY: &str = "put the generator on other physical cores than the server's (--load-cpus, --sut-cpus)";
+const CONFIRM: &str =
+    "with the generator on another CPU the server's wait is gone and throughput rises (--confirm)";
+
 fn describe(accounting: &Accounting) -> Draft {
     let share = accounting.lost(TareCause::Placement);
+    if let Some(both) =
+        Together::of(accounting).filter(|_| taken_by_others(accounting, TareCause::Placement).is_none())
+    {
+        return describe_together(accounting, both);
+    }
     let shared = shared_cpus(&accounting.asked.pool);
     let cores = shared_cores(accounting);
     let mut evidence =
@@ -63,11 +107,8 @@ fn describe(accounting: &Accounting) -> Draft {
             0.5
         },
         evidence,
-        remedy: "put the generator on other physical cores than the server's (--load-cpus, --sut-cpus)"
-            .to_owned(),
-        confirm:
-            "with the generator on another CPU the server's wait is gone and throughput rises (--confirm)"
-                .to_owned(),
+        remedy: REMEDY.to_owned(),
+        confirm: CONFIRM.to_owned(),
     }
 }
 
@@ -77,6 +118,8 @@ static PAGE: Page = Page {
         "The generator ran on the server's CPU while the server was ready, or the two run on SMT siblings \
          of one core. In the first case the server waits. In the second case nobody waits: both run, and \
          each runs slower.",
+        "Or both fill the same CPUs together, though neither is full by itself: while the generator waits for a CPU, \
+         the server has no requests.",
         "A client on the same CPU is part of the measurement, not of the server. The time that it takes is \
          in the tare.",
     ],

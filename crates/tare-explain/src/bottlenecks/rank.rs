@@ -35,6 +35,8 @@ pub(crate) enum Rank {
     GeneratorFull,
     /// One of the server's threads is full. After the generator: a single busy thread is no sign while requests are missing.
     OneThreadFull,
+    /// Neither side is full, and the CPUs that both use are.
+    FullTogether,
     /// Neither side is full, and acknowledgements are held back. Before the way: such an answer is on its way for long, too.
     AcksHeldBack,
     /// Neither side is full, and most requests wait for a program that the server calls.

@@ -35,8 +35,7 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let rate_hz = pool.rate_hz();
-    let level = accounting.asked_level;
-    let connections = level.map(|level| f64::from(level.connections));
+    let connections = accounting.connections();
     let busy = accounting.sut().map(|sut| sut.busy() / sut.cpus());
     let generator = generator::fullness(pool);
     // Little's law: requests in flight = rate × time of one.

@@ -87,7 +87,7 @@ impl<'a> Accounting<'a> {
                     reference: reference.as_ref(),
                     level,
                 };
-                estimate_net(point, &evidence, reference_hz)
+                estimate_net(point, &evidence, reference_hz).and_then(NetEstimate::if_known)
             }
             Err(missing) => Err(missing.clone()),
         };
@@ -109,7 +109,8 @@ impl<'a> Accounting<'a> {
 
     fn command(record: &'a Record, command: &'a CommandWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let asked = crate::capacity::command::level(record, &windows, 0);
-        let net_estimate = crate::capacity::command::estimate_net(record, 0, &asked, &windows);
+        let net_estimate = crate::capacity::command::estimate_net(record, 0, &asked, &windows)
+            .and_then(NetEstimate::if_known);
         let stopping = stopped(record, 0, &windows);
         Accounting {
             record,

@@ -28,6 +28,26 @@ pub(crate) struct NetEstimate {
     pub against: Option<Against>,
 }
 
+/// A net whose interval has such a ratio between its ends is not known.
+const UNKNOWN_RATIO: f64 = 10.0;
+
+impl NetEstimate {
+    /// Itself, if its interval tells anything.
+    ///
+    /// # Errors
+    /// The trials leave net open by a factor of ten.
+    pub fn if_known(self) -> Result<NetEstimate, Missing> {
+        let is_open = |interval: &Interval| interval.lo <= 0.0 || interval.hi > UNKNOWN_RATIO * interval.lo;
+        if !self.net_ci95.as_ref().is_some_and(is_open) {
+            return Ok(self);
+        }
+        Err(Missing::with_remedy(
+            "the trials differ so much that net could be a tenth or ten times as much",
+            "take more or longer trials (--trials, -d)",
+        ))
+    }
+}
+
 /// Net against the reference server's in the same blocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Against {
@@ -277,4 +297,29 @@ pub(crate) fn by_size(
     let mut sorted = parts.to_vec();
     sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
     sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_without_meaning_is_no_net() {
+        let estimate = |lo, hi| NetEstimate {
+            net: 1e4,
+            net_ci95: Interval::new(lo, hi),
+            net_of_trials: None,
+            parts: Vec::new(),
+            reference_hz: None,
+            entitled: 1.0,
+            choice: None,
+            against: None,
+        };
+        assert!(estimate(17.0, 2e9).if_known().is_err());
+        assert!(estimate(5e3, 2e4).if_known().is_ok());
+        assert!(
+            NetEstimate { net_ci95: None, ..estimate(1.0, 2.0) }.if_known().is_ok(),
+            "one trial has none"
+        );
+    }
 }

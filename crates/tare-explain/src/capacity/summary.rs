@@ -134,6 +134,18 @@ impl Accounting<'_> {
         merged.filter(|merged| merged.count() > 0)
     }
 
+    /// Connections of the load as it was planned; of another generator as many as it says that it had.
+    pub fn connections(&self) -> Option<f64> {
+        let planned = self.http.zip(self.asked_level).and_then(|(http, level)| http.connections_of(level));
+        planned.map(f64::from).or_else(|| self.asked.pool.answered.in_flight())
+    }
+
+    /// Requests that so many connections keep in flight.
+    pub fn kept_in_flight(&self) -> Option<f64> {
+        let depth = self.asked_level.map_or(1, |level| level.pipeline.max(1));
+        self.connections().map(|connections| connections * f64::from(depth))
+    }
+
     /// Mean time of a request at the asked level, seconds.
     pub fn mean_latency_s(&self) -> Option<f64> {
         self.latencies()?.mean_ns().map(|mean_ns| mean_ns / 1e9)

@@ -2,7 +2,6 @@
 
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
-use crate::capacity::runs::command_of;
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::latency::Latencies;
@@ -110,6 +109,13 @@ pub(crate) fn trials(accounting: &Accounting) -> Vec<TrialSummary> {
 
 fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSummary {
     let level = accounting.http.and_then(|http| http.levels.get(trial.level as usize));
+    let connections = match &trial.sample {
+        Measure::Command(_) => None,
+        Measure::Http(sample) => {
+            let planned = accounting.http.zip(level).and_then(|(http, level)| http.connections_of(level));
+            planned.or_else(|| sample.connections.value().copied())
+        }
+    };
     let (name, value, sut_cpu_ns) = match &trial.sample {
         Measure::Command(run) => {
             let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
@@ -128,7 +134,7 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
     TrialSummary {
         seq: trial.seq,
         level: name.to_owned(),
-        connections: level.filter(|_| command_of(&trial.sample).is_none()).map(|level| level.connections),
+        connections,
         elapsed_s: window.answered.elapsed_s,
         value,
         sut_cpu_ns,

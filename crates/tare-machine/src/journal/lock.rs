@@ -4,12 +4,12 @@ use super::caller::{command_line, now_ns};
 use super::folder::check_folder;
 use crate::procs;
 use crate::root::Root;
-use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tare_model::tuning::Holder;
 
 /// Longest name of a holder that is read.
 const HOLDER_BYTES_MAX: u64 = 4096;
@@ -17,17 +17,6 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 /// that it was just starting has the lock for a moment longer.
 const CHECKS: u32 = 100;
 const CHECK_EVERY: Duration = Duration::from_millis(10);
-
-/// Who holds the settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Its process.
-    pub pid: u32,
-    /// How it was called.
-    pub command: String,
-    /// Since when, seconds since 1970.
-    pub since_unix_s: u64,
-}
 
 /// Why the settings are not to be had.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::found::{Found, Journals, Owner, journals, read};
 use super::id::is_alive;
 use super::left::{Left, not_put_back};
-use super::lock::{Holder, Lock, LockError};
+use super::lock::{Lock, LockError};
 use super::value_change::{Presence, ValueChange};
 use super::writer::{Journal, JournalError};
 use crate::facts::boot_id;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use tare_model::tuning::{Changed, Holder, State, Tuning};
 
 /// A setting that is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,21 +25,6 @@ pub struct PutBack {
     pub path: PathBuf,
     /// What stands there again.
     pub value: String,
-}
-
-/// A setting that somebody else has changed since; it was left as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Changed {
-    /// Its setting.
-    pub setting: String,
-    /// Its file.
-    pub path: PathBuf,
-    /// What stood there before tare changed it.
-    pub before: String,
-    /// What tare made of it.
-    pub applied: String,
-    /// What stands there now.
-    pub now: String,
 }
 
 /// What became of settings that were to be put back.
@@ -240,29 +226,6 @@ pub fn restore(dir: &Path, root: &Root, force: bool, after_each: &dyn Fn()) -> R
         }
     }
     Ok(report)
-}
-
-/// Who holds what is applied now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// A process, which puts it back when it ends.
-    Held,
-    /// Nobody: it stays until it is asked back.
-    Standing,
-    /// A process that was killed: the next start puts it back.
-    Left,
-}
-
-/// Settings that one call of tare has applied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tuning {
-    /// Who did it.
-    pub by: Holder,
-    /// Who holds it now.
-    pub state: State,
-    /// The settings, with what stood there and what tare made of it.
-    pub settings: Vec<Changed>,
 }
 
 /// What tare has applied on this machine and not put back yet, the newest first. Changes nothing.

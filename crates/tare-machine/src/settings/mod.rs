@@ -13,7 +13,7 @@ mod scheduler;
 mod setting;
 mod wanted;
 
-pub use crate::journal::{Holder, Lock, LockError};
+pub use crate::journal::{Lock, LockError};
 pub use crate::value::Step;
 pub use apply::{Applied, TuneError, apply};
 pub use setting::{Change, Planned, Setting};

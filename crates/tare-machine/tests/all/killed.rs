@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tare_machine::Root;
-use tare_machine::journal::{State, recover, restore, tunings};
+use tare_machine::journal::{recover, restore, tunings};
 use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, QuotaWanted, Wanted};
+use tare_model::tuning::State;
 
 /// Effects of one act, at most: far more than any here has.
 const EFFECTS_MAX: u32 = 500;

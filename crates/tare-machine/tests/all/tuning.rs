@@ -5,9 +5,10 @@ use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tare_machine::journal::{Journal, State, recover, recover_holding, restore, tunings};
+use tare_machine::journal::{Journal, recover, recover_holding, restore, tunings};
 use tare_machine::settings::{Lock, LockError, MemoryWanted, NetworkWanted, TuneError, Wanted, apply, plan};
 use tare_machine::{Root, facts};
+use tare_model::tuning::State;
 
 fn journal(dir: &Path) -> Journal {
     Journal::create(dir, &Root::live()).unwrap()

@@ -87,7 +87,9 @@ fn every_command_runs() {
             assert!(answered.is_ok(), "{command}");
             continue;
         }
+        let begun = std::time::Instant::now();
         let output = shell().output().unwrap();
+        println!("{:5.1} s  {command}", begun.elapsed().as_secs_f64());
         let [reported, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
         let is_measured = output.status.code() == Some(UNQUOTABLE);
         assert!(is_measured || output.status.success(), "{command}: {}\n{reported}\n{said}", output.status);

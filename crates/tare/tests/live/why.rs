@@ -30,7 +30,7 @@ impl Lab {
 
     fn measure_by(&self, mut tare: Command, name: &str, server: &Server, path: &str) -> PathBuf {
         let file = self.file(name);
-        tare.args(["run", "-q", "--no-levels", "-w", "500ms", "-d", "1s", "--trials", "3", "-o"]).arg(&file);
+        tare.args(["run", "-q", "--no-levels", "-w", "500ms", "-d", "1s", "--trials", "5", "-o"]).arg(&file);
         let output = tare.arg(server.url(path)).output().unwrap();
         let code = output.status.code();
         // A lower bound with open accounting is still a record.

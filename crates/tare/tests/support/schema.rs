@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Checks the output of a call with these arguments.
 pub fn check(arguments: &[&str], value: &Value) {
-    let Some(name) = name(arguments) else { return };
+    let name = name(arguments);
     let errors: Vec<String> = validator(name)
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))
@@ -25,21 +25,20 @@ pub fn read(arguments: &[&str], stdout: &[u8]) -> Value {
     value
 }
 
-/// The schema of a call; `tare tune` has none yet.
-fn name(arguments: &[&str]) -> Option<&'static str> {
+/// The schema of a call.
+fn name(arguments: &[&str]) -> &'static str {
     let records = arguments.iter().filter(|word| word.ends_with(".tare")).count();
     let has = |option: &str| arguments.contains(&option);
     let output = tare_model::schema::OUTPUTS.iter().map(|output| output.name);
-    let commands = output.chain(["show", "tune"]);
+    let commands = output.chain(["show"]);
     let command = arguments.iter().find(|word| commands.clone().any(|name| name == **word));
     match *command.unwrap_or_else(|| panic!("{arguments:?}")) {
-        "tune" => None,
-        "show" => Some("run"),
-        "why" if records < 2 => Some("run"),
-        "compare" if records > 1 => Some("compare-records"),
-        "calibrate" if has("--zoo") => Some("zoo"),
-        "calibrate" if has("--list") => Some("injections"),
-        other => Some(tare_model::schema::find(other).unwrap_or_else(|| panic!("{other}")).name),
+        "show" => "run",
+        "why" if records < 2 => "run",
+        "compare" if records > 1 => "compare-records",
+        "calibrate" if has("--zoo") => "zoo",
+        "calibrate" if has("--list") => "injections",
+        other => tare_model::schema::find(other).unwrap_or_else(|| panic!("{other}")).name,
     }
 }
 

@@ -116,7 +116,11 @@ fn in_flight(record: &Record, trial: &Trial) -> Option<f64> {
         Workload::Command(_) => None,
         Workload::Http(http) => {
             let level = http.levels.get(trial.level as usize);
-            Some(level.map_or(1.0, |level| f64::from(level.connections) * f64::from(level.pipeline.max(1))))
+            let planned = level.and_then(|level| {
+                let connections = http.connections_of(level)?;
+                Some(f64::from(connections) * f64::from(level.pipeline.max(1)))
+            });
+            Some(planned.unwrap_or(1.0))
         }
     }
 }

@@ -47,7 +47,5 @@ fn may_be_held(accounting: &Accounting) -> bool {
 fn few_in_flight(accounting: &Accounting) -> bool {
     let threads = accounting.sut().map_or(1.0, |sut| sut.serving())
         + accounting.load().map_or(1.0, |load| load.serving());
-    let in_flight =
-        accounting.asked_level.map(|level| f64::from(level.connections) * f64::from(level.pipeline.max(1)));
-    in_flight.is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))
+    accounting.kept_in_flight().is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))
 }

@@ -9,4 +9,5 @@ pub(crate) mod packets;
 pub(crate) mod parallel;
 pub(crate) mod requests;
 pub(crate) mod sides;
+pub(crate) mod together;
 pub(crate) mod workers;

@@ -106,9 +106,5 @@ fn kept_s(thread: &Thread) -> f64 {
 /// By Little's law where latencies are known, else as planned.
 fn in_flight(accounting: &Accounting) -> Option<f64> {
     let counted = accounting.asked.pool.rate_hz().zip(accounting.mean_latency_s());
-    let planned = || {
-        let level = accounting.asked_level.filter(|level| level.connections > 0)?;
-        Some(f64::from(level.connections) * f64::from(level.pipeline.max(1)))
-    };
-    counted.map(|(rate_hz, latency_s)| rate_hz * latency_s).or_else(planned)
+    counted.map(|(rate_hz, latency_s)| rate_hz * latency_s).or_else(|| accounting.kept_in_flight())
 }

@@ -2,13 +2,13 @@
 
 use crate::failure::{Ended, Failure};
 use crate::terminal;
-use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
 use tare_machine::Root;
-use tare_machine::journal::{self, State, Tuning};
+use tare_machine::journal;
 use tare_machine::settings::{self, Applied, Planned, SETTINGS, Setting, Wanted};
-use tare_model::Missing;
+use tare_model::tuning::{self, State, TuneReport, Tuning};
+use tare_model::{Missing, Reading};
 use tare_report::Style;
 
 /// Where the text of a setting begins.
@@ -26,8 +26,8 @@ pub fn status(root: &Root, as_json: bool, style: Style) -> Ended {
     let held = journal::tunings(&crate::commands::state_dir()?, &Root::live());
     let text = match as_json {
         true => {
-            let settings: Vec<Value> = SETTINGS.iter().map(|setting| standing(root, *setting)).collect();
-            pretty(&json!({ "settings": settings, "applied": held }))?
+            let settings = SETTINGS.iter().map(|setting| standing(root, *setting)).collect();
+            pretty(&TuneReport { settings, applied: Some(held) })?
         }
         false => {
             let mut text = String::from("Settings\n");
@@ -50,9 +50,10 @@ pub fn plan(root: &Root, named: &Wanted, wanted: &Wanted, as_json: bool, style: 
     let plan = settings::plan(root, wanted);
     let is_possible = settings::plan(root, named).iter().all(|planned| planned.change.is_ok());
     let text = match as_json {
-        true => pretty(
-            &json!({ "settings": plan.iter().map(|planned| planned_json(root, planned)).collect::<Vec<_>>() }),
-        )?,
+        true => {
+            let settings = plan.iter().map(|one| planned(root, one)).collect();
+            pretty(&TuneReport { settings, applied: None })?
+        }
         false => {
             let mut text = String::from("--apply would do this; nothing was changed\n");
             let mut not_here = NotHere::default();
@@ -125,30 +126,35 @@ fn turned_by(held: &[Tuning], style: Style) -> String {
     text
 }
 
-fn standing(root: &Root, setting: &dyn Setting) -> Value {
-    let mut value = json!({ "name": setting.name(), "about": setting.about() });
-    match setting.now(root) {
-        Ok(now) => value["now"] = now.into(),
-        Err(missing) => value["now"] = json!(missing),
+fn standing(root: &Root, setting: &dyn Setting) -> tuning::Setting {
+    tuning::Setting {
+        name: setting.name().to_owned(),
+        about: setting.about().to_owned(),
+        now: setting.now(root).map_or_else(Reading::Missing, Reading::Measured),
+        steps: None,
+        notes: None,
+        not_here: None,
     }
-    value
 }
 
-fn planned_json(root: &Root, planned: &Planned) -> Value {
-    let mut value = standing(root, planned.setting);
+fn planned(root: &Root, planned: &Planned) -> tuning::Setting {
+    let standing = standing(root, planned.setting);
     match &planned.change {
-        Err(missing) => value["not_here"] = json!(missing),
+        Err(missing) => tuning::Setting { not_here: Some(missing.clone()), ..standing },
         Ok(change) => {
-            let step = |step: &settings::Step| json!({ "path": step.path, "before": step.before, "wanted": step.wanted });
-            value["steps"] = change.steps.iter().map(step).collect();
-            value["notes"] = json!(change.notes);
+            let step = |step: &settings::Step| tuning::Step {
+                path: step.path.clone(),
+                before: step.before.clone(),
+                wanted: step.wanted.clone(),
+            };
+            let steps = Some(change.steps.iter().map(step).collect());
+            tuning::Setting { steps, notes: Some(change.notes.clone()), ..standing }
         }
     }
-    value
 }
 
-fn pretty(value: &Value) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::underway)
+fn pretty(report: &TuneReport) -> Result<String, Failure> {
+    serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(Failure::underway)
 }
 
 /// What was and what is; the kernel shows some values with tabs between.
