@@ -156,7 +156,7 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
     read(tape, RUN, &mut sources.run);
     let idle_exits =
         counter.idle_exits.read().map_err(|error| refused("counting context switches", &error))?;
-    read(tape, TIMERS, &mut sources.timers);
+    sources.read_timers(tape);
     read(tape, STAT, &mut sources.stat);
     for file in [&sources.run, &sources.timers, &sources.stat] {
         file.as_ref().map_err(Missing::clone)?;

@@ -51,6 +51,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         run: run.or_else(|missing| file("/proc/schedstat".as_ref()).map_err(|_| missing)),
         stat: file("/proc/stat".as_ref()),
         timers: file("/proc/timer_list".as_ref()),
+        timers_were_slow: false,
         counters: open_counters(&scene.busy_cpus()),
     };
     let costs = Err(Missing::new("the cost of an idle period was not calibrated"));

@@ -16,11 +16,17 @@ pub(super) const TIMERS: u32 = 2;
 /// Sources from here on are counters: two for each CPU in [`Sources::counters`].
 pub(super) const COUNTERS: u32 = 16;
 
+/// The kernel prints every armed timer into that file, and walks to each from the first one: with thousands of sleeping threads a reading
+/// takes a tenth of a second. One that takes longer than this twice in a row is not read again.
+const TIMERS_NS_MAX: u64 = 2_000_000;
+
 /// What is read, opened once.
 pub(super) struct Sources {
     pub(super) run: Result<File, Missing>,
     pub(super) stat: Result<File, Missing>,
     pub(super) timers: Result<File, Missing>,
+    /// The last reading of them was slow.
+    pub(super) timers_were_slow: bool,
     pub(super) counters: Result<Vec<CpuCounters>, Missing>,
 }
 
@@ -30,7 +36,7 @@ impl Sources {
         // at ticks.
         thread_cpu_ns();
         read(tape, RUN, &mut self.run);
-        read(tape, TIMERS, &mut self.timers);
+        self.read_timers(tape);
         read(tape, STAT, &mut self.stat);
         for (at, counters) in (0u32..).zip(self.counters.iter().flatten()) {
             for (which, counter) in [(0, &counters.switches), (1, &counters.idle_exits)] {
@@ -39,6 +45,22 @@ impl Sources {
                 }
             }
         }
+    }
+}
+
+impl Sources {
+    pub(super) fn read_timers(&mut self, tape: &mut Tape) {
+        let begin_ns = monotonic_ns();
+        read(tape, TIMERS, &mut self.timers);
+        let took_ns = monotonic_ns().saturating_sub(begin_ns);
+        let is_slow = took_ns > TIMERS_NS_MAX;
+        if is_slow && self.timers_were_slow {
+            self.timers = Err(Missing::new(format!(
+                "so many timers are armed that reading them takes {:.0} ms: idle time is known in steps of 10 ms",
+                took_ns as f64 / 1e6
+            )));
+        }
+        self.timers_were_slow = is_slow;
     }
 }
 
