@@ -12,7 +12,7 @@ use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
 use calibrate::{Calibration, Cost};
 use parse::{CpuTimes, parse_stat, run_ns};
-use sources::{COUNTERS, RUN, STAT, Sources, TIMERS, open_counters, read};
+use sources::{COUNTERS, RUN, STAT, Sources, TIMERS, open_counters, open_timers, read};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -50,7 +50,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     let sources = Sources {
         run: run.or_else(|missing| file("/proc/schedstat".as_ref()).map_err(|_| missing)),
         stat: file("/proc/stat".as_ref()),
-        timers: file("/proc/timer_list".as_ref()),
+        timers: open_timers(scene),
         timers_were_slow: false,
         counters: open_counters(&scene.busy_cpus()),
     };

@@ -2,8 +2,10 @@
 
 use crate::observed::refused;
 use crate::rights;
+use crate::scene::Scene;
 use crate::tape::Tape;
 use std::fs::File;
+use std::sync::OnceLock;
 use tare_model::Missing;
 use tare_sys::perf::{Counter, Tracepoint};
 use tare_sys::time::{monotonic_ns, thread_cpu_ns};
@@ -19,6 +21,18 @@ pub(super) const COUNTERS: u32 = 16;
 /// The kernel prints every armed timer into that file, and walks to each from the first one: with thousands of sleeping threads a reading
 /// takes a tenth of a second. One that takes longer than this twice in a row is not read again.
 const TIMERS_NS_MAX: u64 = 2_000_000;
+
+/// What was found of that by this process: later observers need not find out again.
+static TOO_MANY_TIMERS: OnceLock<Missing> = OnceLock::new();
+
+/// The list of timers, unless it is known to take too long.
+pub(super) fn open_timers(scene: &Scene) -> Result<File, Missing> {
+    const PATH: &str = "/proc/timer_list";
+    match TOO_MANY_TIMERS.get() {
+        Some(missing) => Err(missing.clone()),
+        None => File::open(scene.root.path(PATH)).map_err(|error| refused(PATH, &error)),
+    }
+}
 
 /// What is read, opened once.
 pub(super) struct Sources {
@@ -55,10 +69,11 @@ impl Sources {
         let took_ns = monotonic_ns().saturating_sub(begin_ns);
         let is_slow = took_ns > TIMERS_NS_MAX;
         if is_slow && self.timers_were_slow {
-            self.timers = Err(Missing::new(format!(
+            let why = format!(
                 "so many timers are armed that reading them takes {:.0} ms: idle time is known in steps of 10 ms",
                 took_ns as f64 / 1e6
-            )));
+            );
+            self.timers = Err(TOO_MANY_TIMERS.get_or_init(|| Missing::new(why)).clone());
         }
         self.timers_were_slow = is_slow;
     }
