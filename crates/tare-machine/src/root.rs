@@ -211,6 +211,21 @@ impl Root {
         numbers.sort_unstable();
         Ok(numbers)
     }
+
+    /// The first numbers of a live directory, as the kernel lists them: of a process with thousands of threads the rest is not even
+    /// asked for. They are in no capture.
+    ///
+    /// # Errors
+    /// As [`Root::text`].
+    pub fn first_numbers(&self, absolute: impl AsRef<Path>, most: usize) -> Result<Vec<u32>, Missing> {
+        let absolute = absolute.as_ref();
+        if !self.is_live() {
+            return Ok(self.numbers(absolute)?.into_iter().take(most).collect());
+        }
+        let entries = fs::read_dir(absolute).map_err(|error| unreadable(absolute, &error))?;
+        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        Ok(entries.flatten().filter_map(number).take(most).collect())
+    }
 }
 
 /// The path by which this process, and it alone, finds something that it has open.

@@ -139,9 +139,9 @@ pub(crate) fn who_holds(
 /// The sockets that a process has open, by whichever thread.
 pub(crate) fn sockets_of(root: &Root, pid: u32) -> BTreeSet<u64> {
     let mut dirs = of_process(root, pid);
-    let threads = of_threads(root, pid);
     // A thread with a table of its own is rare: of many threads the first few tell.
-    dirs.extend(threads.into_iter().take(TABLES_MAX));
+    let threads = root.first_numbers(format!("/proc/{pid}/task"), TABLES_MAX + 1).unwrap_or_default();
+    dirs.extend(threads.iter().filter(|tid| **tid != pid).map(|tid| of_thread(pid, *tid)));
     let mut inodes = BTreeSet::new();
     for dir in dirs {
         for name in root.names(&dir).unwrap_or_default().iter().take(FILES_MAX) {
@@ -163,7 +163,11 @@ fn of_process(_: &Root, pid: u32) -> Vec<String> {
 /// The same of its other threads, which are mostly the same files once more: but a thread may have a table of its own.
 fn of_threads(root: &Root, pid: u32) -> Vec<String> {
     let threads = root.numbers(format!("/proc/{pid}/task")).unwrap_or_default();
-    threads.iter().filter(|tid| **tid != pid).map(|tid| format!("/proc/{pid}/task/{tid}/fd")).collect()
+    threads.iter().filter(|tid| **tid != pid).map(|tid| of_thread(pid, *tid)).collect()
+}
+
+fn of_thread(pid: u32, tid: u32) -> String {
+    format!("/proc/{pid}/task/{tid}/fd")
 }
 
 /// Processes that hold one of the sockets in the tables that are looked at, and how many could not be looked into.
