@@ -7,8 +7,9 @@
 //! sample need two bits, not eight.
 
 use crate::observation::{Observation, Sample};
-use flate2::Compression;
-use flate2::read::{DeflateDecoder, DeflateEncoder};
+use flate2::read::DeflateDecoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io::Read;
 
@@ -128,10 +129,24 @@ const LEVEL: Compression = Compression::new(3);
 
 /// Bytes of any kind, deflated.
 pub fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(bytes.len());
-    // Reading from memory cannot fail; if it ever did, the reader would say that the column is damaged.
-    DeflateEncoder::new(bytes, LEVEL).read_to_end(&mut packed).ok();
-    packed
+    DEFLATER.with_borrow_mut(|deflater| {
+        deflater.reset();
+        // More than bytes that cannot be compressed take, so that one turn is enough.
+        let mut packed = Vec::with_capacity(bytes.len() + bytes.len() / 64 + 64);
+        loop {
+            let rest = bytes.get(deflater.total_in() as usize..).unwrap_or_default();
+            match deflater.compress_vec(rest, &mut packed, FlushCompress::Finish) {
+                Ok(Status::Ok | Status::BufError) => packed.reserve(packed.len().max(64)),
+                // It cannot fail; if it ever did, the reader would say that the column is damaged.
+                Ok(Status::StreamEnd) | Err(_) => return packed,
+            }
+        }
+    })
+}
+
+thread_local! {
+    /// Made once: its tables are far larger than most of what is packed.
+    static DEFLATER: RefCell<Compress> = RefCell::new(Compress::new(LEVEL, false));
 }
 
 fn inflate(packed: &[u8], max: u64) -> Result<Vec<u8>, BadPack> {

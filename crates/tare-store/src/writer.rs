@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, params};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tare_model::identity::Identity;
 use tare_model::intervention::Intervention;
 use tare_model::machine::MachineFacts;
@@ -17,10 +18,16 @@ use tare_model::pack::packed;
 use tare_model::plan::Plan;
 use tare_model::trial::Trial;
 
+/// Trials are forced onto the disk this often: what is waited for there lies between the runs of a short program, which then finds its
+/// caches cold. A process that is killed loses no trial; a machine that loses its power may lose those since.
+const FORCED_EVERY: Duration = Duration::from_secs(1);
+
 /// A record that is being written.
 #[derive(Debug)]
 pub struct Writer {
     connection: Connection,
+    /// Since when nothing was forced onto the disk.
+    forced: Instant,
     path: PathBuf,
     samples: u64,
     has_stacks: bool,
@@ -47,7 +54,7 @@ impl Writer {
             remove(&fresh).ok();
             return Err(error.at(path));
         }
-        Ok(Writer { connection: open(&path)?, path, samples: 0, has_stacks: false })
+        Ok(Writer { connection: open(&path)?, forced: Instant::now(), path, samples: 0, has_stacks: false })
     }
 
     /// The file, with symbolic links resolved.
@@ -77,7 +84,7 @@ impl Writer {
         put_meta(&self.connection, key, json).map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))
     }
 
-    /// Adds a finished trial; it is on disk when this returns.
+    /// Adds a finished trial; it is in the file when this returns, and on disk after [`FORCED_EVERY`] at the latest where others follow.
     ///
     /// # Errors
     /// The disk refuses, or the record would pass [`SAMPLES_MAX`]; the trials before stay as they are.
@@ -91,6 +98,8 @@ impl Writer {
         let json = json(&self.path, &row(trial))?;
         let seen = trial.observation.stacks.as_deref();
         let packed = seen.map(|seen| stacks::pack(&self.path, seen)).transpose()?;
+        let is_due = self.forced.elapsed() >= FORCED_EVERY;
+        self.force(is_due)?;
         let written = self.connection.transaction().and_then(|transaction| {
             let numbers = [trial.seq, trial.level, columns.len() as u32];
             let sum = checksum(&[json.as_bytes(), &numbers.map(u32::to_le_bytes).concat()]);
@@ -105,10 +114,20 @@ impl Writer {
             }
             transaction.commit()
         });
-        written.map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))?;
+        let written = written.map_err(|error| StoreError::sqlite(&self.path, WRITE, &error));
+        self.force(true)?;
+        written?;
+        if is_due {
+            self.forced = Instant::now();
+        }
         self.has_stacks |= packed.is_some();
         self.samples = samples;
         Ok(())
+    }
+
+    /// Whether what is written from now on is forced onto the disk.
+    fn force(&self, is_forced: bool) -> Result<(), StoreError> {
+        force(&self.connection, is_forced).map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))
     }
 
     /// Adds a warning of the run itself; it is on disk when this returns.
@@ -223,10 +242,14 @@ fn open(path: &Path) -> Result<Connection, StoreError> {
     let opened = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.pragma_update(None, "journal_mode", "DELETE")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
+        force(&connection, true)?;
         Ok(connection)
     };
     opened().map_err(|error| StoreError::sqlite(path, WRITE, &error))
+}
+
+fn force(connection: &Connection, is_forced: bool) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", if is_forced { "FULL" } else { "OFF" })
 }
 
 /// The path with links resolved, if what is there may be replaced or nothing is.
