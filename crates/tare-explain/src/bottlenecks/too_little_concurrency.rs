@@ -26,10 +26,12 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
-/// An open loop that falls behind with room on both sides lacks requests in flight too.
+/// An open loop that falls behind with room on both sides lacks requests in flight too. Where one of them was not seen at work, the
+/// window has missed the load.
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    (server(accounting).is_some() && more_in_flight_would_help(accounting))
-        .then(|| Claim::at(Rank::FewInFlight))
+    let both_worked =
+        server(accounting)?.run_s > 0.0 && generator::fullness(&accounting.asked.pool).is_some();
+    (both_worked && more_in_flight_would_help(accounting)).then(|| Claim::at(Rank::FewInFlight))
 }
 
 fn describe(accounting: &Accounting) -> Draft {

@@ -1,7 +1,6 @@
 //! Whether every worker of a server is kept by something while requests wait.
 
 use crate::accounting::{Asleep, Thread, ratio};
-use crate::bottlenecks::signs::free::free_cpus;
 use crate::bottlenecks::signs::sides::server;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -13,8 +12,8 @@ const IDLE_MAX: f64 = 0.1;
 /// Requests in flight for each worker: with fewer it may be they that are too few.
 const IN_FLIGHT_MIN: f64 = 1.5;
 
-/// Of the CPUs that it may use, free for more workers, at least.
-const FREE_MIN: f64 = 0.15;
+/// Of the CPUs that it may use, taken by the load and its own side at most: with more there is no room for other workers.
+const OWN_MAX: f64 = 0.85;
 
 /// What keeps most of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +58,8 @@ impl Pool {
     /// `None` where some were idle, where no more requests were in flight than there are workers, or where no CPU is left
     /// for more of them.
     pub fn exhausted(accounting: &Accounting) -> Option<Pool> {
-        let usable = server(accounting)?.usable.len() as f64;
-        if free_cpus(accounting).is_some_and(|free| free < FREE_MIN * usable) {
+        server(accounting)?;
+        if own_share(accounting).is_some_and(|share| share > OWN_MAX) {
             return None;
         }
         let pool = &accounting.asked.pool;
@@ -97,6 +96,18 @@ impl Pool {
         let cost_s = accounting.asked.pool.per_request(sut.run_s).filter(|cost_s| *cost_s > 0.0)?;
         Some((sut.usable.len() as f64 / cost_s * self.each_s?).ceil())
     }
+}
+
+/// Of the CPUs that the server may use, what it, who it calls and the generator ran there; `None` where they were not read.
+fn own_share(accounting: &Accounting) -> Option<f64> {
+    let pool = &accounting.asked.pool;
+    let usable = &accounting.sut()?.usable;
+    let ran_s = |cpu: &u32| {
+        let ran_s = &pool.cpus.get(cpu)?.ran_s;
+        Some(ran_s.sut + ran_s.load + ran_s.downstream)
+    };
+    let all_s: f64 = usable.iter().map(ran_s).sum::<Option<f64>>()?;
+    (!usable.is_empty()).then(|| ratio(all_s, usable.len() as f64 * pool.span.wall_s))
 }
 
 fn kept_s(thread: &Thread) -> f64 {
