@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
 /// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
-const WINDOW_S: u32 = 20;
+const WINDOW_S: u32 = 12;
 /// How far two shares of a symbol may be apart, beside what so few samples tell: the two windows overlap and are not the same.
 const APART_MAX: f64 = 0.05;
 
@@ -44,37 +44,47 @@ fn own_shares(stacks: &[(Vec<String>, Vec<u64>)]) -> (BTreeMap<String, f64>, u64
     (shares, total)
 }
 
-/// What `perf report` says of these threads: share of each symbol's own samples. Threads are columns and not a filter,
+/// What `perf report` says of these threads: share of each symbol's own samples, and how many there were. Threads are columns and not a filter,
 /// which would drop symbols that another process was seen in first.
-fn perf_shares(data: &Path, tids: &[u32]) -> BTreeMap<String, f64> {
+fn perf_shares(data: &Path, tids: &[u32]) -> (BTreeMap<String, f64>, u64) {
     let output = Command::new("perf")
-        .args(["report", "--stdio", "--no-children", "-g", "none", "-F", "overhead,pid,sym", "-i"])
+        .args(["report", "--stdio", "--no-children", "-g", "none", "-F", "overhead,sample,pid,sym", "-i"])
         .arg(data)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut shares = BTreeMap::new();
+    let (mut shares, mut samples) = (BTreeMap::new(), 0);
     for line in text.lines() {
-        // `    12.34%     3536:serve-0          [k] finish_task_switch.isra.0`
+        // `    12.34%          240     3536:serve-0          [k] finish_task_switch.isra.0`
         let Some((share, rest)) = line.trim().split_once('%') else { continue };
         let (Ok(share), Some((who, symbol))) = (share.parse::<f64>(), rest.split_once("] ")) else {
             continue;
         };
+        let Some((count, who)) = who.trim().split_once(' ') else { continue };
         // The column is called pid and holds threads.
         let tid = who.trim().split(':').next().and_then(|tid| tid.parse::<u32>().ok());
         if tid.is_some_and(|tid| tids.contains(&tid)) {
+            samples += count.parse::<u64>().unwrap_or(0);
             *shares.entry(known(symbol.trim())).or_default() += share;
         }
     }
     let all: f64 = shares.values().sum();
     shares.values_mut().for_each(|share| *share /= all);
     assert!(!shares.is_empty(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    shares
+    (shares, samples)
 }
 
-/// Samples a server under a steady load with tare and with perf, at the same time and rate, and compares what both say of the
-/// largest symbols.
+/// Windows until perf has sampled as often as it was told to. On a host that holds its timers up it was seen to take 800 samples of
+/// 19,000, nearly half of them in a spin lock: that is no standard, whatever it says.
+const WINDOWS_MAX: usize = 3;
+
+/// Compares what tare and perf say of the largest symbols of a server, in a window that perf has sampled.
 fn compare(name: &str, server: &Server) {
+    assert!((0..WINDOWS_MAX).any(|_| is_compared(name, server)), "{name}: perf took too few samples");
+}
+
+/// Samples a server under a steady load with tare and with perf, at the same time and rate; false where perf took less than half as many.
+fn is_compared(name: &str, server: &Server) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let tids = server.pids.iter().flat_map(threads).map(|task| task.file_name().to_str().unwrap().parse());
@@ -102,13 +112,17 @@ fn compare(name: &str, server: &Server) {
     crate::support::terminate(&mut wrk);
     assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
     let (ours, samples) = own_shares(&folded(&tare, &[record.to_str().unwrap()]));
-    let theirs = perf_shares(&data, &tids);
+    let (theirs, their_samples) = perf_shares(&data, &tids);
+    println!("{name}: {samples} samples, by perf {their_samples}");
+    if 2 * their_samples < samples {
+        return false;
+    }
     let top = |shares: &BTreeMap<String, f64>| {
         let mut all: Vec<(&String, &f64)> = shares.iter().collect();
         all.sort_by(|one, other| other.1.total_cmp(one.1));
         all.into_iter().take(10).map(|(symbol, _)| symbol.clone()).collect::<Vec<String>>()
     };
-    println!("{name}: {samples} samples; symbol, share by tare, by perf");
+    println!("symbol, share by tare, by perf");
     let mut apart = Vec::new();
     for symbol in top(&theirs).into_iter().chain(top(&ours)).collect::<BTreeSet<String>>() {
         let share = |shares: &BTreeMap<String, f64>| shares.get(&symbol).copied().unwrap_or(0.0);
@@ -122,6 +136,7 @@ fn compare(name: &str, server: &Server) {
         }
     }
     assert!(samples > 0 && apart.is_empty(), "{name}, of {samples} samples: {apart:?}");
+    true
 }
 
 #[test]
