@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
-/// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
+/// Seconds that both sample: some 3,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
+/// times a second, so that the difference of two shares of 20 % has a standard error of 1 point.
 const WINDOW_S: u32 = 12;
 /// How far two shares of a symbol may be apart, beside what so few samples tell: the two windows overlap and are not the same.
 const APART_MAX: f64 = 0.05;
@@ -74,7 +74,7 @@ fn perf_shares(data: &Path, tids: &[u32]) -> (BTreeMap<String, f64>, u64) {
     (shares, samples)
 }
 
-/// Windows until perf has sampled as often as it was told to. On a host that holds its timers up it was seen to take 800 samples of
+/// Windows until perf has sampled as often as it was asked to. On a host that holds its timers up it was seen to take 800 samples of
 /// 19,000, nearly half of them in a spin lock: that is no standard, whatever it says.
 const WINDOWS_MAX: usize = 3;
 
