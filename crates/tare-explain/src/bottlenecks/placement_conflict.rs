@@ -5,11 +5,12 @@ use crate::bottlenecks::draft::{Draft, number, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
+use crate::bottlenecks::signs::free::used_share;
 use crate::bottlenecks::signs::sides::taken_by_others;
-use crate::bottlenecks::signs::together::{self, Together};
+use crate::bottlenecks::signs::together::{FULL_MIN, Together};
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::{shared_cores, shared_cpus};
-use tare_model::outcome::{Cause, GrossIs, TareCause};
+use tare_model::outcome::{Cause, Evidence, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::PlacementConflict,
@@ -34,6 +35,16 @@ fn applies(accounting: &Accounting) -> bool {
     accounting.lost(TareCause::Placement) >= NOTICE_SHARE || !shared_cores(accounting).is_empty()
 }
 
+/// What each side used of the CPUs that both use.
+fn on_shared(shared: &[(u32, f64, f64)]) -> impl Iterator<Item = Evidence> {
+    shared.iter().flat_map(|(cpu, sut, load)| {
+        [
+            number(format!("server on CPU {cpu}"), *sut, "share"),
+            number(format!("generator on CPU {cpu}"), *load, "share"),
+        ]
+    })
+}
+
 /// As [`describe`] where neither keeps the other off much, and both fill the CPUs.
 fn describe_together(accounting: &Accounting, both: Together) -> Draft {
     let shared = shared_cpus(&accounting.asked.pool);
@@ -42,10 +53,7 @@ fn describe_together(accounting: &Accounting, both: Together) -> Draft {
         number("the server's CPUs, used by anybody", both.used, "share"),
         number("generator ready and waiting for a CPU, share of its time", both.generator_waits, "share"),
     ];
-    for (cpu, sut, load) in &shared {
-        evidence.push(number(format!("server on CPU {cpu}"), *sut, "share"));
-        evidence.push(number(format!("generator on CPU {cpu}"), *load, "share"));
-    }
+    evidence.extend(on_shared(&shared));
     Draft {
         summary: format!(
             "Server and generator share CPU {}, and the server's CPUs are {} full: the generator waited {} of its time for a CPU, \
@@ -55,7 +63,7 @@ fn describe_together(accounting: &Accounting, both: Together) -> Draft {
             percent(both.generator_waits),
         ),
         effect_ln: accounting.effect(TareCause::Placement),
-        confidence: accounting.support(together::used, together::FULL_MIN),
+        confidence: accounting.support(used_share, FULL_MIN),
         evidence,
         remedy: REMEDY.to_owned(),
         confirm: CONFIRM.to_owned(),
@@ -77,10 +85,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let cores = shared_cores(accounting);
     let mut evidence =
         vec![number("kept off its CPU by the generator, share of the CPU entitlement", share, "share")];
-    for (cpu, sut, load) in &shared {
-        evidence.push(number(format!("server on CPU {cpu}"), *sut, "share"));
-        evidence.push(number(format!("generator on CPU {cpu}"), *load, "share"));
-    }
+    evidence.extend(on_shared(&shared));
     evidence.extend(cores.iter().map(|(sut, load)| {
         number(format!("CPUs {sut} (server) and {load} (generator) are one core"), 2.0, "threads")
     }));

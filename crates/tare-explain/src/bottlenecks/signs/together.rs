@@ -1,6 +1,7 @@
 //! Whether server and generator fill the same CPUs together, though neither is full by itself.
 
 use crate::accounting::{Closed, ratio};
+use crate::bottlenecks::signs::free::used_share;
 use crate::bottlenecks::signs::sides::server;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::shared_cpus;
@@ -25,18 +26,10 @@ impl Together {
     pub fn of(accounting: &Accounting) -> Option<Together> {
         server(accounting)?;
         let pool = &accounting.asked.pool;
-        let found = Together { used: used(pool)?, generator_waits: generator_waits(pool)? };
+        let found = Together { used: used_share(pool)?, generator_waits: generator_waits(pool)? };
         let is_full = found.used >= FULL_MIN && found.generator_waits >= WAITS_MIN;
         (is_full && !shared_cpus(pool).is_empty()).then_some(found)
     }
-}
-
-/// Of the CPUs that the server may use, the share that somebody used; `None` where they were not read.
-pub(crate) fn used(window: &Closed) -> Option<f64> {
-    let usable = &window.sut.as_ref()?.usable;
-    let free_s: f64 = usable.iter().map(|cpu| window.cpus.get(cpu)?.free_s()).sum::<Option<f64>>()?;
-    (!usable.is_empty() && window.span.wall_s > 0.0)
-        .then(|| 1.0 - free_s / (usable.len() as f64 * window.span.wall_s))
 }
 
 /// Over its threads that serve.
