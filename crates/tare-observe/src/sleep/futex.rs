@@ -14,8 +14,9 @@ const WAIT_BITSET: u64 = 9;
 const LOCK_PI2: u64 = 13;
 /// The flag of a limit by the clock of the day.
 const REALTIME: u64 = 256;
-/// A wait that ends by itself so soon is a pause. A pool that has nothing to do waits for longer, or without a limit.
-const SOON_NS: i128 = 1_000_000_000;
+/// A wait that ends by itself so soon is a pause. A pool that has nothing to do waits for longer, or without a limit: one that asks its queue
+/// again every 100 ms, and is woken by each request, has nearly all of them left. A longer pause is found parked, and is not named.
+const SOON_NS: i128 = 50_000_000;
 
 /// The word of a lock that is taken and waited for: of the C library of GNU, of Rust's, and of Go's runtime.
 const TAKEN: u64 = 2;
