@@ -14,7 +14,7 @@ use tare_model::Missing;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::connections as metrics;
 use tare_model::observation::Sample;
-use tare_sys::sockdiag::{Family, SockDiag, TcpSocket, listeners, sockets};
+use tare_sys::sockdiag::{Family, Listener, SockDiag, TcpSocket, listeners, sockets};
 
 /// Room for a dump: some 2,600 sockets. Where there are more, reading them all would take longer than an edge may.
 const DUMP_BYTES_MAX: usize = 1 << 20;
@@ -90,16 +90,7 @@ impl Observer for Connections {
                 .for_each(|metric| observed.absent(metric, None, reason.clone()));
         };
         let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
-        match self.backlog(port) {
-            Some(backlog) => {
-                let sample = Sample { at_ns: observed.end_ns(), value: f64::from(backlog) };
-                observed.column(&metrics::BACKLOG, Subject::Machine, vec![sample]);
-            }
-            None => {
-                let none = || Missing::new("nobody listens on the server's port here");
-                observed.absent(&metrics::BACKLOG, None, why.clone().unwrap_or_else(none));
-            }
-        }
+        self.report_listeners(port, why.as_ref(), observed);
         for end in [End::Server, End::Client] {
             let lasting = self.lasting(end, port);
             if lasting.is_empty() {
@@ -131,19 +122,34 @@ impl Observer for Connections {
 type Both = [(u64, TcpSocket); 2];
 
 impl Connections {
-    /// Room in the accept queue of the server's listening sockets: the least. A namespace has few of those.
-    fn backlog(&self, port: u16) -> Option<u32> {
+    /// The least room of the server's accept queues, and who waits in all of them now.
+    fn report_listeners(&self, port: u16, why: Option<&Missing>, observed: &mut Observed) {
+        let listeners = self.listeners(port);
+        let Some(least) = listeners.iter().map(|listener| listener.backlog).min() else {
+            let none = || Missing::new("nobody listens on the server's port here");
+            let reason = why.cloned().unwrap_or_else(none);
+            observed.absent(&metrics::BACKLOG, None, reason.clone());
+            return observed.absent(&metrics::WAITING, None, reason);
+        };
+        let waiting = listeners.iter().map(|listener| u64::from(listener.waiting)).sum::<u64>();
+        let at_end = |value| vec![Sample { at_ns: observed.end_ns(), value }];
+        let (backlog, waiting) = (at_end(f64::from(least)), at_end(waiting as f64));
+        observed.column(&metrics::BACKLOG, Subject::Machine, backlog);
+        observed.column(&metrics::WAITING, Subject::Machine, waiting);
+    }
+
+    /// The server's listening sockets. A namespace has few of those.
+    fn listeners(&self, port: u16) -> Vec<Listener> {
         let mut buffer = vec![0; DUMP_BYTES_MAX];
-        let mut least: Option<u32> = None;
+        let mut found = Vec::new();
         for diag in self.ways.iter().flatten() {
             for family in FAMILIES {
                 let Ok(filled) = diag.dump_listening(family, &mut buffer) else { continue };
                 let dump = buffer.get(..filled).unwrap_or_default();
-                let mine = listeners(dump).filter(|(of, _)| *of == port).map(|(_, backlog)| backlog);
-                least = least.into_iter().chain(mine).min();
+                found.extend(listeners(dump).filter(|listener| listener.port == port));
             }
         }
-        least
+        found
     }
 
     /// Ends that were there at both edges.
@@ -223,6 +229,7 @@ mod tests {
         client.read_exact(&mut [0; 5]).unwrap();
         drop(short_lived);
         let _new = connect();
+        let _waits_to_be_accepted = TcpStream::connect(address).unwrap();
         observer.edge(&mut edge);
         let mut observed = Observed::new(0, 1);
         observer.report(&scene, &mut observed);
@@ -230,6 +237,7 @@ mod tests {
         let machine = Subject::Machine;
         assert_eq!(seen.last(&metrics::OPEN, &machine).ok(), Ok(1.0));
         assert!(seen.last(&metrics::BACKLOG, &machine).ok().unwrap() >= 1.0);
+        assert_eq!(seen.last(&metrics::WAITING, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);

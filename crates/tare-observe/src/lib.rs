@@ -24,6 +24,7 @@ mod network;
 mod numbers;
 mod observed;
 mod observer;
+mod open_files;
 mod pmu;
 mod pressure;
 mod reclaim;

@@ -4,7 +4,7 @@ use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
     aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, memory,
-    network, pmu, pressure, reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
+    network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
 };
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
@@ -19,6 +19,7 @@ pub(crate) static REGISTRY: &[Open] = &[
     network::open,
     client::open,
     connections::open,
+    open_files::open,
     clock::open,
     core_latency::open,
     aperf::open,

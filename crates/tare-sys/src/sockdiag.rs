@@ -329,11 +329,26 @@ pub fn sockets(dump: &[u8]) -> impl Iterator<Item = TcpSocket> + '_ {
     messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| socket(message))
 }
 
-/// The listening sockets of a dump: port, and connections for which there is room until they are accepted.
-pub fn listeners(dump: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
-    // `struct inet_diag_msg`: of a listener `idiag_wqueue` is what it gave to listen(2), within the kernel's bound.
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listener {
+    /// The port that it listens on.
+    pub port: u16,
+    /// Connections for which there is room until they are accepted.
+    pub backlog: u32,
+    /// Connections that wait to be accepted.
+    pub waiting: u32,
+}
+
+/// The listening sockets of a dump.
+pub fn listeners(dump: &[u8]) -> impl Iterator<Item = Listener> + '_ {
+    // `struct inet_diag_msg`: of a listener `idiag_rqueue` is who waits, `idiag_wqueue` what it gave to listen(2), within the kernel's bound.
     messages(dump).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).filter_map(|(_, message)| {
-        Some((u16::from_be_bytes(read(message, 4)?), u32::from_ne_bytes(read(message, 60)?)))
+        Some(Listener {
+            port: u16::from_be_bytes(read(message, 4)?),
+            backlog: u32::from_ne_bytes(read(message, 60)?),
+            waiting: u32::from_ne_bytes(read(message, 56)?),
+        })
     })
 }
 

@@ -5,6 +5,8 @@ super::declare::descriptors! {
         "Ends of the server that were there at both edges of the window.", "sock_diag, established sockets on the server's port";
     BACKLOG = "connections.backlog", Count, Gauge,
         "Connections that wait to be accepted for which the server's socket has room; of several sockets, the least.", "sock_diag, listening sockets on the server's port, idiag_wqueue";
+    WAITING = "connections.waiting", Count, Gauge,
+        "Connections that waited to be accepted when the window closed, of all the server's listening sockets.", "sock_diag, listening sockets on the server's port, idiag_rqueue";
     BUSY_NS = "connections.busy_ns", Nanosecond, Counter,
         "Time in which the server had sent something that was not acknowledged yet, summed over its ends.", "sock_diag tcp_info busy_time";
     RECEIVER_FULL_NS = "connections.receiver_full_ns", Nanosecond, Counter,

@@ -12,6 +12,7 @@ pub mod energy;
 pub mod groups;
 pub mod memory;
 pub mod network;
+pub mod open_files;
 pub mod pmu;
 pub mod pressure;
 pub mod softirqs;
@@ -29,6 +30,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     network::DESCRIPTORS,
     client::DESCRIPTORS,
     connections::DESCRIPTORS,
+    open_files::DESCRIPTORS,
     clock::DESCRIPTORS,
     core_latency::DESCRIPTORS,
     wakeups::DESCRIPTORS,
