@@ -13,7 +13,7 @@ pub(crate) use attribute::entitlement::{Entitlement, Loss, tare_name};
 pub(crate) use attribute::thread::Thread;
 pub(crate) use attribute::working::Limit;
 pub(crate) use close::closed::Closed;
-pub(crate) use raw::around::Connections;
+pub(crate) use raw::around::{Connections, OpenFiles};
 pub(crate) use raw::asleep::Asleep;
 pub(crate) use raw::bounds::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 pub(crate) use raw::downstream::Program;

@@ -5,7 +5,7 @@ use crate::bottlenecks::signs::garbage;
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::metric::Descriptor;
-use tare_model::metrics::{clock, connections, cpus, groups, network, pressure, tasks};
+use tare_model::metrics::{clock, connections, cpus, groups, network, open_files, pressure, tasks};
 use tare_model::observation::Role;
 
 /// More sleep than this share without a reason, and reasons cannot be judged.
@@ -34,6 +34,8 @@ pub(crate) enum Input {
     Network,
     /// What the kernel counts of the connections.
     Connections,
+    /// Open files of the SUT's processes, and their limit.
+    OpenFiles,
     /// Time in which somebody waited for memory.
     MemoryPressure,
     /// Packets that each CPU handled, and the SUT's among them.
@@ -94,6 +96,9 @@ impl Input {
             }
             Input::Connections => {
                 unless(pool.around.connections.is_some(), absent(accounting, &connections::CLIENT_SEGMENTS))
+            }
+            Input::OpenFiles => {
+                unless(pool.around.open_files.is_some(), absent(accounting, &open_files::OPEN))
             }
             Input::MemoryPressure => {
                 unless(pool.around.memory.stalled_s.is_some(), absent(accounting, &pressure::MEMORY_SOME_NS))

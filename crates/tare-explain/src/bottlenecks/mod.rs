@@ -27,6 +27,7 @@ mod network_ceiling;
 mod not_steady;
 mod offered_load;
 mod one_thread_bound;
+mod open_files_exhausted;
 mod oversubscribed;
 mod parallelism_limited;
 mod placement_conflict;
@@ -81,6 +82,7 @@ static ALL: &[&Bottleneck] = &[
     &network_ceiling::BOTTLENECK,
     &delayed_ack::BOTTLENECK,
     &ports_exhausted::BOTTLENECK,
+    &open_files_exhausted::BOTTLENECK,
     &not_steady::BOTTLENECK,
     &too_noisy::BOTTLENECK,
     &program_cpu_bound::BOTTLENECK,

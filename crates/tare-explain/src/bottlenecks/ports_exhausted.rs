@@ -78,7 +78,7 @@ static PAGE: Page = Page {
         "`listen-overflow`: the server has no room for the connection. It is not an error of the client's \
          bind or connect (EADDRNOTAVAIL).",
         "`errors`: connections are refused or reset by the other side.",
-        "The limit of open files (EMFILE): `ulimit -n`. It is reported as another error.",
+        "`open-files-exhausted`: the server may open no more files; the generator has ports left.",
     ],
     to_do: &[
         "Keep connections alive: leave out `--no-keepalive`.",

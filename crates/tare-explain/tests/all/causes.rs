@@ -5,7 +5,7 @@ use crate::support::*;
 use tare_explain::explain;
 use tare_model::latency::Latencies;
 use tare_model::metric::{Descriptor, Subject};
-use tare_model::metrics::{client, connections, memory, network, pmu, pressure};
+use tare_model::metrics::{client, connections, memory, network, open_files, pmu, pressure};
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Finding, GrossIs, Outcome};
 use tare_model::plan::Purpose;
@@ -135,6 +135,32 @@ fn connections_without_a_port_are_not_the_servers_errors() {
         "{summary}"
     );
     silent(&with_ports(failing(ErrorKind::Connect)), Cause::PortsExhausted);
+}
+
+#[test]
+fn a_server_at_its_limit_on_open_files_accepts_nobody() {
+    let with_files = |record, open, waiting| {
+        let record = level(record, &open_files::OPEN, &Subject::Machine, open);
+        let record = level(record, &open_files::LIMIT, &Subject::Machine, 40.0);
+        level(record, &connections::WAITING, &Subject::Machine, waiting)
+    };
+    let outcome = has_bottleneck(&with_files(asked(&idle()), 40.0, 31.0), Cause::OpenFilesExhausted);
+    assert_eq!(outcome.figures.gross_is, GrossIs::LowerBound);
+    let summary = &finding(&outcome, Cause::OpenFilesExhausted).unwrap().summary;
+    assert!(summary.contains("40 of the 40 files") && summary.contains("31 connections waited"), "{summary}");
+    // Those that wait time out.
+    let late = asked(&Scene { errors: vec![(ErrorKind::Timeout, 30_000)], ..idle() });
+    let outcome = has_bottleneck(&with_files(late.clone(), 39.0, 0.0), Cause::OpenFilesExhausted);
+    assert!(!outcome.verdict.valid);
+    // A cache that fills the limit keeps nobody out; a server that is slow to accept has files left.
+    silent(&with_files(asked(&idle()), 40.0, 0.0), Cause::OpenFilesExhausted);
+    silent(&with_files(asked(&idle()), 30.0, 31.0), Cause::OpenFilesExhausted);
+    silent(&with_files(late, 30.0, 31.0), Cause::OpenFilesExhausted);
+    // A full server is what holds the rate; who waits is said beside it.
+    let full = Scene { threads: vec![server(0.99, 0.0), generator(0.3, 0.0)], ..idle() };
+    let outcome = explain(&with_files(asked(&full), 40.0, 31.0));
+    assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound);
+    assert!(finding(&outcome, Cause::OpenFilesExhausted).is_some());
 }
 
 /// 64 connections whose answers are on their way for a share of the time; segments sent again by the server, each second.

@@ -36,6 +36,7 @@ pub enum Cause {
     NetworkCeiling,
     DelayedAck,
     PortsExhausted,
+    OpenFilesExhausted,
     NotSteady,
     Errors,
     TooNoisy,

@@ -136,6 +136,39 @@ fn a_server_that_writes_its_answer_in_two_pieces() {
     );
 }
 
+/// Serves with as many connections as it may have files, and tries again where it may have no more.
+const FEW_FILES: &str = r#"
+import resource, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=256)
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
+def serve(client):
+    try:
+        while client.recv(4096):
+            client.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    except OSError:
+        pass
+    client.close()
+while True:
+    try:
+        threading.Thread(target=serve, args=(listener.accept()[0],)).start()
+    except OSError:
+        time.sleep(0.05)
+"#;
+
+#[test]
+fn a_server_that_may_open_few_files() {
+    let _alone = alone();
+    let with_limit = |limit: &str| {
+        let port = free_port();
+        let server = Server::python(FEW_FILES, port, &[&port.to_string(), limit]);
+        measure(&server, "/", &["-c", "100", "-R", "200"])
+    };
+    let result = with_limit("40");
+    has_bottleneck(&result, "open-files-exhausted");
+    let result = with_limit("1000");
+    assert!(finding(&result, "open-files-exhausted").is_none(), "{:#}", result["findings"]);
+}
+
 /// A control group with a limit of memory; removed when dropped, its processes moved back.
 struct LittleMemory(PathBuf);
 

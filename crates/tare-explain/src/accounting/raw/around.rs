@@ -3,7 +3,7 @@
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
 use tare_model::metric::{Descriptor, Subject};
-use tare_model::metrics::{client, connections, memory, network, pressure};
+use tare_model::metrics::{client, connections, memory, network, open_files, pressure};
 use tare_model::observation::Column;
 
 /// `None` is not counted.
@@ -12,6 +12,10 @@ pub(crate) struct Around {
     pub listen_overflows: Option<f64>,
     /// Connections for which the server's accept queue has room.
     pub backlog: Option<f64>,
+    /// Connections that waited there when a window closed, most of all windows.
+    pub waiting: Option<f64>,
+    /// Of the server's process that was nearest to its limit.
+    pub open_files: Option<OpenFiles>,
     /// Acknowledgements that were held back until their time was up: at the end of the connections that had more.
     pub delayed_acks: Option<f64>,
     /// Most connections at once that were over and kept their ports, and ports that there are.
@@ -24,6 +28,13 @@ pub(crate) struct Around {
     /// Of all CPUs, those between generator and server: what came in at both ends, or, where connections are not known, all
     /// TCP segments of the server's network.
     pub own_packets: Option<f64>,
+}
+
+/// Open files of a process, most at once, and how many it may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenFiles {
+    pub open: f64,
+    pub limit: f64,
 }
 
 /// Signs that there was too little memory.
@@ -72,6 +83,8 @@ impl Around {
         Around {
             listen_overflows: growth(&network::LISTEN_OVERFLOWS),
             backlog: readings.level(&connections::BACKLOG, &Subject::Machine),
+            waiting: readings.level(&connections::WAITING, &Subject::Machine),
+            open_files: OpenFiles::read(readings),
             delayed_acks: larger(growth(&network::DELAYED_ACKS), growth(&client::DELAYED_ACKS)),
             time_wait: most(&client::TIME_WAIT),
             ports: most(&client::PORTS),
@@ -87,6 +100,8 @@ impl Around {
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
         self.backlog = self.backlog.or(other.backlog);
         self.delayed_acks = sum(self.delayed_acks, other.delayed_acks);
+        self.waiting = larger(self.waiting, other.waiting);
+        self.open_files = OpenFiles::nearer(self.open_files, other.open_files);
         self.time_wait = larger(self.time_wait, other.time_wait);
         self.ports = larger(self.ports, other.ports);
         self.memory.absorb(&other.memory);
@@ -95,6 +110,24 @@ impl Around {
         }
         self.own_packets = sum(self.own_packets, other.own_packets);
         self.connections = self.connections.take().zip(other.connections.as_ref()).map(|(a, b)| a.and(b));
+    }
+}
+
+impl OpenFiles {
+    fn read(readings: &Readings) -> Option<OpenFiles> {
+        let samples = |metric: &Descriptor| readings.samples(metric, &Subject::Machine);
+        let limits = samples(&open_files::LIMIT);
+        // Only changes are kept: what holds is the last one.
+        let limit_at =
+            |at_ns: u64| limits.iter().rev().find(|limit| limit.at_ns <= at_ns).map(|limit| limit.value);
+        let each = samples(&open_files::OPEN).into_iter();
+        let each = each.filter_map(|open| Some(OpenFiles { open: open.value, limit: limit_at(open.at_ns)? }));
+        each.fold(None, |nearest, one| OpenFiles::nearer(nearest, Some(one)))
+    }
+
+    /// The one with less room, as a share of its limit.
+    fn nearer(a: Option<OpenFiles>, b: Option<OpenFiles>) -> Option<OpenFiles> {
+        a.into_iter().chain(b).max_by(|a, b| (a.open / a.limit).total_cmp(&(b.open / b.limit)))
     }
 }
 
