@@ -19,11 +19,19 @@ pub struct Decoder {
 enum State {
     SizeStart,
     Size,
-    /// White space after the size or within an extension; only an extension may follow.
+    /// White space after the size or after an extension; only an extension may follow.
     SizeSpace,
-    Extension,
+    /// After `;`: the extension's name comes.
+    NameStart,
+    Name,
+    /// White space after the name: a value or the next extension may follow.
+    NameSpace,
+    /// After `=`: a token or a quoted string comes.
+    ValueStart,
+    Value,
     Quoted,
     QuotedPair,
+    QuotedEnd,
     SizeLf,
     Data,
     DataCr,
@@ -76,19 +84,23 @@ impl Decoder {
         Ok(match (self.state, byte) {
             (State::SizeStart | State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
             (State::SizeStart, _) => return Err(Refusal::Chunk("no chunk size")),
-            (State::Size | State::SizeSpace | State::Extension, b';') => {
-                self.overhead(State::Extension, limits)?
-            }
-            (State::Size | State::Extension, b'\r') => State::SizeLf,
+            (State::Size | State::Name | State::Value | State::QuotedEnd, b'\r') => State::SizeLf,
             (State::Size | State::SizeSpace, b' ' | b'\t') => self.overhead(State::SizeSpace, limits)?,
+            (State::Size | State::SizeSpace, b';') => self.overhead(State::NameStart, limits)?,
             (State::Size | State::SizeSpace, _) => return Err(Refusal::Chunk("bad chunk size")),
-            (State::Extension, b'"') => self.overhead(State::Quoted, limits)?,
-            (State::Extension, b) if is_text(b) => self.overhead(State::Extension, limits)?,
-            (State::Quoted, b'"') => self.overhead(State::Extension, limits)?,
-            (State::Quoted, b'\\') => self.overhead(State::QuotedPair, limits)?,
-            (State::Quoted | State::QuotedPair, b) if is_text(b) => self.overhead(State::Quoted, limits)?,
-            (State::Extension | State::Quoted | State::QuotedPair, _) => {
-                return Err(Refusal::Chunk("bad chunk extension"));
+            (
+                State::NameStart
+                | State::Name
+                | State::NameSpace
+                | State::ValueStart
+                | State::Value
+                | State::Quoted
+                | State::QuotedPair
+                | State::QuotedEnd,
+                _,
+            ) => {
+                let next = extension(self.state, byte).ok_or(Refusal::Chunk("bad chunk extension"))?;
+                self.overhead(next, limits)?
             }
             (State::SizeLf, b'\n') => self.size_known(limits)?,
             (State::DataCr, b'\r') => State::DataLf,
@@ -147,6 +159,25 @@ impl Decoder {
         self.overhead_bytes += 1;
         if self.overhead_bytes > limits.chunk_overhead_bytes { Err(Refusal::HeadTooLarge) } else { Ok(next) }
     }
+}
+
+/// The next state within extensions: `*( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )` (RFC 9112, 7.1.1). `None` where the byte
+/// does not fit.
+fn extension(state: State, byte: u8) -> Option<State> {
+    Some(match (state, byte) {
+        (State::NameStart | State::ValueStart, b' ' | b'\t') => state,
+        (State::NameStart | State::Name, b) if is_token(b) => State::Name,
+        (State::Name | State::NameSpace, b' ' | b'\t') => State::NameSpace,
+        (State::Name | State::NameSpace, b'=') => State::ValueStart,
+        (State::Name | State::NameSpace | State::Value | State::QuotedEnd, b';') => State::NameStart,
+        (State::ValueStart, b'"') => State::Quoted,
+        (State::ValueStart | State::Value, b) if is_token(b) => State::Value,
+        (State::Value | State::QuotedEnd, b' ' | b'\t') => State::SizeSpace,
+        (State::Quoted, b'"') => State::QuotedEnd,
+        (State::Quoted, b'\\') => State::QuotedPair,
+        (State::Quoted | State::QuotedPair, b) if is_text(b) => State::Quoted,
+        _ => return None,
+    })
 }
 
 /// Field content: visible bytes, space, tab and the bytes above ASCII (RFC 9110, 5.5).

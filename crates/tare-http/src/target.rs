@@ -89,13 +89,25 @@ pub fn is_host(value: &[u8]) -> bool {
         }
         _ => {
             let end = value.iter().position(|b| !REG_NAME[usize::from(*b)]).unwrap_or(value.len());
-            &value[end..]
+            if value.get(end) == Some(&b'%') { behind_encoded(&value[end..]) } else { &value[end..] }
         }
     };
     match rest {
         [] => true,
         [b':', port @ ..] => is_port(port),
         _ => false,
+    }
+}
+
+/// What follows a registered name, from its first `%` on: each stands before two hexadecimal digits (RFC 3986, 2.1).
+#[cold]
+fn behind_encoded(mut value: &[u8]) -> &[u8] {
+    loop {
+        value = match value {
+            [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => rest,
+            [b, rest @ ..] if REG_NAME[usize::from(*b)] => rest,
+            _ => return value,
+        };
     }
 }
 
@@ -113,7 +125,7 @@ fn is_ip_literal(literal: &[u8]) -> bool {
     if let [b'v' | b'V', future @ ..] = literal {
         let mut parts = future.splitn(2, |b| *b == b'.');
         let (version, address) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let is_address = |b: &u8| (REG_NAME[usize::from(*b)] && *b != b'%') || *b == b':';
+        let is_address = |b: &u8| REG_NAME[usize::from(*b)] || *b == b':';
         return !version.is_empty()
             && version.iter().all(u8::is_ascii_hexdigit)
             && !address.is_empty()
@@ -122,14 +134,14 @@ fn is_ip_literal(literal: &[u8]) -> bool {
     std::str::from_utf8(literal).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Bytes of a registered name: unreserved, sub-delims and `%` (RFC 3986, 3.2.2).
+/// Bytes of a registered name that stand for themselves: unreserved and sub-delims (RFC 3986, 3.2.2).
 static REG_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut b = 0;
     while b < 256 {
         let c = b as u8;
         table[b] = c.is_ascii_alphanumeric()
-            || matches!(c, b'-' | b'.' | b'_' | b'~' | b'%')
+            || matches!(c, b'-' | b'.' | b'_' | b'~')
             || matches!(c, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=');
         b += 1;
     }

@@ -282,11 +282,11 @@ impl Connection {
         if used > 0 {
             return Some(used);
         }
-        // A head that comes in pieces is parsed again only when it may be complete: else a peer that sends
-        // single bytes would make this quadratic.
+        // A head that comes in pieces is parsed again only where a line ends, or can end no more: else a peer that sends
+        // single bytes would make this quadratic. It has no more lines than fields are allowed.
         if self.searched > 0 {
-            let news = &input[self.searched.saturating_sub(2).min(input.len())..];
-            if !may_end_head(news) && input.len() <= engine.limits.head_bytes {
+            let news = &input[self.searched.saturating_sub(1).min(input.len())..];
+            if !has_line_end(news) && input.len() <= engine.limits.head_bytes {
                 self.searched = input.len();
                 return None;
             }
@@ -449,9 +449,9 @@ impl Connection {
     }
 }
 
-/// Whether an empty line ends in `bytes`.
-fn may_end_head(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|w| w == b"\n\n") || bytes.windows(3).any(|w| w == b"\n\r\n")
+/// Whether a line ends in `bytes`, or a CR stands where none may.
+fn has_line_end(bytes: &[u8]) -> bool {
+    bytes.contains(&b'\n') || bytes.windows(2).any(|pair| pair[0] == b'\r')
 }
 
 #[cfg(test)]

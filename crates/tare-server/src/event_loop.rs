@@ -56,7 +56,6 @@ struct Accepting {
     /// `None` once the end has closed it.
     intake: Option<Intake>,
     paused_until_ns: Option<u64>,
-    connections_max: usize,
 }
 
 /// The time, and when each thing is due; CLOCK_MONOTONIC.
@@ -80,12 +79,11 @@ impl<B: Backend> EventLoop<B> {
         stop: StopHandle,
     ) -> io::Result<EventLoop<B>> {
         let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
-        let connections_max = config.connections_max.div_ceil(config.listening.threads);
         Ok(EventLoop {
             backend: B::new()?,
             engine: Engine::of_server(routes, &config),
             config,
-            accepting: Accepting { intake: Some(intake), paused_until_ns: None, connections_max },
+            accepting: Accepting { intake: Some(intake), paused_until_ns: None },
             signal,
             stop,
             peers: Peers::default(),
@@ -173,7 +171,7 @@ impl<B: Backend> EventLoop<B> {
 
     /// Whether as many are open as can be served or answered with 503.
     fn is_full(&self) -> bool {
-        self.peers.len() >= self.accepting.connections_max + TURNED_AWAY_MAX
+        self.stop.open() >= self.config.connections_max + TURNED_AWAY_MAX
     }
 
     /// Takes in what waits in the intake; whether nothing is left there.
@@ -218,7 +216,7 @@ impl<B: Backend> EventLoop<B> {
 
     fn admit(&mut self, fd: OwnedFd) {
         self.engine.counts.accepted += 1;
-        let full = self.peers.len() >= self.accepting.connections_max;
+        let full = self.stop.enter() >= self.config.connections_max;
         let deadline_ns =
             Patience::Idle.deadline_ns(self.clocks.now_ns, &self.config.timeouts, self.engine.draining);
         let place = self.peers.insert(Peer::new(fd, &self.engine), deadline_ns);
@@ -396,6 +394,7 @@ impl<B: Backend> EventLoop<B> {
 
     fn close(&mut self, place: Place) {
         let Some(peer) = self.peers.remove(place) else { return };
+        self.stop.leave();
         self.engine.pool.give(peer.outbox.bytes);
         self.engine.pool.give(peer.aside);
         peer.connection.retire(&mut self.engine.pool);

@@ -1,7 +1,7 @@
 //! How the threads of a server are stopped, woken and read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tare_sys::epoll::Waker;
 
@@ -17,6 +17,8 @@ pub struct StopHandle {
 #[derive(Debug)]
 struct Stop {
     flag: AtomicBool,
+    /// Connections that are open in all loops.
+    open: AtomicUsize,
     signals: Vec<Arc<Signal>>,
 }
 
@@ -31,7 +33,9 @@ pub(crate) struct Signal {
 
 impl StopHandle {
     pub(crate) fn new(signals: Vec<Arc<Signal>>) -> StopHandle {
-        StopHandle { shared: Arc::new(Stop { flag: AtomicBool::new(false), signals }) }
+        StopHandle {
+            shared: Arc::new(Stop { flag: AtomicBool::new(false), open: AtomicUsize::new(0), signals }),
+        }
     }
 
     /// The signal of a thread.
@@ -47,6 +51,21 @@ impl StopHandle {
             // A waker fails only when it is woken already.
             let _ = signal.waker.wake();
         }
+    }
+
+    /// Connections that are open in all loops.
+    pub(crate) fn open(&self) -> usize {
+        self.shared.open.load(Ordering::Relaxed)
+    }
+
+    /// A connection is opened; how many there were before.
+    pub(crate) fn enter(&self) -> usize {
+        self.shared.open.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A connection is closed.
+    pub(crate) fn leave(&self) {
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether the end has begun.

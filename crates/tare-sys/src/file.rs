@@ -118,6 +118,8 @@ pub struct Facts {
     pub bytes: u64,
     /// When its content was changed last, seconds since 1970.
     pub modified_unix_s: i64,
+    /// And how far within that second; 0..1,000,000,000.
+    pub modified_ns: u32,
 }
 
 /// What lies at `path`, seen from `folder`; links and `..` are followed, wherever that is. Nothing is opened.
@@ -144,7 +146,12 @@ fn stat(call: impl FnOnce(&mut libc::stat) -> libc::c_int) -> io::Result<Facts> 
         libc::S_IFDIR => Kind::Folder,
         _ => Kind::Special,
     };
-    Ok(Facts { kind, bytes: u64::try_from(stat.st_size).unwrap_or(0), modified_unix_s: stat.st_mtime })
+    Ok(Facts {
+        kind,
+        bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        modified_unix_s: stat.st_mtime,
+        modified_ns: u32::try_from(stat.st_mtime_nsec).unwrap_or(0),
+    })
 }
 
 /// Sends up to `bytes` bytes of `file` from `offset` to a socket (`sendfile`). 0 is the end of the file.

@@ -146,7 +146,7 @@ fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
     } else {
         claims.framing()?
     };
-    let keep_alive = claims.keep_alive && framing != Framing::UntilClose;
+    let keep_alive = claims.keep_alive && !claims.close && framing != Framing::UntilClose;
     Ok(Some(Head { len, status, framing, keep_alive }))
 }
 
@@ -155,12 +155,13 @@ struct Claims {
     length: Option<u64>,
     coding: Option<Framing>,
     keep_alive: bool,
+    close: bool,
 }
 
 impl Claims {
     /// HTTP/1.1 keeps connections unless a header says otherwise, HTTP/1.0 closes them.
     fn new(keep_alive: bool) -> Self {
-        Claims { length: None, coding: None, keep_alive }
+        Claims { length: None, coding: None, keep_alive, close: false }
     }
 
     fn add(&mut self, name: &str, value: &[u8]) -> Result<(), Malformed> {
@@ -177,11 +178,9 @@ impl Claims {
             self.coding = Some(if chunked { Framing::Chunked } else { Framing::UntilClose });
         } else if name.eq_ignore_ascii_case("connection") {
             for token in tokens(value) {
-                if token.eq_ignore_ascii_case(b"close") {
-                    self.keep_alive = false;
-                } else if token.eq_ignore_ascii_case(b"keep-alive") {
-                    self.keep_alive = true;
-                }
+                // `close` counts wherever it stands (RFC 9112 section 9.3).
+                self.close |= token.eq_ignore_ascii_case(b"close");
+                self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
             }
         }
         Ok(())

@@ -76,6 +76,9 @@ fn keeping_the_connection() {
         ("1.1", "", true),
         ("1.1", "Connection: Close\r\n", false),
         ("1.1", "Connection: x, close\r\n", false),
+        ("1.1", "Connection: close, keep-alive\r\n", false),
+        ("1.1", "Connection: keep-alive, close\r\n", false),
+        ("1.0", "Connection: close\r\nConnection: keep-alive\r\n", false),
         ("1.0", "", false),
         ("1.0", "Connection: Keep-Alive\r\n", true),
     ] {

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use tare_http::date::parse_date;
 use tare_http::request::Method;
+use tare_sys::file::Facts;
 
 use crate::handler::Request;
 
 /// What identifies one state of a file.
 pub(super) struct Validators {
-    /// A strong entity tag in nginx's form, from time and size, so that a move from or to it empties no cache.
+    /// A strong entity tag, from time and size. Where the time is of whole seconds it has nginx's form; two states of a file within one
+    /// second have two tags.
     pub(super) etag: String,
     pub(super) modified_unix_s: u64,
     bytes: u64,
@@ -31,11 +33,13 @@ pub(super) enum Selected {
 }
 
 impl Validators {
-    pub(super) fn new(mtime_unix_s: i64, bytes: u64, now_unix_s: u64) -> Validators {
+    pub(super) fn new(facts: &Facts, now_unix_s: u64) -> Validators {
+        let Facts { bytes, modified_unix_s, modified_ns, .. } = *facts;
+        let within = if modified_ns > 0 { format!(".{modified_ns:x}") } else { String::new() };
         Validators {
-            etag: format!("\"{mtime_unix_s:x}-{bytes:x}\""),
+            etag: format!("\"{modified_unix_s:x}{within}-{bytes:x}\""),
             // RFC 9110, 8.8.2.1: never later than the answer's Date.
-            modified_unix_s: u64::try_from(mtime_unix_s).unwrap_or(0).min(now_unix_s),
+            modified_unix_s: u64::try_from(modified_unix_s).unwrap_or(0).min(now_unix_s),
             bytes,
         }
     }

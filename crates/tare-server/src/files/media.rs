@@ -42,12 +42,6 @@ pub(super) fn of_path(path: &[u8]) -> &'static str {
     TYPES.iter().find(of_ending).map_or("application/octet-stream", |(_, media_type)| media_type)
 }
 
-/// Whether content of that type is text, which is worth compressing.
-pub(super) fn is_text(media_type: &str) -> bool {
-    let application = ["application/json", "application/xml", "application/wasm", "image/svg+xml"];
-    media_type.starts_with("text/") || application.contains(&media_type)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

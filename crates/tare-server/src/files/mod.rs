@@ -2,31 +2,48 @@
 //!
 //! The kernel keeps paths within the folder.
 
+mod codings;
 mod conditions;
 mod media;
-mod path;
+mod requested;
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tare_http::date::write_date;
 use tare_http::status::Status;
 use tare_sys::file::{Facts, Kind, facts, kind_at, open_beneath};
 
 use crate::handler::{Answer, Handler, Request, Responder};
+use codings::Coding;
 use conditions::{Selected, Validators, select};
-use path::Decoded;
+use requested::Decoded;
 
-/// The files of a folder.
+/// The files of a folder. Where its path comes to lead to another folder, as when a new release takes the place of the old one, they are those of
+/// the new one within a second; a folder that is moved away and has no successor is served on.
 #[derive(Debug)]
 pub struct Files {
+    path: PathBuf,
+    /// As it was found first.
     folder: File,
+    /// Which of all `Files` this is, in [`CURRENT`].
+    id: usize,
 }
 
-/// A precompressed form of a file: the suffix of its name and its content coding.
-const CODINGS: [(&str, &str); 2] = [(".br", "br"), (".gz", "gzip")];
+/// What a path leads to since a thread looked last. Of each thread's own: with tables of their own a descriptor is another one elsewhere.
+struct Current {
+    id: usize,
+    looked_unix_s: u64,
+    folder: Option<File>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A file that was found, and in which coding.
 struct Found {
@@ -38,42 +55,64 @@ struct Found {
 impl Files {
     /// The files of the folder at `path`, which must be one.
     pub fn new(path: &Path) -> io::Result<Files> {
-        let folder = File::open(path)?;
-        match folder.metadata()?.is_dir() {
-            true => Ok(Files { folder }),
-            false => Err(io::ErrorKind::NotADirectory.into()),
-        }
+        static IDS: AtomicUsize = AtomicUsize::new(0);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        Ok(Files { path: std::path::absolute(path)?, folder: open_folder(path)?, id })
+    }
+
+    /// Does something in the folder that the path leads to, or led to a second ago.
+    fn within<T>(&self, now_unix_s: u64, act: impl FnOnce(&File) -> T) -> T {
+        CURRENT.with_borrow_mut(|all| {
+            let known = all.iter().position(|current| current.id == self.id);
+            let at = known.unwrap_or_else(|| {
+                all.push(Current { id: self.id, looked_unix_s: 0, folder: None });
+                all.len() - 1
+            });
+            let Some(current) = all.get_mut(at) else { return act(&self.folder) };
+            if current.looked_unix_s != now_unix_s {
+                current.looked_unix_s = now_unix_s;
+                current.folder = open_folder(&self.path).ok().or(current.folder.take());
+            }
+            act(current.folder.as_ref().unwrap_or(&self.folder))
+        })
     }
 
     /// Opens the file, or its precompressed form where the client takes that.
-    fn find(&self, path: &mut Decoded, request: &Request<'_>) -> io::Result<Found> {
-        for (suffix, coding) in CODINGS {
-            if accepts(request, coding)
-                && let Some(path) = path.with_suffix(suffix)
-                && let Ok((file, facts)) = self.open(path)
+    fn find(folder: &File, path: &mut Decoded, request: &Request<'_>) -> io::Result<Found> {
+        for Coding { suffix, name } in codings::preferred(request.head()).into_iter().flatten() {
+            if let Some(path) = path.with_suffix(suffix)
+                && let Ok((file, facts)) = open(folder, path)
                 && facts.kind == Kind::File
             {
-                return Ok(Found { file, facts, coding: Some(coding) });
+                return Ok(Found { file, facts, coding: Some(name) });
             }
         }
         let text = path.text().ok_or(io::ErrorKind::InvalidFilename)?;
-        let (file, facts) = self.open(text)?;
+        let (file, facts) = open(folder, text)?;
         Ok(Found { file, facts, coding: None })
     }
+}
 
-    /// Pipes and devices are not even opened: that would wake a writer, or worse. What takes the place of a file
-    /// meanwhile is opened without waiting, and is not sent.
-    fn open(&self, path: &CStr) -> io::Result<(File, Facts)> {
-        match kind_at(&self.folder, path) {
-            Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            // `openat2` decides about anything else: it does not reveal what lies outside the folder.
-            Ok(Kind::File | Kind::Folder) | Err(_) => {}
-        }
-        let file = open_beneath(&self.folder, path)?;
-        let facts = facts(&file)?;
-        Ok((file, facts))
+fn open_folder(path: &Path) -> io::Result<File> {
+    let folder = File::open(path)?;
+    match folder.metadata()?.is_dir() {
+        true => Ok(folder),
+        false => Err(io::ErrorKind::NotADirectory.into()),
     }
+}
+
+/// Pipes and devices are not even opened: that would wake a writer, or worse. What takes the place of a file
+/// meanwhile is opened without waiting, and is not sent.
+fn open(folder: &File, path: &CStr) -> io::Result<(File, Facts)> {
+    match kind_at(folder, path) {
+        Ok(Kind::Special) => return Err(io::ErrorKind::NotFound.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+        // `openat2` decides about anything else: it does not reveal what lies outside the folder.
+        Ok(Kind::File | Kind::Folder) | Err(_) => {}
+    }
+    let file = open_beneath(folder, path)?;
+    let facts = facts(&file)?;
+    Ok((file, facts))
 }
 
 impl Handler for Files {
@@ -82,7 +121,8 @@ impl Handler for Files {
             return responder.plain(Status::NOT_FOUND);
         };
         let asked_folder = path.add_index();
-        match self.find(&mut path, request) {
+        let found = self.within(responder.unix_s(), |folder| Files::find(folder, &mut path, request));
+        match found {
             Ok(found) if found.facts.kind == Kind::File => send(request, responder, found, path.bytes()),
             Ok(found) if found.facts.kind == Kind::Folder && !asked_folder => to_folder(request, responder),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
@@ -105,7 +145,7 @@ fn to_folder(request: &Request<'_>, responder: Responder<'_>) -> Answer {
 
 fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u8]) -> Answer {
     let bytes = found.facts.bytes;
-    let validators = Validators::new(found.facts.modified_unix_s, bytes, responder.unix_s());
+    let validators = Validators::new(&found.facts, responder.unix_s());
     let last_modified = write_date(validators.modified_unix_s);
     let (status, mut ranges) = match select(request, &validators) {
         Selected::Whole => (Status::OK, Vec::new()),
@@ -120,9 +160,8 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
     };
     let mut head = responder.status(status).field("Last-Modified", &last_modified);
     head = head.field("ETag", validators.etag.as_bytes());
-    if has_codings(path) || found.coding.is_some() {
-        head = head.static_field("Vary", "Accept-Encoding");
-    }
+    // Also of a file as it is: with a precompressed form beside it, another client gets that.
+    head = head.static_field("Vary", "Accept-Encoding");
     if status == Status::NOT_MODIFIED {
         return head.empty();
     }
@@ -144,24 +183,4 @@ fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u
             head.file_parts(found.file, bytes, media_type, ranges)
         }
     }
-}
-
-/// Whether the content of that kind of file is worth compressing, so that the answer may depend on what the
-/// client takes.
-fn has_codings(path: &[u8]) -> bool {
-    media::is_text(media::of_path(path))
-}
-
-/// Whether the client takes the coding: named, and not with a weight of zero (RFC 9110, 12.5.3).
-fn accepts(request: &Request<'_>, coding: &str) -> bool {
-    request.head().list("accept-encoding").any(|element| {
-        let mut parts = element.split(|b| *b == b';').map(<[u8]>::trim_ascii);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding.as_bytes()));
-        let refused = parts.any(|p| {
-            p.strip_prefix(b"q=")
-                .or_else(|| p.strip_prefix(b"Q="))
-                .is_some_and(|q| !q.is_empty() && q.iter().all(|b| matches!(b, b'0' | b'.')))
-        });
-        named && !refused
-    })
 }

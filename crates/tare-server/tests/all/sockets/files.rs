@@ -24,6 +24,11 @@ fn folder() -> TempDir {
     fs::write(at("style.css"), "plain").unwrap();
     fs::write(at("style.css.gz"), "gzipped").unwrap();
     fs::write(at("style.css.br"), "brotli").unwrap();
+    // Of whole seconds, as nginx takes all times: then entity tags are the same.
+    for name in ["index.html", "sub/index.html", "small.txt", "empty.txt", "big.bin", "style.css"] {
+        let modified = std::time::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+        fs::File::options().append(true).open(at(name)).unwrap().set_modified(modified).unwrap();
+    }
     symlink("/etc/passwd", at("out")).unwrap();
     symlink("small.txt", at("within")).unwrap();
     folder
@@ -151,6 +156,56 @@ fn a_precompressed_form_of_any_file_says_so_to_caches() {
     let reply = ask(server.connect(), "GET", "/all.tar", "Accept-Encoding: gzip\r\n");
     assert_eq!((reply.body.as_slice(), reply.field("content-encoding")), (&b"gzipped"[..], Some("gzip")));
     assert_eq!(reply.field("vary"), Some("Accept-Encoding"));
+}
+
+#[test]
+fn a_file_as_it_is_says_to_caches_that_there_may_be_another_form() {
+    let folder = folder();
+    fs::write(folder.path().join("all.tar"), "plain").unwrap();
+    let server = serve(&folder);
+    for path in ["/all.tar", "/small.txt"] {
+        let reply = ask(server.connect(), "GET", path, "");
+        assert_eq!(
+            (reply.field("content-encoding"), reply.field("vary")),
+            (None, Some("Accept-Encoding")),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn two_states_of_a_file_within_one_second_have_two_tags() {
+    let folder = folder();
+    let server = serve(&folder);
+    let tag_of = |ns: u32| {
+        let modified = std::time::UNIX_EPOCH + Duration::new(1_790_000_000, ns);
+        let file = fs::File::options().append(true).open(folder.path().join("small.txt")).unwrap();
+        file.set_modified(modified).unwrap();
+        ask(server.connect(), "GET", "/small.txt", "").field("etag").unwrap().to_owned()
+    };
+    let tags = [0, 1_000, 2_000].map(tag_of);
+    assert_eq!(tags, ["\"6ab13b80-a\"", "\"6ab13b80.3e8-a\"", "\"6ab13b80.7d0-a\""]);
+}
+
+#[test]
+fn a_folder_that_takes_the_place_of_the_old_one_is_served() {
+    let around = tempfile::tempdir().unwrap();
+    let at = |name: &str| around.path().join(name);
+    for name in ["one", "two"] {
+        fs::create_dir(at(name)).unwrap();
+        fs::write(at(name).join("which"), name).unwrap();
+    }
+    symlink("one", at("current")).unwrap();
+    let server = start(Server::builder().files(&at("current")).unwrap(), config());
+    let which = || String::from_utf8(ask(server.connect(), "GET", "/which", "").body).unwrap();
+    assert_eq!(which(), "one");
+    symlink("two", at("next")).unwrap();
+    fs::rename(at("next"), at("current")).unwrap();
+    until("the new folder is served", || which() == "two");
+    // Moved away, and nothing in its place: the same files as before.
+    fs::rename(at("current"), at("gone")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(which(), "two");
 }
 
 #[test]

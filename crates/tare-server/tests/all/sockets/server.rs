@@ -147,6 +147,24 @@ fn one_connection_too_many_is_answered_with_503() {
 }
 
 #[test]
+fn the_bound_on_connections_is_of_all_threads_together() {
+    let server = start_builtin(Config { connections_max: 8, listening: threads(4), ..config() });
+    // Wherever the kernel puts them: eight in one thread are as good as two in each.
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(get("/plaintext").as_bytes()).unwrap();
+            let mut begin = [0; 13];
+            stream.read_exact(&mut begin).unwrap();
+            assert_eq!(&begin, b"HTTP/1.1 200 ");
+            stream
+        })
+        .collect();
+    assert!(server.exchange(get("/plaintext").as_bytes()).starts_with("HTTP/1.1 503 "));
+    drop(held);
+}
+
+#[test]
 fn metrics_are_served_beside() {
     let metrics = Some("127.0.0.1:0".parse().unwrap());
     let server = Server::builder()
