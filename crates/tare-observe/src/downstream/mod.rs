@@ -36,6 +36,8 @@ const PLACES_MAX: usize = 256;
 const NAMED_MAX: usize = 8;
 /// Processes of all callers whose open files are looked at in a sample.
 const CALLERS_MAX: usize = 64;
+/// Sockets of a window whose owner is remembered, and sockets without one, at most. Beyond, a sample finds those that it knows.
+const SOCKETS_MAX: usize = 1 << 18;
 
 /// A way to ask for the sockets of one network namespace.
 struct Way {
@@ -51,7 +53,10 @@ struct Downstream {
     own: HashMap<u64, Option<usize>>,
     /// The SUT's processes as the window opened.
     sut: Vec<u32>,
+    /// Sockets that were nobody's who calls, when they were seen for the first time.
     strangers: HashSet<u64>,
+    /// There were such in the last sample: others', or closed before anybody looked whose they are.
+    vanish: bool,
     places: BTreeMap<Where, Found>,
     seen: BTreeMap<(Where, Option<usize>), Sightings>,
     /// The first and the last sample of the window, and how many there were.
@@ -69,6 +74,7 @@ impl Observer for Downstream {
     fn prepare(&mut self, scene: &Scene) {
         self.own.clear();
         self.strangers.clear();
+        self.vanish = false;
         self.places.clear();
         if scene.watch.sut_pids.is_empty() {
             return;
@@ -152,23 +158,36 @@ impl Downstream {
     /// One sample of everybody's connections.
     fn look(&mut self, scene: &Scene) {
         let at_ns = monotonic_ns();
+        if self.vanish {
+            // A connection that lives for one call is gone once the kernel has listed all: whose it is, is asked first.
+            self.look_whose(scene);
+        }
         let all = self.dump();
         self.learn_own(scene);
         let serves = |inode: u64| self.own.get(&inode) == Some(&None);
-        let mut asking: Vec<Asking> = all.iter().flat_map(|ends| ends.asking(&serves)).collect();
+        let asking: Vec<Asking> = all.iter().flat_map(|ends| ends.asking(&serves)).collect();
         let is_new = |asking: &Asking| {
             !self.own.contains_key(&asking.inode) && !self.strangers.contains(&asking.inode)
         };
         if asking.iter().any(is_new) {
             self.look_whose(scene);
-            let own = &self.own;
-            self.strangers
-                .extend(asking.iter().map(|one| one.inode).filter(|inode| !own.contains_key(inode)));
         }
-        asking.retain(|asking| self.own.contains_key(&asking.inode));
-        for asking in asking {
+        // Those whose owner is known come first: where they lead, the others of this sample may lead too.
+        let (known, unknown): (Vec<Asking>, Vec<Asking>) =
+            asking.into_iter().partition(|asking| self.own.contains_key(&asking.inode));
+        for asking in known {
             let Some(caller) = self.own.get(&asking.inode).copied() else { continue };
             self.count(at_ns, &asking, caller);
+        }
+        self.vanish = false;
+        for asking in unknown {
+            self.vanish = true;
+            // Whoever is there for a second sample is somebody else's.
+            let is_first = self.strangers.len() < SOCKETS_MAX && self.strangers.insert(asking.inode);
+            let caller = self.places.get(&asking.place).map(|found| found.caller);
+            if let Some(caller) = caller.filter(|_| is_first) {
+                self.count(at_ns, &asking, caller);
+            }
         }
         let first_ns = self.sampled_ns.map_or(at_ns, |(first_ns, _)| first_ns);
         self.sampled_ns = Some((first_ns, at_ns));
@@ -230,7 +249,9 @@ impl Downstream {
             .flat_map(|(at, program)| program.pids.iter().map(move |pid| (*pid, Some(at))));
         for (pid, whose) in sut.into_iter().map(|pid| (pid, None)).chain(others).take(CALLERS_MAX) {
             for inode in machine::own_sockets(&scene.root, pid) {
-                self.own.entry(inode).or_insert(whose);
+                if self.own.len() < SOCKETS_MAX {
+                    self.own.entry(inode).or_insert(whose);
+                }
             }
         }
     }
