@@ -29,6 +29,9 @@ pub struct Schedule {
     /// For each CPU, how long a thread of the SUT was held back on it though nobody ran there.
     #[serde(default)]
     pub held: Vec<Held>,
+    /// Locks of the program that its threads slept for, those that took most time first; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<ProgramLock>,
     /// Contended locks of the kernel, those that took most time first; at most 32.
     #[serde(default)]
     pub kernel_locks: Vec<KernelLock>,
@@ -195,6 +198,34 @@ pub struct Held {
     pub ns: u64,
 }
 
+/// A lock of the program, known by its word: a futex whose value says that somebody has it.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ProgramLock {
+    /// The variable and its file (`cache_lock in /srv/app`), or the kind of memory that it is in, with its address (`heap at 0x55d0c01a2f10`).
+    pub at: String,
+    /// Sleeps for it.
+    pub count: u64,
+    /// How long they took in sum.
+    pub ns: u64,
+    /// Times that it was held by a thread that had slept for it before, which is when its beginning is known: from running to waking the next.
+    pub holds: u64,
+    /// How long they took in sum.
+    pub held_ns: u64,
+    /// Threads that had it until they woke another one; most often first, at most 8.
+    pub holders: Vec<LockHolder>,
+}
+
+/// A thread that had a lock while others slept for it.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LockHolder {
+    /// Its name.
+    pub name: String,
+    /// The thread.
+    pub tid: u32,
+    /// How often it let go of the lock and woke another one.
+    pub count: u64,
+}
+
 /// A lock of the kernel that threads of the SUT contended for.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct KernelLock {
@@ -248,6 +279,9 @@ pub struct SwitchAccounting {
     pub migrations_hz: Option<f64>,
     /// Who woke the SUT's threads, per second; `null` unless traced.
     pub woken_hz: Option<WakerRates>,
+    /// Locks of the program that its threads slept for, those that took most time first; empty unless traced.
+    #[serde(default)]
+    pub locks: Vec<ProgramLockShare>,
     /// Locks of the kernel that the SUT contended for, those that took most time first; empty unless traced.
     pub kernel_locks: Vec<LockShare>,
     /// Servers that the SUT slept on.
@@ -299,6 +333,32 @@ pub struct WakerRates {
     pub other: f64,
     /// Of all these, from another CPU.
     pub cross_cpu: f64,
+}
+
+/// A lock of the program that its threads slept for.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ProgramLockShare {
+    /// The variable and its file, or the kind of memory and the address.
+    pub at: String,
+    /// Sleeps for it per second.
+    pub contended_hz: f64,
+    /// Share of the SUT's serving threads' time that was slept for it; 0..=1.
+    pub share: f64,
+    /// How long it was held on average, in ns, by threads that had slept for it before; `null` where none had.
+    pub held_ns: Option<f64>,
+    /// Who had it while others slept for it, most often first.
+    pub holders: Vec<HolderShare>,
+}
+
+/// A thread that had a lock while others slept for it.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct HolderShare {
+    /// Its name.
+    pub name: String,
+    /// The thread.
+    pub tid: u32,
+    /// Of all times that somebody was woken for the lock, those by this thread; 0..=1.
+    pub share: f64,
 }
 
 /// A place in the kernel where the SUT contended for locks.

@@ -19,6 +19,7 @@ mod engine;
 mod exits;
 mod groups;
 mod idle;
+mod maps;
 mod memory;
 mod network;
 mod numbers;

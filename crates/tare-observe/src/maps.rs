@@ -3,24 +3,31 @@
 use std::path::PathBuf;
 use tare_machine::Root;
 
-/// Executable memory of a process.
+/// A stretch of a process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Map {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Map {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// Where in the file it begins.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Path, or a word like `[vdso]`; empty for memory without a file.
-    pub(super) path: String,
+    pub(crate) path: String,
+    /// Whether it can be executed.
+    pub(crate) is_code: bool,
 }
 
 /// The executable memory of a process, ascending; nothing where it is gone.
-pub(super) fn read(root: &Root, pid: u32) -> Vec<Map> {
+pub(crate) fn executable(root: &Root, pid: u32) -> Vec<Map> {
+    read(root, pid).into_iter().filter(|map| map.is_code).collect()
+}
+
+/// The memory of a process, ascending; nothing where it is gone.
+pub(crate) fn read(root: &Root, pid: u32) -> Vec<Map> {
     let text = std::fs::read_to_string(root.path(format!("/proc/{pid}/maps"))).unwrap_or_default();
     parse(&text)
 }
 
-fn parse(text: &str) -> Vec<Map> {
+pub(crate) fn parse(text: &str) -> Vec<Map> {
     let line = |line: &str| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
@@ -29,21 +36,32 @@ fn parse(text: &str) -> Vec<Map> {
         let offset = words.next()?;
         let path = words.nth(2).unwrap_or_default().trim();
         let number = |text| u64::from_str_radix(text, 16).ok();
-        let map =
-            Map { start: number(start)?, end: number(end)?, offset: number(offset)?, path: path.into() };
-        permissions.contains('x').then_some(map)
+        let is_code = permissions.contains('x');
+        Some(Map {
+            start: number(start)?,
+            end: number(end)?,
+            offset: number(offset)?,
+            path: path.into(),
+            is_code,
+        })
     };
     text.lines().filter_map(line).collect()
 }
 
 /// The memory that an address lies in.
-pub(super) fn at(maps: &[Map], address: u64) -> Option<&Map> {
+pub(crate) fn at(maps: &[Map], address: u64) -> Option<&Map> {
+    place(maps, address).and_then(|place| maps.get(place))
+}
+
+/// The place of the memory that an address lies in.
+pub(crate) fn place(maps: &[Map], address: u64) -> Option<usize> {
     let after = maps.partition_point(|map| map.start <= address);
-    maps.get(after.checked_sub(1)?).filter(|map| address < map.end)
+    let place = after.checked_sub(1)?;
+    maps.get(place).filter(|map| address < map.end).map(|_| place)
 }
 
 /// Where the file can be opened from here: as its process sees it.
-pub(super) fn file(root: &Root, pid: u32, path: &str) -> PathBuf {
+pub(crate) fn file(root: &Root, pid: u32, path: &str) -> PathBuf {
     root.path(format!("/proc/{pid}/root{path}"))
 }
 
@@ -58,9 +76,10 @@ mod tests {
         7ffd5a9f0000-7ffd5a9f2000 r-xp 00000000 00:00 0                          [vdso]\n";
 
     #[test]
-    fn executable_memory_is_found_by_address() {
+    fn memory_is_found_by_address() {
         let maps = parse(MAPS);
-        assert_eq!((maps.len(), maps[0].offset), (3, 0x21000));
+        assert_eq!((maps.len(), maps[1].offset), (4, 0x21000));
+        assert_eq!(maps.iter().filter(|map| map.is_code).count(), 3);
         let path = |address| at(&maps, address).map(|map| map.path.as_str());
         assert_eq!(path(0x55d0_a002_1000), Some("/usr/sbin/a b (deleted)"));
         assert_eq!(path(0x55d0_a00e_ffff), Some("/usr/sbin/a b (deleted)"));

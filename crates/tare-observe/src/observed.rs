@@ -119,6 +119,7 @@ impl Observed {
             events: 0,
             threads: Vec::new(),
             held: Vec::new(),
+            locks: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream,

@@ -2,7 +2,7 @@
 
 use crate::accounting::{Asleep, LimitedBy};
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, number, percent, program_wait_draft};
+use crate::bottlenecks::draft::{Draft, duration, number, number_if, percent, program_wait_draft};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
@@ -67,7 +67,27 @@ fn describe(accounting: &Accounting) -> Draft {
         draft.evidence.insert(1, number("CPUs that it may use and nobody did", free, "CPUs"));
         draft.confidence = if accounting.asked.trials.len() > 1 { 0.9 } else { 0.6 };
     }
+    add_traced_lock(accounting, &mut draft);
     draft
+}
+
+/// The lock itself, where switches were traced.
+fn add_traced_lock(accounting: &Accounting, draft: &mut Draft) {
+    let pool = &accounting.asked.pool;
+    let serving_s = accounting.sut().map_or(0.0, |sut| sut.serving_s);
+    let locks = pool.switches.program_locks.shares(pool.span.wall_s, serving_s);
+    let Some(lock) = locks.first() else { return };
+    let held = lock
+        .held_ns
+        .map_or(String::new(), |held_ns| format!(", held for {} each time", duration(held_ns / 1e9)));
+    let holder = lock.holders.first().map_or(String::new(), |holder| {
+        format!("; {} (thread {}) had it in {} of the cases", holder.name, holder.tid, percent(holder.share))
+    });
+    draft.summary += &format!(" Most of it was for {}{held}{holder}.", lock.at);
+    draft.evidence.push(number(format!("slept for {}", lock.at), lock.share, "share"));
+    draft.evidence.push(number("sleeps for it", lock.contended_hz, "/s"));
+    draft.evidence.extend(number_if("held, on average", lock.held_ns, "ns"));
+    draft.remedy = format!("hold {} for less, or split it", lock.at);
 }
 
 static PAGE: Page = Page {
@@ -93,8 +113,8 @@ static PAGE: Page = Page {
         "`one-thread-bound`: one thread does it all, and the others have nothing to do.",
     ],
     to_do: &[
-        "Find the lock: `tare run --stacks-off-cpu URL` and `tare flame --off-cpu`, `perf trace -s -e futex \
-         -p PID`, or the runtime's own profile (Go: mutex profile, JVM: `jcmd PID Thread.print`).",
+        "Find the lock: `tare run --trace URL` names it, who had it and for how long. Who asks for it: `tare run \
+         --stacks-off-cpu URL` and `tare flame --off-cpu`, or the runtime's own profile (Go: mutex profile, JVM: `jcmd PID Thread.print`).",
         "Hold it for less, split it (one per shard), or replace it (a counter for each thread, \
          read-copy-update).",
         "Less at once can be faster: fewer threads mean fewer hand-overs.",
@@ -105,7 +125,8 @@ static PAGE: Page = Page {
         "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue for most serving threads.",
     ],
     source: &[
-        "Samples of wchan and state, or traced switches. Net at a lock follows the machine repairman's \
+        "Samples of wchan and state, or traced switches, where the lock's address is the first argument of \
+         futex(2). Net at a lock follows the machine repairman's \
          model: M. Reiser, S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, JACM \
          1980.",
     ],

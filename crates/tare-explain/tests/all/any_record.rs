@@ -11,7 +11,8 @@ use tare_model::observation::{Absence, Column, Observation, Role, Sample, Task};
 use tare_model::outcome::{NetOrMissing, Outcome};
 use tare_model::plan::*;
 use tare_model::schedule::{
-    Behind, Blocked, Downstream, Held, KernelLock, Schedule, ScheduleSource, Sleep, ThreadSchedule,
+    Behind, Blocked, Downstream, Held, KernelLock, LockHolder, ProgramLock, Schedule, ScheduleSource, Sleep,
+    ThreadSchedule,
 };
 use tare_model::trial::*;
 use tare_model::{Missing, Reading, Record};
@@ -115,13 +116,22 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
         count: ns,
         ns,
     });
+    let program_lock = (ns(), ns(), 0..3u64).prop_map(|(count, ns, holds)| ProgramLock {
+        at: "cache_lock in /srv/app".into(),
+        count,
+        ns,
+        holds,
+        held_ns: ns,
+        holders: vec![LockHolder { name: "worker".into(), tid: 1, count }],
+    });
     let parts = (
         prop::collection::vec(thread, 0..4),
+        prop::collection::vec(program_lock, 0..3),
         prop::collection::vec(held, 0..3),
         prop::collection::vec(lock, 0..3),
         prop::collection::vec(any::<u64>(), 0..4),
     );
-    let schedule = parts.prop_map(|(threads, held, kernel_locks, at_once)| {
+    let schedule = parts.prop_map(|(threads, locks, held, kernel_locks, at_once)| {
         Box::new(Schedule {
             source: ScheduleSource::Tracepoints,
             not_traced: None,
@@ -130,6 +140,7 @@ fn any_schedule() -> impl Strategy<Value = Option<Box<Schedule>>> {
             threads,
             held,
             at_once,
+            locks,
             kernel_locks,
             locks_not_traced: None,
             downstream: vec![Downstream { peer: "127.0.0.1:1".into(), ns: 0, count: 0 }],

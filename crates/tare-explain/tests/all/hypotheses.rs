@@ -21,6 +21,7 @@ fn traced(scene: &Scene) -> Record {
             threads: Vec::new(),
             held: Vec::new(),
             at_once: Vec::new(),
+            locks: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream: Vec::new(),

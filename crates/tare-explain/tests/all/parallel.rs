@@ -8,7 +8,7 @@ use tare_model::metric::Subject;
 use tare_model::metrics::{connections, tasks};
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Finding, NetOrMissing, Outcome};
-use tare_model::schedule::{Schedule, ScheduleSource};
+use tare_model::schedule::{LockHolder, ProgramLock, Schedule, ScheduleSource};
 use tare_model::trial::{ErrorKind, Trial};
 use tare_model::{Reading, Record};
 
@@ -50,6 +50,7 @@ fn at_once(record: Record, counts: &[u64]) -> Record {
             threads: Vec::new(),
             held: Vec::new(),
             at_once: counts.to_vec(),
+            locks: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream: Vec::new(),
@@ -172,6 +173,27 @@ fn two_threads_that_take_turns_at_a_mutex_are_serialized_by_it() {
     let (outcome, finding) = named(&record, Cause::LockContended);
     assert!((entitled(&outcome) - 1.0).abs() < 0.01, "net is for one CPU");
     assert!(finding.summary.contains("1.00 CPUs were busy of 2"), "{}", finding.summary);
+
+    // Traced, the lock has a name, somebody who had it, and a time.
+    let traced = each(record, |trial| {
+        let holder = |tid, count| LockHolder { name: "mutex".to_owned(), tid, count };
+        trial.observation.schedule.as_mut().unwrap().locks = vec![ProgramLock {
+            at: "cache_lock in /srv/app".to_owned(),
+            count: 40,
+            ns: 1_000_000_000,
+            holds: 30,
+            held_ns: 60_000_000,
+            holders: vec![holder(SUT_PID + 1, 30), holder(SUT_PID + 2, 10)],
+        }];
+    });
+    let (outcome, finding) = named(&traced, Cause::LockContended);
+    let named = format!(
+        "for cache_lock in /srv/app, held for 2.0 ms each time; mutex (thread {}) had it in 75 % of the cases.",
+        SUT_PID + 1
+    );
+    assert!(finding.summary.contains(&named), "{}", finding.summary);
+    let locks = &outcome.accounting.switches.as_ref().unwrap().locks;
+    assert_eq!((locks.len(), locks[0].held_ns), (1, Some(2e6)));
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn traced(reported: f64) -> Record {
             ],
             held: Vec::new(),
             at_once: Vec::new(),
+            locks: Vec::new(),
             kernel_locks: Vec::new(),
             locks_not_traced: None,
             downstream: Vec::new(),

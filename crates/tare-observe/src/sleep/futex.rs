@@ -16,7 +16,7 @@ const LOCK_PI2: u64 = 13;
 const REALTIME: u64 = 256;
 /// A wait that ends by itself so soon is a pause. A pool that has nothing to do waits for longer, or without a limit: one that asks its queue
 /// again every 100 ms, and is woken by each request, has nearly all of them left. A longer pause is found parked, and is not named.
-const SOON_NS: i128 = 50_000_000;
+pub(crate) const SOON_NS: u64 = 50_000_000;
 
 /// The word of a lock that is taken and waited for: of the C library of GNU, of Rust's, and of Go's runtime.
 const TAKEN: u64 = 2;
@@ -35,6 +35,26 @@ pub(super) fn sleep(operation: Option<u64>, value: Option<u64>) -> Sleep {
         LOCK_PI | LOCK_PI2 => Sleep::Lock,
         WAIT | WAIT_BITSET if value == TAKEN || is_musl_lock(value) => Sleep::Lock,
         _ => Sleep::Parked,
+    }
+}
+
+/// A sleep in `futex(2)`, by the call's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FutexWait {
+    /// Where the word is in the memory of the process.
+    pub(crate) address: u64,
+    /// What it sleeps for, if no time limit ends it soon.
+    pub(crate) sleep: Sleep,
+    /// Whether it has a time limit.
+    pub(crate) is_timed: bool,
+}
+
+impl FutexWait {
+    /// `None` where the registers are not known.
+    pub(crate) fn of(arguments: [Option<u64>; 4]) -> Option<FutexWait> {
+        let [address, operation, value, time_limit] = arguments;
+        let is_timed = limit(operation, time_limit).is_some();
+        Some(FutexWait { address: address?, sleep: sleep(operation, value), is_timed })
     }
 }
 
@@ -86,7 +106,7 @@ impl Limit {
             Counts::Monotonic => i128::from(time::monotonic_ns()),
             Counts::Realtime => day_ns(),
         };
-        limit_ns - now_ns < SOON_NS
+        limit_ns - now_ns < i128::from(SOON_NS)
     }
 }
 
@@ -113,6 +133,15 @@ mod tests {
             assert_eq!(of(operation, value), Sleep::Parked, "{operation:#x} {value:#x}");
         }
         assert_eq!(sleep(None, None), Sleep::Parked);
+    }
+
+    #[test]
+    fn the_arguments_of_a_call_are_a_wait() {
+        let lock = FutexWait { address: 0x7000, sleep: Sleep::Lock, is_timed: false };
+        assert_eq!(FutexWait::of([Some(0x7000), Some(0x80), Some(2), Some(0)]), Some(lock));
+        let timed = FutexWait { address: 0x7000, sleep: Sleep::Parked, is_timed: true };
+        assert_eq!(FutexWait::of([Some(0x7000), Some(0x189), Some(0), Some(0x7ffe)]), Some(timed));
+        assert_eq!(FutexWait::of([None, Some(0x80), Some(2), None]), None);
     }
 
     #[test]

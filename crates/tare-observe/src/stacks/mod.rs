@@ -6,7 +6,6 @@
 //! ([`symbols`]).
 
 mod counts;
-mod maps;
 mod rings;
 mod switches;
 mod symbols;

@@ -2,7 +2,7 @@
 //! link, perf maps of run-time compilers, the vdso, and the kernel's own list.
 
 use super::counts::{Chain, is_kernel};
-use super::maps::{self, Map};
+use crate::maps::{self, Map};
 use crate::scene::Scene;
 use blazesym::MaybeDefault;
 use blazesym::Pid;
@@ -106,7 +106,7 @@ impl Symbols {
         modules: &mut Modules,
         folder: &mut Folder,
     ) {
-        let maps = maps::read(modules.root, pid);
+        let maps = maps::executable(modules.root, pid);
         if maps.is_empty() {
             self.unseen.push(Missing::new(
                 "the functions of processes that ended before their trial did have no names",

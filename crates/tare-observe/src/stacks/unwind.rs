@@ -2,7 +2,7 @@
 //! tables that every program has for its exceptions (`.eh_frame`).
 
 use super::counts::Counts;
-use super::maps::{self, Map};
+use crate::maps::{self, Map};
 use crate::watch::Unwind;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
@@ -94,7 +94,7 @@ impl Copies {
         let mut processes: HashMap<u32, Unwinder> = HashMap::new();
         for copy in std::mem::take(self).all {
             let process = processes.entry(copy.pid).or_insert_with(|| {
-                Unwinder::new(&maps::read(root, copy.pid), |path| {
+                Unwinder::new(&maps::executable(root, copy.pid), |path| {
                     let known = tables.entry(path.to_owned());
                     known.or_insert_with(|| Tables::read(root, copy.pid, path)).clone()
                 })
@@ -198,7 +198,7 @@ mod tests {
     /// Ourselves: a copy of the stack of this thread is where we know the callers of.
     #[test]
     fn a_file_has_tables_and_a_base() {
-        let maps = maps::read(&Root::live(), std::process::id());
+        let maps = maps::executable(&Root::live(), std::process::id());
         let own = std::env::current_exe().unwrap();
         let map = maps.iter().find(|map| map.path == own.to_string_lossy()).unwrap();
         let tables = Tables::read(&Root::live(), std::process::id(), &map.path).unwrap();
@@ -217,7 +217,7 @@ mod tests {
             Tables::parse(&bytes);
             let own = std::fs::read("/proc/self/exe").unwrap();
             if let Some(tables) = Tables::parse(&own[..cut.min(own.len())]) {
-                tables.base(&Map { start: 0, end: u64::MAX, offset: u64::MAX, path: String::new() });
+                tables.base(&Map { start: 0, end: u64::MAX, offset: u64::MAX, path: String::new(), is_code: true });
             }
         }
 
@@ -227,7 +227,7 @@ mod tests {
             stack in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             let tables = Tables::read(&Root::live(), std::process::id(), "/proc/self/exe");
-            let maps = maps::read(&Root::live(), std::process::id());
+            let maps = maps::executable(&Root::live(), std::process::id());
             let mut unwinder = Unwinder::new(&maps, |_| tables.clone());
             prop_assert!(unwinder.frames(registers, &stack).len() <= FRAMES_MAX);
         }

@@ -4,7 +4,7 @@
 //! sums of a thread are its life in the window, however odd the events. A CPU knows who runs and who waits there.
 
 use super::sums::{BEHIND_MAX, IDLE, Lengths, THE_REST, Times};
-use crate::sleep::Why;
+use crate::sleep::{FutexWait, SOON_NS, Why};
 use std::collections::HashMap;
 use tare_model::schedule::{Held, Sleep, Wakers};
 
@@ -28,6 +28,8 @@ pub(super) struct Event {
 pub(super) enum What {
     /// `prev` made place for `next`; it went to sleep if there is a reason.
     Switch { prev: u32, asleep: Option<Why>, next: u32 },
+    /// A thread goes to sleep in a futex; its switch follows.
+    Futex { tid: u32, futex: FutexWait },
     /// Somebody calls a thread; it is not in a run queue yet.
     Waking { tid: u32, by: Waker, to_cpu: u32 },
     /// A thread has entered a run queue.
@@ -62,6 +64,8 @@ pub(super) struct Followed {
     from_ns: u64,
     last_cpu: Option<u32>,
     called_ns: Option<u64>,
+    /// Its sleep is in a futex with a time limit.
+    is_timed: bool,
     pub(super) times: Times,
     pub(super) waits: Lengths,
     pub(super) wakes: Lengths,
@@ -118,6 +122,7 @@ impl Follower {
             from_ns: at_ns,
             last_cpu: None,
             called_ns: None,
+            is_timed: false,
             times: Times::default(),
             waits: Lengths::default(),
             wakes: Lengths::default(),
@@ -132,6 +137,11 @@ impl Follower {
         let at_ns = event.at_ns;
         match event.what {
             What::Switch { prev, asleep, next } => self.switch(at_ns, event.cpu, prev, asleep, next),
+            What::Futex { tid, futex } => {
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.is_timed = futex.is_timed;
+                }
+            }
             What::Waking { tid, by, to_cpu } => {
                 self.cpus.entry(event.cpu).or_default().calls = Some((tid, at_ns));
                 self.waking(at_ns, tid, by, event.cpu != to_cpu);
@@ -254,6 +264,7 @@ impl Follower {
         let moved = thread.last_cpu.is_some_and(|last| last != cpu);
         thread.migrations += u32::from(moved && event_ns >= window.0 && event_ns < window.1);
         (thread.state, thread.last_cpu, thread.called_ns) = (State::Running, Some(cpu), None);
+        thread.is_timed = false;
     }
 
     fn waking(&mut self, at_ns: u64, tid: u32, by: Waker, crosses: bool) {
@@ -263,6 +274,9 @@ impl Follower {
         };
         if matches!(thread.state, State::Asleep(_) | State::Unseen(_)) {
             thread.called_ns = Some(at_ns);
+            if by == Waker::Interrupt {
+                thread.call_a_pause_what_it_is(at_ns, counts);
+            }
             let waker = match by {
                 Waker::Interrupt => None,
                 Waker::Thread(waker) => Some(waker),
@@ -386,6 +400,20 @@ impl Followed {
             State::Waiting(_) => {}
         }
         self.since_ns = self.since_ns.max(at_ns);
+    }
+
+    /// A wait in a futex that its time limit ended soon was a pause. (Whoever has something for a thread calls it itself.)
+    fn call_a_pause_what_it_is(&mut self, at_ns: u64, counts: bool) {
+        let State::Asleep(why) = self.state else { return };
+        let is_pause = self.is_timed && at_ns.saturating_sub(self.since_ns) < SOON_NS;
+        if is_pause && why.sleep == Sleep::Parked {
+            let pause = Why::from(Sleep::Timer);
+            self.state = State::Asleep(pause);
+            if counts && let Some(parked) = self.times.blocked.get_mut(&why) {
+                parked.1 = parked.1.saturating_sub(1);
+                self.times.blocked.entry(pause).or_default().1 += 1;
+            }
+        }
     }
 
     /// Wake-ups by role.

@@ -47,6 +47,31 @@ fn a_thread_runs_sleeps_and_waits() {
 }
 
 #[test]
+fn a_wait_that_its_time_limit_ends_soon_is_a_pause() {
+    let parked = |is_timed| FutexWait { address: 0x7000, sleep: Sleep::Parked, is_timed };
+    let slept = |is_timed, by, until_ms| {
+        let futex = Event { at_ns: 10 * MS, cpu: 0, what: What::Futex { tid: 7, futex: parked(is_timed) } };
+        let woken = |what| Event { at_ns: until_ms * MS, cpu: 0, what };
+        let events = [
+            futex,
+            switch(10, 0, 7, Some(Sleep::Parked), 0),
+            woken(What::Waking { tid: 7, by, to_cpu: 0 }),
+            woken(What::Woken { tid: 7, to_cpu: 0 }),
+            switch(until_ms, 0, 0, None, 7),
+        ];
+        let follower = followed(&[7], &events, until_ms + 10);
+        let sleeps = follower.threads[&7].times.sleeps().into_iter().filter(|sleep| sleep.ns > 0);
+        sleeps.map(|sleep| (sleep.why, sleep.ns / MS, sleep.count)).collect::<Vec<_>>()
+    };
+    let (timer, thread) = (Waker::Interrupt, Waker::Thread(9));
+    assert_eq!(slept(true, timer, 30), [(Sleep::Timer, 20, 1)]);
+    // Called before its time was up; a long limit, as of a pool that has nothing to do; no limit.
+    assert_eq!(slept(true, thread, 30), [(Sleep::Parked, 20, 1)]);
+    assert_eq!(slept(true, timer, 110), [(Sleep::Parked, 100, 1)]);
+    assert_eq!(slept(false, timer, 30), [(Sleep::Parked, 20, 1)]);
+}
+
+#[test]
 fn a_ready_thread_on_an_idle_cpu_is_held_back() {
     // Two threads of one CPU under a quota: both are held while the CPU idles, and once for the CPU.
     let events = [

@@ -12,7 +12,10 @@ mod locks;
 mod reason;
 mod rings;
 mod sums;
+mod user_locks;
+mod variables;
 
+use crate::maps::{self, Map};
 use crate::observed::Observed;
 use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
@@ -23,14 +26,17 @@ use follow::{Event, Followed, Follower};
 use locks::Locks;
 use reason::Kernel;
 use rings::{Contended, Layout, Read, Rings};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sums::THE_REST;
 use tare_machine::procs;
 use tare_model::Missing;
 use tare_model::observation::Role;
-use tare_model::schedule::{Behind, Downstream, Schedule, ScheduleSource, ThreadSchedule};
+use tare_model::schedule::{
+    Behind, Downstream, LockHolder, ProgramLock, Schedule, ScheduleSource, ThreadSchedule,
+};
 use tare_sys::affinity;
 use tare_sys::time::monotonic_ns;
+use user_locks::{LockSum, UserLocks};
 
 /// How often new threads are looked for.
 const RESCAN_HZ: f64 = 4.0;
@@ -40,6 +46,11 @@ const DRAIN_HZ: f64 = 100.0;
 const NAMED_MAX: usize = 8;
 /// Threads that are followed, at most.
 const THREADS_MAX: usize = 1024;
+/// Locks of the program that are reported, and who had one, at most.
+const LOCKS_MAX: usize = 16;
+const HOLDERS_MAX: usize = 8;
+/// How often the memory of processes is read to know what lies where, in one window at most.
+const MAPS_READ_MAX: u32 = 32;
 
 struct Switches {
     /// Why nothing is traced.
@@ -58,6 +69,10 @@ struct Traced {
     rings: Rings,
     follower: Follower,
     locks: Locks,
+    user_locks: UserLocks,
+    /// The memory of processes whose threads slept for locks, read while they live.
+    memory: HashMap<u32, Vec<Map>>,
+    maps_read: u32,
     peers: Peers,
     read: Read,
     begin_ns: Option<u64>,
@@ -92,6 +107,9 @@ fn start(scene: &Scene) -> Result<Traced, Missing> {
         rings: Rings::new(layout),
         follower: Follower::new(),
         locks: Locks::default(),
+        user_locks: UserLocks::default(),
+        memory: HashMap::new(),
+        maps_read: 0,
         peers: Peers::default(),
         read: Read::default(),
         begin_ns: None,
@@ -149,6 +167,7 @@ impl Observer for Switches {
         traced.follower.until(observed.end_ns());
         traced.drain(scene, &self.threads, observed.end_ns());
         traced.follower.end(observed.end_ns());
+        traced.user_locks.end((traced.begin_ns.unwrap_or(u64::MAX), observed.end_ns()));
         observed.schedule(traced.schedule(scene, &self.threads));
         traced.forget();
     }
@@ -211,13 +230,14 @@ impl Traced {
         self.rings.drain(&self.kernel, &mut self.read, &mut |_, _| tare_model::schedule::Sleep::Event.into());
         self.read = Read::default();
         (self.follower, self.locks) = (Follower::new(), Locks::default());
+        (self.user_locks, self.memory, self.maps_read) = (UserLocks::default(), HashMap::new(), 0);
         (self.begin_ns, self.events) = (None, 0);
     }
 
     /// Reads the rings and sums up what happened before this read; with `end_ns`, that and all else.
     fn drain(&mut self, scene: &Scene, threads: &BTreeMap<u32, u32>, end_ns: u64) {
         let now_ns = monotonic_ns();
-        let Traced { kernel, rings, follower, locks, peers, read, .. } = self;
+        let Traced { kernel, rings, follower, locks, user_locks, peers, read, .. } = self;
         peers.forget();
         let mut why = |tid: u32, fd: u64| {
             let pid = threads.get(&tid).copied().unwrap_or(tid);
@@ -230,11 +250,61 @@ impl Traced {
         read.events.sort_by_key(|event| event.at_ns);
         let ready = read.events.partition_point(|event| event.at_ns < until_ns);
         self.events += ready as u64;
-        read.events.drain(..ready).for_each(|event: Event| follower.take(&clipped(event, end_ns)));
+        let window = (self.begin_ns.unwrap_or(u64::MAX), end_ns);
+        read.events.drain(..ready).for_each(|event: Event| {
+            user_locks.take(&event, window, |tid| threads.get(&tid).copied().unwrap_or(tid));
+            follower.take(&clipped(event, end_ns));
+        });
         read.contended.sort_by_key(|event| event.at_ns);
         let ready = read.contended.partition_point(|event| event.at_ns < until_ns);
-        let window = (self.begin_ns.unwrap_or(u64::MAX), end_ns);
         read.contended.drain(..ready).for_each(|event: Contended| locks.take(&event, window));
+        self.read_memory(scene);
+    }
+
+    /// Reads where things lie in processes with a lock that is not known to lie anywhere. A program may be gone when it is reported.
+    fn read_memory(&mut self, scene: &Scene) {
+        for &(pid, address) in self.user_locks.sums.keys() {
+            let is_known = self.memory.get(&pid).is_some_and(|memory| maps::place(memory, address).is_some());
+            if !is_known && self.maps_read < MAPS_READ_MAX {
+                self.maps_read += 1;
+                let memory = maps::read(&scene.root, pid);
+                if !memory.is_empty() {
+                    self.memory.insert(pid, memory);
+                }
+            }
+        }
+    }
+
+    /// Locks of the program, those that took most time first.
+    fn program_locks(&self, scene: &Scene) -> Vec<ProgramLock> {
+        let mut locks: Vec<(&(u32, u64), &LockSum)> = self.user_locks.sums.iter().collect();
+        locks.sort_unstable_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
+        locks.truncate(LOCKS_MAX);
+        let pids: BTreeSet<u32> = locks.iter().map(|((pid, _), _)| *pid).collect();
+        let mut names: HashMap<(u32, u64), String> = HashMap::new();
+        for pid in pids {
+            let of = |((of, address), _): &(&(u32, u64), &LockSum)| (*of == pid).then_some(*address);
+            let addresses: Vec<u64> = locks.iter().filter_map(of).collect();
+            let memory = self.memory.get(&pid).map_or(&[][..], |memory| memory);
+            let found = variables::names(&scene.root, pid, memory, &addresses);
+            names.extend(addresses.iter().map(|address| (pid, *address)).zip(found));
+        }
+        let lock = |(key, sum): (&(u32, u64), &LockSum)| ProgramLock {
+            at: names.remove(key).unwrap_or_default(),
+            count: sum.count,
+            ns: sum.ns,
+            holds: sum.holds,
+            held_ns: sum.held_ns,
+            holders: self.holders(sum),
+        };
+        locks.into_iter().map(lock).collect()
+    }
+
+    fn holders(&self, sum: &LockSum) -> Vec<LockHolder> {
+        let mut holders: Vec<(u32, u64)> = sum.holders.iter().map(|(tid, count)| (*tid, *count)).collect();
+        holders.sort_unstable_by_key(|(tid, count)| (std::cmp::Reverse(*count), *tid));
+        let holder = |(tid, count)| LockHolder { name: self.name(tid), tid, count };
+        holders.into_iter().take(HOLDERS_MAX).map(holder).collect()
     }
 
     fn schedule(&self, scene: &Scene, threads: &BTreeMap<u32, u32>) -> Schedule {
@@ -267,6 +337,7 @@ impl Traced {
             threads: followed.into_iter().map(|(tid, thread)| self.thread(*tid, thread, &role)).collect(),
             held: self.follower.held(),
             at_once: Vec::new(),
+            locks: self.program_locks(scene),
             kernel_locks: self.locks.report(&scene.root),
             locks_not_traced: self.rings.locks_not_traced(),
             downstream: self.downstream(),

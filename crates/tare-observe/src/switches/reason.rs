@@ -12,6 +12,8 @@ pub(super) enum Hint {
     Sleep(Sleep),
     /// A stream socket whose descriptor is the system call's first argument.
     Socket,
+    /// A futex: what for is in the system call's arguments.
+    Futex,
     /// Part of a lock's own code: whose lock it is stands further out.
     LockCode,
 }
@@ -23,8 +25,8 @@ const FUNCTIONS: &[(&str, Hint)] = &[
     ("do_user_addr_fault", Hint::Sleep(Sleep::Fault)),
     ("do_page_fault", Hint::Sleep(Sleep::Fault)),
     ("handle_mm_fault", Hint::Sleep(Sleep::Fault)),
-    ("do_futex", Hint::Sleep(Sleep::Lock)),
-    ("futex_wait*", Hint::Sleep(Sleep::Lock)),
+    ("do_futex", Hint::Futex),
+    ("futex_wait*", Hint::Futex),
     ("__mutex_lock*", Hint::Sleep(Sleep::Lock)),
     ("rwsem_down_*", Hint::Sleep(Sleep::Lock)),
     ("__percpu_down_read*", Hint::Sleep(Sleep::Lock)),
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(sleep(&[0x1004, 0x1504]), None);
         assert_eq!(sleep(&[0x1004, 0x1104, 0x1504]), Some(Hint::Sleep(Sleep::Disk)));
         assert_eq!(sleep(&[0x1004, 0x1104, 0x1308]), Some(Hint::Sleep(Sleep::Fault)));
-        assert_eq!(sleep(&[0x1004, 0x12ff]), Some(Hint::Sleep(Sleep::Lock)));
+        assert_eq!(sleep(&[0x1004, 0x12ff]), Some(Hint::Futex));
         assert_eq!(sleep(&[0x1004, 0x1601, 0x1508]), Some(Hint::Socket));
         assert_eq!(sleep(&[0x1701]), None);
         assert_eq!(kernel.hint(0x1701), Some(Hint::LockCode));

@@ -5,15 +5,13 @@ use super::follow::{Event, Waker, What};
 use super::reason::{Hint, Kernel};
 use crate::observed::refused;
 use crate::rights;
-use crate::sleep::Why;
+use crate::sleep::{FutexWait, Why};
 use crate::tracepoints::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use tare_model::Missing;
 use tare_model::schedule::Sleep;
-use tare_sys::perf::{
-    Detail, FIRST_ARGUMENT, Field, Format, Frame, Record, Ring, Sample, Tracepoint, Trigger,
-};
+use tare_sys::perf::{ARGUMENTS, Detail, Field, Format, Frame, Record, Ring, Sample, Tracepoint, Trigger};
 
 /// All rings together are no larger, and each is no larger than a share of this for 16 CPUs.
 const RINGS_BYTES_MAX: usize = 128 << 20;
@@ -139,6 +137,10 @@ impl Layout {
             read.name(next, fields.next_name.bytes(raw));
             let is_asleep = fields.prev_state.unsigned(raw)? & ASLEEP != 0;
             let asleep = is_asleep.then(|| reason(prev, sample, kernel, why));
+            if let Some((_, Some(futex))) = asleep {
+                read.events.push(event(What::Futex { tid: prev, futex }));
+            }
+            let asleep = asleep.map(|(asleep, _)| asleep);
             read.events.push(event(What::Switch { prev, asleep, next }));
         } else if kind == self.waking.id() {
             let by = if in_interrupt { Waker::Interrupt } else { Waker::Thread(tid) };
@@ -165,14 +167,16 @@ impl Layout {
 /// Why a thread sleeps that waits for the socket with this descriptor.
 pub(super) type WhySocket<'a> = dyn FnMut(u32, u64) -> Why + 'a;
 
-fn reason(tid: u32, sample: &Sample, kernel: &Kernel, why: &mut WhySocket) -> Why {
+fn reason(tid: u32, sample: &Sample, kernel: &Kernel, why: &mut WhySocket) -> (Why, Option<FutexWait>) {
+    let argument = |register| sample.registers.and_then(|registers| registers.get(register));
     match kernel.sleep(sample.chain.frames().map(address)) {
-        Some(Hint::Sleep(sleep)) => sleep.into(),
-        Some(Hint::Socket) => {
-            let fd = sample.registers.and_then(|registers| registers.get(FIRST_ARGUMENT));
-            fd.map_or(Sleep::Event.into(), |fd| why(tid, fd))
+        Some(Hint::Sleep(sleep)) => (sleep.into(), None),
+        Some(Hint::Socket) => (argument(ARGUMENTS[0]).map_or(Sleep::Event.into(), |fd| why(tid, fd)), None),
+        Some(Hint::Futex) => {
+            let futex = FutexWait::of(ARGUMENTS.map(argument));
+            (futex.map_or(Sleep::Parked, |futex| futex.sleep).into(), futex)
         }
-        Some(Hint::LockCode) | None => Sleep::Other.into(),
+        Some(Hint::LockCode) | None => (Sleep::Other.into(), None),
     }
 }
 
@@ -373,8 +377,12 @@ impl Rings {
 /// Without call chains, and with.
 const PLAIN: Detail =
     Detail { chain_max: 0, raw: true, stack_bytes: 0, registers: 0, user_only: false, kernel_chain: false };
-const DEEP: Detail =
-    Detail { chain_max: CHAIN_MAX, registers: 1 << FIRST_ARGUMENT, kernel_chain: true, ..PLAIN };
+const DEEP: Detail = Detail {
+    chain_max: CHAIN_MAX,
+    registers: 1 << ARGUMENTS[0] | 1 << ARGUMENTS[1] | 1 << ARGUMENTS[2] | 1 << ARGUMENTS[3],
+    kernel_chain: true,
+    ..PLAIN
+};
 
 fn open_one(cpu: u32, triggers: &[Trigger], detail: Detail, bytes: usize) -> io::Result<Ring> {
     let (first, others) = triggers.split_first().ok_or(io::ErrorKind::InvalidInput)?;

@@ -6,7 +6,7 @@ use crate::format::{count, joined, percent, seconds, with_unit};
 use tare_model::Missing;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, ServingAccounting, Standing};
-use tare_model::schedule::{Quantiles, ScheduleSource, SwitchAccounting};
+use tare_model::schedule::{HolderShare, ProgramLockShare, Quantiles, ScheduleSource, SwitchAccounting};
 
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
@@ -14,6 +14,8 @@ pub(crate) static SECTION: Section =
 /// Names in a list, at most, and the least share that is reported.
 const ROWS_MAX: usize = 6;
 const SHARE_SHOWN: f64 = 0.005;
+/// Threads that had a lock, at most.
+const HOLDERS_MAX: usize = 3;
 
 /// A label, and what is to be reported of it.
 type Pair = (String, String);
@@ -26,7 +28,8 @@ fn build(source: &Source) -> Vec<Block> {
     let mut pairs = sleeps(&sut.serving, switches);
     pairs.extend(waits(&sut.serving, switches));
     pairs.extend(wakes(switches));
-    pairs.extend(locks(switches));
+    pairs.extend(program_locks(switches));
+    pairs.extend(kernel_locks(switches));
     pairs.extend(hypotheses(switches));
     if pairs.is_empty() {
         return Vec::new();
@@ -158,7 +161,25 @@ fn wakes(switches: &SwitchAccounting) -> Vec<Pair> {
     pairs
 }
 
-fn locks(switches: &SwitchAccounting) -> Vec<Pair> {
+fn program_locks(switches: &SwitchAccounting) -> Vec<Pair> {
+    let shown = switches.locks.iter().filter(|lock| lock.share >= SHARE_SHOWN).take(ROWS_MAX);
+    let pair = |lock: &ProgramLockShare| {
+        let slept = format!(
+            "{} of their time asleep, {} times a second",
+            percent(lock.share),
+            count(lock.contended_hz)
+        );
+        let held =
+            lock.held_ns.map_or(String::new(), |ns| format!("; held for {} each time", seconds(ns / 1e9)));
+        let holder = |of: &HolderShare| format!("{} (thread {}) {}", of.name, of.tid, percent(of.share));
+        let holders: Vec<String> = lock.holders.iter().take(HOLDERS_MAX).map(holder).collect();
+        let by = if holders.is_empty() { String::new() } else { format!("; by {}", holders.join(", ")) };
+        (format!("lock {}", lock.at), format!("{slept}{held}{by}"))
+    };
+    shown.map(pair).collect()
+}
+
+fn kernel_locks(switches: &SwitchAccounting) -> Vec<Pair> {
     let shown = switches.kernel_locks.iter().filter(|lock| lock.share >= SHARE_SHOWN).take(ROWS_MAX);
     let pair = |lock: &tare_model::schedule::LockShare| {
         let how = if lock.spins { "spinning" } else { "sleeping" };
@@ -233,6 +254,7 @@ mod tests {
             wake_up_ns: None,
             migrations_hz: Some(1.69),
             woken_hz: Some(WakerRates { sut: 0.0, load: 1.0, interrupt: 226.0, other: 0.0, cross_cpu: 84.2 }),
+            locks: Vec::new(),
             kernel_locks: Vec::new(),
             downstream: vec![PeerShare { peer: "10.0.0.1:5432".to_owned(), share: 1.0 }],
             hypotheses: vec![

@@ -158,6 +158,7 @@ fn looked_at() -> Schedule {
         threads: Vec::new(),
         held: Vec::new(),
         at_once: Vec::new(),
+        locks: Vec::new(),
         kernel_locks: Vec::new(),
         locks_not_traced: None,
         downstream: (0..64).map(downstream).collect(),

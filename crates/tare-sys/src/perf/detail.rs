@@ -8,12 +8,12 @@ pub const USER_REGISTERS: u64 = 0xff_0fff;
 #[cfg(not(target_arch = "x86_64"))]
 pub const USER_REGISTERS: u64 = (1 << 33) - 1;
 
-/// The number, among the registers, of the one that holds a system call's first argument: `rdi`.
+/// The numbers, among the registers, of those that hold a system call's first four arguments: `rdi`, `rsi`, `rdx`, `r10`.
 #[cfg(target_arch = "x86_64")]
-pub const FIRST_ARGUMENT: u32 = 5;
-/// As above: `x0`.
+pub const ARGUMENTS: [u32; 4] = [5, 4, 3, 18];
+/// As above: `x0` to `x3`.
 #[cfg(not(target_arch = "x86_64"))]
-pub const FIRST_ARGUMENT: u32 = 0;
+pub const ARGUMENTS: [u32; 4] = [0, 1, 2, 3];
 
 /// What each sample holds beside thread, time and instruction pointer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ mod ring;
 mod tracepoint;
 
 pub use counter::Counter;
-pub use detail::{Detail, FIRST_ARGUMENT, USER_REGISTERS};
+pub use detail::{ARGUMENTS, Detail, USER_REGISTERS};
 pub use format::{Field, Format};
 pub use group::{Cache, Event, Group, GroupCount, Whom};
 pub use record::{Chain, Frame, Record, Registers, Sample};

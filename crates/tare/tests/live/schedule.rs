@@ -193,6 +193,43 @@ fn handlers_that_share_a_lock() {
     });
 }
 
+/// Two threads that take turns at one mutex, which one of them has all the time.
+const ONE_MUTEX: &str = r"
+#include <pthread.h>
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *unused) {
+    for (int turn = 0; turn < 200; turn++) {
+        pthread_mutex_lock(&shared_lock);
+        for (volatile int i = 0; i < 1000000; i++) {}
+        pthread_mutex_unlock(&shared_lock);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_traced_lock_has_a_name() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let (source, program) = (dir.path().join("mutex.c"), dir.path().join("mutex"));
+    std::fs::write(&source, ONE_MUTEX).unwrap();
+    let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+    assert!(built.unwrap().success());
+    let arguments = ["run", "--json", "-q", "--trace", "--trials", "2", "-w", "0s", "-N", "--"];
+    let (result, _) = Tare::new().json(&[arguments.as_slice(), &[program.to_str().unwrap()]].concat());
+    let lock = &result["accounting"]["switches"]["locks"][0];
+    let at = lock["at"].as_str().unwrap_or_else(|| panic!("{:#}", result["accounting"]["switches"]));
+    println!("{lock:#}");
+    assert_eq!(at, format!("shared_lock in {}", program.display()));
+    assert!(lock["holders"].as_array().unwrap().len() <= 4, "two threads in each of two runs: {lock:#}");
+}
+
 /// Four threads, of which the one that has the lock sleeps in it.
 const HOLDS: &str = r#"
 import socket, sys, threading, time

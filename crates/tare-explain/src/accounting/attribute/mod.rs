@@ -2,6 +2,7 @@
 
 pub(super) mod cpus;
 pub(super) mod entitlement;
+mod program_locks;
 pub(super) mod stage;
 pub(super) mod switches;
 pub(super) mod taken;

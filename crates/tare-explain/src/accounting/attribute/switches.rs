@@ -1,6 +1,7 @@
 //! What the switches of the SUT's threads show beyond each thread's own times: who ran while they waited, how long it took to get
 //! a CPU, who woke whom, and which locks of the kernel were contended for.
 
+use crate::accounting::attribute::program_locks::ProgramLocks;
 use crate::accounting::attribute::waited::Sources;
 use crate::accounting::raw::ratio::{ratio, sum};
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub(super) fn held_cpus_s(observation: &Observation) -> Vec<f64> {
 pub(crate) struct Switches {
     tracing: Tracing,
     waits: Waits,
+    pub program_locks: ProgramLocks,
     locks: BTreeMap<LockId, LockSum>,
     /// Servers that were slept on: time, or times where that is not known.
     downstream: BTreeMap<String, f64>,
@@ -171,6 +173,7 @@ impl Switches {
             ..Switches::default()
         };
         schedule.threads.iter().for_each(|thread| switches.waits.add_thread(thread));
+        switches.program_locks = ProgramLocks::read(&schedule.locks);
         schedule.kernel_locks.iter().for_each(|lock| switches.add_lock(lock));
         switches.add_downstream(schedule);
         switches
@@ -191,6 +194,7 @@ impl Switches {
     pub fn absorb(&mut self, other: &Switches) {
         self.tracing.absorb(&other.tracing);
         self.waits.absorb(&other.waits);
+        self.program_locks.absorb(&other.program_locks);
         for (key, lock) in &other.locks {
             self.locks.entry(key.clone()).or_default().add(*lock);
         }
@@ -290,6 +294,7 @@ impl Switches {
                 other: rate(woken.other),
                 cross_cpu: rate(woken.cross_cpu),
             }),
+            locks: self.program_locks.shares(wall_s, serving_s),
             kernel_locks: largest(self.locks.iter().map(lock), |lock| lock.share),
             downstream: self.peers(),
             hypotheses: Vec::new(),

@@ -138,14 +138,15 @@ fn sleeps_of(switches: &ThreadSchedule) -> BTreeMap<Asleep, f64> {
     sleeps
 }
 
-/// The kernel's call chain shows a futex, and not whether it is a lock's: of that sleep the samples' share was parked.
+/// In records of 0.1.0 all sleep in futexes is a lock's: of that the samples' share was parked.
 fn without_parked(
     mut sleeps: BTreeMap<Asleep, f64>,
     sampled: &BTreeMap<Asleep, f64>,
 ) -> BTreeMap<Asleep, f64> {
     let of = |why| sampled.get(&why).copied().unwrap_or(0.0);
+    let is_told_apart = sleeps.contains_key(&Asleep::Parked);
     let (locked, parked) = (of(Asleep::Lock), of(Asleep::Parked));
-    if let Some(futex_s) = sleeps.get_mut(&Asleep::Lock).filter(|_| parked > 0.0) {
+    if let Some(futex_s) = sleeps.get_mut(&Asleep::Lock).filter(|_| parked > 0.0 && !is_told_apart) {
         let parked_s = *futex_s * parked / (locked + parked);
         *futex_s -= parked_s;
         *sleeps.entry(Asleep::Parked).or_default() += parked_s;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use tare_model::outcome::{AgainstFastest, Contrast, CyclesFrom, Execution, Hypothesis, Judged, Standing};
-use tare_model::schedule::{LockShare, Preemptor, Quantiles, ScheduleSource, SwitchAccounting, WakerRates};
+use tare_model::schedule::{
+    HolderShare, LockShare, Preemptor, ProgramLockShare, Quantiles, ScheduleSource, SwitchAccounting,
+    WakerRates,
+};
 use tare_model::{Missing, Reading, observation::Role};
 
 /// Cycles from the clock.
@@ -75,6 +78,13 @@ pub(super) fn traced() -> SwitchAccounting {
             other: 0.0,
             cross_cpu: 9502.0,
         }),
+        locks: vec![ProgramLockShare {
+            at: "cache_lock in /srv/app".into(),
+            contended_hz: 4012.0,
+            share: 0.31,
+            held_ns: Some(212_000.0),
+            holders: vec![HolderShare { name: "worker-3".into(), tid: 1203, share: 0.84 }],
+        }],
         kernel_locks: vec![LockShare {
             at: "lock_sock_nested".into(),
             spins: true,
