@@ -5,6 +5,9 @@ use crate::slices::Slices;
 use tare_model::latency::Latencies;
 use tare_model::trial::ErrorKind;
 
+/// Every status has three digits.
+const STATUS_CODES: usize = 1000;
+
 /// Everything one thread counted from one cut to the next.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -17,8 +20,9 @@ pub(crate) struct Tally {
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    /// Answers by class of their status.
+    /// Answers by class of their status, and by the status itself.
     pub(crate) status_classes: [u64; 6],
+    pub(crate) status_codes: Box<[u64; STATUS_CODES]>,
     pub(crate) times: Times,
     pub(crate) slices: Slices,
     /// Answers that are alike and not in the histograms yet.
@@ -84,6 +88,7 @@ impl Tally {
             bytes_in: 0,
             bytes_out: 0,
             status_classes: [0; 6],
+            status_codes: Box::new([0; STATUS_CODES]),
             times: Times {
                 latency: Latencies::new(),
                 first_byte_apart: Latencies::new(),
@@ -129,6 +134,7 @@ impl Tally {
         self.bytes_in = 0;
         self.bytes_out = 0;
         self.status_classes = [0; 6];
+        self.status_codes.fill(0);
         self.times.latency.clear();
         self.times.first_byte_apart.clear();
         self.times.whole_apart.clear();
@@ -166,6 +172,9 @@ impl Tally {
         }
         self.slices.count(now_ns, latency_ns, count);
         self.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;
+        if let Some(of_code) = self.status_codes.get_mut(usize::from(status)) {
+            *of_code += count;
+        }
     }
 
     /// How far it has come.
@@ -227,5 +236,8 @@ mod tests {
             (tally.times.latency.quantile_ns(0.75), tally.status_classes),
             (Some(1000), [0, 3, 0, 1, 0, 0])
         );
+        assert_eq!((tally.status_codes[200], tally.status_codes[404]), (3, 1));
+        tally.clear();
+        assert_eq!(tally.status_codes[200], 0);
     }
 }

@@ -39,6 +39,7 @@ pub mod stacks;
 pub mod steady;
 pub mod study;
 pub mod survey;
+pub mod threshold;
 pub mod topology;
 pub mod trial;
 pub mod tuning;

@@ -25,6 +25,20 @@ pub struct LoadRun {
     pub intervals: Vec<LoadInterval>,
     /// What a search for a capacity found; this run is then the one at the highest rate that held.
     pub capacity: Option<Capacity>,
+    /// The stages of `--steps`, each for itself, in order; those that the warm-up held are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<LoadStage>,
+}
+
+/// One stage of a load whose rate changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadStage {
+    /// Requests per second at its beginning, and at its end.
+    pub from_hz: f64,
+    /// See `from_hz`.
+    pub to_hz: f64,
+    /// What was counted in it.
+    pub sample: HttpSample,
 }
 
 /// The latencies of a part of a window.
@@ -99,6 +113,9 @@ pub struct LoadOutcome {
     pub requests: Requests,
     /// Answers by class of their status (`2xx` …); classes without any are not listed.
     pub statuses: BTreeMap<String, u64>,
+    /// Answers by their status (`200`, `404` …).
+    #[serde(default)]
+    pub status_codes: BTreeMap<String, u64>,
     /// Requests that were still unanswered at the end: no errors.
     pub in_flight: Option<u64>,
     /// Open loop: requests that fell due.
@@ -106,6 +123,12 @@ pub struct LoadOutcome {
     /// What a search for a capacity found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
+    /// With `--steps`: each stage for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageOutcome>,
+    /// With `--steps`: what the stages show of the server's capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Followed>,
     /// From (intended) send to the last byte of the answer.
     pub latency_ns: LatencySummary,
     /// From (intended) send to the first byte of the answer.
@@ -118,6 +141,45 @@ pub struct LoadOutcome {
     pub generator: SelfCheck,
     /// Rate and latency in steps of 100 ms (wider in long runs).
     pub series: Vec<SeriesPoint>,
+}
+
+/// What came of one stage.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StageOutcome {
+    /// Requests per second that were asked for, at its beginning and at its end.
+    pub from_hz: f64,
+    /// See `from_hz`.
+    pub to_hz: f64,
+    /// Length in seconds.
+    pub elapsed_s: f64,
+    /// Requests that fell due, per second.
+    pub offered_hz: Option<f64>,
+    /// Answers per second.
+    pub rate_hz: Option<f64>,
+    /// Errors of all kinds.
+    pub errors: u64,
+    /// Whether all that fell due was answered, or on its way at the end; `null` where that is not known. A stage that begins with what the one
+    /// before has left is not judged by it.
+    pub followed: Option<bool>,
+    /// Requests that were due and had no connection as it began: latencies of the stage hold their wait.
+    pub left_before: u64,
+    /// Whether its figures are those of its rate.
+    pub valid: bool,
+    /// What a reader must know of it.
+    pub warnings: Vec<Warning>,
+    /// From intended send to the last byte of the answer.
+    pub latency_ns: LatencySummary,
+}
+
+/// How far a server followed stages of a rising rate.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Followed {
+    /// The highest rate that was offered and answered before the first stage that was not; `null` where the first one was not.
+    pub held_hz: Option<f64>,
+    /// What was offered in the first stage that the server could not follow; `null` where it followed all.
+    pub missed_hz: Option<f64>,
+    /// What it answered in that stage: its capacity under this load. `null` as above, and where the generator was full.
+    pub capacity_hz: Option<f64>,
 }
 
 /// Whether the generator could be trusted.

@@ -114,6 +114,9 @@ pub struct HttpDetail {
     pub bytes_out: u64,
     /// Answers by class of their status: 1xx (never counted: they announce an answer) to 5xx, then all others.
     pub status_classes: [u64; 6],
+    /// Answers by their status; empty in records from before this was counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_codes: BTreeMap<u16, u64>,
     /// The slices of the window with their latencies: as `slices`, which stay for older readers.
     pub series: Vec<SeriesSlice>,
     /// What each thread of the generator took.
@@ -142,6 +145,9 @@ impl HttpDetail {
         self.bytes_out += next.bytes_out;
         for (sum, count) in self.status_classes.iter_mut().zip(next.status_classes) {
             *sum += count;
+        }
+        for (status, count) in next.status_codes {
+            *self.status_codes.entry(status).or_insert(0) += count;
         }
         self.series.extend(next.series);
         for (all, more) in self.threads.iter_mut().zip(next.threads) {

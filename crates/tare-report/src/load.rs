@@ -10,13 +10,16 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
-use tare_model::load::{LoadOutcome, LoadRun};
+use tare_model::load::{LoadOutcome, LoadRun, StageOutcome};
 use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
 pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {
     let mut parts =
         vec![Part { title: "", blocks: vec![headline(outcome), latencies(outcome), totals(outcome)] }];
+    if !outcome.stages.is_empty() {
+        parts.push(Part { title: "Stages", blocks: stages(outcome) });
+    }
     if distribution {
         parts.push(Part { title: "Latency distribution", blocks: vec![percentiles(outcome)] });
     }
@@ -99,7 +102,8 @@ fn headline(outcome: &LoadOutcome) -> Block {
         (true, streams) => format!(", HTTP/2, {} on each", words::things(streams as usize, "stream")),
     };
     let rate = match outcome.rate_is {
-        GrossIs::LowerBound => "  (a lower bound: the generator gave out)",
+        GrossIs::LowerBound if is_full(outcome) => "  (a lower bound: the generator gave out)",
+        GrossIs::LowerBound => "  (a lower bound: fewer than were due)",
         _ => "",
     };
     let mut pairs = vec![
@@ -117,6 +121,53 @@ fn headline(outcome: &LoadOutcome) -> Block {
     let transfer = outcome.bytes_in_per_s.map_or_else(none, |rate| format!("{}/s", bytes(rate)));
     pairs.push(("Transfer/sec".to_owned(), transfer));
     Block::Pairs(pairs)
+}
+
+fn is_full(outcome: &LoadOutcome) -> bool {
+    outcome.warnings.iter().any(|warning| warning.id == "generator-saturated")
+}
+
+/// Each stage for itself, and how far the server followed.
+fn stages(outcome: &LoadOutcome) -> Vec<Block> {
+    let columns = ["asked/s", "offered/s", "answered/s", "errors", "p50", "p99", "p99.9", "max"];
+    let columns = columns.map(|title| Column::figures(title, 0)).into_iter();
+    let rate = |hz: Option<f64>| hz.map_or_else(none, |hz| format!("{hz:.0}"));
+    let row = |stage: &StageOutcome| {
+        let asked = match stage.from_hz == stage.to_hz {
+            true => format!("{:.0}", stage.to_hz),
+            false => format!("{:.0}-{:.0}", stage.from_hz, stage.to_hz),
+        };
+        let verdict = match stage.followed {
+            Some(false) => "not followed",
+            _ if stage.left_before > 0 => "began with a backlog",
+            _ if !stage.valid => "not valid",
+            Some(true) => "followed",
+            None => "unknown",
+        };
+        let of = &stage.latency_ns;
+        let latencies =
+            [of.p50, of.p99, of.p99_9, of.max].map(|ns| ns.map_or_else(none, |ns| seconds(ns / 1e9)));
+        let figures = [asked, rate(stage.offered_hz), rate(stage.rate_hz), stage.errors.to_string()];
+        let cells = figures.into_iter().chain(latencies).chain([verdict.to_owned()]);
+        Row::Cells(cells.map(Text::plain).collect())
+    };
+    let rows = outcome.stages.iter().map(row).collect();
+    let mut blocks =
+        vec![Block::Table(Table { columns: columns.chain([Column::words("", 0)]).collect(), rows })];
+    if let Some(followed) = &outcome.followed {
+        let held = followed.held_hz.map_or_else(none, |hz| format!("{hz:.0} req/s"));
+        let text = match (followed.missed_hz, followed.capacity_hz) {
+            (None, _) => format!("The server followed every stage, up to {held}."),
+            (Some(missed), Some(capacity)) => format!(
+                "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity under this load."
+            ),
+            (Some(missed), None) => format!(
+                "Followed up to {held}. At {missed:.0} req/s the generator itself had no time left: the server's capacity is not known."
+            ),
+        };
+        blocks.push(Block::Line(Text::plain(text)));
+    }
+    blocks
 }
 
 /// Rates with all the digits that wrk prints.
@@ -177,7 +228,10 @@ fn totals(outcome: &LoadOutcome) -> Block {
     if !outcome.statuses.is_empty() {
         let reported: Vec<String> =
             outcome.statuses.iter().map(|(class, count)| format!("{class} {count}")).collect();
-        pairs.push(("Status".to_owned(), reported.join(", ")));
+        let codes: Vec<String> =
+            outcome.status_codes.iter().map(|(status, count)| format!("{status}: {count}")).collect();
+        let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
+        pairs.push(("Status".to_owned(), format!("{}{codes}", reported.join(", "))));
     }
     let errors: Vec<String> = requests
         .errors

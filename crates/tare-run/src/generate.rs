@@ -5,10 +5,10 @@ use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tare_load::{
-    CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, Protocol, RATE_HZ_MAX,
+    CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, Protocol, RATE_HZ_MAX, Stage,
 };
 use tare_model::latency::Packed;
-use tare_model::load::{AskedLoad, Capacity, LoadInterval, LoadRun};
+use tare_model::load::{AskedLoad, Capacity, LoadInterval, LoadRun, LoadStage};
 use tare_model::trial::HttpSample;
 
 /// How often the live rate is shown and the interrupt flag looked at.
@@ -26,6 +26,9 @@ pub struct Length {
     /// The latencies of each such part of it are kept too ([`LoadRun::intervals`]).
     pub every: Option<Duration>,
 }
+
+/// Stages that are counted each for itself, at most.
+const STAGES_APART_MAX: usize = 100;
 
 /// Makes load and counts. When interrupted, what was counted until then is given, and [`LabError::Interrupted`] beside it.
 ///
@@ -48,9 +51,10 @@ pub fn load(
     let begin_ns = tare_sys::time::monotonic_ns();
     let started_unix_s =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let mut counted = Counted::default();
+    let mut counted = Counted::of(&spec.pacing);
     let end = warmed_up.and_then(|()| watch.count(&mut generator, length, &mut counted));
-    let (sample, intervals) = counted.end(generator.cut(), length.every.is_some());
+    let until = watch.begun.elapsed().min(length.whole);
+    let (sample, intervals, stages) = counted.end(generator.cut(), until, length);
     generator.stop().map_err(load_failed)?;
     let run = LoadRun {
         url: spec.route.target.to_string(),
@@ -60,6 +64,7 @@ pub fn load(
         sample,
         intervals,
         capacity: None,
+        stages,
     };
     Ok((run, end))
 }
@@ -122,24 +127,63 @@ fn asked(spec: &LoadSpec) -> AskedLoad {
 }
 
 /// What was counted so far.
-#[derive(Default)]
 struct Counted {
     sample: Option<HttpSample>,
     intervals: Vec<LoadInterval>,
+    /// The stages of the load, each with its end after the beginning, and what was counted in it.
+    stages: Vec<(Stage, Duration, Option<HttpSample>)>,
 }
 
 impl Counted {
-    fn add(&mut self, part: HttpSample) {
-        self.keep(&part);
+    fn of(pacing: &Pacing) -> Counted {
+        let stages: &[Stage] = match pacing {
+            Pacing::Stages { stages, .. } if stages.len() <= STAGES_APART_MAX => stages,
+            _ => &[],
+        };
+        let ends = stages.iter().scan(Duration::ZERO, |end, stage| {
+            *end += Duration::from_nanos(stage.for_ns);
+            Some(*end)
+        });
+        let stages = stages.iter().zip(ends).map(|(stage, end)| (*stage, end, None)).collect();
+        Counted { sample: None, intervals: Vec::new(), stages }
+    }
+
+    /// The next end of a stage after this time.
+    fn next_end(&self, after: Duration) -> Option<Duration> {
+        self.stages.iter().map(|(_, end, _)| *end).find(|end| *end > after)
+    }
+
+    /// A part that ended so long after the beginning.
+    fn add(&mut self, part: HttpSample, until: Duration, length: Length) {
+        self.note(&part, until, length);
         self.sample = Some(self.joined(part));
     }
 
-    /// With the last part, whose latencies are kept for themselves as well where those of others were.
-    fn end(mut self, last: HttpSample, keeps: bool) -> (HttpSample, Vec<LoadInterval>) {
-        if keeps {
-            self.keep(&last);
+    fn note(&mut self, part: &HttpSample, until: Duration, length: Length) {
+        if length.every.is_some() {
+            self.keep(part);
         }
-        (self.joined(last), self.intervals)
+        if let Some((_, _, counted)) = self.stages.iter_mut().find(|(_, end, _)| *end >= until) {
+            *counted = Some(match counted.take() {
+                Some(before) => before.followed_by(part.clone()),
+                None => part.clone(),
+            });
+        }
+    }
+
+    /// With the last part, which ended so long after the beginning.
+    fn end(
+        mut self,
+        last: HttpSample,
+        until: Duration,
+        length: Length,
+    ) -> (HttpSample, Vec<LoadInterval>, Vec<LoadStage>) {
+        self.note(&last, until, length);
+        let sample = self.joined(last);
+        let stage = |(stage, _, sample): (Stage, Duration, Option<HttpSample>)| {
+            Some(LoadStage { from_hz: stage.from_hz, to_hz: stage.to_hz, sample: sample? })
+        };
+        (sample, self.intervals, self.stages.into_iter().filter_map(stage).collect())
     }
 
     fn keep(&mut self, part: &HttpSample) {
@@ -176,14 +220,18 @@ impl Watch<'_> {
         length: Length,
         counted: &mut Counted,
     ) -> Result<(), LabError> {
-        let mut until = length.warmup;
+        let (mut until, mut due) = (length.warmup, length.warmup);
         loop {
-            until = length.every.map_or(length.whole, |every| (until + every).min(length.whole));
+            if due <= until {
+                due = length.every.map_or(length.whole, |every| due + every);
+            }
+            let stage_end = counted.next_end(until).unwrap_or(length.whole);
+            until = due.min(stage_end).min(length.whole);
             self.wait(generator, until, "load")?;
             if until >= length.whole || generator.finished() {
                 return Ok(());
             }
-            counted.add(generator.cut());
+            counted.add(generator.cut(), until, length);
         }
     }
 

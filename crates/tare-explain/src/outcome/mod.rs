@@ -9,5 +9,6 @@ pub mod load;
 pub(crate) mod metrics;
 pub(crate) mod own_cost;
 pub(crate) mod patterns;
+mod redirects;
 pub(crate) mod requests;
 pub(crate) mod warnings;

@@ -8,6 +8,7 @@ use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::service_demand::Basis;
 use crate::outcome::patterns;
+use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
 use crate::timeline::trend;
 use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
@@ -47,6 +48,9 @@ enum Doubt<'a> {
     /// The same of a server that is asked something else than HTTP: nobody promised a count.
     OperationsUnknown,
     NoRequests,
+    OnlyRedirects {
+        share: f64,
+    },
     Errors {
         share: f64,
     },
@@ -107,6 +111,7 @@ impl Doubt<'_> {
             Doubt::RequestsUnknown => "requests-unknown",
             Doubt::OperationsUnknown => "operations-unknown",
             Doubt::NoRequests => "no-requests",
+            Doubt::OnlyRedirects { .. } => "only-redirects",
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => "schedule-missed",
@@ -150,6 +155,7 @@ impl Doubt<'_> {
                 "no result of the load generator could be read: CPU time and time accounting alone".to_owned()
             }
             Doubt::NoRequests => "no request was answered".to_owned(),
+            Doubt::OnlyRedirects { share } => only_redirects_text(*share),
             Doubt::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
             Doubt::RunsFailed { failed, runs } => format!("{failed} of {runs} runs ended with an error"),
             Doubt::GeneratorSaturated => {
@@ -216,6 +222,7 @@ impl Doubt<'_> {
             Doubt::OperationsUnknown => {
                 "for a gross figure use a generator whose result can be read (wrk, wrk2, redis-benchmark)"
             }
+            Doubt::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
             Doubt::NoRequests => "ask for the URL by hand; is the server up and the path right?",
             Doubt::Errors { .. } => "see which kinds failed; the figures are not those of the workload alone",
             Doubt::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
@@ -312,6 +319,9 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
         Some(count) if count < REQUESTS_MIN => warnings.push(Doubt::FewRequests { count }),
         Some(_) => {}
     }
+    if let Some(share) = redirects(accounting).filter(|share| *share >= REDIRECTS_SHARE) {
+        warnings.push(Doubt::OnlyRedirects { share });
+    }
     if fails(accounting) {
         warnings.push(Doubt::Errors { share: pool.answered.error_share() });
     }
@@ -338,6 +348,15 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
         Err(missing) if accounting.sut().is_some() => warnings.push(Doubt::NetMissing(missing)),
         Err(_) => {}
     }
+}
+
+/// The share of redirects among the answers; `None` where the generator does not count them.
+fn redirects(accounting: &Accounting) -> Option<f64> {
+    let classes = accounting.samples().map(|sample| Some(sample.detail.as_ref()?.status_classes));
+    let classes: Vec<[u64; 6]> = classes.collect::<Option<_>>()?;
+    let all: u64 = classes.iter().flatten().sum();
+    let redirects: u64 = classes.iter().map(|[_, _, redirects, ..]| redirects).sum();
+    (all > 0).then(|| redirects as f64 / all as f64)
 }
 
 fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {

@@ -16,6 +16,7 @@ mod ended;
 mod execution;
 mod gate;
 mod hypotheses;
+mod load;
 mod net;
 mod old_records;
 mod one_net;

@@ -413,9 +413,9 @@ impl Client {
     /// When the next request will be due; `None`: not by any clock.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
-        // The begin of a turn need not wake this thread while every connection waits for its answer.
-        let waits = matches!(self.schedule, Schedule::Interleaved(_)) && self.free.is_empty();
-        if waits { None } else { self.schedule.next_due_ns() }
+        // No clock need wake this thread while every connection waits for its answer: what is due then waits for one of them.
+        let by_clock = matches!(self.schedule, Schedule::Interleaved(_) | Schedule::Open(_));
+        if by_clock && self.free.is_empty() { None } else { self.schedule.next_due_ns() }
     }
 
     /// Whether it is the turn of other loops to send.

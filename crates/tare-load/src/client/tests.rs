@@ -253,6 +253,20 @@ proptest! {
 }
 
 #[test]
+fn what_is_due_while_every_connection_is_busy_waits_for_an_answer() {
+    let pacing = Pacing::Open { rate_hz: 1e6, gaps: Gaps::Fixed };
+    let mut client = client(pacing, 1, 1);
+    client.opened(0, 0);
+    while client.assign(10_000).is_some() {}
+    assert!(client.in_flight(10_000) > 1, "more is due than one connection carries");
+    assert_eq!(client.next_due_ns(), None, "it would look again and again, and find nothing to do");
+    send_all(&mut client, 0);
+    deliver(&mut client, 0, ANSWER, 20_000);
+    while client.assign(20_000).is_some() {}
+    assert_eq!(client.next_due_ns(), None);
+}
+
+#[test]
 fn out_of_turn_connections_wait_and_are_all_filled_when_it_comes() {
     let turn_ns = TURN_NS_MIN;
     let turns =

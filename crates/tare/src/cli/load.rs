@@ -5,6 +5,7 @@ use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_model::threshold::Threshold;
 
 /// Make load and tell what came back: rate, latency, errors. Flags mean what they mean in wrk and wrk2.
 #[derive(Debug, Args)]
@@ -13,7 +14,10 @@ use std::time::Duration;
   tare load -R 5000 -d10s http://127.0.0.1:8080/               5,000 a second, latency from when each was due
   tare load -c1 --busy-poll http://127.0.0.1:8080/             one request at a time, no wake-up in its latency
   tare load --steps 1k-20k:30s http://127.0.0.1:8080/          a ramp
-  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective")]
+  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective
+  tare load --fail-if 'p99>20ms' http://127.0.0.1:8080/        a gate: exit code 1 where that is so
+
+Exit codes: 0 done; 1 a --fail-if is so; 2 usage; 3 the generator failed; 4 the result is not valid, or a --fail-if has no figure; 130 interrupted.")]
 pub struct LoadArgs {
     /// Where the load goes.
     #[arg(value_name = "URL")]
@@ -30,6 +34,10 @@ pub struct LoadArgs {
     /// Look for the highest rate that holds this, as p99<5ms.
     #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "steps", "think", "requests"])]
     pub find: Option<values::Objective>,
+
+    /// End with exit code 1 where a figure is beyond a bound: 'p99 > 20ms', 'errors > 1%', 'throughput < 5000'; may be given several times.
+    #[arg(long, value_name = "BOUND")]
+    pub fail_if: Vec<Threshold>,
 
     #[command(flatten)]
     pub traffic: TrafficArgs,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tare_load::{LoadSpec, Objective, Target};
 use tare_model::load::{LoadOutcome, LoadRun};
+use tare_model::threshold::Threshold;
 use tare_report::Style;
 use tare_run::generate::{self, Length};
 
@@ -51,7 +52,26 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
     let outcome = tare_explain::load::explain(&run);
     emit(args, &run, &outcome, style)?;
     end?;
-    Ok(if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
+    judge(&args.fail_if, &outcome)
+}
+
+/// What the user gave bounds for counts first: a load that is beyond them failed, valid or not.
+fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
+    let mut code = if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) };
+    for bound in bounds {
+        match bound.fails(outcome) {
+            Some(false) => {}
+            Some(true) => {
+                terminal::say(&format!("tare: failed: {bound}"));
+                return Ok(ExitCode::FAILURE);
+            }
+            None => {
+                terminal::say(&format!("tare: there is no figure for '{bound}'"));
+                code = ExitCode::from(NOT_VALID);
+            }
+        }
+    }
+    Ok(code)
 }
 
 /// One thread for each CPU that may be used, and none without a connection.

@@ -33,6 +33,64 @@ fn a_closed_loop_in_the_words_of_wrk() {
 }
 
 #[test]
+fn above_what_the_server_can_do_the_generator_sleeps_and_does_not_blame_itself() {
+    let _alone = alone();
+    let server = Server::embedded();
+    // 10,000 a second are the most that one thread can answer.
+    let options = ["-R", "20000", "-c16", "-t1", "-d2s", "--load-cpus", "1"];
+    let (result, code) = load(&options, &server.url("/spin?ns=100000"));
+    println!(
+        "busy {}, {} requests",
+        number(&result, "/generator/busy/0"),
+        number(&result, "/requests/count")
+    );
+    assert_eq!((code, result["valid"].as_bool()), (4, Some(false)), "{result:#}");
+    assert!(number(&result, "/generator/busy/0") < 0.6, "it looked for answers again and again");
+    assert!(warnings(&result).contains(&"schedule-missed"), "{:#}", result["warnings"]);
+    assert!(!warnings(&result).contains(&"generator-saturated"), "{:#}", result["warnings"]);
+    assert_eq!(result["rate_is"], "lower-bound");
+}
+
+#[test]
+fn bounds_on_figures_make_a_gate() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let gate = |bounds: &[&str]| {
+        let bounds = bounds.iter().flat_map(|bound| ["--fail-if", bound]);
+        let options: Vec<&str> = ["load", "-q", "-c4", "-t1", "-d300ms"].into_iter().chain(bounds).collect();
+        let url = server.url("/plaintext");
+        let output = Tare::new().run(&[options.as_slice(), &[&url]].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(gate(&["p99 > 2s", "errors > 50%", "throughput < 1"]), (Some(0), String::new()));
+    assert_eq!(gate(&["p99 > 2s", "p50 > 1ns"]), (Some(1), "tare: failed: p50 > 1ns\n".to_owned()));
+    let (code, said) = gate(&["p98 > 2s"]);
+    assert!(code == Some(2) && said.contains("there is no figure 'p98'"), "{said}");
+}
+
+#[test]
+fn each_stage_is_a_result_and_the_first_that_is_not_followed_shows_the_capacity() {
+    let _alone = alone();
+    let server = Server::embedded();
+    // 1,000 a second are the most that one thread can answer.
+    let options = ["--steps", "50:1s,100:1s,4k:1s,8k:1s", "-c16", "-t1", "--load-cpus", "1"];
+    let url = server.url("/spin?ns=1000000");
+    let (result, code) = load(&options, &url);
+    assert_eq!(code, 0, "{result:#}");
+    let stages = result["stages"].as_array().unwrap();
+    let of = |key: &str| stages.iter().map(|stage| stage[key].as_bool()).collect::<Vec<_>>();
+    assert_eq!(of("followed"), [Some(true), Some(true), Some(false), Some(false)], "{stages:#?}");
+    assert_eq!(of("valid"), [Some(true), Some(true), Some(false), Some(false)], "{stages:#?}");
+    let followed = &result["followed"];
+    assert!((number(followed, "/held_hz") - 100.0).abs() < 10.0, "{followed:#}");
+    let capacity_hz = number(followed, "/capacity_hz");
+    assert!((100.0..=1050.0).contains(&capacity_hz), "{followed:#}");
+    let output = Tare::new().run(&[&["load", "-q"], options.as_slice(), &[&url]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("not followed") && text.contains("that is its capacity"), "{text}");
+}
+
+#[test]
 fn the_result_is_counted_once_in_every_form() {
     let _alone = alone();
     let server = Server::embedded();
@@ -44,6 +102,7 @@ fn the_result_is_counted_once_in_every_form() {
     assert_eq!(code, 0, "{result:#}");
     let count = number(&result, "/requests/count");
     assert_eq!(number(&result, "/statuses/2xx"), count);
+    assert_eq!(number(&result, "/status_codes/200"), count);
     assert_eq!(result["rate_is"], "offered");
     assert!(count + number(&result, "/in_flight") >= number(&result, "/scheduled") - 1.0, "{result:#}");
     // The log is read back by the library's own reader.

@@ -19,6 +19,9 @@ pub(super) struct Facts<'a> {
     pub clock_drift: Option<f64>,
 }
 
+/// A schedule is kept when this share of what fell due was answered, failed or is still on its way.
+const SCHEDULE_KEPT_MIN: f64 = 0.99;
+
 /// A thread that runs for more than this has nothing left to give.
 const SATURATED: f64 = 0.95;
 
@@ -36,8 +39,10 @@ impl<'a> Facts<'a> {
         let held = detail.and_then(|detail| detail.held_in_flight).filter(|held| *held > 0);
         // A window that holds few rounds says nothing: requests are cut off at both ends.
         let rounds = |held: u64| answers.is_some_and(|answers| answers >= 100 * held);
+        // What is due and has no connection is not on its way.
+        let carried = u64::from(run.asked.connections) * u64::from(run.asked.pipeline);
         let kept = |scheduled: u64| {
-            let accounted: u64 = answers? + in_flight + errors;
+            let accounted: u64 = answers? + in_flight.min(carried) + errors;
             (scheduled > 0).then(|| accounted.min(scheduled) as f64 / scheduled as f64)
         };
         Facts {
@@ -63,6 +68,18 @@ impl<'a> Facts<'a> {
     /// Whether the generator gave out first. Threads that spin are always busy: for those only a missed schedule shows it.
     pub fn saturated(&self) -> bool {
         !self.run.asked.busy_poll && self.busy.iter().any(|busy| *busy > SATURATED)
+    }
+
+    /// Whether an open loop did not get what it was to send.
+    pub fn missed_schedule(&self) -> bool {
+        self.schedule_kept.is_some_and(|kept| kept < SCHEDULE_KEPT_MIN)
+    }
+
+    /// Requests that were due at the end, and that no connection was free for.
+    pub fn unsent(&self) -> u64 {
+        let asked = &self.run.asked;
+        let carried = u64::from(asked.connections) * u64::from(asked.pipeline);
+        self.sample.in_flight.value().map_or(0, |in_flight| in_flight.saturating_sub(carried))
     }
 
     pub fn busiest(&self) -> f64 {

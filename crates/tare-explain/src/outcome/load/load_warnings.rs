@@ -2,13 +2,12 @@
 
 use super::facts::Facts;
 use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
+use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
 use tare_model::outcome::Warning;
 use tare_model::trial::ErrorKind;
 
 /// Fewer answers than this say little about a tail.
 const REQUESTS_MIN: u64 = 1000;
-/// A schedule is kept when this share of what fell due was answered, failed or is still on its way.
-const SCHEDULE_KEPT_MIN: f64 = 0.99;
 /// Two clocks of one kernel differ by the slewing of NTP, 500 ppm at most.
 const CLOCK_DRIFT_MAX: f64 = 1e-3;
 /// Steps of the kernel's clocks are distinguished from drift only over this.
@@ -27,11 +26,27 @@ const STALL_NS_MIN: f64 = 20e6;
 /// Sends that are later than this, in a generator that has CPU left, waited for a free connection.
 const LATE_NS_MAX: f64 = 1e6;
 
+/// The end of a sentence that begins with how many.
+fn what_failed(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Connect => "connections could not be opened",
+        ErrorKind::PortsExhausted => "connections found no local port",
+        ErrorKind::Io => "connections were reset or closed before an answer was whole",
+        ErrorKind::Timeout => "requests had no answer in the allowed time (-T)",
+        ErrorKind::Malformed => "answers were not HTTP",
+        ErrorKind::Tls => "TLS handshakes or connections failed",
+        ErrorKind::Status | ErrorKind::Unexpected => "answers were not what was expected",
+        ErrorKind::StreamReset | ErrorKind::StreamRefused => "streams were ended by the server",
+        ErrorKind::GoAway => "connections were ended by the server (GOAWAY)",
+    }
+}
+
 enum LoadWarning {
     Uncounted(String),
-    NoRequests,
+    NoRequests { mostly: Option<(ErrorKind, u64)> },
+    OnlyRedirects { share: f64 },
     Errors { share: f64 },
-    ScheduleMissed { kept: f64 },
+    ScheduleMissed { kept: f64, connections: u32, generator_is_full: bool, busiest: f64 },
     Clock { drift: f64 },
     GeneratorSaturated { busiest: f64 },
     Little { ratio: f64 },
@@ -63,7 +78,7 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     let mut warnings = Vec::new();
     match facts.sample.requests.clone().ok() {
         Err(missing) => warnings.push(LoadWarning::Uncounted(missing.why)),
-        Ok(0) => warnings.push(LoadWarning::NoRequests),
+        Ok(0) => warnings.push(LoadWarning::NoRequests { mostly: most_errors(facts) }),
         Ok(_) => {}
     }
     // An error of status is an answer too: it is in both counts.
@@ -74,8 +89,15 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     if share > ERROR_SHARE_MAX {
         warnings.push(LoadWarning::Errors { share });
     }
-    if let Some(kept) = facts.schedule_kept.filter(|kept| *kept < SCHEDULE_KEPT_MIN) {
-        warnings.push(LoadWarning::ScheduleMissed { kept });
+    // Of several stages each says it for itself.
+    if let Some(kept) = facts.schedule_kept.filter(|_| facts.missed_schedule() && facts.run.stages.is_empty())
+    {
+        warnings.push(LoadWarning::ScheduleMissed {
+            kept,
+            connections: facts.run.asked.connections,
+            generator_is_full: facts.saturated(),
+            busiest: facts.busiest(),
+        });
     }
     let long_enough = facts.elapsed_s >= CLOCK_WINDOW_S_MIN;
     if let Some(drift) = facts.clock_drift.filter(|drift| long_enough && *drift > CLOCK_DRIFT_MAX) {
@@ -84,8 +106,22 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     warnings
 }
 
+/// The kind that most attempts failed by.
+fn most_errors(facts: &Facts) -> Option<(ErrorKind, u64)> {
+    let errors = facts.sample.errors.iter().map(|(kind, count)| (*kind, *count));
+    errors.filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)
+}
+
+/// The share of redirects, where nearly all answers are such.
+fn only_redirects(facts: &Facts) -> Option<f64> {
+    let [_, _, redirects, ..] = facts.detail?.status_classes;
+    let share = redirects as f64 / facts.answers.filter(|answers| *answers > 0)? as f64;
+    (share >= REDIRECTS_SHARE).then_some(share)
+}
+
 fn others(facts: &Facts) -> Vec<LoadWarning> {
     let mut warnings = Vec::new();
+    warnings.extend(only_redirects(facts).map(|share| LoadWarning::OnlyRedirects { share }));
     let busiest = facts.busiest();
     if facts.saturated() {
         warnings.push(LoadWarning::GeneratorSaturated { busiest });
@@ -136,7 +172,8 @@ impl LoadWarning {
     fn id(&self) -> &'static str {
         match self {
             LoadWarning::Uncounted(_) => "requests-unknown",
-            LoadWarning::NoRequests => "no-requests",
+            LoadWarning::NoRequests { .. } => "no-requests",
+            LoadWarning::OnlyRedirects { .. } => "only-redirects",
             LoadWarning::Errors { .. } => "errors",
             LoadWarning::ScheduleMissed { .. } => "schedule-missed",
             LoadWarning::Clock { .. } => "clock-trouble",
@@ -154,14 +191,23 @@ impl LoadWarning {
     fn text(&self) -> String {
         match self {
             LoadWarning::Uncounted(why) => format!("the requests could not be counted: {why}"),
-            LoadWarning::NoRequests => "no request was answered".to_owned(),
-            LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
-            LoadWarning::ScheduleMissed { kept } => {
-                format!(
-                    "only {:.1} % of the scheduled requests were sent in time to be answered",
-                    100.0 * kept
-                )
+            LoadWarning::NoRequests { mostly: None } => "no request was answered".to_owned(),
+            LoadWarning::NoRequests { mostly: Some((kind, count)) } => {
+                format!("no request was answered: {count} {}", what_failed(*kind))
             }
+            LoadWarning::OnlyRedirects { share } => only_redirects_text(*share),
+            LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            LoadWarning::ScheduleMissed { kept, generator_is_full: true, .. } => format!(
+                "only {:.1} % of the scheduled requests were sent in time to be answered: a thread of the generator had no time left",
+                100.0 * kept
+            ),
+            LoadWarning::ScheduleMissed { kept, connections, busiest, .. } => format!(
+                "only {:.1} % of the scheduled requests were sent in time to be answered: all {connections} connections waited for answers, \
+                 and no thread of the generator was busy for more than {:.0} % of the time. The server could not follow, or it needs more \
+                 connections",
+                100.0 * kept,
+                100.0 * busiest
+            ),
             LoadWarning::Clock { drift } => {
                 format!(
                     "two of the kernel's clocks drifted apart by {:.2} %: no time here can be trusted",
@@ -207,12 +253,16 @@ impl LoadWarning {
     fn hint(&self) -> &'static str {
         match self {
             LoadWarning::Uncounted(_) => "run again",
-            LoadWarning::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            LoadWarning::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
+            LoadWarning::NoRequests { .. } => "ask for the URL by hand; is the server up and the path right?",
             LoadWarning::Errors { .. } => {
                 "see which kinds failed; the figures are not those of the workload alone"
             }
+            LoadWarning::ScheduleMissed { generator_is_full: true, .. } => {
+                "more threads (-t) on more CPUs (--load-cpus), or a lower rate (-R)"
+            }
             LoadWarning::ScheduleMissed { .. } => {
-                "lower the rate, or give more connections (-c) and threads (-t)"
+                "lower the rate, or give more connections (-c); tare run says what the server does"
             }
             LoadWarning::Clock { .. } => {
                 "see whether the clock is being stepped (NTP, a resumed virtual machine)"

@@ -2,6 +2,7 @@
 
 mod facts;
 mod load_warnings;
+mod stages;
 
 use crate::outcome::requests::summary_of;
 use facts::Facts;
@@ -18,6 +19,7 @@ const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
 pub fn explain(run: &LoadRun) -> LoadOutcome {
     let facts = Facts::of(run);
     let (warnings, valid) = load_warnings::judge(&facts);
+    let (stages, followed) = stages::of(run);
     let sample = &run.sample;
     let per_s = |count: u64| count as f64 / facts.elapsed_s;
     let counted = |reading: &tare_model::Reading<u64>| reading.value().copied();
@@ -33,6 +35,8 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
         rate_hz: facts.rate_hz,
         rate_is: match run.asked.open_loop {
             _ if facts.saturated() => GrossIs::LowerBound,
+            // The server could not follow, or it had too few connections for it.
+            true if facts.missed_schedule() => GrossIs::LowerBound,
             true => GrossIs::Offered,
             false => GrossIs::Capacity,
         },
@@ -41,9 +45,12 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
         bytes_out: detail.map(|detail| detail.bytes_out),
         requests: requests(&facts),
         statuses: detail.map(statuses).unwrap_or_default(),
+        status_codes: detail.map(status_codes).unwrap_or_default(),
         in_flight: counted(&sample.in_flight),
         scheduled: sample.scheduled,
         capacity: run.capacity.clone(),
+        stages,
+        followed,
         latency_ns: sample.latency.value().map(summary_of).unwrap_or_default(),
         first_byte_ns: detail.map(|detail| summary_of(&detail.first_byte)).unwrap_or_default(),
         connect_ns: detail.map(|detail| summary_of(&detail.connect)).unwrap_or_default(),
@@ -78,6 +85,10 @@ fn requests(facts: &Facts) -> Requests {
 fn statuses(detail: &HttpDetail) -> BTreeMap<String, u64> {
     let classes = STATUS_CLASSES.into_iter().zip(detail.status_classes);
     classes.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
+}
+
+fn status_codes(detail: &HttpDetail) -> BTreeMap<String, u64> {
+    detail.status_codes.iter().map(|(status, count)| (status.to_string(), *count)).collect()
 }
 
 fn series(run: &LoadRun, detail: &HttpDetail) -> Vec<SeriesPoint> {
