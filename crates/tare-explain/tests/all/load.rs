@@ -92,9 +92,9 @@ fn each_stage_is_a_result_and_the_first_that_is_missed_shows_the_capacity() {
         outcome.warnings
     );
     // A stage that the server follows while it catches up says that its latencies are another's.
-    let calm = explain_load(&staged(&[(5000.0, 8000, 2000), (1000.0, 3980, 0)]));
-    assert_eq!((calm.stages[1].followed, calm.stages[1].valid), (Some(true), false));
-    assert!(calm.stages[1].warnings[0].text.contains("1988 requests"));
+    let slower = explain_load(&staged(&[(5000.0, 8000, 2000), (1000.0, 3980, 0)]));
+    assert_eq!((slower.stages[1].followed, slower.stages[1].valid), (Some(true), false));
+    assert!(slower.stages[1].warnings[0].text.contains("1988 requests"));
 }
 
 fn text<'o>(outcome: &'o LoadOutcome, id: &str) -> &'o str {

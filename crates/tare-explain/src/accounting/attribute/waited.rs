@@ -144,9 +144,9 @@ fn without_parked(
     sampled: &BTreeMap<Asleep, f64>,
 ) -> BTreeMap<Asleep, f64> {
     let of = |why| sampled.get(&why).copied().unwrap_or(0.0);
-    let is_told_apart = sleeps.contains_key(&Asleep::Parked);
+    let knows_parked = sleeps.contains_key(&Asleep::Parked);
     let (locked, parked) = (of(Asleep::Lock), of(Asleep::Parked));
-    if let Some(futex_s) = sleeps.get_mut(&Asleep::Lock).filter(|_| parked > 0.0 && !is_told_apart) {
+    if let Some(futex_s) = sleeps.get_mut(&Asleep::Lock).filter(|_| parked > 0.0 && !knows_parked) {
         let parked_s = *futex_s * parked / (locked + parked);
         *futex_s -= parked_s;
         *sleeps.entry(Asleep::Parked).or_default() += parked_s;
