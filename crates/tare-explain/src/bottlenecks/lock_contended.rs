@@ -80,7 +80,9 @@ fn add_traced_lock(accounting: &Accounting, draft: &mut Draft) {
     let held = lock
         .held_ns
         .map_or(String::new(), |held_ns| format!(", held for {} each time", duration(held_ns / 1e9)));
-    let holder = lock.holders.first().map_or(String::new(), |holder| {
+    // Runs of a program have threads of their own: then none has most of it.
+    let mostly = lock.holders.first().filter(|holder| holder.share > 0.5);
+    let holder = mostly.map_or(String::new(), |holder| {
         format!("; {} (thread {}) had it in {} of the cases", holder.name, holder.tid, percent(holder.share))
     });
     draft.summary += &format!(" Most of it was for {}{held}{holder}.", lock.at);

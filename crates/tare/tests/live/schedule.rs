@@ -221,7 +221,7 @@ fn a_traced_lock_has_a_name() {
     std::fs::write(&source, ONE_MUTEX).unwrap();
     let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
     assert!(built.unwrap().success());
-    let arguments = ["run", "--json", "-q", "--trace", "--trials", "2", "-w", "0s", "-N", "--"];
+    let arguments = ["run", "--json", "-q", "--trace", "--trials", "2", "-w", "0", "-N", "--"];
     let (result, _) = Tare::new().json(&[arguments.as_slice(), &[program.to_str().unwrap()]].concat());
     let lock = &result["accounting"]["switches"]["locks"][0];
     let at = lock["at"].as_str().unwrap_or_else(|| panic!("{:#}", result["accounting"]["switches"]));
