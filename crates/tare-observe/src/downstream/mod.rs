@@ -21,11 +21,13 @@ use tare_model::downstream::DownstreamSeen;
 use tare_sys::sockdiag::{Family, SockDiag, tcp_ends, unix_ends};
 use tare_sys::time::monotonic_ns;
 
-/// Samples a second where anybody is called, and where nobody was seen to be.
+/// Samples a second.
 const SAMPLE_HZ: f64 = 5.0;
-const QUIET_HZ: f64 = 1.0;
-/// Samples at the beginning of a window that are taken at the quicker pace in any case.
-const FIRST_SAMPLES: u32 = 2;
+/// Where nobody is called so many are taken at that pace in each of the first windows, and one in each after them, and then one every two
+/// seconds: the kernel walks through its whole table of sockets for one, 3 ms here.
+const QUIET_SAMPLES: u32 = 2;
+const FIRST_WINDOWS: u32 = 2;
+const QUIET_NS: u64 = 2_000_000_000;
 /// A sample is not taken again before so many times the time that the last one took. Where a connection is opened for each call the
 /// kernel walks past tens of thousands that are over, 12 ms here: a trial of a second and a half then has three.
 const APART_TIMES: u64 = 40;
@@ -56,8 +58,10 @@ struct Downstream {
     sut: Vec<u32>,
     /// Sockets that were nobody's who calls, when they were seen for the first time.
     strangers: HashSet<u64>,
-    /// There were such in the last sample: others', or closed before anybody looked whose they are.
+    /// There were new ones in the last sample: others', or closed before anybody looked whose they are.
     vanish: bool,
+    /// Windows that were sampled.
+    windows: u32,
     places: BTreeMap<Where, Found>,
     seen: BTreeMap<(Where, Option<usize>), Sightings>,
     /// The first and the last sample of the window, and how many there were.
@@ -98,22 +102,26 @@ impl Observer for Downstream {
 
     fn sample_states(&mut self, scene: &Scene, tick: u64) {
         let now_ns = monotonic_ns();
-        if self.ways.is_empty() || !tick.is_multiple_of(scene.every(self.hz(scene))) || now_ns < self.due_ns {
+        let is_due = tick.is_multiple_of(scene.every(SAMPLE_HZ)) && now_ns >= self.due_ns;
+        if self.ways.is_empty() || !is_due {
             return;
         }
         self.look(scene);
         let took_ns = monotonic_ns().saturating_sub(now_ns);
-        self.due_ns = now_ns.saturating_add(took_ns.saturating_mul(APART_TIMES));
+        let apart_ns =
+            took_ns.saturating_mul(APART_TIMES).max(if self.is_quiet(scene) { QUIET_NS } else { 0 });
+        self.due_ns = now_ns.saturating_add(apart_ns);
     }
 
     fn next(&self, scene: &Scene, tick: u64) -> u64 {
-        if self.ways.is_empty() { u64::MAX } else { scene.next(self.hz(scene), tick) }
+        if self.ways.is_empty() { u64::MAX } else { scene.next(SAMPLE_HZ, tick) }
     }
 
     fn report(&mut self, scene: &Scene, observed: &mut Observed) {
         if self.ways.is_empty() {
             return;
         }
+        self.windows += u32::from(self.samples > 0);
         with_not_called(scene, |not| self.resolve(scene, not));
         observed.downstream(self.programs(scene));
     }
@@ -126,9 +134,13 @@ fn with_not_called(scene: &Scene, call: impl FnOnce(&NotCalled)) {
 }
 
 impl Downstream {
-    fn hz(&self, scene: &Scene) -> f64 {
-        let quiet = scene.called.borrow().all().is_empty() && self.samples >= FIRST_SAMPLES;
-        if quiet { QUIET_HZ } else { SAMPLE_HZ }
+    /// Nobody is called, as far as this window's samples show.
+    fn is_quiet(&self, scene: &Scene) -> bool {
+        let enough = if self.windows < FIRST_WINDOWS { QUIET_SAMPLES } else { 1 };
+        self.samples >= enough
+            && !self.vanish
+            && self.places.is_empty()
+            && scene.called.borrow().all().is_empty()
     }
 
     /// The namespaces of everybody who may call.
@@ -182,9 +194,9 @@ impl Downstream {
         }
         self.vanish = false;
         for asking in unknown {
-            self.vanish = true;
             // Whoever is there for a second sample is somebody else's.
             let is_first = self.strangers.len() < SOCKETS_MAX && self.strangers.insert(asking.inode);
+            self.vanish |= is_first;
             let caller = self.places.get(&asking.place).map(|found| found.caller);
             if let Some(caller) = caller.filter(|_| is_first) {
                 self.count(at_ns, &asking, caller);
