@@ -3,6 +3,7 @@
 use super::Format;
 use std::ffi::CStr;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 /// A tracepoint of the running kernel.
@@ -15,8 +16,8 @@ pub struct Tracepoint {
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 impl Tracepoint {
-    /// Looks a tracepoint up. Where tracefs is not mounted, a thread gives itself a private mount namespace,
-    /// mounts it there, reads, and ends: nobody else sees the mount and nothing of it stays.
+    /// Looks a tracepoint up. Where tracefs is not mounted, it is mounted nowhere, so that only a descriptor leads to it; nobody else sees the
+    /// mount and nothing of it stays. (Before Linux 5.2 a thread mounts it in a namespace of its own, reads, and ends.)
     ///
     /// # Errors
     /// `EPERM`/`EACCES` without root's rights, `ENOENT` for a kernel without the tracepoint.
@@ -46,6 +47,14 @@ impl Format {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
         }
+        match detached() {
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {}
+            mounted => {
+                let mounted = mounted?;
+                let path = format!("/proc/self/fd/{}", mounted.as_raw_fd());
+                return read(Path::new(&path), category, name);
+            }
+        }
         let (category, name) = (category.to_string(), name.to_string());
         std::thread::Builder::new()
             .name("tare-tracefs".into())
@@ -61,6 +70,36 @@ impl Format {
     pub fn tracepoint(&self) -> Tracepoint {
         Tracepoint { id: self.id }
     }
+}
+
+/// tracefs, mounted nowhere. Also in a changed root, which need not be a place where something is mounted.
+fn detached() -> io::Result<OwnedFd> {
+    const CLOSE_ON_EXEC: libc::c_long = 1;
+    // `FSCONFIG_CMD_CREATE` and `MOUNT_ATTR_RDONLY` of `linux/mount.h`.
+    const CREATE: libc::c_long = 6;
+    const READ_ONLY: libc::c_long = 1;
+    // SAFETY: the name ends with a NUL and lives through the call.
+    let opened = unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), CLOSE_ON_EXEC) };
+    let context = owned(opened)?;
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: the descriptor is open; this command takes no key and no value.
+    let made = unsafe {
+        libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, none, none, 0 as libc::c_long)
+    };
+    succeeded(made)?;
+    // SAFETY: the descriptor is open.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOSE_ON_EXEC, READ_ONLY) })
+}
+
+fn succeeded(rc: libc::c_long) -> io::Result<()> {
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn owned(rc: libc::c_long) -> io::Result<OwnedFd> {
+    succeeded(rc)?;
+    let fd = RawFd::try_from(rc).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just given it to us, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Mounts tracefs for the calling thread alone.
@@ -79,7 +118,7 @@ fn mount(source: &CStr, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong
 }
 
 fn check(rc: libc::c_int) -> io::Result<()> {
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    succeeded(libc::c_long::from(rc))
 }
 
 fn read(mount: &Path, category: &str, name: &str) -> io::Result<Format> {
