@@ -52,11 +52,9 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
         detail.first_byte.merge(&tally.times.latency);
         whole_apart.merge(&tally.times.whole_apart);
         detail.bytes_out += tally.bytes_out;
-        for (sum, count) in detail.status_classes.iter_mut().zip(tally.status_classes) {
-            *sum += count;
-        }
         for (status, count) in (0u16..).zip(tally.status_codes.iter()).filter(|(_, count)| **count > 0) {
             *detail.status_codes.entry(status).or_insert(0) += count;
+            detail.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;
         }
         let (wall_ns, raw_ns, cpu_ns) = tally.clocks_ns();
         detail.threads.push(GeneratorThread {

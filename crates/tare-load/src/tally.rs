@@ -20,8 +20,7 @@ pub(crate) struct Tally {
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    /// Answers by class of their status, and by the status itself.
-    pub(crate) status_classes: [u64; 6],
+    /// Answers by their status.
     pub(crate) status_codes: Box<[u64; STATUS_CODES]>,
     pub(crate) times: Times,
     pub(crate) slices: Slices,
@@ -87,7 +86,6 @@ impl Tally {
             errors: [0; ErrorKind::ALL.len()],
             bytes_in: 0,
             bytes_out: 0,
-            status_classes: [0; 6],
             status_codes: Box::new([0; STATUS_CODES]),
             times: Times {
                 latency: Latencies::new(),
@@ -133,7 +131,6 @@ impl Tally {
         self.errors = [0; ErrorKind::ALL.len()];
         self.bytes_in = 0;
         self.bytes_out = 0;
-        self.status_classes = [0; 6];
         self.status_codes.fill(0);
         self.times.latency.clear();
         self.times.first_byte_apart.clear();
@@ -171,7 +168,6 @@ impl Tally {
             _ => self.times.latency.record_n(latency_ns, count),
         }
         self.slices.count(now_ns, latency_ns, count);
-        self.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;
         if let Some(of_code) = self.status_codes.get_mut(usize::from(status)) {
             *of_code += count;
         }
@@ -232,10 +228,7 @@ mod tests {
         tally.settle();
         tally.settle();
         assert_eq!((tally.answers, tally.times.latency.count()), (4, 4));
-        assert_eq!(
-            (tally.times.latency.quantile_ns(0.75), tally.status_classes),
-            (Some(1000), [0, 3, 0, 1, 0, 0])
-        );
+        assert_eq!(tally.times.latency.quantile_ns(0.75), Some(1000));
         assert_eq!((tally.status_codes[200], tally.status_codes[404]), (3, 1));
         tally.clear();
         assert_eq!(tally.status_codes[200], 0);

@@ -158,8 +158,7 @@ pub struct StageOutcome {
     pub rate_hz: Option<f64>,
     /// Errors of all kinds.
     pub errors: u64,
-    /// Whether all that fell due was answered, or on its way at the end; `null` where that is not known. A stage that begins with what the one
-    /// before has left is not judged by it.
+    /// Whether all that fell due in it was answered, or on its way at the end; `null` where that is not known.
     pub followed: Option<bool>,
     /// Requests that were due and had no connection as it began: latencies of the stage hold their wait.
     pub left_before: u64,
@@ -178,7 +177,8 @@ pub struct Followed {
     pub held_hz: Option<f64>,
     /// What was offered in the first stage that the server could not follow; `null` where it followed all.
     pub missed_hz: Option<f64>,
-    /// What it answered in that stage: its capacity under this load. `null` as above, and where the generator was full.
+    /// What it answered in that stage: its capacity with so many connections. `null` as above, and where the generator was full. What kept the
+    /// generator off its CPUs is not seen here, and would be in it.
     pub capacity_hz: Option<f64>,
 }
 

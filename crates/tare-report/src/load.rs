@@ -159,7 +159,7 @@ fn stages(outcome: &LoadOutcome) -> Vec<Block> {
         let text = match (followed.missed_hz, followed.capacity_hz) {
             (None, _) => format!("The server followed every stage, up to {held}."),
             (Some(missed), Some(capacity)) => format!(
-                "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}.",
+                "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}, if nobody kept the generator off its CPUs.",
                 words::things(outcome.asked.connections as usize, "connection")
             ),
             (Some(missed), None) => format!(

@@ -33,12 +33,14 @@ const KEPT_BACK: f64 = 1.0;
 /// What the generator sees of a connection that is not accepted, or is accepted and closed at once.
 const UNSERVED: [ErrorKind; 3] = [ErrorKind::Connect, ErrorKind::Timeout, ErrorKind::Io];
 
+/// Only where connections wait to be accepted: a server whose cache of files meets the limit can time out for reasons of its own.
 fn holds(accounting: &Accounting) -> Option<Claim> {
     refuses(accounting)?;
+    waiting(accounting)?;
     if fails(accounting) && accounting.asked.pool.answered.fails_mostly_by(&UNSERVED) {
         return Some(Claim::at(Rank::FailureExplained).beside_time());
     }
-    waiting(accounting).map(|_| Claim::at(Rank::QueueFull))
+    Some(Claim::at(Rank::QueueFull))
 }
 
 /// The limit is met, and connections go without. Caches of files meet it too, and then nobody goes without.
@@ -80,8 +82,8 @@ fn describe(accounting: &Accounting) -> Draft {
              connection; for the generator {unserved:.0} failed or were not answered in time.",
             files.open, files.limit
         ),
-        // The limit is read, and not the error of accept itself.
-        confidence: 0.95,
+        // The limit is read, and not the error of accept itself; without a queue, failures may have another reason.
+        confidence: if waiting(accounting).is_some() { 0.95 } else { 0.5 },
         evidence,
         remedy:
             "start the server with a higher limit: `ulimit -n`, LimitNOFILE= of its unit, or its own setting \

@@ -150,8 +150,12 @@ fn a_server_at_its_limit_on_open_files_accepts_nobody() {
     assert!(summary.contains("40 of the 40 files") && summary.contains("31 connections waited"), "{summary}");
     // Those that wait time out.
     let late = asked(&Scene { errors: vec![(ErrorKind::Timeout, 30_000)], ..idle() });
-    let outcome = has_bottleneck(&with_files(late.clone(), 39.0, 0.0), Cause::OpenFilesExhausted);
+    let outcome = has_bottleneck(&with_files(late.clone(), 39.0, 31.0), Cause::OpenFilesExhausted);
     assert!(!outcome.verdict.valid);
+    // With nobody in the queue they may be late for another reason: worth a look, and no verdict.
+    let outcome = explain(&with_files(late.clone(), 40.0, 0.0));
+    assert_ne!(outcome.verdict.bottleneck, Cause::OpenFilesExhausted);
+    assert!(finding(&outcome, Cause::OpenFilesExhausted).unwrap().confidence <= 0.5);
     // A cache that fills the limit keeps nobody out; a server that is slow to accept has files left.
     silent(&with_files(asked(&idle()), 40.0, 0.0), Cause::OpenFilesExhausted);
     silent(&with_files(asked(&idle()), 30.0, 31.0), Cause::OpenFilesExhausted);

@@ -193,7 +193,7 @@ proptest! {
                     }
                 }
                 let tally = &client.tally;
-                let counted = (tally.answers, tally.errors, tally.status_classes, tally.bytes_in);
+                let counted = (tally.answers, tally.errors, tally.status_codes.clone(), tally.bytes_in);
                 let apart = (tally.times.latency.clone(), tally.times.whole_apart.clone(), client.failures(0));
                 (verdicts, counted, apart, client.unsent(0).to_vec(), client.in_flight(now_ns))
             });

@@ -28,9 +28,10 @@ const SAMPLE_HZ: f64 = 5.0;
 const QUIET_SAMPLES: u32 = 2;
 const FIRST_WINDOWS: u32 = 2;
 const QUIET_NS: u64 = 2_000_000_000;
-/// A sample is not taken again before so many times the time that the last one took. Where a connection is opened for each call the
-/// kernel walks past tens of thousands that are over, 12 ms here: a trial of a second and a half then has three.
-const APART_TIMES: u64 = 40;
+/// A sample is not taken again before so many times the time that the last one took; where somebody is called, before so many. With a
+/// connection for each call the kernel walks past tens of thousands that are over, 12 ms here: a trial of a second and a half then has three.
+const APART_TIMES: u64 = 100;
+const APART_TIMES_CALLED: u64 = 40;
 /// Room for the sockets of one kind in one namespace; where there are more, they are not looked at.
 const DUMP_BYTES_MAX: usize = 2 << 20;
 const NAMESPACES_MAX: usize = 4;
@@ -108,9 +109,10 @@ impl Observer for Downstream {
         }
         self.look(scene);
         let took_ns = monotonic_ns().saturating_sub(now_ns);
-        let apart_ns =
-            took_ns.saturating_mul(APART_TIMES).max(if self.is_quiet(scene) { QUIET_NS } else { 0 });
-        self.due_ns = now_ns.saturating_add(apart_ns);
+        let nobody = self.places.is_empty() && scene.called.borrow().all().is_empty();
+        let apart_ns = took_ns.saturating_mul(if nobody { APART_TIMES } else { APART_TIMES_CALLED });
+        let least_ns = if nobody && self.has_seen_enough() { QUIET_NS } else { 0 };
+        self.due_ns = now_ns.saturating_add(apart_ns.max(least_ns));
     }
 
     fn next(&self, scene: &Scene, tick: u64) -> u64 {
@@ -134,13 +136,10 @@ fn with_not_called(scene: &Scene, call: impl FnOnce(&NotCalled)) {
 }
 
 impl Downstream {
-    /// Nobody is called, as far as this window's samples show.
-    fn is_quiet(&self, scene: &Scene) -> bool {
+    /// That nobody is called, for now.
+    fn has_seen_enough(&self) -> bool {
         let enough = if self.windows < FIRST_WINDOWS { QUIET_SAMPLES } else { 1 };
-        self.samples >= enough
-            && !self.vanish
-            && self.places.is_empty()
-            && scene.called.borrow().all().is_empty()
+        self.samples >= enough && !self.vanish
     }
 
     /// The namespaces of everybody who may call.

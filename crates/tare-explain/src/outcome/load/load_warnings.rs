@@ -203,8 +203,8 @@ impl LoadWarning {
             ),
             LoadWarning::ScheduleMissed { kept, connections, busiest, .. } => format!(
                 "only {:.1} % of the scheduled requests were sent in time to be answered: all {connections} connections waited for answers, \
-                 and no thread of the generator was busy for more than {:.0} % of the time. The server could not follow, or it needs more \
-                 connections",
+                 and no thread of the generator was busy for more than {:.0} % of the time. The server could not follow, it needs more \
+                 connections, or others kept the generator off its CPUs",
                 100.0 * kept,
                 100.0 * busiest
             ),

@@ -19,6 +19,8 @@ pub(super) fn of(run: &LoadRun) -> (Vec<StageOutcome>, Option<Followed>) {
         match outcome.followed {
             // What a stage is like behind one that was not followed is the end of the other.
             _ if so_far.missed_hz.is_some() => {}
+            // An error page is quick, and no answer to what was asked.
+            Some(true) if !outcome.valid => {}
             Some(true) => so_far.held_hz = so_far.held_hz.into_iter().chain(outcome.rate_hz).reduce(f64::max),
             Some(false) => {
                 so_far.missed_hz = outcome.offered_hz;
