@@ -152,7 +152,7 @@ fn a_server_at_its_limit_on_open_files_accepts_nobody() {
     let late = asked(&Scene { errors: vec![(ErrorKind::Timeout, 30_000)], ..idle() });
     let outcome = has_bottleneck(&with_files(late.clone(), 39.0, 31.0), Cause::OpenFilesExhausted);
     assert!(!outcome.verdict.valid);
-    // With nobody in the queue they may be late for another reason: worth a look, and no verdict.
+    // With nobody in the queue they may be late for another reason: a candidate, and no verdict.
     let outcome = explain(&with_files(late.clone(), 40.0, 0.0));
     assert_ne!(outcome.verdict.bottleneck, Cause::OpenFilesExhausted);
     assert!(finding(&outcome, Cause::OpenFilesExhausted).unwrap().confidence <= 0.5);
