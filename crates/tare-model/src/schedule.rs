@@ -275,6 +275,10 @@ pub struct SwitchAccounting {
     pub run_queue_ns: Option<Quantiles>,
     /// From the call that wakes a thread of the SUT to when it runs; `null` unless traced.
     pub wake_up_ns: Option<Quantiles>,
+    /// Share of the SUT's sleeps, 0..=1, whose end had no wake-up event: some virtual machines get none of what an idle CPU
+    /// does. Then waits and wake-ups are lower bounds; `null` unless traced, or where nobody slept.
+    #[serde(default)]
+    pub unseen_wake_share: Option<f64>,
     /// How often the SUT's threads changed CPUs, per second; `null` unless traced.
     pub migrations_hz: Option<f64>,
     /// Who woke the SUT's threads, per second; `null` unless traced.

@@ -94,6 +94,9 @@ fn softirq(window: &Closed) -> Judged {
     )
 }
 
+/// With a larger share of wake-ups unseen, their number is a lower bound.
+const UNSEEN_MAX: f64 = 0.05;
+
 fn wakeups(window: &Closed) -> Judged {
     judged(
         Hypothesis::CrossCpuWakeups,
@@ -117,7 +120,15 @@ fn crossings(window: &Closed) -> Result<f64, Missing> {
     });
     let all = own + load.unwrap_or(0.0);
     let a_ms = || (window.span.wall_s > 0.0).then(|| all / window.span.wall_s / 1e3);
-    window.per_request(all).or_else(a_ms).ok_or_else(|| Missing::new("the window has no length"))
+    let crossings =
+        window.per_request(all).or_else(a_ms).ok_or_else(|| Missing::new("the window has no length"))?;
+    match window.switches.unseen_wake_share() {
+        Some(unseen) if unseen > UNSEEN_MAX && crossings < WAKEUPS_SUPPORTED => Err(Missing::new(format!(
+            "the kernel reported no wake-up for {:.0} % of the sleeps that ended",
+            100.0 * unseen
+        ))),
+        _ => Ok(crossings),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::support::*;
 use tare_explain::explain;
 use tare_model::metrics::cpus;
 use tare_model::outcome::{Hypothesis, Judged, Standing};
-use tare_model::schedule::{KernelLock, Schedule, ScheduleSource, ThreadSchedule, Wakers};
+use tare_model::schedule::{Blocked, KernelLock, Schedule, ScheduleSource, Sleep, ThreadSchedule, Wakers};
 use tare_model::{Missing, Reading, Record};
 
 /// Two seconds of 100,000 requests a second.
@@ -140,6 +140,18 @@ fn wake_ups_across_cpus() {
     assert_eq!(of(0.0, 90_000.0, 0).standing, Standing::Refuted, "on its own CPU that is none across CPUs");
     assert_eq!(of(0.1, 0.0, 1).standing, Standing::NotVisibleHere);
     assert_eq!(of(0.01, 0.0, 1).standing, Standing::Refuted);
+
+    // A CPU whose wake-ups are not reported makes none that are counted: few that were seen refute nothing.
+    let unseen = |woken: u64| {
+        let record = with(traced(&Scene::default()), |schedule| {
+            let blocked = vec![Blocked { why: Sleep::Event, ns: 1, count: 1000 }];
+            let woken_by = Wakers { interrupt: woken, ..Wakers::default() };
+            let thread = ThreadSchedule { tid: 4712, blocked, woken_by, ..ThreadSchedule::default() };
+            schedule.threads = vec![thread];
+        });
+        judged(&record, Hypothesis::CrossCpuWakeups).standing
+    };
+    assert_eq!((unseen(990), unseen(500)), (Standing::Refuted, Standing::NotVisibleHere));
 
     let looked = with(traced(&Scene::default()), |schedule| schedule.source = ScheduleSource::Samples);
     let found = judged(&looked, Hypothesis::CrossCpuWakeups);

@@ -39,8 +39,18 @@ fn build(source: &Source) -> Vec<Block> {
         let lost = format!("{} events were lost: what they said is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
     }
+    if let Some(unseen) = switches.unseen_wake_share.filter(|share| *share > UNSEEN_SHOWN) {
+        let unseen = format!(
+            "The kernel reported no wake-up for {} of the sleeps: the waits and wake-ups here are lower bounds.",
+            percent(unseen)
+        );
+        blocks.push(Block::Line(Text::plain(unseen)));
+    }
     blocks
 }
+
+/// Below this the wake-ups are complete, but for those at the window's edges.
+const UNSEEN_SHOWN: f64 = 0.05;
 
 fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
     let samples = "up to a hundred samples a second of what they were doing";
@@ -252,6 +262,7 @@ mod tests {
             ],
             run_queue_ns: Some(times),
             wake_up_ns: None,
+            unseen_wake_share: None,
             migrations_hz: Some(1.69),
             woken_hz: Some(WakerRates { sut: 0.0, load: 1.0, interrupt: 226.0, other: 0.0, cross_cpu: 84.2 }),
             locks: Vec::new(),

@@ -11,6 +11,9 @@ use std::process::Command;
 /// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
 
+/// With fewer wake-ups unseen than this, the switches alone close the accounting of every thread.
+const UNSEEN_MAX: f64 = 0.05;
+
 /// Measures a server with so many connections. Traced for 3 s, of which the 10 ms that steal is counted in are a third of a
 /// hundredth; of a hundred looks a second 500 tell a share to two points (its standard error).
 fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
@@ -36,12 +39,12 @@ fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, tr
         "{:#}",
         result["accounting"]["switches"]
     );
-    assert_eq!(
-        number(&result, "/accounting/switches/sampled_share"),
-        0.0,
-        "{:#}",
-        result["accounting"]["switches"]
-    );
+    // Where the kernel keeps wake-ups to itself (a virtual machine's idle CPUs report nothing, it was seen), the time between a wake-up
+    // and the run looks like sleep; then samples have to stand in, and the result says why.
+    let switches = &result["accounting"]["switches"];
+    let unseen = switches["unseen_wake_share"].as_f64().unwrap_or(0.0);
+    let sampled = number(&result, "/accounting/switches/sampled_share");
+    assert!(sampled == 0.0 || unseen > UNSEEN_MAX, "{switches:#}");
     result
 }
 

@@ -76,6 +76,7 @@ struct Waits {
     queued: Vec<f64>,
     woken_to_run: Vec<f64>,
     migrations: f64,
+    sleeps: f64,
     woken_by: WakerRates,
 }
 
@@ -88,6 +89,7 @@ impl Waits {
         add_counts(&mut self.queued, thread.waits.iter().map(|count| f64::from(*count)));
         add_counts(&mut self.woken_to_run, thread.wakes.iter().map(|count| f64::from(*count)));
         self.migrations += f64::from(thread.migrations);
+        self.sleeps += thread.blocked.iter().map(|blocked| blocked.count as f64).sum::<f64>();
         let woken = &thread.woken_by;
         let of = |count: u64| count as f64;
         self.add_woken(&WakerRates {
@@ -120,7 +122,16 @@ impl Waits {
         add_counts(&mut self.queued, other.queued.iter().copied());
         add_counts(&mut self.woken_to_run, other.woken_to_run.iter().copied());
         self.migrations += other.migrations;
+        self.sleeps += other.sleeps;
         self.add_woken(&other.woken_by);
+    }
+
+    /// The share of the sleeps that ended without a wake-up that was seen; `None` where nobody slept. A sleep that goes on at the
+    /// end of a window has none yet, so a few in a thousand say nothing.
+    fn unseen_share(&self) -> Option<f64> {
+        let WakerRates { sut, load, interrupt, other, .. } = self.woken_by;
+        let seen = sut + load + interrupt + other;
+        (self.sleeps > 0.0).then(|| (1.0 - seen / self.sleeps).clamp(0.0, 1.0))
     }
 
     /// Who ran while threads waited, with the share of each.
@@ -249,6 +260,11 @@ impl Switches {
         longest.map(|((at, ..), lock)| (at.as_str(), lock.locks))
     }
 
+    /// The share of the sleeps whose wake-up the kernel did not report; `None` where that is not known.
+    pub fn unseen_wake_share(&self) -> Option<f64> {
+        self.waits.unseen_share().filter(|_| self.is_traced())
+    }
+
     /// Wake-ups from another CPU than the one the thread is then put on.
     pub fn cross_cpu(&self) -> Option<f64> {
         self.is_traced().then_some(self.waits.woken_by.cross_cpu)
@@ -286,6 +302,7 @@ impl Switches {
             preempted_by: self.waits.preempted_by(),
             run_queue_ns: quantiles(&self.waits.queued),
             wake_up_ns: quantiles(&self.waits.woken_to_run),
+            unseen_wake_share: self.unseen_wake_share(),
             migrations_hz: traced.then(|| rate(self.waits.migrations)),
             woken_hz: traced.then(|| WakerRates {
                 sut: rate(woken.sut),

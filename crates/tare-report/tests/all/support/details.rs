@@ -70,6 +70,7 @@ pub(super) fn traced() -> SwitchAccounting {
         }],
         run_queue_ns: Some(waits()),
         wake_up_ns: Some(waits()),
+        unseen_wake_share: None,
         migrations_hz: Some(1.69),
         woken_hz: Some(WakerRates {
             sut: 0.0,
