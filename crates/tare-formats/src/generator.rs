@@ -1,6 +1,7 @@
 //! What is known about the load generator of another project while it runs.
 
 use crate::format::Format;
+use crate::result::short;
 use std::time::Duration;
 
 /// One load generator.
@@ -14,6 +15,8 @@ pub struct Generator {
     pub set_up: SetUp,
     /// The options that give it a rate (`-R 300`, `--rate=300`); empty: it has none, or it is not known.
     pub rate_options: &'static [&'static str],
+    /// Starts of lines on standard error that are its usual progress, and no complaint.
+    pub chatter: &'static [&'static str],
     /// How it prints its result, where nothing in the text says so; `None`: unknown.
     pub format: Option<&'static Format>,
 }
@@ -32,11 +35,25 @@ pub enum Senders {
 pub struct SetUp {
     /// It has connections, and their greatest number has not grown for so long.
     pub steady_for: Duration,
-    /// So long after its start at the latest: a generator may have no connections, or open more of them all the time.
+    /// So long after its first connection at the latest, for it may open more of them all the time; and so long after its start,
+    /// where it may have none at all.
     pub at_most: Duration,
 }
 
+/// Most characters of complaints that are kept.
+const COMPLAINTS_CHARS_MAX: usize = 2000;
+
 impl Generator {
+    /// What of its standard error is not its usual progress, the first lines.
+    pub fn complaints(&self, stderr: &str) -> String {
+        let is_chatter = |line: &str| self.chatter.iter().any(|start| line.starts_with(start));
+        // A progress line is often written over with carriage returns.
+        let lines = stderr.split(['\n', '\r']).map(str::trim);
+        let kept: Vec<String> =
+            lines.filter(|line| !line.is_empty() && !is_chatter(line)).map(short).collect();
+        kept.join("\n").chars().take(COMPLAINTS_CHARS_MAX).collect()
+    }
+
     /// Operations per second that its command line asks for; `None` where it asks for no rate.
     pub fn rate_hz(&self, words: &[String]) -> Option<f64> {
         let value = |at: usize, option: &str| {

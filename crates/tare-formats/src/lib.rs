@@ -24,4 +24,4 @@ pub use format::Format;
 pub use generator::{Generator, Senders, SetUp};
 pub use registry::{FORMATS, GENERATORS, OTHER, detect, generator};
 pub use result::{LatencySummary, ToolOutput, ToolResult};
-pub use sample::http_sample;
+pub use sample::{http_sample, report};

@@ -31,6 +31,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     senders: Senders::All,
     set_up: SetUp { steady_for: Duration::from_millis(120), at_most: Duration::from_secs(5) },
     rate_options: &["-R", "--rate"],
+    chatter: &["pgbench (", "starting vacuum", "progress:", "scale option ignored"],
     format: Some(&FORMAT),
 };
 

@@ -29,6 +29,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     senders: Senders::Workers,
     set_up: SetUp { steady_for: Duration::from_millis(120), at_most: Duration::from_secs(5) },
     rate_options: &[],
+    chatter: &["WARNING: Could not fetch server CONFIG"],
     format: Some(&FORMAT),
 };
 

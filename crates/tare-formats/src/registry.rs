@@ -32,6 +32,7 @@ pub const OTHER: &Generator = &Generator {
     senders: Senders::All,
     set_up: SetUp { steady_for: Duration::from_millis(200), at_most: Duration::from_secs(2) },
     rate_options: &[],
+    chatter: &[],
     format: None,
 };
 

@@ -1,9 +1,10 @@
 //! A generator's result as the sample of a trial.
 
+use crate::generator::Generator;
 use crate::registry::{FORMATS, OTHER};
 use crate::result::{ToolOutput, ToolResult};
 use std::collections::BTreeMap;
-use tare_model::trial::HttpSample;
+use tare_model::trial::{GeneratorReport, HttpSample};
 use tare_model::{Missing, Reading};
 
 /// What a generator says it counted, from all that it printed.
@@ -50,6 +51,13 @@ pub fn http_sample(printed: &str, wall_ns: u64, rate_hz: Option<f64>) -> HttpSam
         slices: Vec::new(),
         detail: None,
     }
+}
+
+/// What a generator says beside its counts, from all that it printed and from its standard error alone.
+pub fn report(generator: &Generator, printed: &str, stderr: &str) -> GeneratorReport {
+    let output = OTHER.read(printed).unwrap_or_default();
+    let windows = sum(&output.results, |result| &result.window_ns, "how long it measured");
+    GeneratorReport { window_ns: windows.value().copied(), stderr: generator.complaints(stderr) }
 }
 
 /// The 2.5 % quantile of a Poisson count with this mean (its normal approximation).

@@ -232,3 +232,22 @@ fn a_rate_is_read_from_the_command_line_however_it_is_written() {
     let sample = |rate_hz| http_sample("nothing", 3_000_000_000, rate_hz).scheduled;
     assert_eq!((sample(None), sample(Some(300.0)), sample(Some(0.1))), (None, Some(841), Some(0)));
 }
+
+#[test]
+fn of_standard_error_only_what_is_no_progress_is_kept() {
+    let pgbench = generator("pgbench");
+    let said = "starting vacuum...end.\nprogress: 1.0 s, 312.0 tps\rprogress: 2.0 s, 310.0 tps\nclient 3 aborted\n\n";
+    assert_eq!(pgbench.complaints(said), "client 3 aborted");
+    assert_eq!(generator("wrk").complaints("missing.lua: cannot open\n"), "missing.lua: cannot open");
+    assert_eq!(OTHER.complaints(&"words of an error\n".repeat(1000)).chars().count(), 2000);
+}
+
+#[test]
+fn a_report_is_of_all_runs_that_were_printed() {
+    let wrk = captured(detect("  1 requests in 1.00s, 1B read").unwrap());
+    let two = &wrk.iter().find(|one| one.name == "two_runs").unwrap().text;
+    let report = report(generator("wrk"), two, "");
+    assert!(report.window_ns.is_some_and(|ns| (3_000_000_000..3_300_000_000).contains(&ns)), "{report:?}");
+    let sample = http_sample(two, 1, None);
+    assert_eq!(Some(sample.elapsed_ns), report.window_ns);
+}

@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{Scaled, positive, share};
-use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -28,6 +28,7 @@ pub(crate) const GENERATOR: Generator = Generator {
     senders: Senders::Workers,
     set_up: SetUp { steady_for: Duration::from_millis(100), at_most: Duration::from_millis(400) },
     rate_options: &[],
+    chatter: &[],
     format: Some(&FORMAT),
 };
 
@@ -53,11 +54,24 @@ pub(crate) fn is_of_wrk2(printed: &str) -> bool {
 
 /// Reads the summary of `tool`, wrk or wrk2.
 pub(crate) fn read(tool: &str, printed: &str) -> ToolOutput {
-    let mut summary = Summary::default();
-    for line in printed.lines() {
-        summary.read(line.trim());
+    // One run after another prints one summary after another.
+    let mut runs = vec![Summary::default()];
+    for line in printed.lines().map(str::trim) {
+        let begins = line.starts_with("Running ") && runs.last().is_some_and(|last| last.url.is_some());
+        if begins && runs.len() < RESULTS_MAX {
+            runs.push(Summary::default());
+        }
+        if let Some(last) = runs.last_mut() {
+            last.read(line);
+        }
     }
-    summary.into_output(tool)
+    let mut whole = ToolOutput::default();
+    for run in runs {
+        let ToolOutput { results, complaint } = run.into_output(tool);
+        whole.results.extend(results);
+        whole.complaint = whole.complaint.or(complaint);
+    }
+    whole
 }
 
 #[derive(Debug, Default)]

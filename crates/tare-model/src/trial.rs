@@ -22,6 +22,20 @@ pub struct Trial {
     pub sample: Measure,
     /// What was seen meanwhile.
     pub observation: Observation,
+    /// What somebody else's generator said beside its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<GeneratorReport>>,
+}
+
+/// What somebody else's generator said of a trial, beside its counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorReport {
+    /// The time that its counts are of, as it printed it, nanoseconds; `None` where it printed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
+    /// What it wrote to standard error, but for its usual progress: at most 2,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
 }
 
 /// What a trial measured.

@@ -1,7 +1,7 @@
 //! What becomes of a trial that was driven.
 
 use crate::error::LabError;
-use crate::loads::load::Driven;
+use crate::loads::load::{Counted, Driven};
 use crate::meters;
 use crate::progress::Event;
 use crate::running::Running;
@@ -10,6 +10,10 @@ use tare_model::trial::{Measure, Trial};
 /// Has a trial read by its meter, and puts it on disk.
 pub(crate) fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabError> {
     let Driven { level, counted, observation } = driven;
+    let report = match &counted {
+        Counted::Printed { report, .. } => Some(report.clone()),
+        _ => None,
+    };
     let mut sample = meters::read(counted)?;
     let value = match &mut sample {
         Measure::Http(sample) => {
@@ -21,7 +25,7 @@ pub(crate) fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabE
         Measure::Command(run) => Some(run.wall_ns as f64 / 1e9),
     };
     let seq = running.next_seq();
-    running.keep(Trial { seq, level, sample, observation })?;
+    running.keep(Trial { seq, level, sample, observation, report })?;
     running.progress.show(Event::TrialDone { seq, value, unit: running.unit() });
     Ok(())
 }

@@ -14,6 +14,8 @@ use tare_sys::process::{self, Confinement, Ended, Signal};
 
 /// How much of a process's output is kept: enough for any generator's summary and any last words.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// How much of its standard error is kept apart: the first complaint says most.
+const ERRORS_BYTES_MAX: usize = 16 << 10;
 /// How long a process group may take to end when asked politely.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long reading the last output may take after the end: descendants may hold the pipe open for ever.
@@ -54,6 +56,8 @@ pub struct Started {
     pid: u32,
     ended: Option<Ended>,
     tail: Arc<Mutex<Tail>>,
+    /// What came first of standard error alone.
+    errors: Arc<Mutex<Vec<u8>>>,
 }
 
 /// The last that was printed.
@@ -87,16 +91,18 @@ impl Started {
             LabError::usage(format!("cannot start {} '{program}': {error}", launch.what), "check the command")
         })?;
         journal.started(&Root::live(), child.id()).map_err(state)?;
-        let tail = Arc::new(Mutex::new(Tail::default()));
-        for pipe in [child.stdout.take().map(boxed), child.stderr.take().map(boxed)].into_iter().flatten() {
+        let (tail, errors) = (Arc::new(Mutex::new(Tail::default())), Arc::new(Mutex::new(Vec::new())));
+        let apart = |pipe| Apart { pipe, kept: errors.clone() };
+        let pipes = [child.stdout.take().map(boxed), child.stderr.take().map(apart).map(boxed)];
+        for pipe in pipes.into_iter().flatten() {
             keep_reading(pipe, None, &tail);
         }
-        Ok(Started { pid: child.id(), ended: None, tail })
+        Ok(Started { pid: child.id(), ended: None, tail, errors })
     }
 
     /// Of a program that was started as the leader of its group, and whose output is kept there.
     pub(crate) fn of_program(pid: u32, tail: Arc<Mutex<Tail>>) -> Self {
-        Started { pid, ended: None, tail }
+        Started { pid, ended: None, tail, errors: Arc::default() }
     }
 
     /// The process itself; its group has the same number.
@@ -139,6 +145,12 @@ impl Started {
             std::thread::sleep(POLL);
         }
         self.output_so_far()
+    }
+
+    /// What it wrote to standard error first, where its output is kept.
+    pub fn errors(&self) -> String {
+        let errors = self.errors.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        String::from_utf8_lossy(&errors).into_owned()
     }
 
     /// What it has printed up to now.
@@ -185,6 +197,22 @@ fn group_alive(pgid: u32, leader_unreaped: bool) -> bool {
     // A shell's child that outlived it came to us, and would be in the group for ever.
     process::reap_group(pgid);
     process::kill_group(pgid, Signal::Cont).is_ok()
+}
+
+/// A pipe of which the first bytes are kept apart from all other output.
+struct Apart<R> {
+    pipe: R,
+    kept: Arc<Mutex<Vec<u8>>>,
+}
+
+impl<R: Read> Read for Apart<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.pipe.read(buffer)?;
+        let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let room = ERRORS_BYTES_MAX.saturating_sub(kept.len());
+        kept.extend(buffer.iter().take(count.min(room)));
+        Ok(count)
+    }
 }
 
 fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {

@@ -192,6 +192,7 @@ fn row(trial: &Trial) -> Trial {
         seq: trial.seq,
         level: trial.level,
         sample: trial.sample.clone(),
+        report: trial.report.clone(),
         observation: Observation {
             begin_ns: seen.begin_ns,
             end_ns: seen.end_ns,

@@ -1,6 +1,6 @@
 //! From a record to its outcome.
 
-use super::{accounting, against, confirmation, metrics, own_cost, requests, warnings};
+use super::{accounting, against, confirmation, generator_report, metrics, own_cost, requests, warnings};
 use crate::accounting::{Closed, NO_VERDICT};
 use crate::bottlenecks;
 use crate::bottlenecks::signs::requests::{fails, missed_schedule};
@@ -36,6 +36,7 @@ pub fn explain(record: &Record) -> Outcome {
                 && !open
                 && accounting.asked.pool.unclaimed_share().is_none()
                 && !failed
+                && generator_report::other_time(&accounting).is_none()
                 && !missed_schedule(&accounting.asked.pool),
             warnings,
             bottleneck: bottleneck.cause,

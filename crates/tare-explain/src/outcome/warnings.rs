@@ -7,6 +7,7 @@ use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::service_demand::Basis;
+use crate::outcome::generator_report::{self, OtherTime};
 use crate::outcome::patterns;
 use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
 use crate::timeline::trend;
@@ -62,6 +63,8 @@ enum Doubt<'a> {
     ScheduleMissed {
         share: f64,
     },
+    ReportOfOtherTime(OtherTime),
+    GeneratorComplains(&'a str),
     ClockMissing(Missing),
     CostNotSaturated {
         fitted: bool,
@@ -115,6 +118,8 @@ impl Doubt<'_> {
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => "schedule-missed",
+            Doubt::ReportOfOtherTime(_) => "report-of-other-time",
+            Doubt::GeneratorComplains(_) => "generator-complains",
             Doubt::ClockMissing(_) => "clock-missing",
             Doubt::CostNotSaturated { .. } => "cost-not-saturated",
             Doubt::NetMissing(_) => "net-missing",
@@ -163,6 +168,12 @@ impl Doubt<'_> {
             }
             Doubt::ScheduleMissed { share } => {
                 format!("only {:.1} % of the scheduled requests were answered", 100.0 * share)
+            }
+            Doubt::ReportOfOtherTime(OtherTime { said_s, watched_s }) => format!(
+                "the generator reports on {said_s:.2} s, and was watched for {watched_s:.2} s: its counts are not those of the window"
+            ),
+            Doubt::GeneratorComplains(text) => {
+                format!("the generator wrote to standard error: {}", text.lines().collect::<Vec<_>>().join(" · "))
             }
             Doubt::ClockMissing(missing) => format!(
                 "the effective clock is not known ({}): costs are in seconds, and a slow clock would not show",
@@ -230,6 +241,12 @@ impl Doubt<'_> {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
             }
             Doubt::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
+            Doubt::ReportOfOtherTime(_) => {
+                "quote no figure; have --load run one generator once, which loads from its start to its end"
+            }
+            Doubt::GeneratorComplains(_) => {
+                "see whether it did what you meant: its counts are of what it did"
+            }
             Doubt::CostNotSaturated { fitted: true } => {
                 "give the generator more CPUs or connections; the interval of net is wide"
             }
@@ -336,6 +353,8 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     if let Some((requests, scheduled)) = scheduled.filter(|_| missed_schedule(pool)) {
         warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
+    warnings.extend(generator_report::other_time(accounting).map(Doubt::ReportOfOtherTime));
+    warnings.extend(generator_report::complaint(accounting).map(Doubt::GeneratorComplains));
     if pool.span.shortest_s < WINDOW_S_MIN {
         warnings.push(Doubt::ShortWindow { seconds: pool.span.shortest_s });
     }

@@ -253,6 +253,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         level,
         sample,
         observation,
+        report: None,
     });
     (
         any_workload(),

@@ -6,7 +6,7 @@ use tare_model::metric::Subject;
 use tare_model::metrics::tasks;
 use tare_model::observation::{Column, Role, Sample};
 use tare_model::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
-use tare_model::trial::{ErrorKind, Measure};
+use tare_model::trial::{ErrorKind, GeneratorReport, Measure};
 use tare_model::{Missing, Reading};
 
 fn narrows_to(outcome: &Outcome, cause: Cause) -> &Finding {
@@ -355,6 +355,34 @@ fn a_schedule_that_was_missed_is_no_result() {
             && missed.verdict.warnings.iter().any(|warning| warning.id == "schedule-missed")
     );
     assert!(explain(&asked(&scene(100_000.0))).verdict.valid);
+}
+
+#[test]
+fn a_report_of_another_time_than_the_window_is_no_result() {
+    // The windows are of 2 s.
+    let reported = |said_s: f64, stderr: &str| {
+        let mut record = asked(&Scene::default());
+        for trial in &mut record.trials {
+            let window_ns = Some((said_s * 1e9) as u64);
+            trial.report = Some(Box::new(GeneratorReport { window_ns, stderr: stderr.to_owned() }));
+        }
+        explain(&record)
+    };
+    let warns = |outcome: &Outcome, id: &str| outcome.verdict.warnings.iter().any(|warning| warning.id == id);
+    // A little less than the window, and a set-up more.
+    for said_s in [1.5, 1.9, 2.1, 3.0] {
+        let outcome = reported(said_s, "");
+        assert!(outcome.verdict.valid && !warns(&outcome, "report-of-other-time"), "{said_s}");
+        assert!(!warns(&outcome, "generator-complains"));
+    }
+    for said_s in [0.5, 1.2, 5.0] {
+        let outcome = reported(said_s, "");
+        assert!(!outcome.verdict.valid && warns(&outcome, "report-of-other-time"), "{said_s}");
+    }
+    // What it wrote is passed on, and does not make its counts wrong.
+    let outcome = reported(2.0, "missing.lua: cannot open");
+    let said = outcome.verdict.warnings.iter().find(|warning| warning.id == "generator-complains").unwrap();
+    assert!(outcome.verdict.valid && said.text.contains("missing.lua: cannot open"), "{said:?}");
 }
 
 #[test]

@@ -146,7 +146,9 @@ impl Command<'_> {
             None => {
                 let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
                 let generator = launch(self.command, cpus, running)?;
-                set_up(&generator, self.command, sut.target.is_none(), phase, running)?;
+                // What is known to connect may do so late: `sleep 3; wrk ...`.
+                let must_connect = sut.target.is_none() || !known(self.command).program.is_empty();
+                set_up(&generator, self.command, must_connect, phase, running)?;
                 generator
             }
         };
@@ -197,11 +199,10 @@ impl Load for Command<'_> {
         let Watched { mut generator, seen } = watched;
         match seen.filter(|seen| seen.window_ns >= WINDOW_NS_MIN && generator.succeeded()) {
             Some(Seen { window_ns, observation }) => {
-                let counted = Counted::Printed {
-                    output: generator.output(),
-                    window_ns,
-                    rate_hz: rate_hz(self.command),
-                };
+                let output = generator.output();
+                let report = tare_formats::report(known(self.command), &output, &generator.errors());
+                let rate_hz = rate_hz(self.command);
+                let counted = Counted::Printed { output, window_ns, rate_hz, report: Box::new(report) };
                 Ok(vec![Driven { level: stand.index, counted, observation }])
             }
             None => Err(too_short(&mut generator, true)),

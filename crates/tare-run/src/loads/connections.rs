@@ -35,7 +35,7 @@ pub(super) fn set_up(
 ) -> Result<bool, LabError> {
     let at_most = if must_connect { CONNECTED_WITHIN } else { set_up.at_most };
     let begun = Instant::now();
-    let (mut most, mut since, mut next) = (0, begun, begun);
+    let (mut most, mut since, mut next, mut connected) = (0, begun, begun, None);
     running.wait_until(at_most, phase, || {
         let now = Instant::now();
         if now >= next {
@@ -43,10 +43,11 @@ pub(super) fn set_up(
             let count = peers::connections(&Root::live(), &descendants(pid), &unix_sockets());
             if count > most {
                 (most, since) = (count, now);
+                connected.get_or_insert(now);
             }
         }
-        let is_steady =
-            most > 0 && (since.elapsed() >= set_up.steady_for || begun.elapsed() >= set_up.at_most);
+        let is_long = |since: Instant| since.elapsed() >= set_up.at_most;
+        let is_steady = most > 0 && (since.elapsed() >= set_up.steady_for || connected.is_some_and(is_long));
         is_steady || ended()
     })?;
     Ok(most > 0)

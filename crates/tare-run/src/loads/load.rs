@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use tare_model::observation::Observation;
-use tare_model::trial::{CommandSample, HttpSample, WarmUp};
+use tare_model::trial::{CommandSample, GeneratorReport, HttpSample, WarmUp};
 
 /// Something that makes a subject work.
 pub(crate) trait Load {
@@ -41,7 +41,7 @@ pub(crate) enum Counted {
     /// What tare's own generator counted.
     Requests(Box<HttpSample>),
     /// What somebody else's generator printed by its end, and how long it was watched.
-    Printed { output: String, window_ns: u64, rate_hz: Option<f64> },
+    Printed { output: String, window_ns: u64, rate_hz: Option<f64>, report: Box<GeneratorReport> },
     /// A run of a program.
     Run(CommandSample),
     /// Nothing; why not, and how long the trial was.

@@ -10,7 +10,7 @@ pub(super) struct Tool;
 impl Meter for Tool {
     fn read(&self, counted: Counted) -> Result<Measure, Counted> {
         match counted {
-            Counted::Printed { output, window_ns, rate_hz } => {
+            Counted::Printed { output, window_ns, rate_hz, .. } => {
                 Ok(Measure::Http(tare_formats::http_sample(&output, window_ns, rate_hz)))
             }
             other => Err(other),

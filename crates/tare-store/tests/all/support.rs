@@ -90,7 +90,13 @@ pub fn trial(seq: u32, samples: u64) -> Trial {
         slices: (0..samples).map(|at| (at * 100_000_000, at * 7)).collect(),
         detail: None,
     };
-    Trial { seq, level: 0, sample: Measure::Http(sample), observation: observation(1, 1, samples) }
+    Trial {
+        seq,
+        level: 0,
+        sample: Measure::Http(sample),
+        observation: observation(1, 1, samples),
+        report: None,
+    }
 }
 
 pub fn record(trials: u32, samples: u64) -> Record {

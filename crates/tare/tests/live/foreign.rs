@@ -67,6 +67,46 @@ fn somebody_elses_generator_gets_the_same_accounting_as_pidstat_shows() {
     assert!((printed / whole - 1.0).abs() < 0.1, "printed {printed}, recorded {whole}");
 }
 
+/// A generator that loads for a second, late, twice, or not as it was meant to: the window is that of the load it reports on, or the result
+/// is not valid; and what it says of errors is shown.
+#[test]
+fn a_generators_report_is_held_against_the_window() {
+    let _alone = alone();
+    let server = Server::nginx();
+    let url = server.url("/");
+    let loaded = |command: &str| {
+        let options = ["run", "-q", "--json", "--no-levels", "--no-reference", "--trials", "1"];
+        let (result, _) =
+            Tare::new().json(&[&options[..], &["--load-cpus", "1", "--load", command, &url]].concat());
+        let ids: Vec<String> =
+            result["warnings"].as_array().unwrap().iter().map(|w| w["id"].to_string()).collect();
+        println!("{command}: valid {}, {ids:?}", result["valid"]);
+        result
+    };
+    let warning = |result: &serde_json::Value, id: &str| {
+        let all = result["warnings"].as_array().unwrap();
+        all.iter()
+            .find(|warning| warning["id"] == id)
+            .map(|warning| warning["text"].as_str().unwrap().to_owned())
+    };
+    for late in ["", "sleep 2; "] {
+        let result = loaded(&format!("{late}wrk -t1 -c16 -d1s {url}"));
+        assert_eq!(warning(&result, "report-of-other-time"), None, "{:#}", result["warnings"]);
+        assert!(number(&result, "/requests/count") > 100.0);
+    }
+    // Watched for the first of both, or for all of it.
+    let twice = loaded(&format!("wrk -t1 -c16 -d1s {url}; sleep 1; wrk -t1 -c16 -d2s {url}"));
+    let told = warning(&twice, "report-of-other-time").unwrap_or_else(|| panic!("{:#}", twice["warnings"]));
+    assert!(twice["valid"] == false && told.contains("reports on 3."), "{told}");
+    let fails_quietly = loaded(&format!("wrk -t1 -c16 -d1s -s missing.lua {url}"));
+    let told = warning(&fails_quietly, "generator-complains");
+    assert!(
+        told.as_ref().is_some_and(|text| text.contains("missing.lua")),
+        "{:#}",
+        fails_quietly["warnings"]
+    );
+}
+
 /// Switches per second of all threads of a process as pidstat tells them in `reports`, and the stretch of CLOCK_MONOTONIC that
 /// those were about. The first report only starts the stretch.
 fn pidstat_switches(pid: u32, reports: u32) -> (f64, std::ops::Range<u64>) {

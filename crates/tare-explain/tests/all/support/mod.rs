@@ -338,6 +338,7 @@ pub fn record(levels: Vec<Level>, scenes: &[(u32, Scene)]) -> Record {
         level: *level,
         sample: Measure::Http(scene.sample()),
         observation: scene.observation(),
+        report: None,
     };
     Record {
         machine: machine(),
@@ -443,6 +444,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
             signal: None,
         }),
         observation: scene.observation(),
+        report: None,
     };
     let workload = CommandWorkload {
         commands: vec!["./program".to_owned()],

@@ -146,5 +146,5 @@ fn trial(seq: u32) -> Trial {
         ended: None,
         downstream: Vec::new(),
     };
-    Trial { seq, level: 0, sample: Measure::Http(sample), observation }
+    Trial { seq, level: 0, sample: Measure::Http(sample), observation, report: None }
 }
