@@ -4,6 +4,8 @@ use crate::terminal;
 use std::process::ExitCode;
 use tare_run::LabError;
 
+/// Exit code of a server, program or generator that failed underway.
+pub const SUT_FAILED: u8 = 3;
 /// Exit code of a result that is not valid.
 pub const NOT_VALID: u8 = 4;
 
@@ -25,7 +27,7 @@ impl Failure {
 
     /// The SUT, the generator or this machine failed underway.
     pub fn underway(error: impl Into<anyhow::Error>) -> Self {
-        Failure { code: 3, error: error.into() }
+        Failure { code: SUT_FAILED, error: error.into() }
     }
 
     /// Prints one line (and what a dead SUT printed last) and gives the exit code.
@@ -52,7 +54,9 @@ impl From<LabError> for Failure {
             LabError::Usage { .. } => 2,
             // The journal is opened before anything is started.
             LabError::State(_) => 2,
-            LabError::Store(_) | LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => 3,
+            LabError::Store(_) | LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => {
+                SUT_FAILED
+            }
             LabError::Interrupted => 130,
         };
         Failure { code, error: error.into() }

@@ -6,7 +6,7 @@ use tare_model::Reading;
 use tare_model::latency::Latencies;
 use tare_model::load::{AskedLoad, Followed, LoadOutcome, LoadRun, LoadStage};
 use tare_model::outcome::GrossIs;
-use tare_model::trial::{ErrorKind, GeneratorThread, HttpDetail, HttpSample};
+use tare_model::trial::{ErrorKind, GeneratorThread, HttpDetail, HttpSample, SeriesSlice};
 
 /// Two seconds of load from 16 connections; a thread that is busy for a share of them.
 fn load(
@@ -115,6 +115,29 @@ fn a_server_that_cannot_follow_is_not_the_generators_fault() {
     text(&full, "generator-saturated");
     let kept = explain_load(&load(39_990, 2, &[], Some(40_000), 0.4));
     assert_eq!((kept.valid, kept.rate_is), (true, GrossIs::Offered));
+}
+
+#[test]
+fn a_server_that_ends_is_not_a_slow_one() {
+    // Two seconds, of which it answered in `slices` tenths.
+    let until = |slices: u64, refused: u64| {
+        let mut run = load(20_000, 2, &[(ErrorKind::Connect, refused), (ErrorKind::Io, 16)], None, 0.4);
+        let begin_ns = run.begin_ns;
+        let slice = |at: u64| SeriesSlice {
+            end_ns: begin_ns + (at + 1) * 100_000_000,
+            requests: if at < slices { 20_000 / slices } else { 0 },
+            ..SeriesSlice::default()
+        };
+        run.sample.detail.as_mut().unwrap().series = (0..20).map(slice).collect();
+        explain_load(&run)
+    };
+    let gone = until(8, 40);
+    assert!(!gone.valid && text(&gone, "server-gone").contains("1.2 s of 2.0 s"), "{:#?}", gone.warnings);
+    // It was there to the end, or paused for a moment, or refuses some connections only.
+    for (slices, refused) in [(20, 40), (17, 40), (8, 3)] {
+        let outcome = until(slices, refused);
+        assert!(outcome.warnings.iter().all(|warning| warning.id != "server-gone"), "{slices} {refused}");
+    }
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use crate::cli::load::LoadArgs;
 use crate::failure::Ended;
-use crate::failure::{Failure, NOT_VALID};
+use crate::failure::{Failure, NOT_VALID, SUT_FAILED};
 use crate::{progress, terminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_load::{LoadSpec, Objective, Target};
-use tare_model::load::{LoadOutcome, LoadRun};
+use tare_model::load::{LoadOutcome, LoadRun, SERVER_GONE};
 use tare_model::threshold::Threshold;
 use tare_report::Style;
 use tare_run::generate::{self, Length};
@@ -57,7 +57,12 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
 
 /// What the user gave bounds for counts first: a load that is beyond them failed, valid or not.
 fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
-    let mut code = if outcome.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) };
+    let is_gone = outcome.warnings.iter().any(|warning| warning.id == SERVER_GONE);
+    let mut code = match outcome.valid {
+        true => ExitCode::SUCCESS,
+        false if is_gone => ExitCode::from(SUT_FAILED),
+        false => ExitCode::from(NOT_VALID),
+    };
     for bound in bounds {
         match bound.fails(outcome) {
             Some(false) => {}
@@ -67,7 +72,7 @@ fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
             }
             None => {
                 terminal::say(&format!("tare: there is no figure for '{bound}'"));
-                code = ExitCode::from(NOT_VALID);
+                code = if is_gone { code } else { ExitCode::from(NOT_VALID) };
             }
         }
     }

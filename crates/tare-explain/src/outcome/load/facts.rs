@@ -1,7 +1,7 @@
 //! What the generator knows of a load and of itself.
 
 use tare_model::load::LoadRun;
-use tare_model::trial::{HttpDetail, HttpSample};
+use tare_model::trial::{ErrorKind, HttpDetail, HttpSample};
 
 /// What the judgements are made from.
 pub(super) struct Facts<'a> {
@@ -21,6 +21,12 @@ pub(super) struct Facts<'a> {
 
 /// A schedule is kept when this share of what fell due was answered, failed or is still on its way.
 const SCHEDULE_KEPT_MIN: f64 = 0.99;
+
+/// A server that answers nothing and takes no connection for so long, of the whole, is gone; it may have come back.
+const GONE_S_MIN: f64 = 0.5;
+const GONE_SHARE_MIN: f64 = 0.1;
+/// As many answers would have come meanwhile, at least: at a slow rate seconds may pass between two.
+const GONE_ANSWERS_MIN: f64 = 10.0;
 
 /// A thread that runs for more than this has nothing left to give.
 const SATURATED: f64 = 0.95;
@@ -73,6 +79,26 @@ impl<'a> Facts<'a> {
     /// Whether an open loop did not get what it was to send.
     pub fn missed_schedule(&self) -> bool {
         self.schedule_kept.is_some_and(|kept| kept < SCHEDULE_KEPT_MIN)
+    }
+
+    /// The longest time in which nothing was answered, where no connection could be opened again; `None` where that is not
+    /// so, or too short to be told from a pause of the server, which breaks no connection.
+    pub fn server_gone_s(&self) -> Option<f64> {
+        let refused = self.sample.errors.get(&ErrorKind::Connect).copied().unwrap_or(0);
+        let all_refused = refused >= u64::from(self.run.asked.connections.max(1));
+        let series = &self.detail.filter(|_| all_refused)?.series;
+        let answered_at = series.iter().filter(|slice| slice.requests > 0).map(|slice| slice.end_ns);
+        let end_ns = self.run.begin_ns.saturating_add(self.sample.elapsed_ns);
+        let mut from_ns = self.run.begin_ns;
+        let mut longest_ns = 0;
+        for at_ns in answered_at.chain([end_ns]) {
+            longest_ns = longest_ns.max(at_ns.saturating_sub(from_ns));
+            from_ns = at_ns.max(from_ns);
+        }
+        let silent_s = longest_ns as f64 / 1e9;
+        let missing = self.rate_hz? * silent_s;
+        let is_long = silent_s >= GONE_S_MIN.max(GONE_SHARE_MIN * self.elapsed_s);
+        (is_long && missing >= GONE_ANSWERS_MIN).then_some(silent_s)
     }
 
     /// Requests that were due at the end, and that no connection was free for.

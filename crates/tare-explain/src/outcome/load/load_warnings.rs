@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
 use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
+use tare_model::load::SERVER_GONE;
 use tare_model::outcome::Warning;
 use tare_model::trial::ErrorKind;
 
@@ -43,6 +44,7 @@ fn what_failed(kind: ErrorKind) -> &'static str {
 
 enum LoadWarning {
     Uncounted(String),
+    ServerGone { silent_s: f64, elapsed_s: f64 },
     NoRequests { mostly: Option<(ErrorKind, u64)> },
     OnlyRedirects { share: f64 },
     Errors { share: f64 },
@@ -80,6 +82,9 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
         Err(missing) => warnings.push(LoadWarning::Uncounted(missing.why)),
         Ok(0) => warnings.push(LoadWarning::NoRequests { mostly: most_errors(facts) }),
         Ok(_) => {}
+    }
+    if let Some(silent_s) = facts.server_gone_s() {
+        warnings.push(LoadWarning::ServerGone { silent_s, elapsed_s: facts.elapsed_s });
     }
     // An error of status is an answer too: it is in both counts.
     let status = facts.sample.errors.get(&ErrorKind::Status).copied().unwrap_or(0);
@@ -173,6 +178,7 @@ impl LoadWarning {
         match self {
             LoadWarning::Uncounted(_) => "requests-unknown",
             LoadWarning::NoRequests { .. } => "no-requests",
+            LoadWarning::ServerGone { .. } => SERVER_GONE,
             LoadWarning::OnlyRedirects { .. } => "only-redirects",
             LoadWarning::Errors { .. } => "errors",
             LoadWarning::ScheduleMissed { .. } => "schedule-missed",
@@ -195,6 +201,10 @@ impl LoadWarning {
             LoadWarning::NoRequests { mostly: Some((kind, count)) } => {
                 format!("no request was answered: {count} {}", what_failed(*kind))
             }
+            LoadWarning::ServerGone { silent_s, elapsed_s } => format!(
+                "nothing was answered for {silent_s:.1} s of {elapsed_s:.1} s, and connections could not be opened: the server ended, or stopped to \
+                 listen"
+            ),
             LoadWarning::OnlyRedirects { share } => only_redirects_text(*share),
             LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
             LoadWarning::ScheduleMissed { kept, generator_is_full: true, .. } => format!(
@@ -255,6 +265,9 @@ impl LoadWarning {
             LoadWarning::Uncounted(_) => "run again",
             LoadWarning::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
             LoadWarning::NoRequests { .. } => "ask for the URL by hand; is the server up and the path right?",
+            LoadWarning::ServerGone { .. } => {
+                "see why it ended or stopped to listen (its log, dmesg); quote no figure"
+            }
             LoadWarning::Errors { .. } => {
                 "see which kinds failed; the figures are not those of the workload alone"
             }
