@@ -8,7 +8,11 @@ use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// How soon a full queue is tried again.
+const AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(super) enum Connection {
@@ -60,7 +64,7 @@ pub(super) fn connect(
         Endpoint::Tcp { remote, .. } => {
             TcpStream::connect_timeout(remote, left(deadline)).map(Connection::Tcp)
         }
-        Endpoint::Unix(path) => UnixStream::connect(path).map(Connection::Unix),
+        Endpoint::Unix(path) => unix(path, deadline).map(Connection::Unix),
     };
     let connection = connection.map_err(|why| LoadError::refused(endpoint, why))?;
     match connection {
@@ -71,6 +75,27 @@ pub(super) fn connect(
             Ok(Connection::Tls(Box::new(StreamOwned::new(client, tcp))))
         }
         other => Ok(other),
+    }
+}
+
+/// Connects to a Unix socket within a time: a blocking connect waits for ever for a place in the queue of those to be accepted.
+fn unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    loop {
+        match tare_sys::unix::connect(path) {
+            Ok((socket, _)) => {
+                let socket = UnixStream::from(socket);
+                socket.set_nonblocking(false)?;
+                return Ok(socket);
+            }
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => {
+                if Instant::now() >= deadline {
+                    let why = "its queue of connections stayed full, so nobody accepts them";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+                std::thread::sleep(AGAIN);
+            }
+            Err(error) => return Err(error),
+        }
     }
 }
 

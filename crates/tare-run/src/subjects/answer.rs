@@ -3,6 +3,8 @@
 use crate::error::LabError;
 use crate::process::{alive, descendants};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use tare_load::{LoadError, LoadSpec, Preflight, Target};
 use tare_machine::namespaces::{self, Server};
@@ -11,17 +13,43 @@ use tare_machine::{Root, sockets};
 /// How long one attempt to get an answer may take, at least and at most: else as long as the load's own timeout.
 const ATTEMPT_MIN: Duration = Duration::from_secs(2);
 const ATTEMPT_MAX: Duration = Duration::from_secs(30);
+/// How often an attempt looks whether the user has had enough.
+const POLL: Duration = Duration::from_millis(20);
 /// How long a listener may take to accept; the kernel does so for it.
 const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
 
 /// Asks once as the load will; a load with patience has it here too.
-pub(super) fn preflight(load: &LoadSpec) -> Result<Preflight, LoadError> {
-    tare_load::preflight(load, Duration::from_nanos(load.timeout_ns).clamp(ATTEMPT_MIN, ATTEMPT_MAX))
+///
+/// # Errors
+/// What the attempt came to, or [`LabError::Interrupted`]: what still waits for an answer then ends by its own time limit.
+pub(super) fn preflight(
+    load: &LoadSpec,
+    interrupt: &AtomicBool,
+) -> Result<Result<Preflight, LoadError>, LabError> {
+    let within = Duration::from_nanos(load.timeout_ns).clamp(ATTEMPT_MIN, ATTEMPT_MAX);
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let asked = load.clone();
+    let ask = move || {
+        // Nobody is there to receive it if the user had enough meanwhile.
+        let _ = sender.send(tare_load::preflight(&asked, within));
+    };
+    let thread = std::thread::Builder::new().name("tare-preflight".into()).spawn(ask);
+    thread.map_err(|error| LabError::Observe(format!("no thread could be started: {error}")))?;
+    loop {
+        match receiver.recv_timeout(POLL) {
+            Ok(answer) => return Ok(answer),
+            Err(_) if interrupt.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(LabError::Observe("the first request was not finished".to_owned()));
+            }
+        }
+    }
 }
 
 /// The same, where it must be answered.
-pub(super) fn reach(load: &LoadSpec) -> Result<Preflight, LabError> {
-    preflight(load).map_err(|error| match error {
+pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight, LabError> {
+    preflight(load, interrupt)?.map_err(|error| match error {
         LoadError::NoConnection { why, .. } => LabError::usage(
             format!("nothing answers at {}: {why}", load.route.target),
             "start the server, or have it started with --sut 'COMMAND'",

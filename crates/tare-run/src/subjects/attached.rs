@@ -18,7 +18,7 @@ impl Subject for Attached {
         matches!(resolved.request.sut, SutRequest::Pid(_))
     }
 
-    fn open(&self, resolved: &Resolved, _running: &mut Running<'_>) -> Result<Sut, LabError> {
+    fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let SutRequest::Pid(pid) = resolved.request.sut else {
             return Err(LabError::usage("no process is named", "give --sut-pid PID"));
         };
@@ -32,7 +32,7 @@ impl Subject for Attached {
             return Ok(Sut::connected(pids, kind));
         }
         let load = &resolved.request.traffic;
-        reach(load)?;
+        reach(load, running.interrupt)?;
         Ok(Sut::answering(load.route.target.clone(), pids, kind))
     }
 }

@@ -7,6 +7,7 @@ use crate::error::LabError;
 use crate::plan::Resolved;
 use crate::request::SutRequest;
 use crate::running::Running;
+use std::sync::atomic::AtomicBool;
 use tare_load::LoadSpec;
 use tare_machine::sockets::NotFound;
 use tare_model::plan::{self, Transport};
@@ -20,7 +21,7 @@ impl Subject for Found {
     }
 
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
-        let sut = find(&resolved.request.traffic)?;
+        let sut = find(&resolved.request.traffic, running.interrupt)?;
         if let plan::Sut::Unseen { why } = &sut.kind {
             running.notice(
                 "sut-unseen",
@@ -33,8 +34,8 @@ impl Subject for Found {
 }
 
 /// Finds the server that answers the load's first request.
-fn find(load: &LoadSpec) -> Result<Sut, LabError> {
-    let preflight = reach(load)?;
+fn find(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Sut, LabError> {
+    let preflight = reach(load, interrupt)?;
     let target = load.route.target.clone();
     Ok(match find_server(&preflight) {
         Ok(server) => {

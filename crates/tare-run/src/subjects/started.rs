@@ -46,7 +46,7 @@ impl Subject for Command {
         if resolved.by_connections {
             return launch(command, &cpus, environment, &running.journal)?.listening(running.interrupt);
         }
-        if preflight(load).is_ok() {
+        if preflight(load, running.interrupt)?.is_ok() {
             return Err(LabError::usage(
                 format!("something answers at {} already", load.route.target),
                 "stop it first, or leave out --sut to measure it as it is",
@@ -124,7 +124,7 @@ impl Starting {
         interrupt: &AtomicBool,
     ) -> Result<Sut, LabError> {
         let preflight = loop {
-            match preflight(load) {
+            match preflight(load, interrupt)? {
                 Ok(preflight) => break preflight,
                 Err(_) => wait(&mut self.started, others, self.deadline, "answer", interrupt)?,
             }

@@ -51,6 +51,87 @@ fn above_what_the_server_can_do_the_generator_sleeps_and_does_not_blame_itself()
     assert_eq!(result["rate_is"], "lower-bound");
 }
 
+/// Answers for 0.7 s from its first connection on, and ends.
+const DIES: &str = r#"
+import os, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+def serve(client):
+    while client.recv(4096):
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        time.sleep(0.001)
+def end():
+    time.sleep(0.7)
+    os._exit(0)
+begun = False
+while True:
+    client, _ = listener.accept()
+    if client.recv(4096, socket.MSG_PEEK) and not begun and b"/load" in client.recv(4096, socket.MSG_PEEK):
+        begun = True
+        threading.Thread(target=end).start()
+    threading.Thread(target=serve, args=(client,), daemon=True).start()
+"#;
+
+#[test]
+fn a_server_that_dies_during_the_load_is_no_slow_one() {
+    let _alone = alone();
+    let port = free_port();
+    let server = Server::python(DIES, port, &[&port.to_string()]);
+    let (result, code) = load(&["-c4", "-t1", "-d3s"], &server.url("/load"));
+    assert_eq!((code, result["valid"].as_bool()), (3, Some(false)), "{result:#}");
+    assert!(warnings(&result).contains(&"server-gone"), "{:#}", result["warnings"]);
+}
+
+/// A socket whose queue is full, and nobody who accepts.
+const FULL: &str = r#"
+import socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(0)
+clients = []
+try:
+    while True:
+        client = socket.socket(socket.AF_UNIX)
+        client.setblocking(False)
+        client.connect(sys.argv[1])
+        clients.append(client)
+except BlockingIOError:
+    print("full", flush=True)
+time.sleep(60)
+"#;
+
+#[test]
+fn a_full_queue_of_a_unix_socket_is_waited_for_within_a_limit() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("full");
+    let mut python = Command::new("python3");
+    python.args(["-c", FULL]).arg(&path).stdout(Stdio::piped());
+    let mut full = python.spawn().unwrap();
+    let mut said = [0; 5];
+    full.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    let tare = Tare::new();
+    let run = |arguments: &[&str]| {
+        let mut command = tare.command();
+        command.args(arguments).arg("--unix").arg(&path).arg("http://localhost/");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let begun = Instant::now();
+    let ended = run(&["run", "-q", "-d1s", "--timeout", "2s"]).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.code() == Some(2) && said.contains("nobody accepts"), "{}: {said}", ended.status);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    // Whoever has had enough need not wait for the limit.
+    let waiting = run(&["run", "-q", "-d1s", "--timeout", "30s"]);
+    std::thread::sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    tare_sys::process::kill(waiting.id(), tare_sys::process::Signal::Int).unwrap();
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    full.kill().unwrap();
+    full.wait().unwrap();
+}
+
 #[test]
 fn bounds_on_figures_make_a_gate() {
     let _alone = alone();
