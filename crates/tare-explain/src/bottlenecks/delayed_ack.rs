@@ -11,8 +11,10 @@ use crate::capacity::levels::Accounting;
 use tare_model::latency::Latencies;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
 
-/// What 40 ms come out as: Linux' timer, a tick of 4 ms, and the answer itself.
+/// What 40 ms come out as: Linux' timer, a tick of 4 ms, and the answer itself; and on a busy machine as much more as nine of ten answers
+/// take to begin, but never twice the time.
 const HELD_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
+const HELD_NS_MAX: u64 = 78_000_000;
 /// Of the requests' time, what is worth a finding, and what holds the rate.
 const NOTICE_SHARE: f64 = 0.1;
 const BOTTLENECK_SHARE: f64 = 0.5;
@@ -59,21 +61,23 @@ fn held(accounting: &Accounting) -> Option<Held> {
     for detail in accounting.samples().filter_map(|sample| sample.detail.as_deref()) {
         begun.merge(&detail.first_byte);
     }
-    let (count, share, time_share) = late(&latencies)?;
-    let (begun_late, ..) = late(&begun)?;
+    let waits_ns = begun.quantile_ns(0.9).unwrap_or(0);
+    let held_ns = HELD_NS.start..HELD_NS.end.saturating_add(waits_ns).min(HELD_NS_MAX);
+    let (count, share, time_share) = late(&latencies, &held_ns)?;
+    let (begun_late, ..) = late(&begun, &held_ns)?;
     let acks = accounting.asked.pool.around.delayed_acks;
     let seen = acks.is_none_or(|acks| acks >= SEEN_MIN * count);
     (begun_late <= BEGUN_LATE_MAX * count && seen).then_some(Held { share, time_share, acks })
 }
 
 /// How many took about 40 ms: their count, their share, and their share of the time. `None` where nothing was counted.
-fn late(latencies: &Latencies) -> Option<(f64, f64, f64)> {
+fn late(latencies: &Latencies, held_ns: &std::ops::Range<u64>) -> Option<(f64, f64, f64)> {
     let (mut count, mut late_ns, mut all_ns) = (0.0, 0.0, 0.0);
     for step in latencies.histogram().iter_recorded() {
         let ns = step.value_iterated_to();
         let together_ns = ns as f64 * step.count_at_value() as f64;
         all_ns += together_ns;
-        if HELD_NS.contains(&ns) {
+        if held_ns.contains(&ns) {
             count += step.count_at_value() as f64;
             late_ns += together_ns;
         }
@@ -85,7 +89,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let Held { share, time_share, acks } =
         held(accounting).unwrap_or(Held { share: 0.0, time_share: 0.0, acks: None });
     let mut evidence = vec![
-        number("answers that ended 38 to 46 ms after their request and began before", share, "share"),
+        number("answers that ended some 40 ms after their request and began before", share, "share"),
         number("their time, of the time of all requests", time_share, "share"),
     ];
     evidence.extend(number_if("acknowledgements held back until their time was up", acks, "count"));
@@ -121,7 +125,8 @@ static PAGE: Page = Page {
     ],
     evidence: &[
         "Share of the answers that ended 38 to 46 ms after their request and began before, and their share \
-         of all requests' time.",
+         of all requests' time. Where the machine is busy, the time in which nine of ten answers begin is \
+         allowed on top.",
         "Acknowledgements that the kernel held back until their time was up. With this count confidence is \
          1, without it a half.",
     ],
