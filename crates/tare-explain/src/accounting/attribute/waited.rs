@@ -82,7 +82,8 @@ impl Waited {
     /// `None` where the switches do not account for the thread's life.
     ///
     /// How long it waited in all is the kernel's own count where the edges of the window are known, which ends where its
-    /// run begins. The switches are stamped up to an interrupt's way later, which would be in both.
+    /// run begins. The switches are stamped up to an interrupt's way later, which would be in both. Where the edges are not known either
+    /// may be wrong, by the wait at the window's begin or by all those ways: then the one that leaves less of the thread's life open.
     fn by_switches(
         placed: &PlacedThread,
         schedule: &Schedule,
@@ -93,17 +94,18 @@ impl Waited {
         let (wait, held_s) = (wait_of(switches), seconds(switches.held_ns));
         let sleeps = without_parked(sleeps_of(switches), &counted.sleeps);
         let (stamped_s, slept_s) = (wait.sum() + held_s, sleeps.values().sum::<f64>());
-        let kernel_s =
-            counted.queue_s.zip(switches.wait_edges_ns).map(|(queue_s, edges)| queue_s + edges as f64 / 1e9);
-        let queue_s = kernel_s.filter(|_| stamped_s > 0.0).unwrap_or(stamped_s).max(0.0);
+        let kernel_s = counted.queue_s.filter(|_| stamped_s > 0.0);
+        let with_edges_s =
+            kernel_s.zip(switches.wait_edges_ns).map(|(queue_s, edges)| queue_s + edges as f64 / 1e9);
+        let queues_s = match with_edges_s {
+            Some(queue_s) => vec![queue_s],
+            None => [Some(stamped_s), kernel_s].into_iter().flatten().collect(),
+        };
+        let lives =
+            queues_s.into_iter().map(|queue_s| Life::of(placed, switches, queue_s.max(0.0), slept_s, cpus));
+        let closest = lives.min_by(|one, other| one.gap_s.abs().total_cmp(&other.gap_s.abs()))?;
+        let Life { queue_s, blocked_s, gap_s } = closest;
         let share = if stamped_s > 0.0 { queue_s / stamped_s } else { 0.0 };
-        if !(queue_s + slept_s).is_finite() {
-            return None;
-        }
-        let taken = Taken::from(placed, Some(queue_s), Some(slept_s), cpus);
-        let blocked_s = slept_s + after_runs_s(placed, switches, &taken);
-        let known_s = counted.run_s + queue_s + blocked_s;
-        let gap_s = known_s + taken.steal_s + taken.irq_s - counted.wall_s;
         (gap_s.abs() <= NO_VERDICT * counted.wall_s).then(|| Waited {
             placed: placed.clone(),
             queue_s: Some(queue_s),
@@ -111,6 +113,29 @@ impl Waited {
             sleeps,
             traced: Some(Traced { wait: wait.scaled(share), held_s: held_s * share, blocked_s }),
         })
+    }
+}
+
+/// What is known of a thread's window, seconds.
+struct Life {
+    queue_s: f64,
+    blocked_s: f64,
+    /// Known of it more than there is; NaN where something known is no number.
+    gap_s: f64,
+}
+
+impl Life {
+    fn of(
+        placed: &PlacedThread,
+        switches: &ThreadSchedule,
+        queue_s: f64,
+        slept_s: f64,
+        cpus: &BTreeMap<u32, OccupiedCpu>,
+    ) -> Life {
+        let taken = Taken::from(placed, Some(queue_s), Some(slept_s), cpus);
+        let blocked_s = slept_s + after_runs_s(placed, switches, &taken);
+        let known_s = placed.counted.run_s + queue_s + blocked_s;
+        Life { queue_s, blocked_s, gap_s: known_s + taken.steal_s + taken.irq_s - placed.counted.wall_s }
     }
 }
 
