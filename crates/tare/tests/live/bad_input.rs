@@ -121,7 +121,7 @@ fn a_sut_that_dies_under_load_is_quoted_and_its_trials_are_kept() {
     let port = free_port();
     // Serves for a while, then says why it goes.
     let start = format!(
-        "timeout 3 {} serve --listen 127.0.0.1:{port} --threads 1; echo out of luck >&2; exit 9",
+        "timeout 6 {} serve --listen 127.0.0.1:{port} --threads 1; echo out of luck >&2; exit 9",
         env!("CARGO_BIN_EXE_tare")
     );
     let url = format!("http://127.0.0.1:{port}/plaintext");
@@ -131,9 +131,9 @@ fn a_sut_that_dies_under_load_is_quoted_and_its_trials_are_kept() {
         "-w",
         "300ms",
         "-d",
-        "1s",
+        "300ms",
         "--trials",
-        "20",
+        "40",
         "-o",
         record.to_str().unwrap(),
         "--sut",

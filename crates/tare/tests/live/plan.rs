@@ -67,14 +67,14 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let flags =
-        ["--set", "blocks=3", "--set", "trial=300ms", "--set", "warmup=50ms", "--factor", "rate=4000,500"];
+        ["--set", "blocks=3", "--set", "trial=300ms", "--set", "warmup=50ms", "--factor", "rate=800,100"];
     let output = tare(dir.path(), &[&["plan", "--json", "-q"][..], &flags].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
     let cells = result["cells"].as_array().unwrap();
     let names: Vec<&str> = cells.iter().map(|cell| cell["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["rate=4000", "rate=500"]);
-    assert!(cells[0]["baseline"].is_null() && cells[1]["baseline"] == "rate=4000", "{result:#}");
+    assert_eq!(names, ["rate=800", "rate=100"]);
+    assert!(cells[0]["baseline"].is_null() && cells[1]["baseline"] == "rate=800", "{result:#}");
     let eighth = cells[1]["changes"]["throughput"]["ratio"]["value"].as_f64().unwrap();
     assert!((eighth * 8.0 - 1.0).abs() < 0.5, "{result:#}");
     let nothing = tare(dir.path(), &["plan"]);
@@ -87,7 +87,7 @@ fn it_ends_once_enough_is_known() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = "blocks = 24\nprecision = \"20%\"\ntrial = \"500ms\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n\
-                rate = 2000\n[[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
+                rate = 400\n[[case]]\nname = \"one\"\n[[case]]\nname = \"other\"\n";
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let reported = tare(dir.path(), &["plan", "plan.toml", "--dry-run"]);
     assert!(said(&reported).contains("s at most, until throughput is known to ±20 %"), "{}", said(&reported));
