@@ -40,7 +40,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
-/// Where neither side is full.
+/// Where it is most of the time of all requests.
 fn holds(accounting: &Accounting) -> Option<Claim> {
     let most = held(accounting).is_some_and(|held| held.time_share >= BOTTLENECK_SHARE);
     most.then(|| Claim::at(Rank::AcksHeldBack))

@@ -13,6 +13,9 @@ pub(crate) enum Rank {
     NothingMeasured,
     /// An open loop got the rate that it asked for: whatever else was lost did not hold the rate.
     RateReached,
+    /// Most of the requests' time they waited for acknowledgements that were held back. Before all CPU time: whatever was taken or full could
+    /// only shorten the rest.
+    AcksHeldBack,
     /// Others took CPU time from the program. Before the server itself: a server that is held back is not full, however busy
     /// it is with the rest.
     TakenByOthers,
@@ -37,8 +40,6 @@ pub(crate) enum Rank {
     OneThreadFull,
     /// Neither side is full, and the CPUs that both use are.
     FullTogether,
-    /// Neither side is full, and acknowledgements are held back. Before the way: such an answer is on its way for long, too.
-    AcksHeldBack,
     /// Neither side is full, and most requests wait for a program that the server calls.
     WaitsForCalled,
     /// Neither side is full, and requests spend their time on the way.

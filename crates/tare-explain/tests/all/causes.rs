@@ -80,8 +80,19 @@ fn late(late: u64, begin_at_once: bool, acks_hz: f64) -> Record {
 }
 
 /// The same, ending after `ended_ns`, where the others begin and end after `begun_ns`.
-fn late_by(late: u64, (ended_ns, begun_ns): (u64, u64), begin_at_once: bool, acks_hz: f64) -> Record {
-    let record = sampled(asked(&idle()), |sample| {
+fn late_by(late: u64, times_ns: (u64, u64), begin_at_once: bool, acks_hz: f64) -> Record {
+    late_in(&idle(), late, times_ns, begin_at_once, acks_hz)
+}
+
+/// The same in a scene.
+fn late_in(
+    scene: &Scene,
+    late: u64,
+    (ended_ns, begun_ns): (u64, u64),
+    begin_at_once: bool,
+    acks_hz: f64,
+) -> Record {
+    let record = sampled(asked(scene), |sample| {
         let mut latency = Latencies::new();
         latency.record_n(begun_ns, 20_000 - late);
         let mut first_byte = latency.clone();
@@ -90,7 +101,7 @@ fn late_by(late: u64, (ended_ns, begun_ns): (u64, u64), begin_at_once: bool, ack
         sample.latency = Reading::Measured(latency);
         sample.detail = Some(Box::new(HttpDetail { first_byte, ..HttpDetail::default() }));
     });
-    counted(record, &idle(), &[(&client::DELAYED_ACKS, Subject::Machine, acks_hz)])
+    counted(record, scene, &[(&client::DELAYED_ACKS, Subject::Machine, acks_hz)])
 }
 
 #[test]
@@ -102,6 +113,17 @@ fn answers_that_end_40_ms_after_they_began_wait_for_an_acknowledgement() {
     has_bottleneck(&late_by(15_000, (51_000_000, 8_000_000), true, 7_500.0), Cause::DelayedAck);
     silent(&late_by(15_000, (51_000_000, 300_000), true, 7_500.0), Cause::DelayedAck);
     silent(&late_by(15_000, (80_000_000, 39_000_000), true, 7_500.0), Cause::DelayedAck);
+    // Whoever takes CPU time meanwhile holds up the rest alone.
+    let contended = Scene {
+        threads: vec![
+            server(0.3, 0.4),
+            generator(0.2, 0.0),
+            Thread::new(Role::Other, "python3", 900, 0, 0.6, 0.0),
+        ],
+        ..idle()
+    };
+    assert_eq!(explain(&asked(&contended)).verdict.bottleneck, Cause::CpuContended);
+    has_bottleneck(&late_in(&contended, 15_000, (41_000_000, 300_000), true, 7_500.0), Cause::DelayedAck);
     // Some of them are a finding and hold nothing up.
     let some = explain(&late(20, true, 10.0));
     assert!(

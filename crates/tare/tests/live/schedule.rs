@@ -14,8 +14,8 @@ const OPEN: f64 = 0.05;
 /// With fewer wake-ups unseen than this, the switches alone close the accounting of every thread.
 const UNSEEN_MAX: f64 = 0.05;
 
-/// Measures a server with so many connections. Traced for 3 s, of which the 10 ms that steal is counted in are a third of a
-/// hundredth; of a hundred looks a second 500 tell a share to two points (its standard error).
+/// Measures a server with so many connections. Traced for 2 s, of which the 10 ms that steal is counted in are half a
+/// hundredth; of a hundred samples a second 300 tell a share to three points (its standard error).
 fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let dir = tempfile::tempdir().unwrap();
     measure_into(&dir.path().join("a.tare"), server, path, connections, trace)
@@ -25,7 +25,7 @@ fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value 
 fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let url = server.url(path);
     let connections = connections.to_string();
-    let length = if trace { "3s" } else { "5s" };
+    let length = if trace { "2s" } else { "3s" };
     let mut arguments =
         vec!["run", "--json", "-q", "--no-levels", "-d", length, "--trials", "1", "-w", "200ms"];
     arguments.extend(["-c", &connections, "--load-cpus", "1", "-o", record.to_str().unwrap()]);
