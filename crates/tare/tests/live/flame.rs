@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Seconds that both sample: some 5,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
-/// times a second, so that the difference of two shares of 20 % has a standard error of 0.8 points.
-const WINDOW_S: u32 = 20;
+/// Seconds that both sample: some 3,000 samples of a server that has a CPU to itself where the timer fires no oftener than 250
+/// times a second, so that the difference of two shares of 20 % has a standard error of a point.
+const WINDOW_S: u32 = 12;
 /// How far two shares of a symbol may be apart, beside what so few samples tell: the two windows overlap and are not the same.
 const APART_MAX: f64 = 0.05;
 

@@ -11,6 +11,8 @@ const OPEN: f64 = 0.05;
 /// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
 const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
 const BY_DEFAULT: &[&str] = &[];
+/// As by default, with the reference server and all levels, for less time.
+const FEW_TRIALS: &[&str] = &["-w", "300ms", "--trials", "3"];
 
 fn measure(server: &Server, path: &str, options: &[&str]) -> (Value, i32) {
     let url = server.url(path);
@@ -70,8 +72,8 @@ fn evidence_names(result: &Value, cause: &str) -> Vec<String> {
 const MADE_ON_PURPOSE: [&str; 5] =
     ["cpu-quota-throttled", "errors", "offered-load", "network-ceiling", "placement-conflict"];
 
-fn undisturbed(server: &Server) {
-    let (result, code) = measure(server, server.good_path, BY_DEFAULT);
+fn undisturbed(server: &Server, options: &[&str]) {
+    let (result, code) = measure(server, server.good_path, options);
     let bottleneck = result["bottleneck"].as_str().unwrap();
     check(&result, bottleneck);
     assert!(!MADE_ON_PURPOSE.contains(&bottleneck), "{bottleneck}: {:#}", result["findings"]);
@@ -143,15 +145,15 @@ macro_rules! cases {
 }
 
 cases! {
-    nginx_undisturbed: Server::nginx() => undisturbed;
+    nginx_undisturbed: Server::nginx() => |server: &Server| undisturbed(server, BY_DEFAULT);
     nginx_throttled: Server::nginx() => |server: &Server| throttled(server, false);
     nginx_throttled_by_its_parent: Server::nginx() => |server: &Server| throttled(server, true);
-    nginx_beside_a_busy_loop: Server::nginx() => |server: &Server| contended(server, BY_DEFAULT);
+    nginx_beside_a_busy_loop: Server::nginx() => |server: &Server| contended(server, FEW_TRIALS);
     nginx_with_the_generator_on_its_cpu: Server::nginx() => same_cpu;
     nginx_with_one_connection: Server::nginx() => one_connection;
     nginx_at_a_low_rate: Server::nginx() => low_rate;
     nginx_answers_404: Server::nginx() => error_page;
-    embedded_undisturbed: Server::embedded() => undisturbed;
+    embedded_undisturbed: Server::embedded() => |server: &Server| undisturbed(server, FEW_TRIALS);
     embedded_throttled: Server::embedded() => |server: &Server| throttled(server, false);
     embedded_throttled_by_its_parent: Server::embedded() => |server: &Server| throttled(server, true);
     embedded_beside_a_busy_loop: Server::embedded() => |server: &Server| contended(server, SHORT);
