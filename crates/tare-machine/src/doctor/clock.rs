@@ -4,7 +4,9 @@ use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown
 use super::words::{clock, list, percent, short, time};
 use tare_model::check::Area;
 use tare_model::probes::{CpuReading, EffectiveClock};
-use tare_model::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};
+use tare_model::survey::{
+    Frequency, IdleState, Policy, Power, PowerDomain, Supply, ThermalZone, ThrottleCount,
+};
 use tare_model::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
@@ -246,25 +248,7 @@ fn idle_states(states: &[IdleState], frequency: &Frequency) -> Draft {
 }
 
 fn battery(power: &Power) -> Vec<Draft> {
-    let mut drafts = several("battery", &power.supplies, |supplies| {
-        let kind = |word: &'static str| {
-            supplies.iter().filter(move |supply| supply.kind.value().is_some_and(|kind| kind == word))
-        };
-        if kind("Battery").next().is_none() {
-            return Vec::new();
-        }
-        let discharging =
-            kind("Battery").any(|supply| supply.status.value().is_some_and(|status| status == "Discharging"));
-        let plugged = kind("Mains").any(|supply| supply.online.value() == Some(&true));
-        vec![match discharging && !plugged {
-            true => bad("battery", "running on battery")
-                .effect(
-                    "firmware holds the clock down to half and less: 100–140k instead of 220–317k req/s seen",
-                )
-                .fix("plug it in"),
-            false => ok("battery", "a battery, on mains"),
-        }]
-    });
+    let mut drafts = several("battery", &power.supplies, |supplies| supply(supplies).into_iter().collect());
     if let Some(profile) = power.platform_profile.value() {
         let found = format!("the firmware's profile is {profile}");
         drafts.push(match profile.as_str() {
@@ -275,6 +259,39 @@ fn battery(power: &Power) -> Vec<Draft> {
         });
     }
     drafts
+}
+
+/// What feeds the machine; batteries of mice and keyboards do not.
+fn supply(supplies: &[Supply]) -> Option<Draft> {
+    let own = || supplies.iter().filter(|supply| supply.serves_machine());
+    let is = |supply: &Supply, word: &str| supply.kind.value().is_some_and(|kind| kind == word);
+    let batteries: Vec<&Supply> = own().filter(|supply| is(supply, "Battery")).collect();
+    if batteries.is_empty() {
+        return None;
+    }
+    // Many laptops are charged through USB, and show no other mains.
+    let mains: Vec<&Supply> = own().filter(|supply| is(supply, "Mains") || is(supply, "USB")).collect();
+    let plugged = mains.iter().any(|supply| supply.online.value() == Some(&true));
+    let status =
+        |word: &str| batteries.iter().any(|battery| battery.status.value().is_some_and(|is| is == word));
+    let unplugged = mains.iter().any(|supply| supply.online.value() == Some(&false));
+    Some(match (plugged, status("Discharging")) {
+        (true, _) => ok("battery", "a battery, on mains"),
+        (false, true) => bad("battery", "running on battery")
+            .effect("firmware holds the clock down to half and less: 100–140k instead of 220–317k req/s seen")
+            .fix("plug it in"),
+        (false, false) if status("Charging") => ok("battery", "a battery, on mains"),
+        (false, false) if !unplugged && (status("Full") || status("Not charging")) => {
+            ok("battery", "a battery, on mains")
+        }
+        (false, false) => unknown(
+            "battery",
+            &Missing::new(match unplugged {
+                true => "no mains is plugged in, and the battery does not tell whether it is drained",
+                false => "neither mains nor battery tells which of them feeds the machine",
+            }),
+        ),
+    })
 }
 
 fn effective(cpus: &[CpuReading<EffectiveClock>]) -> Vec<Draft> {

@@ -11,13 +11,15 @@ mod cpus;
 mod files;
 mod kinds;
 mod machine;
+mod midr;
+mod model;
 mod nested_sets;
 mod nodes;
 mod traits;
 
 use crate::root::Root;
 use allowed::Allowed;
-pub(crate) use cpuinfo::model as cpu_model;
+pub(crate) use model::read as cpu_model;
 use tare_model::machine::CpuFacts;
 use tare_model::topology::{Cache, CpuPlace, NumaNode, Topology};
 use tare_model::{CpuSet, Missing, Reading};

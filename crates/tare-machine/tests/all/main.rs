@@ -10,6 +10,7 @@ mod hwloc;
 mod identity;
 mod journal;
 mod killed;
+mod kinds_of_machines;
 mod machines;
 mod placement;
 mod support;
