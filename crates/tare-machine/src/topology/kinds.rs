@@ -21,19 +21,17 @@ pub(super) fn read(root: &Root, cpus: &CpuSet) -> Vec<CoreKind> {
         .flat_map(alike)
         .map(|(name, cpus)| kind(&speeds, name, cpus))
         .collect();
-    // Capacities are compared with capacities only, and frequencies with frequencies.
-    let by_capacity = kinds.iter().all(|kind| kind.capacity.value().is_some());
-    kinds.sort_by_key(|kind| {
-        let speed = match by_capacity {
-            true => kind.capacity.value().copied().map(u64::from),
-            false => kind.frequency_max_hz.value().copied(),
-        };
-        (speed, kind.frequency_max_hz.value().copied(), kind.cpus.lowest())
-    });
+    // Capacities are compared with capacities only, and frequencies with frequencies; where neither is known of all, the
+    // order is that of the designs.
+    if kinds.iter().all(|kind| kind.capacity.value().is_some()) {
+        kinds.sort_by_key(|kind| (kind.capacity.value().copied(), kind.frequency_max_hz.value().copied()));
+    } else if kinds.iter().all(|kind| kind.frequency_max_hz.value().is_some()) {
+        kinds.sort_by_key(|kind| kind.frequency_max_hz.value().copied());
+    }
     kinds
 }
 
-/// As the kernel names them, else by the identification register, else all as one.
+/// As the kernel names them, slowest first, else by the identification register, else all as one.
 fn designs(root: &Root, cpus: &CpuSet) -> Vec<(String, CpuSet)> {
     let named = named(root, cpus);
     if named.len() > 1 && named.iter().fold(CpuSet::new(), |all, (_, set)| all.or(set)) == *cpus {
@@ -47,7 +45,11 @@ fn designs(root: &Root, cpus: &CpuSet) -> Vec<(String, CpuSet)> {
     for (cpu, design) in designs {
         groups.entry(design).or_default().insert(cpu);
     }
-    groups.into_iter().map(|(design, set)| (design.name(), set)).collect()
+    let mut groups: Vec<(String, CpuSet)> =
+        groups.into_iter().map(|(design, set)| (design.name(), set)).collect();
+    // Kernels mostly number small cores first.
+    groups.sort_by_key(|(_, set)| set.lowest());
+    groups
 }
 
 /// `cpu_core`, `cpu_atom` and `cpu_lowpower` are the PMUs of Intel's hybrids; others stand under `types`.
