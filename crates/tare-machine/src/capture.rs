@@ -163,8 +163,15 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
     match path.to_str()? {
         "/proc/1/environ" => {
             let text = String::from_utf8_lossy(bytes);
-            let kept = text.split('\0').filter(|entry| entry.starts_with("container="));
-            Some(kept.collect::<Vec<_>>().join("\0").into_bytes())
+            let kept = text.split('\0').filter_map(|entry| match entry.split_once('=')? {
+                ("container", _) => Some(entry),
+                (name @ "KUBERNETES_SERVICE_HOST", _) => Some(name),
+                _ => None,
+            });
+            let kept: Vec<String> = kept
+                .map(|entry| if entry.contains('=') { entry.to_string() } else { format!("{entry}=") })
+                .collect();
+            Some(kept.join("\0").into_bytes())
         }
         "/proc/cmdline" => {
             let text = String::from_utf8_lossy(bytes);
@@ -177,8 +184,14 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
             });
             Some((kept.collect::<Vec<_>>().join(" ") + "\n").into_bytes())
         }
-        "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" => {
-            lines(&|line| ["cgroup", "tracefs", "debugfs"].iter().any(|kind| line.contains(kind)))
+        "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" => lines(&|line| {
+            // Of a container: what a pod is given, and whose layers its root has.
+            let marks =
+                ["cgroup", "tracefs", "debugfs", "/dev/termination-log", "kubernetes.io/serviceaccount"];
+            marks.iter().any(|mark| line.contains(mark)) || line.contains(" / ") && line.contains(" overlay ")
+        }),
+        "/proc/sysinfo" => {
+            lines(&|line| ["LPAR Number", "VM00 Control Program"].iter().any(|key| line.starts_with(key)))
         }
         "/proc/self/status" => {
             lines(&|line| line.starts_with("Cpus_allowed") || line.starts_with("Mems_allowed"))

@@ -27,7 +27,20 @@ pub(super) fn read(root: &Root) -> Frequency {
     }
 }
 
+/// The governor of each policy that has a CPU online.
+pub(super) fn governors(root: &Root) -> Vec<Result<String, Missing>> {
+    let dirs = policy_folders(root).unwrap_or_default();
+    let used =
+        |dir: &String| !root.text(format!("{dir}/affected_cpus")).is_ok_and(|cpus| cpus.trim().is_empty());
+    let dirs = dirs.into_iter().map(|(_, dir)| dir).filter(used);
+    dirs.map(|dir| files::word(root, &format!("{dir}/scaling_governor"))).collect()
+}
+
 fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
+    Ok(policy_folders(root)?.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+}
+
+fn policy_folders(root: &Root) -> Result<Vec<(u32, String)>, Missing> {
     let none = || {
         Missing::new(
             "no cpufreq driver: the clock is not this system's to see or set; in a virtual machine, the host's",
@@ -50,7 +63,7 @@ fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
     if dirs.is_empty() {
         return Err(none());
     }
-    Ok(dirs.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+    Ok(dirs)
 }
 
 fn policy(root: &Root, id: u32, dir: &str) -> Policy {
@@ -156,6 +169,9 @@ fn power_domains(root: &Root) -> Result<Vec<PowerDomain>, Missing> {
 }
 
 fn readable(root: &Root, path: &str) -> Result<bool, Missing> {
+    if !root.is_live() {
+        return Err(Missing::new("a captured tree does not tell who may read it"));
+    }
     match root.value::<u64>(path) {
         Ok(_) => Ok(true),
         Err(missing) if !missing.remedy.is_empty() => Ok(false),
