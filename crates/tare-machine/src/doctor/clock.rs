@@ -64,6 +64,9 @@ fn no_driver(missing: &Missing, inside: bool, kind: &str) -> Draft {
         kind if kind.starts_with("wsl") => draft
             .effect("Windows moves the clock; what sets a governor here has no effect")
             .fix("on Windows: powercfg /setactive SCHEME_MIN (High performance)"),
+        kind if kind.starts_with("xen-dom0") => draft
+            .effect("Xen moves the clock; what sets a governor here has no effect")
+            .fix("xenpm set-scaling-governor performance"),
         _ if inside => draft
             .effect("the host may move the clock between two runs and nothing here tells but the work itself")
             .fix(
