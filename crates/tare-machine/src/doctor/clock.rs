@@ -1,6 +1,7 @@
 //! The clock, heat and power.
 
 use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
+use super::energy;
 use super::words::{clock, list, percent, short, time};
 use tare_model::check::Area;
 use tare_model::probes::{CpuReading, EffectiveClock};
@@ -14,6 +15,8 @@ pub(super) static TOPIC: Topic = Topic {
     ids: &[
         "governor",
         "frequency-range",
+        "energy-preference",
+        "uncore",
         "boost",
         "throttled-by-heat",
         "temperature",
@@ -45,6 +48,8 @@ fn look(examined: &Examined) -> Vec<Draft> {
         Reading::NotApplicable { .. } => Vec::new(),
     };
     drafts.extend(boost(frequency, inside));
+    drafts.extend(energy::preference(frequency));
+    drafts.extend(energy::uncore(frequency.uncore.value().map_or(&[], Vec::as_slice)));
     drafts.extend(heat(frequency, inside));
     drafts.extend(each("idle-states", &frequency.idle_states, |states| idle_states(states, frequency)));
     drafts.extend(battery(&examined.survey.power));
@@ -168,6 +173,7 @@ fn boost(frequency: &Frequency, inside: bool) -> Option<Draft> {
 fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
     let none = frequency.throttle_counts.value().is_none()
         && frequency.zones.value().is_none()
+        && energy::warmest(frequency).is_none()
         && frequency.power_domains.value().is_none();
     if none && inside {
         let missing = Missing::new("heat and power limits are the host's to see");
@@ -178,7 +184,17 @@ fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
         ];
     }
     let mut drafts = each("throttled-by-heat", &frequency.throttle_counts, |counts| throttled(counts));
-    drafts.extend(each("temperature", &frequency.zones, |zones| temperature(zones)));
+    let no_zone =
+        frequency.zones.value().is_none_or(|zones| zones.iter().all(|zone| zone.celsius.value().is_none()));
+    match energy::warmest(frequency).filter(|_| no_zone) {
+        Some((name, celsius)) if celsius >= HOT => drafts.push(
+            warn("temperature", format!("{name} has {celsius:.0} °C"))
+                .effect("the clock is about to be cut, or is cut already")
+                .fix("let it cool before measuring"),
+        ),
+        Some((name, celsius)) => drafts.push(ok("temperature", format!("{celsius:.0} °C at most ({name})"))),
+        None => drafts.extend(each("temperature", &frequency.zones, |zones| temperature(zones))),
+    }
     drafts.extend(each("power-limit", &frequency.power_domains, |domains| power_limit(domains)));
     drafts
 }

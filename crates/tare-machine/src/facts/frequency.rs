@@ -1,6 +1,6 @@
 //! The clock, heat, power and idle states.
 
-use super::files;
+use super::{energy, files};
 use crate::root::Root;
 use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
 use tare_model::{CpuSet, Missing, Reading};
@@ -9,8 +9,6 @@ const CPU_DIR: &str = "/sys/devices/system/cpu";
 const ZONES: &str = "/sys/class/thermal";
 const DOMAINS: &str = "/sys/class/powercap";
 const KHZ: u64 = 1000;
-/// Temperatures beyond this are no temperatures (sensors that are absent read −274 or 127).
-const CELSIUS: std::ops::Range<f64> = -50.0..126.0;
 
 pub(super) fn read(root: &Root) -> Frequency {
     Frequency {
@@ -18,6 +16,9 @@ pub(super) fn read(root: &Root) -> Frequency {
         boost: boost(root).into(),
         throttle_counts: throttle_counts(root).into(),
         zones: zones(root).into(),
+        sensors: energy::sensors(root).into(),
+        energy_bias: energy::bias(root).into(),
+        uncore: energy::uncore(root).into(),
         power_domains: power_domains(root).into(),
         idle_driver: idle_driver(root).into(),
         idle_governor: files::word(root, &format!("{CPU_DIR}/cpuidle/current_governor"))
@@ -121,7 +122,7 @@ fn zones(root: &Root) -> Result<Vec<ThermalZone>, Missing> {
         let file = |file: &str| format!("{ZONES}/{name}/{file}");
         ThermalZone {
             kind: files::word(root, &file("type")).into(),
-            celsius: celsius(root, &file("temp")).into(),
+            celsius: files::celsius(root, &file("temp")).into(),
             passive_celsius: passive(root, &format!("{ZONES}/{name}")).into(),
         }
     };
@@ -129,14 +130,6 @@ fn zones(root: &Root) -> Result<Vec<ThermalZone>, Missing> {
         return Err(Missing::new("no thermal zone is shown; in a virtual machine, only the host sees heat"));
     }
     Ok(zones.into_iter().map(zone).collect())
-}
-
-fn celsius(root: &Root, path: &str) -> Result<f64, Missing> {
-    let thousandths: i64 = root.value(path)?;
-    let celsius = thousandths as f64 / 1000.0;
-    // A sensor that is off reads 0.
-    let real = CELSIUS.contains(&celsius) && thousandths != 0;
-    real.then_some(celsius).ok_or_else(|| crate::root::nonsense(path.as_ref(), &thousandths.to_string()))
 }
 
 /// The lowest trip point at which the clock is cut.
@@ -147,7 +140,7 @@ fn passive(root: &Root, zone: &str) -> Result<f64, Missing> {
         let kind = root.text(format!("{zone}/{trip}_type")).unwrap_or_default();
         trip.starts_with("trip_point_") && ["passive", "hot"].contains(&kind.trim())
     });
-    let temperatures = cutting.filter_map(|trip| celsius(root, &format!("{zone}/{trip}_temp")).ok());
+    let temperatures = cutting.filter_map(|trip| files::celsius(root, &format!("{zone}/{trip}_temp")).ok());
     temperatures.reduce(f64::min).ok_or_else(|| Missing::new(format!("{zone} has no passive trip point")))
 }
 

@@ -2,16 +2,19 @@
 
 mod access;
 mod company;
+mod energy;
 mod files;
 mod frequency;
 mod groups;
 mod host;
+mod interrupts;
 mod kernel;
 mod limits;
 mod memory;
 mod network;
 mod power;
 mod processor;
+mod resctrl;
 mod scheduler;
 mod virtualization;
 mod windows;

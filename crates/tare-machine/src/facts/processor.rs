@@ -1,6 +1,6 @@
 //! The processor beyond its name.
 
-use super::files;
+use super::{files, resctrl};
 use crate::root::Root;
 use tare_model::survey::{Mitigation, Processor};
 use tare_model::{Missing, Reading};
@@ -24,6 +24,7 @@ pub(super) fn read(root: &Root) -> Processor {
         microcode: field(&["microcode"]).into(),
         features: features.map(|text| text.split_ascii_whitespace().map(str::to_string).collect()).into(),
         smt: smt(root),
+        cache_parts: resctrl::read(root).into(),
         mitigations: mitigations(root).into(),
     }
 }
