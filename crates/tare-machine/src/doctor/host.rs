@@ -99,6 +99,9 @@ fn virtual_machine(kind: &str) -> Draft {
         "xen-dom0" => note("virtual", "Xen's own domain (dom0): it has the devices, and Xen schedules its CPUs like any guest's")
             .effect("other domains take CPU time that shows as steal, and the clock is Xen's to set")
             .fix("xl vcpu-pin for dom0, other domains paused while measuring"),
+        "lpar" | "powervm" => note("virtual", format!("a partition of a machine ({host}): clock and neighbours are the machine's"))
+            .effect("partitions that share processors take CPU time from each other, which shows as steal")
+            .fix("dedicated processors for the partition; alternate what is compared"),
         "tcg" => bad("virtual", "an emulated processor (QEMU without hardware virtualization)")
             .effect("each instruction is translated: no figure holds for a real processor, and ratios of figures neither")
             .fix("QEMU with -accel kvm, or a real machine"),

@@ -18,7 +18,7 @@ pub(super) fn read(root: &Root) -> Processor {
         });
         value.ok_or_else(|| Missing::new(format!("/proc/cpuinfo has no {}", keys[0])))
     };
-    let features = field(&["flags", "Features", "features"]);
+    let features = field(&["flags", "Features", "features", "isa"]);
     Processor {
         vendor: field(&["vendor_id", "CPU implementer", "vendor"]).into(),
         microcode: field(&["microcode"]).into(),

@@ -220,8 +220,18 @@ fn leftovers(cores: &Cores, sut: &CpuSet, clear: &CpuSet, wanted: u32) -> CpuSet
             let cpu = move |core: &&&Core| core.threads.get(nth).copied();
             last_first.iter().filter_map(move |core| Some((*core, cpu(&core)?))).collect::<Vec<_>>()
         };
-        let all = (0..deepest).flat_map(nth);
-        all.filter(|(core, cpu)| fits(core, *cpu)).map(|(_, cpu)| cpu).take(wanted as usize).collect()
+        let all: Vec<(&Core, u32)> =
+            (0..deepest).flat_map(nth).filter(|(core, cpu)| fits(core, *cpu)).collect();
+        // As much of each core as fits, to find a kind that has enough.
+        let here = |core: &Core| -> Vec<u32> {
+            all.iter().filter(|(other, _)| other.index == core.index).map(|(_, cpu)| *cpu).collect()
+        };
+        let parts: Vec<Core> =
+            cores.all.iter().map(|core| Core { threads: here(core), ..core.clone() }).collect();
+        let alike = of_one_kind(&parts, |kind| cpus(kind) >= wanted as usize);
+        let speed = alike.first().map(|core| core.speed);
+        let of_kind = all.into_iter().filter(|(core, _)| Some(core.speed) == speed);
+        of_kind.map(|(_, cpu)| cpu).take(wanted as usize).collect()
     };
     let apart = |core: &Core| !core.threads.iter().any(|&cpu| clear.contains(cpu));
     let choices = [

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use tare_model::topology::CoreKind;
 use tare_model::{CpuSet, Missing, Reading};
 
-/// Cores of one design differ by less: the best of a die may be clocked a few per cent higher than its neighbours.
+/// Between two kinds there is a step of more than this: the best of a die may be clocked a few per cent higher than the
+/// next.
 const ALIKE: f64 = 1.1;
 
 /// Kinds of the given CPUs, slowest first: by name or design, and within one by capacity, else by highest frequency.
@@ -139,7 +140,10 @@ fn by_speed(speeds: &BTreeMap<u32, Speed>, cpus: &CpuSet) -> Vec<CpuSet> {
     let mut groups: Vec<(f64, CpuSet)> = Vec::new();
     for (speed, cpu) in ordered {
         match groups.last_mut() {
-            Some((slowest, set)) if speed < *slowest * ALIKE => _ = set.insert(cpu),
+            Some((fastest, set)) if speed < *fastest * ALIKE => {
+                set.insert(cpu);
+                *fastest = speed;
+            }
             _ => groups.push((speed, [cpu].into_iter().collect())),
         }
     }

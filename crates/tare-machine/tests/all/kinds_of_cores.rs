@@ -41,6 +41,12 @@ fn kinds_of_core_are_told_by_design_capacity_and_frequency() {
     let favoured =
         write_out("favoured", &[cpus, &clock("0-1", 4_700_000), &clock("2-3", 4_900_000)].concat());
     assert_eq!(kinds(&favoured), [kind("cores", "0-3", None)]);
+    let favoured: String = [4_700_000, 5_000_000, 5_300_000, 5_700_000]
+        .iter()
+        .zip(0..)
+        .map(|(khz, cpu)| clock(&format!("{cpu}-{cpu}"), *khz))
+        .collect();
+    assert_eq!(kinds(&write_out("favoured", &[cpus, &favoured].concat())), [kind("cores", "0-3", None)]);
     let compact = write_out("compact", &[cpus, &clock("0-1", 5_100_000), &clock("2-3", 3_500_000)].concat());
     assert_eq!(kinds(&compact), [kind("cores", "2-3", None), kind("cores", "0-1", None)]);
     // Where a part is not known, nothing is.
@@ -87,6 +93,22 @@ fn no_role_has_fast_and_slow_cores_unless_it_is_told_to() {
     let most = sut(Some(6));
     assert_eq!(most.sut.to_string(), "0-3");
     assert!(most.notes[0].contains("no kind of core has more"), "{:?}", most.notes);
+    // A server that may run everywhere: the generator shares its CPUs, and keeps to one kind as well.
+    let all: Vec<u32> = (0..8).collect();
+    for load_threads in [1, 2, 4, 6] {
+        let wanted = Wanted {
+            sut_allowed: &all,
+            sut_threads: 8,
+            load_threads,
+            given_sut: &[],
+            given_load: &[],
+            policy: Policy::Auto,
+            quota_cpus: None,
+        };
+        let load = choose(&phone, &wanted).unwrap().load_cpus;
+        let of = |cpus: std::ops::Range<u32>| load.iter().all(|cpu| cpus.contains(cpu));
+        assert!(of(0..4) || of(4..7) || of(7..8), "{load_threads}: {load:?}");
+    }
     // Who names CPUs of both is told.
     let wanted = Wanted {
         sut_allowed: &[],

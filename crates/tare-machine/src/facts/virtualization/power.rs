@@ -28,6 +28,9 @@ pub(super) fn kind(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     if platform == "pSeries" || device_tree::has(root, "ibm,partition-name") {
         return Some("powervm");
     }
+    if !platform.is_empty() && device_tree::names_a_board(root) {
+        return Some("bare-metal");
+    }
     // In this mode a processor runs only what a hypervisor gives it.
     field("cpu").filter(|cpu| cpu.contains("(architected)")).map(|_| "virtual-machine")
 }
