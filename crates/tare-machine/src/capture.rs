@@ -163,8 +163,15 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
     match path.to_str()? {
         "/proc/1/environ" => {
             let text = String::from_utf8_lossy(bytes);
-            let kept = text.split('\0').filter(|entry| entry.starts_with("container="));
-            Some(kept.collect::<Vec<_>>().join("\0").into_bytes())
+            let kept = text.split('\0').filter_map(|entry| match entry.split_once('=')? {
+                ("container", _) => Some(entry),
+                (name @ "KUBERNETES_SERVICE_HOST", _) => Some(name),
+                _ => None,
+            });
+            let kept: Vec<String> = kept
+                .map(|entry| if entry.contains('=') { entry.to_string() } else { format!("{entry}=") })
+                .collect();
+            Some(kept.join("\0").into_bytes())
         }
         "/proc/cmdline" => {
             let text = String::from_utf8_lossy(bytes);
@@ -177,8 +184,31 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
             });
             Some((kept.collect::<Vec<_>>().join(" ") + "\n").into_bytes())
         }
-        "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" => {
-            lines(&|line| ["cgroup", "tracefs", "debugfs"].iter().any(|kind| line.contains(kind)))
+        "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" => lines(&|line| {
+            // Of a container: what a pod is given, and whose layers its root has.
+            let marks = [
+                "cgroup",
+                "tracefs",
+                "debugfs",
+                "resctrl",
+                "/dev/termination-log",
+                "kubernetes.io/serviceaccount",
+            ];
+            marks.iter().any(|mark| line.contains(mark)) || line.contains(" / ") && line.contains(" overlay ")
+        }),
+        "/proc/swaps" => {
+            let text = String::from_utf8_lossy(bytes);
+            // Where a file lies tells of people.
+            let kept = text.lines().map(|line| match line.split_once([' ', '\t']) {
+                Some((path, rest)) if path.starts_with('/') && !path.starts_with("/dev/") => {
+                    format!("/file {rest}\n")
+                }
+                _ => format!("{line}\n"),
+            });
+            Some(kept.collect::<String>().into_bytes())
+        }
+        "/proc/sysinfo" => {
+            lines(&|line| ["LPAR Number", "VM00 Control Program"].iter().any(|key| line.starts_with(key)))
         }
         "/proc/self/status" => {
             lines(&|line| line.starts_with("Cpus_allowed") || line.starts_with("Mems_allowed"))
@@ -298,6 +328,8 @@ mod tests {
             ("/proc/self/mountinfo", "1 0 0:1 / /home/me rw - ext4 x rw\n2 0 0:2 / /cg rw - cgroup2 x rw\n"),
             ("/proc/77/stat", "77 (mine) S"),
             ("/proc/self/limits", "all"),
+            ("/proc/swaps", "Filename\tType\n/home/me/swap file 8 0 -2\n/dev/zram0 partition 8 0 100\n"),
+            ("/proc/sysinfo", "LPAR Number: 3\nLPAR Name: MINE\nVM00 Control Program: KVM/Linux\n"),
         ];
         let seen = seen.map(|(path, text)| (PathBuf::from(path), Found::File(text.as_bytes().to_vec())));
         let names = Found::Directory(vec!["77".to_string()]);
@@ -308,6 +340,8 @@ mod tests {
         assert_eq!(text("proc/cmdline"), "isolcpus=2 firecracker\n");
         assert_eq!(text("proc/self/mountinfo"), "2 0 0:2 / /cg rw - cgroup2 x rw\n");
         assert_eq!(text("proc/self/limits"), "all");
+        assert_eq!(text("proc/swaps"), "Filename\tType\n/file file 8 0 -2\n/dev/zram0 partition 8 0 100\n");
+        assert_eq!(text("proc/sysinfo"), "LPAR Number: 3\nVM00 Control Program: KVM/Linux\n");
         assert!(!files.contains_key(Path::new("proc/77/stat")) && directories.is_empty());
     }
 

@@ -161,12 +161,20 @@ impl Root {
     pub fn bytes(&self, absolute: impl AsRef<Path>) -> Result<Vec<u8>, Missing> {
         let absolute = absolute.as_ref();
         let mut bytes = Vec::new();
-        let file =
-            if self.is_live() { File::open(absolute) } else { self.open_file(absolute, Purpose::Read) };
-        file.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
+        self.file(absolute)
+            .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(|error| unreadable(absolute, &error))?;
         self.record(absolute, || Found::File(bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Opens a file for reading; in a captured tree links lead to places in the tree, never to files of this machine.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn file(&self, absolute: impl AsRef<Path>) -> io::Result<File> {
+        let absolute = absolute.as_ref();
+        if self.is_live() { File::open(absolute) } else { self.open_file(absolute, Purpose::Read) }
     }
 
     /// A file that holds one value of type `T`.

@@ -17,14 +17,16 @@ mod scheduler;
 
 pub use access::Access;
 pub use company::{Busy, Company};
-pub use frequency::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
+pub use frequency::{
+    EnergyBias, Frequency, IdleState, Policy, PowerDomain, Sensor, ThermalZone, ThrottleCount, Uncore,
+};
 pub use groups::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, Throttling};
 pub use host::{Host, WindowsHost};
 pub use limits::{Limit, Limits};
-pub use memory::{HugePages, Memory, Pressure, PressureKind};
-pub use network::{Interface, Interrupt, Network, Queue};
+pub use memory::{HugePages, Memory, Pressure, PressureKind, Swap};
+pub use network::{Interface, Interrupt, LocalInterrupt, LocalKind, Network, Queue};
 pub use power::{Power, Supply};
-pub use processor::{Mitigation, Processor};
+pub use processor::{CachePart, Mitigation, Processor};
 pub use scheduler::{Discipline, Scheduler};
 
 use crate::Reading;

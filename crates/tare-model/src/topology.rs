@@ -79,7 +79,8 @@ pub struct NumaNode {
 /// CPUs whose cores are alike.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CoreKind {
-    /// The kernel's or the vendor's name (`core`, `atom`), else `cores`.
+    /// The kernel's name (`core`, `atom`) or that of the design (`Cortex-A76`), else `cores`; two kinds of one design differ
+    /// in capacity or frequency.
     pub name: String,
     /// Its allowed CPUs.
     pub cpus: CpuSet,

@@ -1,10 +1,13 @@
 //! The clock, heat and power.
 
 use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown, warn};
+use super::energy;
 use super::words::{clock, list, percent, short, time};
 use tare_model::check::Area;
 use tare_model::probes::{CpuReading, EffectiveClock};
-use tare_model::survey::{Frequency, IdleState, Policy, Power, PowerDomain, ThermalZone, ThrottleCount};
+use tare_model::survey::{
+    Frequency, IdleState, Policy, Power, PowerDomain, Supply, ThermalZone, ThrottleCount,
+};
 use tare_model::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
@@ -12,6 +15,8 @@ pub(super) static TOPIC: Topic = Topic {
     ids: &[
         "governor",
         "frequency-range",
+        "energy-preference",
+        "uncore",
         "boost",
         "throttled-by-heat",
         "temperature",
@@ -43,6 +48,8 @@ fn look(examined: &Examined) -> Vec<Draft> {
         Reading::NotApplicable { .. } => Vec::new(),
     };
     drafts.extend(boost(frequency, inside));
+    drafts.extend(energy::preference(frequency));
+    drafts.extend(energy::uncore(frequency.uncore.value().map_or(&[], Vec::as_slice)));
     drafts.extend(heat(frequency, inside));
     drafts.extend(each("idle-states", &frequency.idle_states, |states| idle_states(states, frequency)));
     drafts.extend(battery(&examined.survey.power));
@@ -62,6 +69,9 @@ fn no_driver(missing: &Missing, inside: bool, kind: &str) -> Draft {
         kind if kind.starts_with("wsl") => draft
             .effect("Windows moves the clock; what sets a governor here has no effect")
             .fix("on Windows: powercfg /setactive SCHEME_MIN (High performance)"),
+        kind if kind.starts_with("xen-dom0") => draft
+            .effect("Xen moves the clock; what sets a governor here has no effect")
+            .fix("xenpm set-scaling-governor performance"),
         _ if inside => draft
             .effect("the host may move the clock between two runs and nothing here tells but the work itself")
             .fix(
@@ -163,6 +173,7 @@ fn boost(frequency: &Frequency, inside: bool) -> Option<Draft> {
 fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
     let none = frequency.throttle_counts.value().is_none()
         && frequency.zones.value().is_none()
+        && energy::warmest(frequency).is_none()
         && frequency.power_domains.value().is_none();
     if none && inside {
         let missing = Missing::new("heat and power limits are the host's to see");
@@ -173,7 +184,17 @@ fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
         ];
     }
     let mut drafts = each("throttled-by-heat", &frequency.throttle_counts, |counts| throttled(counts));
-    drafts.extend(each("temperature", &frequency.zones, |zones| temperature(zones)));
+    let no_zone =
+        frequency.zones.value().is_none_or(|zones| zones.iter().all(|zone| zone.celsius.value().is_none()));
+    match energy::warmest(frequency).filter(|_| no_zone) {
+        Some((name, celsius)) if celsius >= HOT => drafts.push(
+            warn("temperature", format!("{name} has {celsius:.0} °C"))
+                .effect("the clock is about to be cut, or is cut already")
+                .fix("let it cool before measuring"),
+        ),
+        Some((name, celsius)) => drafts.push(ok("temperature", format!("{celsius:.0} °C at most ({name})"))),
+        None => drafts.extend(each("temperature", &frequency.zones, |zones| temperature(zones))),
+    }
     drafts.extend(each("power-limit", &frequency.power_domains, |domains| power_limit(domains)));
     drafts
 }
@@ -246,25 +267,7 @@ fn idle_states(states: &[IdleState], frequency: &Frequency) -> Draft {
 }
 
 fn battery(power: &Power) -> Vec<Draft> {
-    let mut drafts = several("battery", &power.supplies, |supplies| {
-        let kind = |word: &'static str| {
-            supplies.iter().filter(move |supply| supply.kind.value().is_some_and(|kind| kind == word))
-        };
-        if kind("Battery").next().is_none() {
-            return Vec::new();
-        }
-        let discharging =
-            kind("Battery").any(|supply| supply.status.value().is_some_and(|status| status == "Discharging"));
-        let plugged = kind("Mains").any(|supply| supply.online.value() == Some(&true));
-        vec![match discharging && !plugged {
-            true => bad("battery", "running on battery")
-                .effect(
-                    "firmware holds the clock down to half and less: 100–140k instead of 220–317k req/s seen",
-                )
-                .fix("plug it in"),
-            false => ok("battery", "a battery, on mains"),
-        }]
-    });
+    let mut drafts = several("battery", &power.supplies, |supplies| supply(supplies).into_iter().collect());
     if let Some(profile) = power.platform_profile.value() {
         let found = format!("the firmware's profile is {profile}");
         drafts.push(match profile.as_str() {
@@ -275,6 +278,39 @@ fn battery(power: &Power) -> Vec<Draft> {
         });
     }
     drafts
+}
+
+/// What feeds the machine; batteries of mice and keyboards do not.
+fn supply(supplies: &[Supply]) -> Option<Draft> {
+    let own = || supplies.iter().filter(|supply| supply.serves_machine());
+    let is = |supply: &Supply, word: &str| supply.kind.value().is_some_and(|kind| kind == word);
+    let batteries: Vec<&Supply> = own().filter(|supply| is(supply, "Battery")).collect();
+    if batteries.is_empty() {
+        return None;
+    }
+    // Many laptops are charged through USB, and show no other mains.
+    let mains: Vec<&Supply> = own().filter(|supply| is(supply, "Mains") || is(supply, "USB")).collect();
+    let plugged = mains.iter().any(|supply| supply.online.value() == Some(&true));
+    let status =
+        |word: &str| batteries.iter().any(|battery| battery.status.value().is_some_and(|is| is == word));
+    let unplugged = mains.iter().any(|supply| supply.online.value() == Some(&false));
+    Some(match (plugged, status("Discharging")) {
+        (true, _) => ok("battery", "a battery, on mains"),
+        (false, true) => bad("battery", "running on battery")
+            .effect("firmware holds the clock down to half and less: 100–140k instead of 220–317k req/s seen")
+            .fix("plug it in"),
+        (false, false) if status("Charging") => ok("battery", "a battery, on mains"),
+        (false, false) if !unplugged && (status("Full") || status("Not charging")) => {
+            ok("battery", "a battery, on mains")
+        }
+        (false, false) => unknown(
+            "battery",
+            &Missing::new(match unplugged {
+                true => "no mains is plugged in, and the battery does not tell whether it is drained",
+                false => "neither mains nor battery tells which of them feeds the machine",
+            }),
+        ),
+    })
 }
 
 fn effective(cpus: &[CpuReading<EffectiveClock>]) -> Vec<Draft> {

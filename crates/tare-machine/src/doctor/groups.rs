@@ -4,11 +4,20 @@ use super::draft::{Draft, Examined, Topic, bad, each, note, ok, several, unknown
 use super::words::{bytes, percent, short, things, time};
 use tare_model::Reading;
 use tare_model::check::Area;
-use tare_model::survey::{CpuGroup, MemoryGroup, Quota};
+use tare_model::survey::{CpuGroup, CpusetGroup, MemoryGroup, Quota};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Groups,
-    ids: &["cpu-quota", "cpu-quota-above", "cpu-weight", "cpu-set", "memory-limit"],
+    ids: &[
+        "cpu-quota",
+        "cpu-quota-above",
+        "cpu-weight",
+        "cpu-idle",
+        "uclamp",
+        "cpu-set",
+        "cpu-partition",
+        "memory-limit",
+    ],
     look,
 };
 
@@ -21,6 +30,8 @@ fn look(examined: &Examined) -> Vec<Draft> {
     let mut drafts = several("cpu-quota", &groups.cpu, |levels| quotas(levels, cpus));
     drafts.extend(above(examined));
     drafts.extend(weights(groups.cpu.value().map_or(&[], Vec::as_slice)));
+    drafts.extend(clamps(groups.cpu.value().map_or(&[], Vec::as_slice)));
+    drafts.extend(partition(groups.cpuset.value().map_or(&[], Vec::as_slice)));
     drafts.extend(each("cpu-set", &groups.allowed_cpus, |allowed| {
         cpu_set(examined, &allowed.to_string(), allowed.len())
     }));
@@ -131,6 +142,47 @@ fn weights(levels: &[CpuGroup]) -> Option<Draft> {
     let found = format!("{} has {} times the usual CPU weight", group(&level.path), short(weight));
     let draft = note("cpu-weight", found);
     Some(draft.effect("next to busy neighbours it gets its weight's share, not an equal one"))
+}
+
+/// What holds a group back without a quota.
+fn clamps(levels: &[CpuGroup]) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    if let Some(level) = levels.iter().find(|level| level.idle.value() == Some(&true)) {
+        drafts.push(
+            bad(
+                "cpu-idle",
+                format!("{} has cpu.idle: it runs when nobody else wants to", group(&level.path)),
+            )
+            .effect("whoever else wants a CPU takes it: throughput is what the others leave")
+            .fix("echo 0 > cpu.idle of the group, or another group"),
+        );
+    }
+    let bound = |level: &CpuGroup| level.uclamp_max_ratio.value().copied().filter(|ratio| *ratio < 1.0);
+    if let Some((level, ratio)) = levels.iter().find_map(|level| Some((level, bound(level)?))) {
+        let found = format!(
+            "{} counts as at most {} busy when the clock is chosen (cpu.uclamp.max)",
+            group(&level.path),
+            percent(ratio)
+        );
+        drafts.push(
+            warn("uclamp", found)
+                .effect("with the governor schedutil the clock stays down, and on machines of two kinds of core it stays on slow ones")
+                .fix("echo max > cpu.uclamp.max of the group"),
+        );
+    }
+    drafts
+}
+
+/// A partition that the kernel could not make.
+fn partition(levels: &[CpusetGroup]) -> Option<Draft> {
+    let invalid = |level: &&CpusetGroup| level.partition.value().is_some_and(|kind| kind.contains("invalid"));
+    let level = levels.iter().find(invalid)?;
+    let kind = level.partition.value().map_or("", String::as_str);
+    Some(
+        warn("cpu-partition", format!("{}: the partition of its CPUs is {kind}", group(&level.path)))
+            .effect("its CPUs are shared with others as if nobody had asked for them")
+            .fix("CPUs that no other group has, in cpuset.cpus and in those of the groups above"),
+    )
 }
 
 fn cpu_set(examined: &Examined, allowed: &str, count: usize) -> Draft {
@@ -245,6 +297,9 @@ mod tests {
             path: "/a".into(),
             quota: Reading::missing("x"),
             weight: Reading::missing("x"),
+            idle: Reading::missing("not read"),
+            uclamp_min_ratio: Reading::missing("not read"),
+            uclamp_max_ratio: Reading::missing("not read"),
             throttling: Reading::missing("x"),
             throttled_local_ns: Reading::missing("x"),
         };

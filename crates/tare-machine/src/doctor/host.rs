@@ -27,6 +27,31 @@ pub(super) static TOPIC: Topic = Topic {
     look,
 };
 
+/// Clock sources that are devices or registers of the hypervisor's: each reading goes there by way of the kernel.
+const TRAPPING: [&str; 9] = [
+    "hpet",
+    "acpi_pm",
+    "jiffies",
+    "refined-jiffies",
+    "pit",
+    "hyperv_clocksource",
+    "hyperv_clocksource_msr",
+    "arch_mem_counter",
+    "dummy_timer",
+];
+/// Counters that programs read by themselves (vDSO).
+const READABLE: [&str; 10] = [
+    "tsc",
+    "tsc-early",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "arch_sys_counter",
+    "timebase",
+    "tod",
+    "riscv_clocksource",
+    "Constant",
+    "MIPS",
+];
 /// Share of time since boot that was given to others.
 const STEAL: f64 = 0.01;
 /// Share of a spinning thread's time that may go missing in interrupts alone.
@@ -71,6 +96,18 @@ fn virtual_machine(kind: &str) -> Draft {
             .fix(
                 "on Windows: power plan High performance, processors= and memory= in .wslconfig, wsl --shutdown before a series",
             ),
+        "xen-dom0" => note("virtual", "Xen's own domain (dom0): it has the devices, and Xen schedules its CPUs like any guest's")
+            .effect("other domains take CPU time that shows as steal, and the clock is Xen's to set")
+            .fix("xl vcpu-pin for dom0, other domains paused while measuring"),
+        "lpar" | "powervm" => note("virtual", format!("a partition of a machine ({host}): clock and neighbours are the machine's"))
+            .effect("partitions that share processors take CPU time from each other, which shows as steal")
+            .fix("dedicated processors for the partition; alternate what is compared"),
+        "tcg" => bad("virtual", "an emulated processor (QEMU without hardware virtualization)")
+            .effect("each instruction is translated: no figure holds for a real processor, and ratios of figures neither")
+            .fix("QEMU with -accel kvm, or a real machine"),
+        "qemu" => note("virtual", "a virtual machine (QEMU; whether its processor is emulated is not told)")
+            .effect("on an emulated processor no figure holds for a real one")
+            .fix("QEMU with -accel kvm and a processor that shows kvm-clock"),
         _ => note("virtual", format!("a virtual machine ({host}): clock, heat, SMT pairs and neighbours are the host's"))
             .effect("figures hold for this host and this hour; the same image elsewhere may differ by a third")
             .fix("on the host: pin the vCPUs, fix the clock; here: alternate what is compared"),
@@ -88,15 +125,21 @@ fn steal(share: f64) -> Draft {
 }
 
 fn clocksource(name: &str, survey: &Survey) -> Draft {
-    let available = survey.clocksources.value().map_or_else(String::new, |names| names.join(", "));
+    let names = survey.clocksources.value().map(Vec::as_slice).unwrap_or_default();
+    let available = names.join(", ");
+    let has_tsc = names.is_empty() || names.iter().any(|name| name == "tsc");
     match name {
-        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit" => bad("clocksource", format!("time comes from {name}"))
+        name if TRAPPING.contains(&name) => bad("clocksource", format!("time comes from {name}"))
             .effect("each reading of the clock is a system call of a microsecond or more: servers that time requests slow down")
-            .fix(format!("clocksource=tsc on the kernel's command line, once dmesg says why it was given up (available: {available})")),
+            .fix(match has_tsc {
+                true => format!("clocksource=tsc on the kernel's command line, once dmesg says why it was given up (available: {available})"),
+                false => format!("a machine or a hypervisor with a clock that programs may read (available here: {available})"),
+            }),
         "xen" => warn("clocksource", "time comes from xen")
             .effect("each reading of the clock is a system call of some 100 ns")
             .fix("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        _ => ok("clocksource", format!("time comes from {name}, read without a system call")),
+        name if READABLE.contains(&name) => ok("clocksource", format!("time comes from {name}, read without a system call")),
+        _ => note("clocksource", format!("time comes from {name}: whether programs read it without a system call is not known")),
     }
 }
 

@@ -3,12 +3,21 @@
 use super::draft::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use super::words::{bytes, percent};
 use tare_model::check::Area;
-use tare_model::survey::{HugePages, Memory, Pressure, PressureKind};
+use tare_model::survey::{HugePages, Memory, Pressure, PressureKind, Swap};
 use tare_model::{Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Memory,
-    ids: &["memory", "page-cache", "swap", "thp", "huge-pages", "numa-balancing", "pressure"],
+    ids: &[
+        "memory",
+        "page-cache",
+        "swap",
+        "same-page-merging",
+        "thp",
+        "huge-pages",
+        "numa-balancing",
+        "pressure",
+    ],
     look,
 };
 
@@ -22,6 +31,13 @@ fn look(examined: &Examined) -> Vec<Draft> {
     let total = examined.survey.machine.memory_bytes.value().copied();
     let mut drafts = available(memory, total);
     drafts.extend(each("swap", &memory.swap_bytes, |size| swap(*size, memory)));
+    if memory.same_page_merging.value() == Some(&true) {
+        drafts.push(
+            warn("same-page-merging", "the kernel looks for equal pages and makes them one (KSM)")
+                .effect("a thread of the kernel takes CPU time and caches, and who writes to such a page waits for a copy")
+                .fix("echo 2 > /sys/kernel/mm/ksm/run while measuring"),
+        );
+    }
     drafts.extend(each("thp", &memory.thp, |mode| thp(mode)));
     drafts.extend(several("huge-pages", &memory.huge_pages, |pools| huge_pages(pools)));
     let nodes = examined.topology.numa_nodes.value().copied().unwrap_or(1);
@@ -72,6 +88,13 @@ fn swap(size: u64, memory: &Memory) -> Draft {
             let found = format!("{} of {} swap in use", bytes(used), bytes(size));
             if used == 0 {
                 return ok("swap", found);
+            }
+            let swaps = memory.swaps.value().map(Vec::as_slice).unwrap_or_default();
+            let used: Vec<&Swap> = swaps.iter().filter(|swap| swap.used_bytes > 0).collect();
+            if !used.is_empty() && used.iter().all(|swap| swap.compressed) {
+                return warn("swap", format!("{found}, all of it compressed memory (zram)"))
+                    .effect("a page that comes back takes some microseconds of CPU time to unpack: CPU per request rises")
+                    .fix("swapoff -a, with enough memory free; vm.swappiness=1");
             }
             warn("swap", found)
                 .effect("a page that comes back from disk takes 0.1 to 10 ms: p99 shows it")

@@ -10,6 +10,7 @@
 mod clock;
 mod company;
 mod draft;
+mod energy;
 mod groups;
 mod host;
 mod instrument;

@@ -4,7 +4,7 @@ use super::draft::{Draft, Examined, Topic, each, note, ok, several, warn};
 use super::words::{list, percent, short, things, time};
 use tare_model::check::Area;
 use tare_model::probes::{Company, MemoryPlace, Probes, Smt, Transfer};
-use tare_model::survey::Mitigation;
+use tare_model::survey::{CachePart, Mitigation};
 use tare_model::topology::{NumaNode, Topology};
 
 pub(super) static TOPIC: Topic = Topic {
@@ -17,6 +17,7 @@ pub(super) static TOPIC: Topic = Topic {
         "hybrid",
         "numa",
         "offline",
+        "cache-parts",
         "mitigations",
         "memory-latency",
         "syscall",
@@ -50,6 +51,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
     if let Some(offline) = topology.offline.value().filter(|offline| !offline.is_empty()) {
         drafts.push(note("offline", format!("CPUs {offline} are off")).effect("figures are of the rest"));
     }
+    drafts.extend(cache_parts(examined.survey.processor.cache_parts.value().map_or(&[], Vec::as_slice)));
     drafts
         .extend(several("mitigations", &examined.survey.processor.mitigations, |all| vec![mitigations(all)]));
     drafts.extend(examined.probes.map_or_else(Vec::new, probed));
@@ -73,6 +75,24 @@ fn smt(topology: &Topology) -> Vec<Draft> {
             ))
             .fix("server and generator on different cores, never on siblings (tare run does so)"),
     ]
+}
+
+/// Groups that may not fill all of a cache.
+fn cache_parts(parts: &[CachePart]) -> Option<Draft> {
+    let held: Vec<String> = parts
+        .iter()
+        .filter(|part| part.ratio < 1.0)
+        .map(|part| {
+            let group = if part.group.is_empty() { "all others" } else { part.group.as_str() };
+            format!("{group} {} of {} {}", percent(part.ratio), part.cache, part.id)
+        })
+        .collect();
+    (!held.is_empty()).then(|| {
+        note("cache-parts", format!("programs are held to parts of caches (resctrl): {}", list(&held, 3)))
+            .effect(
+                "a server with less of the cache takes longer for the same work; compare in the same group",
+            )
+    })
 }
 
 fn numa(nodes: &[NumaNode]) -> Vec<Draft> {

@@ -13,6 +13,7 @@ pub(super) static TOPIC: Topic = Topic {
         "tick",
         "base-slice",
         "preemption",
+        "sched-ext",
         "autogroup",
         "isolated",
         "nohz-full",
@@ -40,6 +41,13 @@ fn look(examined: &Examined) -> Vec<Draft> {
         );
     }
     drafts.extend(each("preemption", &survey.scheduler.preemption, |model| preemption(model)));
+    if let Some(name) = survey.scheduler.sched_ext.value() {
+        drafts.push(
+            warn("sched-ext", format!("a scheduler that was loaded as a program ({name}) has taken over from the kernel's own"))
+                .effect("who runs where and for how long is its affair: base slice, weights and quotas may mean nothing")
+                .fix("stop its service, or measure with it and say so"),
+        );
+    }
     if survey.scheduler.autogroup.value() == Some(&true) {
         drafts.push(
             note("autogroup", "each session counts as one against the others (sched_autogroup)")

@@ -5,6 +5,8 @@ use tare_model::{CpuSet, Missing};
 
 /// Longest word that names something.
 const WORD_MAX: usize = 64;
+/// Temperatures beyond this are no temperatures (sensors that are absent read −274 or 127).
+const CELSIUS: std::ops::Range<f64> = -50.0..126.0;
 
 /// A name: one line that begins with a letter or digit and holds nothing unprintable.
 pub(super) fn word(root: &Root, path: &str) -> Result<String, Missing> {
@@ -58,6 +60,15 @@ pub(super) fn scaled_positive(root: &Root, path: &str, factor: u64) -> Result<u6
         0 => Err(nonsense(path.as_ref(), "0")),
         value => Ok(value),
     })
+}
+
+/// A temperature in thousandths of a degree.
+pub(super) fn celsius(root: &Root, path: &str) -> Result<f64, Missing> {
+    let thousandths: i64 = root.value(path)?;
+    let celsius = thousandths as f64 / 1000.0;
+    // A sensor that is off reads 0.
+    let real = CELSIUS.contains(&celsius) && thousandths != 0;
+    real.then_some(celsius).ok_or_else(|| nonsense(path.as_ref(), &thousandths.to_string()))
 }
 
 /// CPUs in list format; an empty file is an empty set.

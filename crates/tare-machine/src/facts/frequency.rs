@@ -1,6 +1,6 @@
 //! The clock, heat, power and idle states.
 
-use super::files;
+use super::{energy, files};
 use crate::root::Root;
 use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
 use tare_model::{CpuSet, Missing, Reading};
@@ -9,8 +9,6 @@ const CPU_DIR: &str = "/sys/devices/system/cpu";
 const ZONES: &str = "/sys/class/thermal";
 const DOMAINS: &str = "/sys/class/powercap";
 const KHZ: u64 = 1000;
-/// Temperatures beyond this are no temperatures (sensors that are absent read −274 or 127).
-const CELSIUS: std::ops::Range<f64> = -50.0..126.0;
 
 pub(super) fn read(root: &Root) -> Frequency {
     Frequency {
@@ -18,6 +16,9 @@ pub(super) fn read(root: &Root) -> Frequency {
         boost: boost(root).into(),
         throttle_counts: throttle_counts(root).into(),
         zones: zones(root).into(),
+        sensors: energy::sensors(root).into(),
+        energy_bias: energy::bias(root).into(),
+        uncore: energy::uncore(root).into(),
         power_domains: power_domains(root).into(),
         idle_driver: idle_driver(root).into(),
         idle_governor: files::word(root, &format!("{CPU_DIR}/cpuidle/current_governor"))
@@ -27,7 +28,20 @@ pub(super) fn read(root: &Root) -> Frequency {
     }
 }
 
+/// The governor of each policy that has a CPU online.
+pub(super) fn governors(root: &Root) -> Vec<Result<String, Missing>> {
+    let dirs = policy_folders(root).unwrap_or_default();
+    let used =
+        |dir: &String| !root.text(format!("{dir}/affected_cpus")).is_ok_and(|cpus| cpus.trim().is_empty());
+    let dirs = dirs.into_iter().map(|(_, dir)| dir).filter(used);
+    dirs.map(|dir| files::word(root, &format!("{dir}/scaling_governor"))).collect()
+}
+
 fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
+    Ok(policy_folders(root)?.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+}
+
+fn policy_folders(root: &Root) -> Result<Vec<(u32, String)>, Missing> {
     let none = || {
         Missing::new(
             "no cpufreq driver: the clock is not this system's to see or set; in a virtual machine, the host's",
@@ -50,7 +64,7 @@ fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
     if dirs.is_empty() {
         return Err(none());
     }
-    Ok(dirs.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+    Ok(dirs)
 }
 
 fn policy(root: &Root, id: u32, dir: &str) -> Policy {
@@ -108,7 +122,7 @@ fn zones(root: &Root) -> Result<Vec<ThermalZone>, Missing> {
         let file = |file: &str| format!("{ZONES}/{name}/{file}");
         ThermalZone {
             kind: files::word(root, &file("type")).into(),
-            celsius: celsius(root, &file("temp")).into(),
+            celsius: files::celsius(root, &file("temp")).into(),
             passive_celsius: passive(root, &format!("{ZONES}/{name}")).into(),
         }
     };
@@ -116,14 +130,6 @@ fn zones(root: &Root) -> Result<Vec<ThermalZone>, Missing> {
         return Err(Missing::new("no thermal zone is shown; in a virtual machine, only the host sees heat"));
     }
     Ok(zones.into_iter().map(zone).collect())
-}
-
-fn celsius(root: &Root, path: &str) -> Result<f64, Missing> {
-    let thousandths: i64 = root.value(path)?;
-    let celsius = thousandths as f64 / 1000.0;
-    // A sensor that is off reads 0.
-    let real = CELSIUS.contains(&celsius) && thousandths != 0;
-    real.then_some(celsius).ok_or_else(|| crate::root::nonsense(path.as_ref(), &thousandths.to_string()))
 }
 
 /// The lowest trip point at which the clock is cut.
@@ -134,7 +140,7 @@ fn passive(root: &Root, zone: &str) -> Result<f64, Missing> {
         let kind = root.text(format!("{zone}/{trip}_type")).unwrap_or_default();
         trip.starts_with("trip_point_") && ["passive", "hot"].contains(&kind.trim())
     });
-    let temperatures = cutting.filter_map(|trip| celsius(root, &format!("{zone}/{trip}_temp")).ok());
+    let temperatures = cutting.filter_map(|trip| files::celsius(root, &format!("{zone}/{trip}_temp")).ok());
     temperatures.reduce(f64::min).ok_or_else(|| Missing::new(format!("{zone} has no passive trip point")))
 }
 
@@ -156,6 +162,9 @@ fn power_domains(root: &Root) -> Result<Vec<PowerDomain>, Missing> {
 }
 
 fn readable(root: &Root, path: &str) -> Result<bool, Missing> {
+    if !root.is_live() {
+        return Err(Missing::new("a captured tree does not tell who may read it"));
+    }
     match root.value::<u64>(path) {
         Ok(_) => Ok(true),
         Err(missing) if !missing.remedy.is_empty() => Ok(false),

@@ -76,15 +76,42 @@ fn cpu_group(root: &Root, version: Version, path: String, dir: &Path) -> CpuGrou
         Version::V1 => root.value(dir.join("cpu.shares")).map(|shares: u64| shares as f64 / SHARES_DEFAULT),
         Version::V2 => root.value(dir.join("cpu.weight")).map(|weight: u64| weight as f64 / WEIGHT_DEFAULT),
     };
+    let known =
+        |file: &str, read: fn(&Root, &Path) -> Result<f64, Missing>| match without(root, version, dir, "cpu")
+        {
+            Some(why) => none(why),
+            None => read(root, &dir.join(file)).into(),
+        };
     let throttling = throttling(root, dir);
     let local = held_back(root, &dir.join("cpu.stat.local"));
     CpuGroup {
         path,
         quota,
         weight: weight.into(),
+        idle: idle(root, version, dir),
+        uclamp_min_ratio: known("cpu.uclamp.min", percentage),
+        uclamp_max_ratio: known("cpu.uclamp.max", percentage),
         throttling: throttling.into(),
         throttled_local_ns: local.into(),
     }
+}
+
+fn idle(root: &Root, version: Version, dir: &Path) -> Reading<bool> {
+    match without(root, version, dir, "cpu") {
+        Some(why) => none(why),
+        None => files::switch(root, &dir.join("cpu.idle").to_string_lossy()).into(),
+    }
+}
+
+/// `50.00` of a hundred, or `max`, as a ratio.
+fn percentage(root: &Root, file: &Path) -> Result<f64, Missing> {
+    let text = root.text(file)?;
+    let percent = match text.trim() {
+        "max" => Some(100.0),
+        number => number.parse::<f64>().ok(),
+    };
+    let valid = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    valid.map(|percent| percent / 100.0).ok_or_else(|| nonsense(file, &text))
 }
 
 fn quota(root: &Root, version: Version, dir: &Path) -> Result<Reading<Quota>, Missing> {
@@ -151,11 +178,18 @@ fn cpuset_group(root: &Root, version: Version, path: String, dir: &Path) -> Cpus
     if let Some(why) =
         without(root, version, dir, "cpuset").filter(|_| !root.exists(dir.join("cpuset.cpus.effective")))
     {
-        return CpusetGroup { path, cpus: none(why.clone()), nodes: none(why) };
+        return CpusetGroup { path, partition: none(why.clone()), cpus: none(why.clone()), nodes: none(why) };
     }
+    let partition = match version {
+        Version::V1 => none("v1 has no partitions"),
+        // The top is a partition of its own, and has no such file.
+        Version::V2 if !root.exists(dir.join("cgroup.type")) => none("the root group has no such setting"),
+        Version::V2 => files::word(root, &dir.join("cpuset.cpus.partition").to_string_lossy()).into(),
+    };
     // v1's names differ when its tree is mounted with `noprefix`.
     CpusetGroup {
         path,
+        partition,
         cpus: list(&["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"]).into(),
         nodes: list(&["cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems", "mems"]).into(),
     }

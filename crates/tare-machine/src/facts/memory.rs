@@ -3,7 +3,7 @@
 use super::files;
 use crate::root::Root;
 use tare_model::Missing;
-use tare_model::survey::{HugePages, Memory, Pressure, PressureKind};
+use tare_model::survey::{HugePages, Memory, Pressure, PressureKind, Swap};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const HUGE: &str = "/sys/kernel/mm/hugepages";
@@ -19,6 +19,9 @@ pub(super) fn read(root: &Root) -> Memory {
         cached_bytes: bytes("Cached:").into(),
         swap_bytes: swap.into(),
         swap_used_bytes: swap_used.into(),
+        swaps: swaps(root).into(),
+        // 2 takes apart what was merged before.
+        same_page_merging: root.value("/sys/kernel/mm/ksm/run").map(|mode: u32| mode == 1).into(),
         swappiness: root.value("/proc/sys/vm/swappiness").into(),
         thp: files::chosen(root, &format!("{THP}/enabled"), '[', ']').into(),
         thp_defrag: files::chosen(root, &format!("{THP}/defrag"), '[', ']').into(),
@@ -36,6 +39,25 @@ fn kib(text: &str, key: &str) -> Result<u64, Missing> {
     value
         .and_then(|kib| kib.checked_mul(KIB))
         .ok_or_else(|| Missing::new(format!("/proc/meminfo has no {}", key.trim_end_matches(':'))))
+}
+
+/// A line for each below the heads of columns: `/dev/zram0  partition  8388604  0  100`, sizes in KiB.
+fn swaps(root: &Root) -> Result<Vec<Swap>, Missing> {
+    const PATH: &str = "/proc/swaps";
+    let text = root.text(PATH)?;
+    let mut lines = text.lines();
+    lines
+        .next()
+        .filter(|heads| heads.starts_with("Filename"))
+        .ok_or_else(|| crate::root::nonsense(PATH.as_ref(), &text))?;
+    let swap = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let path = fields.next()?.to_string();
+        let mut bytes = fields.skip(1).map(|field| field.parse::<u64>().ok()?.checked_mul(KIB));
+        let compressed = path.starts_with("/dev/zram");
+        Some(Swap { path, size_bytes: bytes.next()??, used_bytes: bytes.next()??, compressed })
+    };
+    lines.map(|line| swap(line).ok_or_else(|| crate::root::nonsense(PATH.as_ref(), line))).collect()
 }
 
 fn huge_pages(root: &Root) -> Result<Vec<HugePages>, Missing> {

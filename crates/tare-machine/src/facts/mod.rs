@@ -2,16 +2,19 @@
 
 mod access;
 mod company;
+mod energy;
 mod files;
 mod frequency;
 mod groups;
 mod host;
+mod interrupts;
 mod kernel;
 mod limits;
 mod memory;
 mod network;
 mod power;
 mod processor;
+mod resctrl;
 mod scheduler;
 mod virtualization;
 mod windows;
@@ -114,15 +117,25 @@ fn memory_bytes(root: &Root) -> Result<u64, Missing> {
         .ok_or_else(|| Missing::new("/proc/meminfo has no MemTotal"))
 }
 
+/// The governors of all policies, each once: `performance`, or `performance, schedutil`.
 fn governor(root: &Root) -> Result<String, Missing> {
-    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
-    files::word(root, path).map_err(|missing| match root.exists(path) || !root.exists(CPU_DIR) {
-        true => missing,
-        false => Missing::new(format!(
-            "no cpufreq driver ({}): the clock is not this system's to set; in a virtual machine, the host's",
-            missing.why
-        )),
-    })
+    let governors = frequency::governors(root);
+    if governors.is_empty() {
+        let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+        let missing = match files::word(root, path) {
+            Ok(word) => return Ok(word),
+            Err(missing) => missing,
+        };
+        return Err(match root.exists(path) || !root.exists(CPU_DIR) {
+            true => missing,
+            false => Missing::new(format!(
+                "no cpufreq driver ({}): the clock is not this system's to set; in a virtual machine, the host's",
+                missing.why
+            )),
+        });
+    }
+    let names: std::collections::BTreeSet<String> = governors.into_iter().collect::<Result<_, _>>()?;
+    Ok(names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// Hardware counters: there when the kernel registered a PMU for the cores and lets us use it.
@@ -133,6 +146,11 @@ fn pmu(root: &Root) -> Result<bool, Missing> {
         return Ok(false);
     }
     let paranoid: i32 = root.value("/proc/sys/kernel/perf_event_paranoid")?;
+    if paranoid > 0 && !root.is_live() {
+        return Err(Missing::new(format!(
+            "perf_event_paranoid is {paranoid}: a captured tree does not tell who looks"
+        )));
+    }
     if paranoid > 0 && !tare_sys::process::is_root() {
         return Err(Missing::with_remedy(
             format!("perf_event_paranoid is {paranoid}"),

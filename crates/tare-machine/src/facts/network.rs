@@ -1,21 +1,21 @@
 //! Ports, queues, interfaces and interrupts.
 
-use super::files;
+use super::{files, interrupts};
 use crate::root::{Root, nonsense};
 use tare_model::Missing;
-use tare_model::survey::{Interface, Interrupt, Network, Queue};
+use tare_model::survey::{Interface, Network, Queue};
 
 const NET: &str = "/sys/class/net";
 const IPV4: &str = "/proc/sys/net/ipv4";
 const CORE: &str = "/proc/sys/net/core";
 /// Interfaces beyond this are a host full of containers: what is said of the first holds for all.
 const INTERFACES_MAX: usize = 64;
-/// Queues of one interface, and interrupts of the machine, that are looked at.
+/// Queues of one interface that are looked at.
 const QUEUES_MAX: usize = 256;
-const INTERRUPTS_MAX: usize = 1024;
 
 pub(super) fn read(root: &Root) -> Network {
     let conntrack = |file: &str| root.value(format!("/proc/sys/net/netfilter/{file}")).into();
+    let interrupts = interrupts::read(root);
     Network {
         port_range: port_range(root).into(),
         somaxconn: root.value(format!("{CORE}/somaxconn")).into(),
@@ -27,7 +27,8 @@ pub(super) fn read(root: &Root) -> Network {
         conntrack_max: conntrack("nf_conntrack_max"),
         time_wait: time_wait(root).into(),
         interfaces: interfaces(root).into(),
-        interrupts: interrupts(root).into(),
+        interrupts: interrupts.clone().map(|all| all.devices).into(),
+        local_interrupts: interrupts.map(|all| all.local).into(),
         irqbalance: irqbalance(root).into(),
     }
 }
@@ -105,31 +106,6 @@ fn offloads(root: &Root, name: &str) -> Result<Vec<String>, Missing> {
     let offloads = tare_sys::offloads::read(name)
         .map_err(|error| Missing::new(format!("{name} does not tell its offloads: {error}")))?;
     Ok(offloads.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_string()).collect())
-}
-
-/// Lines such as ` 36:  0  2210870 PCI-MSIX-0000:00:02.0  1-edge  virtio1-req.0`; those with names for numbers are
-/// not devices'.
-fn interrupts(root: &Root) -> Result<Vec<Interrupt>, Missing> {
-    let text = root.text("/proc/interrupts")?;
-    let mut lines = text.lines();
-    let columns = lines.next().unwrap_or_default().split_ascii_whitespace();
-    let cpus = columns.filter(|column| column.starts_with("CPU")).count();
-    if cpus == 0 {
-        return Err(nonsense("/proc/interrupts".as_ref(), &text));
-    }
-    let interrupt = |line: &str| {
-        let (id, rest) = line.trim_start().split_once(':')?;
-        let id: u32 = id.parse().ok()?;
-        let mut fields = rest.split_ascii_whitespace();
-        let counts: Vec<u64> = fields.by_ref().take(cpus).map_while(|field| field.parse().ok()).collect();
-        let name = fields.skip(2).collect::<Vec<_>>().join(" ");
-        let affinity = files::cpus(root, &format!("/proc/irq/{id}/effective_affinity_list"))
-            .and_then(|cpus| if cpus.is_empty() { Err(Missing::new("not set")) } else { Ok(cpus) })
-            .or_else(|_| files::cpus(root, &format!("/proc/irq/{id}/smp_affinity_list")));
-        let count = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-        Some(Interrupt { id, name, cpus: affinity.into(), count })
-    };
-    Ok(lines.filter_map(interrupt).take(INTERRUPTS_MAX).collect())
 }
 
 fn irqbalance(root: &Root) -> Result<bool, Missing> {

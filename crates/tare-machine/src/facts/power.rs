@@ -2,8 +2,8 @@
 
 use super::files;
 use crate::root::Root;
-use tare_model::Missing;
 use tare_model::survey::{Power, Supply};
+use tare_model::{Missing, Reading};
 
 const DIR: &str = "/sys/class/power_supply";
 
@@ -21,8 +21,19 @@ fn supplies(root: &Root) -> Result<Vec<Supply>, Missing> {
             kind: files::word(root, &file("type")).into(),
             online: files::switch(root, &file("online")).into(),
             status: files::word(root, &file("status")).into(),
+            scope: scope(root, &file("scope")),
             name,
         }
     };
     Ok(root.names(DIR)?.into_iter().map(supply).collect())
+}
+
+/// Drivers that serve the machine itself leave it out, or say `System`.
+fn scope(root: &Root, path: &str) -> Reading<String> {
+    match root.exists(path) {
+        true => files::word(root, path).into(),
+        false => Reading::NotApplicable {
+            not_applicable: "its driver states no scope: it serves the machine".into(),
+        },
+    }
 }

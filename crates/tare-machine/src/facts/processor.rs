@@ -1,6 +1,6 @@
 //! The processor beyond its name.
 
-use super::files;
+use super::{files, resctrl};
 use crate::root::Root;
 use tare_model::survey::{Mitigation, Processor};
 use tare_model::{Missing, Reading};
@@ -18,12 +18,13 @@ pub(super) fn read(root: &Root) -> Processor {
         });
         value.ok_or_else(|| Missing::new(format!("/proc/cpuinfo has no {}", keys[0])))
     };
-    let features = field(&["flags", "Features", "features"]);
+    let features = field(&["flags", "Features", "features", "isa"]);
     Processor {
         vendor: field(&["vendor_id", "CPU implementer", "vendor"]).into(),
         microcode: field(&["microcode"]).into(),
         features: features.map(|text| text.split_ascii_whitespace().map(str::to_string).collect()).into(),
         smt: smt(root),
+        cache_parts: resctrl::read(root).into(),
         mitigations: mitigations(root).into(),
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn read(root: &Root, config: &Config) -> Scheduler {
     };
     Scheduler {
         discipline: discipline.into(),
+        sched_ext: sched_ext(root),
         latency_ns,
         preemption: preemption(root, config).into(),
         autogroup: files::switch(root, "/proc/sys/kernel/sched_autogroup_enabled").into(),
@@ -41,6 +42,17 @@ fn discipline(root: &Root) -> Result<Discipline, Missing> {
         (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= EEVDF_SINCE => Ok(Discipline::Eevdf),
         (Some(Ok(_)), Some(Ok(_))) => Ok(Discipline::Cfs),
         _ => Err(Missing::new(format!("the kernel's release reads {release:?}"))),
+    }
+}
+
+fn sched_ext(root: &Root) -> Reading<String> {
+    const DIR: &str = "/sys/kernel/sched_ext";
+    match files::word(root, &format!("{DIR}/state")).as_deref() {
+        Ok("disabled") => {
+            Reading::NotApplicable { not_applicable: "no scheduler was loaded (sched_ext)".into() }
+        }
+        Ok(_) => files::word(root, &format!("{DIR}/root/ops")).into(),
+        Err(missing) => Reading::Missing(missing.clone()),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn of_processes(root: &Root, role: Role, pids: &[u32]) -> Vec<Program> {
             known.processes += 1;
             known.pids.push(*pid);
         } else if programs.len() < PROGRAMS_MAX {
-            let content = Content::read(&root.path(&link), &link);
+            let content = Content::read(root.file(&link), &link);
             let environment = environment(root, *pid);
             programs.push(content.called(role, &[*pid], path, arguments, environment));
         }
@@ -62,7 +62,9 @@ pub fn of_command(role: Role, words: &[String], added: &[(&str, String)]) -> Pro
     let arguments = Reading::Measured(kept_words(words.iter().map(String::as_str)));
     let environment = Reading::Measured(kept_variables(environment));
     let (path, content) = match found {
-        Ok(file) => (Reading::Measured(file.to_string_lossy().into_owned()), Content::read(&file, &file)),
+        Ok(file) => {
+            (Reading::Measured(file.to_string_lossy().into_owned()), Content::read(File::open(&file), &file))
+        }
         Err(missing) => (Reading::Missing(missing.clone()), Content::missing(&missing)),
     };
     content.called(role, &[], path, arguments, environment)
@@ -87,8 +89,8 @@ struct Content {
 
 impl Content {
     /// Of a file; `named` is how messages call it.
-    fn read(file: &Path, named: &Path) -> Content {
-        let opened = File::open(file).and_then(|opened| {
+    fn read(file: io::Result<File>, named: &Path) -> Content {
+        let opened = file.and_then(|opened| {
             let length = opened.metadata()?.len();
             Ok((opened, length))
         });
@@ -268,12 +270,15 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("proc/7")).unwrap();
         std::fs::write(dir.path().join("proc/7/cmdline"), b"a\0\0b\0\0\0").unwrap();
         std::fs::write(dir.path().join("proc/7/environ"), b"A=1\0junk\0=x\0B=\0").unwrap();
+        // This machine has that file; the tree has not.
+        std::os::unix::fs::symlink("/proc/self/exe", dir.path().join("proc/7/exe")).unwrap();
         let programs = of_processes(&Root::at(dir.path()), Role::Sut, &[7, 8]);
         let [program] = programs.as_slice() else { panic!("{programs:?}") };
         let clear = |text: &str| Setting::Clear(text.to_owned());
         assert_eq!(program.arguments.value(), Some(&vec![clear("a"), clear(""), clear("b")]));
         let wanted = BTreeMap::from([("A".to_owned(), clear("1")), ("B".to_owned(), clear(""))]);
         assert_eq!(program.environment.value(), Some(&wanted));
-        assert!(program.path.value().is_none() && program.sha256.value().is_none());
+        assert_eq!(program.path.value().map(String::as_str), Some("/proc/self/exe"));
+        assert!(program.size_bytes.value().is_none() && program.sha256.value().is_none());
     }
 }

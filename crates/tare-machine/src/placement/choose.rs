@@ -40,10 +40,12 @@ pub(super) fn pick(cores: &Cores, pool: &[Core], pick: Pick) -> Vec<CpuSet> {
             Policy::Random(_) => dice.cpus(&free, each),
             Policy::Spread => threads(&in_turn(&free), each, per_core, wide),
             Policy::SameNode => {
-                threads(&near(cores, &free, each, per_core, &[&|core| core.node]), each, per_core, wide)
+                threads(&near(cores, &free, each, per_core, &[&|core| (core.node, 0)]), each, per_core, wide)
             }
             Policy::Auto | Policy::SmtPairs => {
-                let levels: [Level; 3] = [&|core| core.cache, &|core| core.node, &|core| core.package];
+                // Nodes may share a cache, and caches a node: what is within both is nearest.
+                let levels: [Level; 3] =
+                    [&|core| (core.cache, core.node), &|core| (core.node, 0), &|core| (core.package, 0)];
                 threads(&near(cores, &free, each, per_core, &levels), each, per_core, wide)
             }
         };
@@ -57,11 +59,11 @@ pub(super) fn pick(cores: &Cores, pool: &[Core], pick: Pick) -> Vec<CpuSet> {
     chosen
 }
 
-/// What cores have in common, by a number.
-type Level<'a> = &'a dyn Fn(&Core) -> u32;
+/// What cores have in common, by numbers.
+type Level<'a> = &'a dyn Fn(&Core) -> (u32, u32);
 
-fn by(cores: &[Core], level: impl Fn(&Core) -> u32) -> BTreeMap<u32, Vec<&Core>> {
-    let mut groups: BTreeMap<u32, Vec<&Core>> = BTreeMap::new();
+fn by<Key: Ord>(cores: &[Core], level: impl Fn(&Core) -> Key) -> BTreeMap<Key, Vec<&Core>> {
+    let mut groups: BTreeMap<Key, Vec<&Core>> = BTreeMap::new();
     for core in cores {
         groups.entry(level(core)).or_default().push(core);
     }

@@ -1,6 +1,6 @@
 //! A topology as placement sees it: cores, each with its threads, its last-level cache and its node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::topology::{CacheKind, Topology};
 use tare_model::{CpuSet, Reading};
 
@@ -82,6 +82,13 @@ impl Cores {
         let choices = [apart, rests(), self.all.clone()];
         let all = choices.into_iter().find(|cores| !cores.is_empty()).unwrap_or_default();
         Cores { all, ..self.clone() }
+    }
+
+    /// How many kinds of core these CPUs are of.
+    pub fn kinds_of(&self, cpus: &CpuSet) -> usize {
+        let speeds: BTreeSet<usize> =
+            self.all.iter().filter(|core| core.set().meets(cpus)).map(|core| core.speed).collect();
+        speeds.len()
     }
 
     /// One thread of each core first, then the second of each, and so on.

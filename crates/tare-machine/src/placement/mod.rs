@@ -1,5 +1,6 @@
 //! Which CPUs the SUT, the load generator, the observers and interrupts get.
 
+mod alike;
 mod choose;
 mod cores;
 mod error;

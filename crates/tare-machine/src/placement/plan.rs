@@ -1,5 +1,6 @@
 //! The planner: a pure function of topology and what is asked.
 
+use super::alike::{cpus, of_one_kind};
 use super::choose::{Pick, pick};
 use super::cores::{Core, Cores};
 use super::error::PlacementError;
@@ -46,15 +47,17 @@ pub(super) fn plan_on(
     generator: Option<&CpuSet>,
 ) -> Result<CpuPlan, PlacementError> {
     let left = generator.map_or_else(|| cores.clone(), |given| cores.without(given));
+    let services = ask.services.max(1);
+    let alike = candidates(&left.all, ask, services);
     // Somebody must make the load: a core is kept back for it where there are two.
-    let kept_back = usize::from(generator.is_none() && ask.generator > 0 && left.all.len() > 1);
-    let pool = &left.all[..left.all.len() - kept_back];
+    let needs_core = generator.is_none() && ask.generator > 0 && left.all.len() > 1;
+    let kept_back = usize::from(needs_core && alike.len() == left.all.len());
+    let pool = &alike[..alike.len() - kept_back];
     let have: u32 = pool.iter().map(|core| core.threads.len() as u32).sum();
     if have == 0 {
         return Err(PlacementError::NoCpus);
     }
-    let services = ask.services.max(1);
-    let each = each(ask, services, left.all.len() as u32);
+    let each = each(ask, services, alike.len() as u32);
     let wanted = services.saturating_mul(each);
     if services > 1 && wanted > have {
         return Err(PlacementError::TooMany { wanted, have });
@@ -65,11 +68,28 @@ pub(super) fn plan_on(
     let mut plan = around(cores, &sut, &sut, load);
     plan.policy = ask.policy;
     if sut.len() < wanted as usize {
-        plan.notes.push(format!("{wanted} CPUs were asked for the SUT, {} could be given", sut.len()));
+        let others = match alike.len() < left.all.len() {
+            true => ": no kind of core has more, and fast and slow ones are mixed only where they are named",
+            false => "",
+        };
+        plan.notes
+            .push(format!("{wanted} CPUs were asked for the SUT, {} could be given{others}", sut.len()));
     }
     plan.notes.extend(crossing(cores, &chosen, ask.policy));
     plan.services = chosen;
     Ok(plan)
+}
+
+/// The cores that services are placed on: of one kind. A fleet that no kind has room for asks for all of them.
+fn candidates(cores: &[Core], ask: &Ask, services: u32) -> Vec<Core> {
+    let Some(each) = ask.cpus_each.map(|_| each(ask, services, 0)) else {
+        // Half of it will be the SUT's.
+        return of_one_kind(cores, |kind| kind.len() > 1);
+    };
+    let wanted = services.saturating_mul(each) as usize;
+    let alike = of_one_kind(cores, |kind| cpus(kind) >= wanted);
+    let short = cpus(&alike.iter().collect::<Vec<_>>()) < wanted;
+    if short && services > 1 { cores.to_vec() } else { alike }
 }
 
 fn each(ask: &Ask, services: u32, cores: u32) -> u32 {
@@ -98,9 +118,12 @@ pub(super) fn around(cores: &Cores, sut: &CpuSet, clear: &CpuSet, load: Load) ->
     let mut free = free_cores(cores, &sut.or(&given));
     let all_but_two = (free.len() as u32).saturating_sub(2).max(1);
     let wanted = if wanted == u32::MAX { all_but_two } else { wanted };
+    let alike = for_generator(&mut free, wanted);
     // Observers and interrupts have cores of their own only when the generator has all that it asks for.
-    let mut own = || if free.len() as u32 > wanted { free.pop().map(Core::set) } else { None };
+    let kept = (wanted as usize).min(alike);
+    let mut own = || if free.len() > kept { free.pop().map(Core::set) } else { None };
     let (observers, irqs) = (own(), own());
+    free.truncate(alike);
     let generator = match wanted {
         0 => given,
         _ if free.is_empty() => leftovers(cores, sut, clear, wanted),
@@ -126,6 +149,16 @@ pub(super) fn around(cores: &Cores, sut: &CpuSet, clear: &CpuSet, load: Load) ->
     plan
 }
 
+/// Moves the cores that the generator may have to the front: of one kind, so that its threads keep the same pace. How
+/// many they are.
+fn for_generator(free: &mut [&Core], wanted: u32) -> usize {
+    let all: Vec<Core> = free.iter().map(|core| (*core).clone()).collect();
+    let alike = of_one_kind(&all, |kind| kind.len() >= wanted as usize);
+    let speed = alike.first().map(|core| core.speed);
+    free.sort_by_key(|core| Some(core.speed) != speed);
+    alike.len()
+}
+
 /// What roles share that they should not.
 fn sharing(cores: &Cores, plan: &CpuPlan) -> Vec<String> {
     let mut notes = Vec::new();
@@ -141,6 +174,12 @@ fn sharing(cores: &Cores, plan: &CpuPlan) -> Vec<String> {
     }
     if plan.observers.is_empty() || plan.observers.meets(&plan.sut) {
         notes.push("no CPU is left for the observers outside the SUT's".to_string());
+    }
+    for (role, cpus) in [("SUT", &plan.sut), ("generator", &plan.generator)] {
+        let kinds = cores.kinds_of(cpus);
+        if kinds > 1 {
+            notes.push(format!("the {role}'s CPUs {cpus} are of {kinds} kinds of core, fast and slow ones"));
+        }
     }
     if !cores.isolated.is_empty() {
         notes.push(format!(
@@ -181,8 +220,18 @@ fn leftovers(cores: &Cores, sut: &CpuSet, clear: &CpuSet, wanted: u32) -> CpuSet
             let cpu = move |core: &&&Core| core.threads.get(nth).copied();
             last_first.iter().filter_map(move |core| Some((*core, cpu(&core)?))).collect::<Vec<_>>()
         };
-        let all = (0..deepest).flat_map(nth);
-        all.filter(|(core, cpu)| fits(core, *cpu)).map(|(_, cpu)| cpu).take(wanted as usize).collect()
+        let all: Vec<(&Core, u32)> =
+            (0..deepest).flat_map(nth).filter(|(core, cpu)| fits(core, *cpu)).collect();
+        // As much of each core as fits, to find a kind that has enough.
+        let here = |core: &Core| -> Vec<u32> {
+            all.iter().filter(|(other, _)| other.index == core.index).map(|(_, cpu)| *cpu).collect()
+        };
+        let parts: Vec<Core> =
+            cores.all.iter().map(|core| Core { threads: here(core), ..core.clone() }).collect();
+        let alike = of_one_kind(&parts, |kind| cpus(kind) >= wanted as usize);
+        let speed = alike.first().map(|core| core.speed);
+        let of_kind = all.into_iter().filter(|(core, _)| Some(core.speed) == speed);
+        of_kind.map(|(_, cpu)| cpu).take(wanted as usize).collect()
     };
     let apart = |core: &Core| !core.threads.iter().any(|&cpu| clear.contains(cpu));
     let choices = [

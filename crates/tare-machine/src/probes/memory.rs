@@ -20,6 +20,8 @@ const SAMPLES_MAX: usize = 10_000;
 const BYTES_PER_LINE_BYTE: u64 = BLOCK_BYTES as u64 / 64;
 /// Largest buffer; a cache that would need more is missing.
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
+/// From this share of memory's time on a cache is none.
+const BORROWED: f64 = 0.7;
 /// Buffer for memory: a few windows in turn.
 const MEMORY_BUFFER_BYTES: u64 = 2 << 20;
 
@@ -30,7 +32,23 @@ pub fn run(root: &Root, cpu: u32, duration_ns: u64) -> Vec<MemoryLatency> {
     let mut found: Vec<MemoryLatency> =
         (0..levels.len()).map(|at| cache(&levels, at, cpu, each_ns)).collect();
     found.push(beyond_caches(cpu, each_ns));
+    warn_of_borrowed_cache(&mut found);
     found
+}
+
+/// A guest is told of the host's last cache, and may have no part of it to speak of: then it is no faster than memory.
+fn warn_of_borrowed_cache(found: &mut [MemoryLatency]) {
+    let median = |one: &MemoryLatency| one.load_ns.value().map(|spread| spread.median);
+    let Some(([.., last], [memory])) = found.split_last_chunk_mut::<1>() else { return };
+    if let (Some(last_ns), Some(memory_ns)) = (median(last), median(memory))
+        && last_ns >= BORROWED * memory_ns
+    {
+        last.warning = Some(format!(
+            "as slow as memory ({last_ns:.0} of {memory_ns:.0} ns): of the cache that is reported this machine has less than the \
+             {} of the test",
+            crate::value::bytes(last.buffer_bytes / BYTES_PER_LINE_BYTE)
+        ));
+    }
 }
 
 /// Memory alone.
@@ -181,6 +199,28 @@ mod tests {
         let small = caches(&[32 << 10, 1 << 20, (1 << 20) + (512 << 10)]);
         assert!(buffer_bytes(&small, 2).unwrap_err().why.contains("level 3"));
         assert!(buffer_bytes(&caches(&[1 << 40, 1 << 50]), 1).is_err());
+    }
+
+    #[test]
+    fn a_cache_that_is_as_slow_as_memory_is_not_ours() {
+        let spread =
+            |ns: f64| Spread::of(&[ns, ns, ns]).map_or_else(|| Reading::missing("none"), Reading::Measured);
+        let latency = |place, ns| MemoryLatency {
+            place,
+            cpu: 0,
+            buffer_bytes: 64 << 20,
+            load_ns: spread(ns),
+            warning: None,
+        };
+        let run = |last_ns| {
+            let mut found =
+                vec![latency(MemoryPlace::Cache(3), last_ns), latency(MemoryPlace::Memory, 100.0)];
+            warn_of_borrowed_cache(&mut found);
+            found.remove(0).warning
+        };
+        assert_eq!(run(40.0), None);
+        assert!(run(90.0).is_some_and(|warning| warning.starts_with("as slow as memory (90 of 100 ns)")));
+        warn_of_borrowed_cache(&mut []);
     }
 
     #[test]

@@ -56,6 +56,10 @@ fn no_driver(root: &Root) -> Missing {
             "no cpufreq driver",
             "in a virtual machine the clock is the host's: there, cpupower frequency-set -g performance",
         ),
+        "xen-dom0" => Missing::with_remedy(
+            "no cpufreq driver: the clock is Xen's to set",
+            "xenpm set-scaling-governor performance",
+        ),
         "bare-metal" => Missing::with_remedy(
             "no cpufreq driver",
             "modprobe acpi_cpufreq, or let the system manage power in the firmware's setup",

@@ -52,24 +52,6 @@ fn unknown() -> CpuTraits {
     }
 }
 
-/// The processor's own name; on ARM, which has none, implementer and part.
-///
-/// # Errors
-/// Why it is not known.
-pub(crate) fn model(root: &Root) -> Result<String, Missing> {
-    let text = root.text("/proc/cpuinfo")?;
-    field(&text, "model name")
-        .map(str::to_string)
-        .or_else(|| {
-            Some(format!(
-                "implementer {} part {}",
-                field(&text, "CPU implementer")?,
-                field(&text, "CPU part")?
-            ))
-        })
-        .ok_or_else(|| Missing::new("/proc/cpuinfo names no model"))
-}
-
 /// Whether this is a processor of modules (AMD family 15h or 16h).
 pub(super) fn splits_modules(root: &Root) -> bool {
     let text = root.text("/proc/cpuinfo").unwrap_or_default();
@@ -77,7 +59,8 @@ pub(super) fn splits_modules(root: &Root) -> bool {
         && matches!(field(&text, "cpu family"), Some("21" | "22"))
 }
 
-fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+/// The first value under `key`.
+pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
         let value = value.trim();

@@ -31,6 +31,22 @@ pub(super) fn online(root: &Root) -> Result<CpuSet, Missing> {
     Ok(found)
 }
 
+/// CPUs that are there and switched off. The kernel's own list also has those that may still be plugged in.
+pub(super) fn offline(root: &Root, online: &Result<CpuSet, Missing>) -> Result<CpuSet, Missing> {
+    let listed = files::list(root, &format!("{CPU_DIR}/online")).ok().filter(|list| !list.is_empty());
+    let online = listed.map_or_else(|| online.clone(), Ok)?;
+    let path = format!("{CPU_DIR}/present");
+    match files::list(root, &path) {
+        Ok(present) if present.is_empty() => Err(Missing::new(format!("{path} is empty"))),
+        Ok(present) => Ok(present.minus(&online)),
+        Err(missing) if root.exists(&path) => Err(missing),
+        Err(missing) => match folders(root) {
+            folders if folders.is_empty() => Err(missing),
+            folders => Ok(folders.minus(&online)),
+        },
+    }
+}
+
 fn folders(root: &Root) -> CpuSet {
     let names = root.names(CPU_DIR).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect()

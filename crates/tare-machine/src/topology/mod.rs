@@ -9,15 +9,18 @@ mod caches;
 mod cpuinfo;
 mod cpus;
 mod files;
+mod isolated;
 mod kinds;
 mod machine;
+mod midr;
+mod model;
 mod nested_sets;
 mod nodes;
 mod traits;
 
 use crate::root::Root;
 use allowed::Allowed;
-pub(crate) use cpuinfo::model as cpu_model;
+pub(crate) use model::read as cpu_model;
 use tare_model::machine::CpuFacts;
 use tare_model::topology::{Cache, CpuPlace, NumaNode, Topology};
 use tare_model::{CpuSet, Missing, Reading};
@@ -36,11 +39,11 @@ pub fn read(root: &Root, pid: Option<u32>) -> Topology {
         numa_nodes: count.into(),
         cores: count_of(machine.cores, &cpus).into(),
         threads: Reading::from(cpus.clone()).map(|cpus| cpus.len() as u32),
+        offline: cpus::offline(root, &machine.online).into(),
         online: machine.online.into(),
         caches: machine.caches.and_then(|caches| caches_of(caches, &set)).into(),
         numa: nodes.into(),
-        offline: files::list(root, &format!("{}/offline", files::CPU_DIR)).into(),
-        isolated: files::list(root, &format!("{}/isolated", files::CPU_DIR)).into(),
+        isolated: isolated::read(root).into(),
         nohz_full: files::nohz_full(root).into(),
         kinds: cpus.clone().map(|cpus| kinds::read(root, &cpus)).into(),
         cpus: set.iter().filter_map(|cpu| Some(place(machine.cpus.get(&cpu)?, cpu, &set))).collect(),

@@ -1,4 +1,4 @@
-//! Machines to test on: hwloc's gathered trees, unpacked, and the fixtures of this room.
+//! Machines to test on: hwloc's gathered trees, unpacked, the fixtures of this room, and machines made from a text.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,4 +59,53 @@ pub fn fixtures() -> impl Iterator<Item = Tree> {
         dir: tests().join("fixtures").join(name),
         _unpacked: None,
     })
+}
+
+/// Machines that were made by hand (`machines/made/README.md`).
+pub fn made() -> impl Iterator<Item = Tree> {
+    let mut texts: Vec<PathBuf> = std::fs::read_dir(tests().join("machines/made"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "tree"))
+        .collect();
+    texts.sort();
+    texts.into_iter().map(|path| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        write_out(&name, &std::fs::read_to_string(&path).unwrap())
+    })
+}
+
+/// The one of this name.
+pub fn made_machine(name: &str) -> Tree {
+    made().find(|tree| tree.name == name).unwrap_or_else(|| panic!("no machine {name}"))
+}
+
+/// A machine from its text, in the form of `machines/made`.
+pub fn write_out(name: &str, text: &str) -> Tree {
+    let unpacked = tempfile::tempdir().unwrap();
+    let dir = unpacked.path().to_path_buf();
+    std::fs::create_dir_all(dir.join("proc")).unwrap();
+    for file in format!("\n{text}").split("\n@ ").skip(1) {
+        let (path, content) = file.split_once('\n').unwrap_or((file, ""));
+        for (path, number) in each(path.trim()) {
+            let content = content.replace("{n}", &number);
+            let at = dir.join(path.trim_start_matches('/'));
+            if path.ends_with('/') {
+                std::fs::create_dir_all(at).unwrap();
+            } else {
+                std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+                std::fs::write(at, format!("{}\n", content.trim_end_matches('\n'))).unwrap();
+            }
+        }
+    }
+    Tree { name: name.to_string(), dir, _unpacked: Some(unpacked) }
+}
+
+/// `cpu{0-3}/x`: a path for each number, and the number.
+fn each(path: &str) -> Vec<(String, String)> {
+    let parts = path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (range, after))) = parts else { return vec![(path.to_string(), String::new())] };
+    let (first, last) = range.split_once('-').unwrap();
+    let numbers = first.parse::<u32>().unwrap()..=last.parse().unwrap();
+    numbers.map(|number| (format!("{before}{number}{after}"), number.to_string())).collect()
 }

@@ -19,6 +19,8 @@ static FILES_THAT_ARE_READ: LazyLock<BTreeMap<PathBuf, Vec<u8>>> = LazyLock::new
 fn files_that_are_read() -> BTreeMap<PathBuf, Vec<u8>> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let trees = std::fs::read_dir(fixtures).unwrap().map(|entry| Root::at(entry.unwrap().path()));
+    let made: Vec<_> = crate::machines::made().collect();
+    let trees = trees.chain(made.iter().map(|tree| Root::at(&tree.dir)));
     let mut files = BTreeMap::new();
     for root in [Root::live()].into_iter().chain(trees) {
         let (root, seen) = root.recording();
@@ -203,6 +205,7 @@ fn fixed(survey: &Survey) -> Vec<String> {
         "/host/uptime_ns",
         "/network/time_wait",
         "/network/interrupts/*/count",
+        "/network/local_interrupts/*/count",
         "/network/irqbalance",
         "/network/conntrack_count",
         "/dropped",
@@ -210,6 +213,8 @@ fn fixed(survey: &Survey) -> Vec<String> {
         "/used_bytes",
         "/throttl",
         "/access/root",
+        "/machine/pmu",
+        "/readable",
         "/celsius",
         "/current_hz",
         "/free",

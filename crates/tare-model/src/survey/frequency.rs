@@ -14,6 +14,12 @@ pub struct Frequency {
     pub throttle_counts: Reading<Vec<ThrottleCount>>,
     /// Thermal zones.
     pub zones: Reading<Vec<ThermalZone>>,
+    /// Temperatures of the chips that tell them (hwmon): processors of AMD show theirs here alone.
+    pub sensors: Reading<Vec<Sensor>>,
+    /// The processor's own preference between speed and energy (EPB), by the CPUs that have it.
+    pub energy_bias: Reading<Vec<EnergyBias>>,
+    /// The clock of what cores share: last-level cache and memory controllers.
+    pub uncore: Reading<Vec<Uncore>>,
     /// RAPL domains and their power limits.
     pub power_domains: Reading<Vec<PowerDomain>>,
     /// `intel_idle`, `acpi_idle`, `haltpoll` …
@@ -95,4 +101,39 @@ pub struct IdleState {
     pub exit_latency_ns: Reading<u64>,
     /// Whether it is switched off.
     pub disabled: Reading<bool>,
+}
+
+/// A temperature that a chip tells.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Sensor {
+    /// `k10temp`, `coretemp`, `nvme` …
+    pub chip: String,
+    /// `Tctl`, `Package id 0` …; missing where it has no label.
+    pub label: Reading<String>,
+    /// Degrees Celsius now.
+    pub celsius: Reading<f64>,
+}
+
+/// CPUs with the same preference.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct EnergyBias {
+    /// 0 for speed to 15 for energy.
+    pub bias: u8,
+    /// The CPUs.
+    pub cpus: CpuSet,
+}
+
+/// The clock outside of the cores, of one die.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Uncore {
+    /// `package_00_die_00` …
+    pub name: String,
+    /// Lowest rate that is set, hertz.
+    pub min_hz: Reading<u64>,
+    /// Highest rate that is set, hertz.
+    pub max_hz: Reading<u64>,
+    /// Highest rate at boot, hertz.
+    pub initial_max_hz: Reading<u64>,
+    /// Now, hertz.
+    pub current_hz: Reading<u64>,
 }

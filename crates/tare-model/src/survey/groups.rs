@@ -28,6 +28,12 @@ pub struct CpuGroup {
     pub quota: Reading<Quota>,
     /// Weight against its neighbours relative to the default of 1.
     pub weight: Reading<f64>,
+    /// Whether it runs only when no other group wants to (`cpu.idle`).
+    pub idle: Reading<bool>,
+    /// Least utilization that the clock is chosen for (`cpu.uclamp.min`), 0–1.
+    pub uclamp_min_ratio: Reading<f64>,
+    /// Highest utilization that the clock is chosen for (`cpu.uclamp.max`), 0–1; 1 is no bound.
+    pub uclamp_max_ratio: Reading<f64>,
     /// How often the group's own quota ran out.
     pub throttling: Reading<Throttling>,
     /// Run-queue time held back by its own or an ancestor's quota, nanoseconds (`cpu.stat.local`).
@@ -66,6 +72,8 @@ pub struct Throttling {
 pub struct CpusetGroup {
     /// Path below the mount.
     pub path: String,
+    /// `member`, `root`, `isolated`, with the kernel's reason behind one that is `invalid`; not applicable to v1.
+    pub partition: Reading<String>,
     /// CPUs in effect.
     pub cpus: Reading<CpuSet>,
     /// NUMA nodes in effect.

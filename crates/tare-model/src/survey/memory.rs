@@ -13,6 +13,10 @@ pub struct Memory {
     pub swap_bytes: Reading<u64>,
     /// Of it, in use.
     pub swap_used_bytes: Reading<u64>,
+    /// Swap devices and files.
+    pub swaps: Reading<Vec<Swap>>,
+    /// Whether the kernel looks for equal pages and makes them one (KSM).
+    pub same_page_merging: Reading<bool>,
     /// `vm.swappiness`.
     pub swappiness: Reading<u32>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
@@ -27,6 +31,19 @@ pub struct Memory {
     pub numa_balancing: Reading<bool>,
     /// Stalls for want of CPU, memory or disk.
     pub pressure: Reading<Vec<Pressure>>,
+}
+
+/// A device or file that pages are moved to.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Swap {
+    /// `/dev/zram0`, `/swapfile` …
+    pub path: String,
+    /// Its size, bytes.
+    pub size_bytes: u64,
+    /// In use, bytes.
+    pub used_bytes: u64,
+    /// Whether it is compressed memory (zram): pages come back by computing, not from a disk.
+    pub compressed: bool,
 }
 
 /// A pool of huge pages.

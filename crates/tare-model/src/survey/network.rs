@@ -27,6 +27,8 @@ pub struct Network {
     pub interfaces: Reading<Vec<Interface>>,
     /// Interrupts of devices, and where they are served.
     pub interrupts: Reading<Vec<Interrupt>>,
+    /// Interrupts that CPUs have without a device: timers, and those that CPUs send each other.
+    pub local_interrupts: Reading<Vec<LocalInterrupt>>,
     /// Whether `irqbalance` moves interrupts about; only of a running system.
     pub irqbalance: Reading<bool>,
 }
@@ -74,6 +76,31 @@ pub struct Interrupt {
     pub name: String,
     /// CPUs that may serve it.
     pub cpus: Reading<CpuSet>,
+    /// Times served since boot, over all CPUs.
+    pub count: u64,
+}
+
+/// What an interrupt without a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalKind {
+    /// The tick, and sleeps that end.
+    Timer,
+    /// From another CPU: wake-ups, calls of functions, flushes of address tables.
+    Ipi,
+    /// Counters that overflow, faults of the hardware, a hypervisor's calls.
+    Other,
+}
+
+/// An interrupt that a CPU has without a device.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LocalInterrupt {
+    /// The kernel's name (`LOC`, `RES`, `IPI0`) or number.
+    pub id: String,
+    /// What it is for, in the kernel's words.
+    pub name: String,
+    /// What it is for.
+    pub kind: LocalKind,
     /// Times served since boot, over all CPUs.
     pub count: u64,
 }

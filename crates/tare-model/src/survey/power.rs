@@ -22,4 +22,18 @@ pub struct Supply {
     pub online: Reading<bool>,
     /// Battery: `Charging`, `Discharging`, `Full` …
     pub status: Reading<String>,
+    /// `System`, or `Device` for what serves a mouse, a keyboard or a tablet alone; not applicable where the driver
+    /// states none, which is the machine's.
+    pub scope: Reading<String>,
+}
+
+impl Supply {
+    /// Whether it serves the machine, and not a device that is connected to it.
+    pub fn serves_machine(&self) -> bool {
+        match &self.scope {
+            Reading::Measured(scope) => scope != "Device",
+            Reading::NotApplicable { .. } => true,
+            Reading::Missing(_) => false,
+        }
+    }
 }

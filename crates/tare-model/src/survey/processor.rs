@@ -13,6 +13,8 @@ pub struct Processor {
     pub features: Reading<Vec<String>>,
     /// Whether SMT is on; not applicable where the kernel says that the machine has none.
     pub smt: Reading<bool>,
+    /// Parts of caches that groups of programs are held to (resctrl); missing where it is not mounted.
+    pub cache_parts: Reading<Vec<CachePart>>,
     /// What the kernel says of each hardware weakness.
     pub mitigations: Reading<Vec<Mitigation>>,
 }
@@ -24,4 +26,17 @@ pub struct Mitigation {
     pub name: String,
     /// The kernel's words: `Not affected`, `Mitigation: PTI`, `Vulnerable` …
     pub state: Reading<String>,
+}
+
+/// What a group of programs may fill of one cache.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CachePart {
+    /// The group's name below the mount; empty for all that are in no group.
+    pub group: String,
+    /// `L3`, `L2`, `L3CODE` …
+    pub cache: String,
+    /// The kernel's number of the cache.
+    pub id: u32,
+    /// Part of its ways, 0–1.
+    pub ratio: f64,
 }

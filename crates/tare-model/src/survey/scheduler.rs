@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Scheduler {
     /// Which fair scheduler.
     pub discipline: Reading<Discipline>,
+    /// Name of the scheduler that was loaded as a BPF program (sched_ext) and has taken over; not applicable where none
+    /// has.
+    pub sched_ext: Reading<String>,
     /// CFS's latency target (debugfs `sched/latency_ns`), nanoseconds; not applicable to EEVDF.
     pub latency_ns: Reading<u64>,
     /// `none`, `voluntary`, `full`, `lazy` or `rt`.

@@ -1,0 +1,157 @@
+//! Whose machine this really is.
+
+mod container;
+mod device_tree;
+mod dmi;
+mod mainframe;
+mod power;
+mod wsl;
+mod xen;
+
+pub(super) use container::kind as container;
+
+use super::{CLOCKSOURCE, kernel};
+use crate::root::Root;
+use dmi::Dmi;
+use tare_model::Missing;
+
+/// `bare-metal`, `wsl`, `wsl2`, `firecracker`, `kvm`, `tcg`, `qemu`, `xen`, `xen-dom0`, `hyper-v`, `vmware`, `ec2` … with
+/// ` container` behind it inside of one.
+pub(super) fn read(root: &Root) -> Result<String, Missing> {
+    let host = host(root)?;
+    Ok(if container(root).is_some() { format!("{host} container") } else { host })
+}
+
+fn host(root: &Root) -> Result<String, Missing> {
+    let by_kernel = wsl::kind(root).or_else(|| xen::kind(root));
+    if let Some(kind) = by_kernel {
+        return Ok(kind.to_string());
+    }
+    let cpuinfo = root.text("/proc/cpuinfo");
+    let text = cpuinfo.as_deref().unwrap_or_default();
+    let dmi = Dmi::read(root);
+    let kind = match Architecture::of(text) {
+        Architecture::X86 { hypervisor: Some(false) } => Some("bare-metal"),
+        _ if is_firecracker(root) => Some("firecracker"),
+        Architecture::X86 { hypervisor: Some(true) } => Some(x86_guest(root, text, &dmi)),
+        // A machine's vendor decides nothing here: hypervisors have been seen that show their host's.
+        Architecture::X86 { hypervisor: None } => dmi.hypervisor(),
+        Architecture::S390 => mainframe::kind(root),
+        Architecture::Power => power::kind(root, text),
+        Architecture::Other => elsewhere(root, text, &dmi),
+    };
+    kind.map(str::to_string).ok_or_else(|| unknown(cpuinfo.err()))
+}
+
+fn unknown(no_cpuinfo: Option<Missing>) -> Missing {
+    no_cpuinfo.unwrap_or_else(|| {
+        Missing::new("this CPU does not tell whether it is virtual, and no DMI table does")
+    })
+}
+
+/// As far as it matters for who tells of a hypervisor.
+enum Architecture {
+    /// The processor's own flags tell; `None` where they are not shown.
+    X86 {
+        hypervisor: Option<bool>,
+    },
+    S390,
+    Power,
+    Other,
+}
+
+impl Architecture {
+    fn of(cpuinfo: &str) -> Architecture {
+        let field = |key: &str| {
+            cpuinfo.lines().find_map(|line| {
+                let (found, value) = line.split_once(':')?;
+                (found.trim() == key).then(|| value.trim())
+            })
+        };
+        let is_x86_vendor =
+            |vendor: &str| !vendor.starts_with("IBM") && vendor.bytes().all(|byte| byte.is_ascii_graphic());
+        if let Some(flags) = field("flags") {
+            let virtual_one = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+            return Architecture::X86 { hypervisor: Some(virtual_one) };
+        }
+        match (field("vendor_id"), field("cpu")) {
+            (Some("IBM/S390"), _) => Architecture::S390,
+            (_, Some(cpu)) if cpu.starts_with("POWER") || cpu.starts_with("PPC") => Architecture::Power,
+            (Some(vendor), None) if is_x86_vendor(vendor) => Architecture::X86 { hypervisor: None },
+            _ => Architecture::Other,
+        }
+    }
+}
+
+/// Firecracker's guests have no DMI table; their kernel's release or command line names it.
+fn is_firecracker(root: &Root) -> bool {
+    let release = kernel::release(root);
+    let named = release.split(['-', '.']).any(|part| part == "fc" || part == "firecracker");
+    named || root.text("/proc/cmdline").is_ok_and(|text| text.contains("firecracker"))
+}
+
+/// On x86 the processor's flag has said already that there is a hypervisor.
+fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
+    let clocks = root.text(format!("{CLOCKSOURCE}/available_clocksource"));
+    let has_clock = |name: &str| clocks.as_ref().is_ok_and(|names| names.contains(name));
+    // The name that QEMU gives the processor that it emulates itself; the other one may also be KVM's.
+    let emulated = cpuinfo.contains("QEMU TCG CPU")
+        || (cpuinfo.contains("QEMU Virtual CPU") && clocks.is_ok() && !has_clock("kvm-clock"));
+    // A guest of a guest may show the DMI table of a machine without a hypervisor.
+    match dmi.hypervisor().filter(|named| *named != "bare-metal") {
+        Some("qemu") | None if has_clock("kvm-clock") => "kvm",
+        Some("qemu") | None if emulated => "tcg",
+        Some(named) => named,
+        None if has_clock("hyperv_clocksource") || has_devices(root, "vmbus") => "hyper-v",
+        None if has_clock("xen") => "xen",
+        None => "virtual-machine",
+    }
+}
+
+/// ARM, RISC-V, LoongArch and others: firmware tells, by DMI or by a device tree.
+fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
+    let told = [device_tree::hypervisor(root), dmi.hypervisor()];
+    let vague = |named: &str| ["qemu", "virtual-machine"].contains(&named);
+    if let Some(named) = told.into_iter().flatten().find(|named| !vague(named)) {
+        return Some(named);
+    }
+    if let Some(named) = told.into_iter().flatten().next() {
+        // QEMU's own emulation shows a processor that is nobody's, or one of ARM's own designs.
+        let maker = implementer(cpuinfo);
+        let emulated = maker == Some("0x00") || (maker == Some("0x41") && dmi.is_emulation());
+        return Some(match (has_kvm_clock(root), emulated) {
+            (true, _) => "kvm",
+            (false, true) => "tcg",
+            (false, false) => named,
+        });
+    }
+    if has_devices(root, "vmbus") {
+        return Some("hyper-v");
+    }
+    if has_devices(root, "virtio") {
+        return Some(if has_kvm_clock(root) { "kvm" } else { "virtual-machine" });
+    }
+    let on_metal = device_tree::names_a_board(root) || dmi.names_a_machine();
+    if on_metal { Some("bare-metal") } else { dmi.is_rented().then_some("virtual-machine") }
+}
+
+fn implementer(cpuinfo: &str) -> Option<&str> {
+    cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("CPU implementer")?.split_once(':'))
+        .map(|(_, id)| id.trim())
+}
+
+/// A clock that KVM alone offers, on every architecture.
+fn has_kvm_clock(root: &Root) -> bool {
+    let clocks = root.names("/sys/class/ptp").unwrap_or_default();
+    let is_of_kvm = |name: &String| {
+        root.text(format!("/sys/class/ptp/{name}/clock_name")).is_ok_and(|text| text.starts_with("KVM"))
+    };
+    clocks.iter().any(is_of_kvm)
+}
+
+/// Whether a bus that only hypervisors have carries a device.
+fn has_devices(root: &Root, bus: &str) -> bool {
+    root.names(format!("/sys/bus/{bus}/devices")).is_ok_and(|names| !names.is_empty())
+}

@@ -1,0 +1,36 @@
+//! POWER: the device tree tells, and the platform that the kernel was started on.
+
+use super::device_tree;
+use crate::root::Root;
+
+/// `bare-metal`, `kvm`, `tcg`, or `powervm` for a partition of IBM's own hypervisor.
+pub(super) fn kind(root: &Root, cpuinfo: &str) -> Option<&'static str> {
+    let field = |key: &str| {
+        cpuinfo.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            (found.trim() == key).then(|| value.trim())
+        })
+    };
+    let platform = field("platform").unwrap_or_default();
+    let machine = field("model").or_else(|| field("machine")).unwrap_or_default();
+    let compatible = device_tree::strings(root, "compatible");
+    let is = |name: &str| compatible.iter().any(|one| one == name);
+    if let Some(named) = device_tree::hypervisor(root).filter(|named| *named != "qemu") {
+        return Some(named);
+    }
+    // Under KVM there would be a node for the hypervisor.
+    if is("qemu,pseries") || is("qemu,powernv") || machine.contains("emulated by qemu") {
+        return Some("tcg");
+    }
+    if platform == "PowerNV" || is("ibm,powernv") {
+        return Some("bare-metal");
+    }
+    if platform == "pSeries" || device_tree::has(root, "ibm,partition-name") {
+        return Some("powervm");
+    }
+    if !platform.is_empty() && device_tree::names_a_board(root) {
+        return Some("bare-metal");
+    }
+    // In this mode a processor runs only what a hypervisor gives it.
+    field("cpu").filter(|cpu| cpu.contains("(architected)")).map(|_| "virtual-machine")
+}

@@ -1,0 +1,223 @@
+//! Facts that move a measurement, and what is said of them: power, clocks, interrupts, groups, memory.
+
+use crate::machines::{made_machine, write_out};
+use crate::surveyed::{check, checks, place, surveyed, text};
+use tare_machine::facts::{Reach, survey};
+use tare_machine::{Root, topology};
+use tare_model::Reading;
+use tare_model::check::Level;
+
+#[test]
+fn what_feeds_a_mouse_does_not_feed_the_machine() {
+    let laptop = made_machine("laptop-wireless-mouse");
+    assert_eq!(check(&laptop, "battery"), Some((Level::Ok, "a battery, on mains".into())));
+    let supply = |name: &str, lines: &[(&str, &str)]| -> String {
+        lines
+            .iter()
+            .map(|(file, text)| format!("@ /sys/class/power_supply/{name}/{file}\n{text}\n"))
+            .collect()
+    };
+    let mouse =
+        supply("hid-1-battery", &[("type", "Battery"), ("scope", "Device"), ("status", "Discharging")]);
+    assert_eq!(check(&write_out("desktop", &mouse), "battery"), None);
+    let cradle = supply("wacom_ac_1", &[("type", "Mains"), ("scope", "Device"), ("online", "1")]);
+    let battery = |status: &str| supply("BAT0", &[("type", "Battery"), ("status", status)]);
+    let drained = write_out("drained", &(cradle.clone() + &battery("Discharging")));
+    assert_eq!(check(&drained, "battery").unwrap().0, Level::Bad);
+    let usb = supply("ucsi-source-psy-USBC000:001", &[("type", "USB"), ("scope", "System"), ("online", "1")]);
+    let charged = write_out("usb", &(usb + &battery("Unknown")));
+    assert_eq!(check(&charged, "battery"), Some((Level::Ok, "a battery, on mains".into())));
+    let untold = check(&write_out("untold", &(cradle + &battery("Unknown"))), "battery").unwrap();
+    assert!(untold.0 == Level::Note && untold.1.starts_with("missing: neither"), "{untold:?}");
+}
+
+#[test]
+fn clock_sources_that_trap_are_bad() {
+    let clock = |now: &str, all: &str| {
+        let dir = "@ /sys/devices/system/clocksource/clocksource0";
+        let tree = format!("{dir}/current_clocksource\n{now}\n{dir}/available_clocksource\n{all}");
+        check(&write_out("clock", &tree), "clocksource").unwrap()
+    };
+    for name in ["hpet", "acpi_pm", "jiffies", "hyperv_clocksource_msr", "arch_mem_counter"] {
+        assert_eq!(clock(name, "tsc hpet acpi_pm"), (Level::Bad, format!("time comes from {name}")));
+    }
+    for name in ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod"] {
+        assert_eq!(
+            clock(name, name),
+            (Level::Ok, format!("time comes from {name}, read without a system call"))
+        );
+    }
+    assert_eq!(clock("xen", "xen tsc").0, Level::Warn);
+    let unknown = clock("some_soc_timer", "some_soc_timer");
+    assert!(unknown.0 == Level::Note && unknown.1.contains("is not known"), "{unknown:?}");
+    let tcg = checks(&made_machine("tcg"));
+    let level = |id: &str| tcg.iter().find(|check| check.id == id).map(|check| check.level);
+    assert_eq!((level("clocksource"), level("virtual")), (Some(Level::Bad), Some(Level::Bad)));
+}
+
+#[test]
+fn the_governors_of_all_policies_are_told() {
+    let governor = |name: &str| text(&surveyed(&made_machine(name)).machine.governor);
+    assert_eq!(governor("phone"), "performance, schedutil");
+    assert_eq!(governor("laptop-wireless-mouse"), "performance, powersave");
+}
+
+/// Nothing of this machine or of the user who runs the test is in what is said of a tree.
+#[test]
+fn the_answer_is_the_same_whoever_reads() {
+    let metal = surveyed(&made_machine("arm-metal"));
+    let paranoid = "@ /sys/bus/event_source/devices/cpu/type\n4\n@ /proc/sys/kernel/perf_event_paranoid\n2\n\
+                    @ /sys/class/powercap/intel-rapl:0/name\npackage-0\n@ /sys/class/powercap/intel-rapl:0/energy_uj\n5";
+    let survey = surveyed(&write_out("paranoid", paranoid));
+    let why = |reading: &Reading<bool>| match reading {
+        Reading::Missing(missing) => missing.why.clone(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(why(&survey.machine.pmu), "perf_event_paranoid is 2: a captured tree does not tell who looks");
+    let domain = &survey.frequency.power_domains.value().unwrap()[0];
+    assert_eq!(why(&domain.readable), "a captured tree does not tell who may read it");
+    assert_eq!(why(&survey.access.root), "a captured tree does not tell who looks");
+    assert!(metal.company.value().is_none() && metal.host.uptime_ns.value().is_none());
+    assert!(metal.groups.allowed_cpus.value().is_none() && metal.limits.open_files.value().is_none());
+}
+
+#[test]
+fn timers_and_calls_between_cpus_are_no_devices() {
+    use tare_model::survey::LocalKind;
+    for (name, devices, timers, ipis) in [
+        (
+            "arm-metal",
+            &[(60, "nvme0q0"), (61, "mlx5_comp0@pci:0000:01:00.0")][..],
+            &["11", "12"][..],
+            &["IPI0", "IPI1"][..],
+        ),
+        ("power-kvm", &[(17, "RAS-EPOW"), (19, "virtio0")], &["LOC"], &["16", "DBL"]),
+        (
+            "xen-dom0",
+            &[(8, "rtc0"), (70, "eth0-TxRx-0"), (71, "vif1.0-q0-tx")],
+            &["48", "LOC"],
+            &["49", "50"],
+        ),
+        ("s390-kvm", &[(3, "virtio0-input")], &["CLK"], &["EXC"]),
+    ] {
+        let network = surveyed(&made_machine(name)).network;
+        let found: Vec<(u32, &str)> =
+            network.interrupts.value().unwrap().iter().map(|one| (one.id, one.name.as_str())).collect();
+        assert_eq!(found, devices, "{name}");
+        let local = network.local_interrupts.value().unwrap();
+        let of = |kind| {
+            local.iter().filter(move |one| one.kind == kind && one.count > 0).map(|one| one.id.as_str())
+        };
+        // What was never served is left out here.
+        let wanted = |ids: &[&str]| {
+            ids.iter().filter(|id| local.iter().any(|one| one.id == **id && one.count > 0)).count()
+        };
+        assert_eq!(of(LocalKind::Timer).count(), wanted(timers), "{name}");
+        assert_eq!(of(LocalKind::Ipi).count(), wanted(ipis), "{name}");
+    }
+    let text = check(&made_machine("arm-metal"), "interrupts").unwrap().1;
+    assert!(!text.contains("arch_timer"), "{text}");
+}
+
+#[test]
+fn what_holds_a_group_back_without_a_quota_is_said() {
+    let pod = made_machine("pod-containerd");
+    let groups = surveyed(&pod).groups;
+    let group = &groups.cpu.value().unwrap()[0];
+    assert_eq!((group.idle.value(), group.uclamp_max_ratio.value()), (Some(&false), Some(&0.5)));
+    assert_eq!(check(&pod, "uclamp").map(|check| check.0), Some(Level::Warn));
+    assert_eq!(text(&groups.cpuset.value().unwrap()[0].partition), "member");
+    let tree = |more: &str| {
+        let text = "@ /proc/self/mounts\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n@ /proc/self/cgroup\n0::/a\n\
+                    @ /sys/fs/cgroup/cgroup.controllers\ncpu cpuset\n@ /sys/fs/cgroup/a/cgroup.controllers\ncpu cpuset\n\
+                    @ /sys/fs/cgroup/a/cgroup.type\ndomain\n@ /sys/fs/cgroup/a/";
+        write_out("group", &format!("{text}{more}"))
+    };
+    assert_eq!(check(&tree("cpu.idle\n1"), "cpu-idle").map(|check| check.0), Some(Level::Bad));
+    assert_eq!(check(&tree("cpu.uclamp.max\nmax"), "uclamp"), None);
+    let invalid = check(
+        &tree("cpuset.cpus.partition\nisolated invalid (Cpu list in cpuset.cpus not exclusive)"),
+        "cpu-partition",
+    );
+    assert!(invalid.is_some_and(|(level, text)| level == Level::Warn && text.contains("not exclusive")));
+}
+
+#[test]
+fn energy_and_the_clock_outside_of_the_cores_are_told() {
+    let laptop = surveyed(&made_machine("laptop-wireless-mouse")).frequency;
+    let bias: Vec<(u8, String)> =
+        laptop.energy_bias.value().unwrap().iter().map(|one| (one.bias, one.cpus.to_string())).collect();
+    assert_eq!(bias, [(0, "8-9".to_owned()), (6, "0-3".to_owned())]);
+    let found = check(&made_machine("laptop-wireless-mouse"), "energy-preference").unwrap();
+    assert_eq!(found, (Level::Note, "the processor's energy bias is 6 of 15 on CPUs 0-3".into()));
+    let policy = "@ /sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference\n";
+    let preference =
+        |word: &str| check(&write_out("epp", &format!("{policy}{word}")), "energy-preference").unwrap().0;
+    assert_eq!((preference("performance"), preference("balance_power")), (Level::Ok, Level::Note));
+    let die = "@ /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/";
+    let uncore = |min: u32, max: u32| {
+        let tree = format!(
+            "{die}min_freq_khz\n{min}\n{die}max_freq_khz\n{max}\n{die}initial_max_freq_khz\n2200000\n"
+        );
+        check(&write_out("uncore", &tree), "uncore").unwrap()
+    };
+    assert_eq!(uncore(2_200_000, 2_200_000).0, Level::Ok);
+    assert!(uncore(800_000, 2_200_000).1.ends_with("goes from 0.80 GHz to 2.20 GHz"));
+    assert!(uncore(800_000, 1_100_000).1.ends_with("is limited to 1.10 GHz of 2.20 GHz"));
+    let chip = "@ /sys/class/hwmon/hwmon2/";
+    let sensor = |celsius: i64| {
+        let tree = format!("{chip}name\nk10temp\n{chip}temp1_input\n{celsius}\n{chip}temp1_label\nTctl\n");
+        check(&write_out("sensor", &tree), "temperature").unwrap()
+    };
+    assert_eq!(sensor(45_125), (Level::Ok, "45 °C at most (k10temp Tctl)".into()));
+    assert_eq!(sensor(94_500).0, Level::Warn);
+}
+
+#[test]
+fn what_else_moves_figures_is_told() {
+    let found = |tree: &str, id: &str| check(&write_out("else", tree), id);
+    let ops = "@ /sys/kernel/sched_ext/state\nenabled\n@ /sys/kernel/sched_ext/root/ops\nlavd_1.0";
+    assert!(
+        found(ops, "sched-ext")
+            .is_some_and(|(level, text)| level == Level::Warn && text.contains("lavd_1.0"))
+    );
+    assert_eq!(found("@ /sys/kernel/sched_ext/state\ndisabled", "sched-ext"), None);
+    assert_eq!(
+        found("@ /sys/kernel/mm/ksm/run\n1", "same-page-merging").map(|check| check.0),
+        Some(Level::Warn)
+    );
+    assert_eq!(found("@ /sys/kernel/mm/ksm/run\n0", "same-page-merging"), None);
+    let swap = "@ /proc/meminfo\nMemTotal: 100 kB\nSwapTotal: 8 kB\nSwapFree: 4 kB\n@ /proc/swaps\nFilename Type Size Used Priority\n";
+    let on = |device: &str| found(&format!("{swap}{device} partition 8 4 100"), "swap").unwrap().1;
+    assert!(on("/dev/zram0").ends_with("compressed memory (zram)") && !on("/dev/sda2").contains("zram"));
+    let resctrl = "@ /proc/self/mounts\nresctrl /sys/fs/resctrl resctrl rw 0 0\n@ /sys/fs/resctrl/info/L3/cbm_mask\n7ff\n\
+                   @ /sys/fs/resctrl/schemata\n    MB:0=100;1=100\n    L3:0=7f8;1=7ff\n@ /sys/fs/resctrl/web/schemata\n    L3:0=7;1=7ff";
+    let survey = surveyed(&write_out("resctrl", resctrl));
+    let parts: Vec<(String, u32, u32)> = survey
+        .processor
+        .cache_parts
+        .value()
+        .unwrap()
+        .iter()
+        .map(|part| (part.group.clone(), part.id, (part.ratio * 11.0).round() as u32))
+        .collect();
+    let part = |group: &str, id, ways| (group.to_owned(), id, ways);
+    assert_eq!(parts, [part("", 0, 8), part("", 1, 11), part("web", 0, 3), part("web", 1, 11)]);
+    assert!(found(resctrl, "cache-parts").is_some_and(|(_, text)| text.contains("web 27 % of L3 0")));
+}
+
+/// What is packed of a tree is surveyed as the tree itself.
+#[test]
+fn a_capture_of_each_machine_tells_the_same() {
+    for tree in crate::machines::made() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("machine.tar.gz");
+        tare_machine::capture::pack(&Root::at(&tree.dir), &archive).unwrap();
+        let captured = tare_machine::capture::Captured::open(&archive).unwrap();
+        let again = survey(captured.root(), Reach { company: None, windows: false });
+        let machine = surveyed(&tree);
+        assert_eq!(again.machine, machine.machine, "{}", tree.name);
+        assert_eq!((again.host, again.power), (machine.host, machine.power), "{}", tree.name);
+        assert_eq!(topology::read(captured.root(), None).kinds, place(&tree).kinds, "{}", tree.name);
+    }
+}
