@@ -74,6 +74,13 @@ fn not_applicable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
     object::<D, Reason>(deserializer).map(|reason| reason.not_applicable)
 }
 
+/// What a record that is older than the figure has of it.
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Reading::missing("it was not recorded yet when this was measured")
+    }
+}
+
 impl<T> Reading<T> {
     /// Missing for the given reason.
     pub fn missing(why: impl Into<String>) -> Self {

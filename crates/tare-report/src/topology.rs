@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tare_model::placement::CpuPlan;
-use tare_model::topology::{Cache, CacheKind, CoreKind, NumaNode, Topology};
+use tare_model::topology::{Cache, CacheKind, CoreKind, CpuPlace, NumaNode, Topology};
 use tare_model::{CpuSet, Reading};
 
 /// Draws the machine and the plan, and the variables to start a SUT with.
@@ -93,7 +93,9 @@ fn lines(topology: &Topology, plan: &CpuPlan) -> Vec<[String; 5]> {
         let node = node_of(topology, place.cpu);
         let cache = last_level(topology, place.cpu);
         let near = || node.map(|node| node.cpus.clone());
-        let cpus = cache.map(|cache| cache.cpus.clone()).or_else(near).unwrap_or_else(|| nowhere(topology));
+        let all = cache.map(|cache| cache.cpus.clone()).or_else(near).unwrap_or_else(|| nowhere(topology));
+        // Nodes may share a cache, and packages a node: a line for each part.
+        let cpus = part_of(topology, &all, place, node);
         if seen.insert(cpus.clone()) {
             let package = place
                 .package
@@ -102,7 +104,7 @@ fn lines(topology: &Topology, plan: &CpuPlan) -> Vec<[String; 5]> {
             let order = (place.package.value().copied(), place.node.value().copied(), cpus.lowest());
             let row = [
                 node_words(node),
-                cache.map_or_else(String::new, cache_words),
+                cache.map_or_else(String::new, |cache| cache_words(cache, &cpus)),
                 cpus.to_string(),
                 shares(plan, &cpus),
                 package,
@@ -117,6 +119,16 @@ fn lines(topology: &Topology, plan: &CpuPlan) -> Vec<[String; 5]> {
     }
     lines.sort_by_key(|(order, _)| *order);
     lines.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Those of the CPUs that are in the same node and package.
+fn part_of(topology: &Topology, all: &CpuSet, place: &CpuPlace, node: Option<&NumaNode>) -> CpuSet {
+    let alike = |other: &&CpuPlace| {
+        all.contains(other.cpu)
+            && other.package.value() == place.package.value()
+            && node_of(topology, other.cpu).map(|node| node.id) == node.map(|node| node.id)
+    };
+    topology.cpus.iter().filter(alike).map(|other| other.cpu).collect()
 }
 
 /// CPUs of which neither cache nor node is known.
@@ -144,9 +156,10 @@ fn node_words(node: Option<&NumaNode>) -> String {
     format!("node {}{memory}{distances}", node.id)
 }
 
-fn cache_words(cache: &Cache) -> String {
+fn cache_words(cache: &Cache, cpus: &CpuSet) -> String {
     let bytes = cache.size_bytes.value().map_or_else(String::new, |&bytes| format!(" {}", size(bytes)));
-    format!("L{}{bytes}", cache.level)
+    let shared = if cache.cpus == *cpus { String::new() } else { format!(" of {}", cache.cpus) };
+    format!("L{}{bytes}{shared}", cache.level)
 }
 
 fn size(bytes: u64) -> String {

@@ -105,7 +105,7 @@ fn virtual_machine(kind: &str) -> Draft {
         "tcg" => bad("virtual", "an emulated processor (QEMU without hardware virtualization)")
             .effect("each instruction is translated: no figure holds for a real processor, and ratios of figures neither")
             .fix("QEMU with -accel kvm, or a real machine"),
-        "qemu" => note("virtual", "a virtual machine (QEMU; whether its processor is emulated is not told)")
+        "qemu" => note("virtual", "a virtual machine (QEMU; whether its processor is emulated is not known)")
             .effect("on an emulated processor no figure holds for a real one")
             .fix("QEMU with -accel kvm and a processor that shows kvm-clock"),
         _ => note("virtual", format!("a virtual machine ({host}): clock, heat, SMT pairs and neighbours are the host's"))

@@ -8,7 +8,7 @@ use tare_model::{Missing, Reading};
 pub(super) fn read(root: &Root) -> Access {
     let live = match root.is_live() {
         true => Reading::Measured(tare_sys::process::is_root()),
-        false => Reading::missing("a captured tree does not tell who looks"),
+        false => Reading::missing("a captured tree does not say who looks"),
     };
     Access {
         root: live,

@@ -1,7 +1,6 @@
 //! What processors prefer between speed and energy, the clock of what cores share, and temperatures by chip.
 
-use super::CPU_DIR;
-use super::files;
+use super::files::{self, CPU_DIR};
 use crate::root::{Root, nonsense};
 use std::collections::BTreeMap;
 use tare_model::survey::{EnergyBias, Sensor, Uncore};

@@ -3,6 +3,9 @@
 use crate::root::{Root, nonsense};
 use tare_model::{CpuSet, Missing};
 
+pub(super) const CPU_DIR: &str = "/sys/devices/system/cpu";
+pub(super) const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
+
 /// Longest word that names something.
 const WORD_MAX: usize = 64;
 /// Temperatures beyond this are no temperatures (sensors that are absent read −274 or 127).

@@ -1,11 +1,11 @@
 //! The clock, heat, power and idle states.
 
-use super::{energy, files};
+use super::energy;
+use super::files::{self, CPU_DIR};
 use crate::root::Root;
 use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
 use tare_model::{CpuSet, Missing, Reading};
 
-const CPU_DIR: &str = "/sys/devices/system/cpu";
 const ZONES: &str = "/sys/class/thermal";
 const DOMAINS: &str = "/sys/class/powercap";
 const KHZ: u64 = 1000;

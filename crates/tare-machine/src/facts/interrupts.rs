@@ -106,7 +106,7 @@ impl Line<'_> {
 }
 
 /// How many words stand before the name: a controller, a number there, and how it is triggered, as far as they are
-/// told.
+/// known.
 fn before_name(words: &[&str]) -> usize {
     let trigger = ["Level", "Edge", "None"];
     if let Some(at) = words.iter().take(5).position(|word| trigger.contains(word)) {

@@ -22,13 +22,11 @@ mod windows;
 pub use crate::topology::online_cpus;
 
 use crate::root::Root;
+use files::{CLOCKSOURCE, CPU_DIR};
 use std::time::Duration;
 use tare_model::machine::MachineFacts;
 use tare_model::survey::{Survey, WindowsHost};
 use tare_model::{Missing, Reading};
-
-const CPU_DIR: &str = "/sys/devices/system/cpu";
-const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// How far a survey goes beyond reading files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +146,7 @@ fn pmu(root: &Root) -> Result<bool, Missing> {
     let paranoid: i32 = root.value("/proc/sys/kernel/perf_event_paranoid")?;
     if paranoid > 0 && !root.is_live() {
         return Err(Missing::new(format!(
-            "perf_event_paranoid is {paranoid}: a captured tree does not tell who looks"
+            "perf_event_paranoid is {paranoid}: a captured tree does not say who looks"
         )));
     }
     if paranoid > 0 && !tare_sys::process::is_root() {

@@ -36,7 +36,7 @@ pub fn run(root: &Root, cpu: u32, duration_ns: u64) -> Vec<MemoryLatency> {
     found
 }
 
-/// A guest is told of the host's last cache, and may have no part of it to speak of: then it is no faster than memory.
+/// A guest sees the size of the host's last cache, and may have no part of it to speak of: then it is no faster than memory.
 fn warn_of_borrowed_cache(found: &mut [MemoryLatency]) {
     let median = |one: &MemoryLatency| one.load_ns.value().map(|spread| spread.median);
     let Some(([.., last], [memory])) = found.split_last_chunk_mut::<1>() else { return };

@@ -126,7 +126,8 @@ mod tests {
     fn a_line_takes_nanoseconds_between_two_cpus_of_this_machine() {
         let allowed = tare_sys::affinity::get(0).unwrap();
         let [one, .., other] = allowed[..] else { return };
-        let found = run([one, other], 5_000_000).unwrap();
+        // Longer than others may keep one of both CPUs.
+        let found = run([one, other], 100_000_000).unwrap();
         let ns = found.transfer_ns;
         assert!(found.cpus == [one, other] && (1.0..100_000.0).contains(&ns.median), "{found:?}");
         assert!(ns.low <= ns.median && ns.median <= ns.high);

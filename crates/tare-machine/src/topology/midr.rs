@@ -56,7 +56,7 @@ fn hexadecimal(text: &str) -> Option<u32> {
 }
 
 impl Design {
-    /// `Cortex-A76`, `Neoverse-N1`; maker and part where nobody has told us a name.
+    /// `Cortex-A76`, `Neoverse-N1`; maker and part where no name is known.
     pub fn name(self) -> String {
         let known = NAMES.iter().find(|(maker, part, _)| (*maker, *part) == (self.maker, self.part));
         match known {

@@ -11,7 +11,7 @@ fn kinds(tree: &Tree) -> Vec<(String, String, Option<u32>)> {
 }
 
 #[test]
-fn kinds_of_core_are_told_by_design_capacity_and_frequency() {
+fn kinds_of_core_are_known_by_design_capacity_and_frequency() {
     let kind = |name: &str, cpus: &str, capacity| (name.to_owned(), cpus.to_owned(), capacity);
     assert_eq!(
         kinds(&made_machine("phone")),
@@ -64,7 +64,7 @@ fn kinds_of_core_are_told_by_design_capacity_and_frequency() {
 }
 
 #[test]
-fn no_role_has_fast_and_slow_cores_unless_it_is_told_to() {
+fn no_role_has_fast_and_slow_cores_unless_it_is_asked_to() {
     use tare_machine::placement::{Ask, Wanted, choose, plan};
     use tare_model::placement::Policy;
     for name in ["phone", "laptop-wireless-mouse"] {
@@ -109,7 +109,7 @@ fn no_role_has_fast_and_slow_cores_unless_it_is_told_to() {
         let of = |cpus: std::ops::Range<u32>| load.iter().all(|cpu| cpus.contains(cpu));
         assert!(of(0..4) || of(4..7) || of(7..8), "{load_threads}: {load:?}");
     }
-    // Who names CPUs of both is told.
+    // Who names CPUs of both is warned.
     let wanted = Wanted {
         sut_allowed: &[],
         sut_threads: 1,

@@ -1,4 +1,4 @@
-//! What each kind of machine is told to be: processor, hypervisor, container.
+//! What each kind of machine is reported to be: processor, hypervisor, container.
 
 use crate::machines::{made_machine, write_out};
 use crate::surveyed::{surveyed, text};
@@ -195,7 +195,7 @@ fn mainframes_and_power_tell_who_divides_them() {
 }
 
 #[test]
-fn wsl_is_told_by_how_the_kernel_spells_its_maker() {
+fn wsl_is_known_by_how_the_kernel_spells_its_maker() {
     let release = |name: &str| {
         format!("@ /proc/sys/kernel/osrelease\n{name}\n{}", x86("hypervisor", ["", ""], "x", "tsc"))
     };

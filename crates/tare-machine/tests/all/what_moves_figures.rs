@@ -27,8 +27,8 @@ fn what_feeds_a_mouse_does_not_feed_the_machine() {
     let usb = supply("ucsi-source-psy-USBC000:001", &[("type", "USB"), ("scope", "System"), ("online", "1")]);
     let charged = write_out("usb", &(usb + &battery("Unknown")));
     assert_eq!(check(&charged, "battery"), Some((Level::Ok, "a battery, on mains".into())));
-    let untold = check(&write_out("untold", &(cradle + &battery("Unknown"))), "battery").unwrap();
-    assert!(untold.0 == Level::Note && untold.1.starts_with("missing: neither"), "{untold:?}");
+    let unknown = check(&write_out("unknown", &(cradle + &battery("Unknown"))), "battery").unwrap();
+    assert!(unknown.0 == Level::Note && unknown.1.starts_with("missing: neither"), "{unknown:?}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn clock_sources_that_trap_are_bad() {
 }
 
 #[test]
-fn the_governors_of_all_policies_are_told() {
+fn the_governors_of_all_policies_are_reported() {
     let governor = |name: &str| text(&surveyed(&made_machine(name)).machine.governor);
     assert_eq!(governor("phone"), "performance, schedutil");
     assert_eq!(governor("laptop-wireless-mouse"), "performance, powersave");
@@ -73,10 +73,10 @@ fn the_answer_is_the_same_whoever_reads() {
         Reading::Missing(missing) => missing.why.clone(),
         other => format!("{other:?}"),
     };
-    assert_eq!(why(&survey.machine.pmu), "perf_event_paranoid is 2: a captured tree does not tell who looks");
+    assert_eq!(why(&survey.machine.pmu), "perf_event_paranoid is 2: a captured tree does not say who looks");
     let domain = &survey.frequency.power_domains.value().unwrap()[0];
     assert_eq!(why(&domain.readable), "a captured tree does not tell who may read it");
-    assert_eq!(why(&survey.access.root), "a captured tree does not tell who looks");
+    assert_eq!(why(&survey.access.root), "a captured tree does not say who looks");
     assert!(metal.company.value().is_none() && metal.host.uptime_ns.value().is_none());
     assert!(metal.groups.allowed_cpus.value().is_none() && metal.limits.open_files.value().is_none());
 }
@@ -143,7 +143,7 @@ fn what_holds_a_group_back_without_a_quota_is_said() {
 }
 
 #[test]
-fn energy_and_the_clock_outside_of_the_cores_are_told() {
+fn energy_and_the_clock_outside_of_the_cores_are_reported() {
     let laptop = surveyed(&made_machine("laptop-wireless-mouse")).frequency;
     let bias: Vec<(u8, String)> =
         laptop.energy_bias.value().unwrap().iter().map(|one| (one.bias, one.cpus.to_string())).collect();
@@ -174,7 +174,7 @@ fn energy_and_the_clock_outside_of_the_cores_are_told() {
 }
 
 #[test]
-fn what_else_moves_figures_is_told() {
+fn what_else_moves_figures_is_reported() {
     let found = |tree: &str, id: &str| check(&write_out("else", tree), id);
     let ops = "@ /sys/kernel/sched_ext/state\nenabled\n@ /sys/kernel/sched_ext/root/ops\nlavd_1.0";
     assert!(

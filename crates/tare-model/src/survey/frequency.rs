@@ -15,10 +15,13 @@ pub struct Frequency {
     /// Thermal zones.
     pub zones: Reading<Vec<ThermalZone>>,
     /// Temperatures of the chips that tell them (hwmon): processors of AMD show theirs here alone.
+    #[serde(default)]
     pub sensors: Reading<Vec<Sensor>>,
     /// The processor's own preference between speed and energy (EPB), by the CPUs that have it.
+    #[serde(default)]
     pub energy_bias: Reading<Vec<EnergyBias>>,
     /// The clock of what cores share: last-level cache and memory controllers.
+    #[serde(default)]
     pub uncore: Reading<Vec<Uncore>>,
     /// RAPL domains and their power limits.
     pub power_domains: Reading<Vec<PowerDomain>>,

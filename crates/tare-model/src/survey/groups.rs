@@ -29,10 +29,13 @@ pub struct CpuGroup {
     /// Weight against its neighbours relative to the default of 1.
     pub weight: Reading<f64>,
     /// Whether it runs only when no other group wants to (`cpu.idle`).
+    #[serde(default)]
     pub idle: Reading<bool>,
     /// Least utilization that the clock is chosen for (`cpu.uclamp.min`), 0–1.
+    #[serde(default)]
     pub uclamp_min_ratio: Reading<f64>,
     /// Highest utilization that the clock is chosen for (`cpu.uclamp.max`), 0–1; 1 is no bound.
+    #[serde(default)]
     pub uclamp_max_ratio: Reading<f64>,
     /// How often the group's own quota ran out.
     pub throttling: Reading<Throttling>,
@@ -73,6 +76,7 @@ pub struct CpusetGroup {
     /// Path below the mount.
     pub path: String,
     /// `member`, `root`, `isolated`, with the kernel's reason behind one that is `invalid`; not applicable to v1.
+    #[serde(default)]
     pub partition: Reading<String>,
     /// CPUs in effect.
     pub cpus: Reading<CpuSet>,

@@ -14,8 +14,10 @@ pub struct Memory {
     /// Of it, in use.
     pub swap_used_bytes: Reading<u64>,
     /// Swap devices and files.
+    #[serde(default)]
     pub swaps: Reading<Vec<Swap>>,
     /// Whether the kernel looks for equal pages and makes them one (KSM).
+    #[serde(default)]
     pub same_page_merging: Reading<bool>,
     /// `vm.swappiness`.
     pub swappiness: Reading<u32>,

@@ -28,6 +28,7 @@ pub struct Network {
     /// Interrupts of devices, and where they are served.
     pub interrupts: Reading<Vec<Interrupt>>,
     /// Interrupts that CPUs have without a device: timers, and those that CPUs send each other.
+    #[serde(default)]
     pub local_interrupts: Reading<Vec<LocalInterrupt>>,
     /// Whether `irqbalance` moves interrupts about; only of a running system.
     pub irqbalance: Reading<bool>,

@@ -24,6 +24,7 @@ pub struct Supply {
     pub status: Reading<String>,
     /// `System`, or `Device` for what serves a mouse, a keyboard or a tablet alone; not applicable where the driver
     /// states none, which is the machine's.
+    #[serde(default)]
     pub scope: Reading<String>,
 }
 

@@ -14,6 +14,7 @@ pub struct Processor {
     /// Whether SMT is on; not applicable where the kernel says that the machine has none.
     pub smt: Reading<bool>,
     /// Parts of caches that groups of programs are held to (resctrl); missing where it is not mounted.
+    #[serde(default)]
     pub cache_parts: Reading<Vec<CachePart>>,
     /// What the kernel says of each hardware weakness.
     pub mitigations: Reading<Vec<Mitigation>>,

@@ -9,6 +9,7 @@ pub struct Scheduler {
     pub discipline: Reading<Discipline>,
     /// Name of the scheduler that was loaded as a BPF program (sched_ext) and has taken over; not applicable where none
     /// has.
+    #[serde(default)]
     pub sched_ext: Reading<String>,
     /// CFS's latency target (debugfs `sched/latency_ns`), nanoseconds; not applicable to EEVDF.
     pub latency_ns: Reading<u64>,

@@ -96,12 +96,12 @@ fn a_generators_report_is_held_against_the_window() {
     }
     // Watched for the first of both, or for all of it.
     let twice = loaded(&format!("wrk -t1 -c16 -d1s {url}; sleep 1; wrk -t1 -c16 -d2s {url}"));
-    let told = warning(&twice, "report-of-other-time").unwrap_or_else(|| panic!("{:#}", twice["warnings"]));
-    assert!(twice["valid"] == false && told.contains("reports on 3."), "{told}");
+    let said = warning(&twice, "report-of-other-time").unwrap_or_else(|| panic!("{:#}", twice["warnings"]));
+    assert!(twice["valid"] == false && said.contains("reports on 3."), "{said}");
     let fails_quietly = loaded(&format!("wrk -t1 -c16 -d1s -s missing.lua {url}"));
-    let told = warning(&fails_quietly, "generator-complains");
+    let said = warning(&fails_quietly, "generator-complains");
     assert!(
-        told.as_ref().is_some_and(|text| text.contains("missing.lua")),
+        said.as_ref().is_some_and(|text| text.contains("missing.lua")),
         "{:#}",
         fails_quietly["warnings"]
     );

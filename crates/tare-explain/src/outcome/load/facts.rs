@@ -82,7 +82,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The longest time in which nothing was answered, where no connection could be opened again; `None` where that is not
-    /// so, or too short to be told from a pause of the server, which breaks no connection.
+    /// so, or too short to be distinguished from a pause of the server, which breaks no connection.
     pub fn server_gone_s(&self) -> Option<f64> {
         let refused = self.sample.errors.get(&ErrorKind::Connect).copied().unwrap_or(0);
         let all_refused = refused >= u64::from(self.run.asked.connections.max(1));

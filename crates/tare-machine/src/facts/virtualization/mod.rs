@@ -10,7 +10,8 @@ mod xen;
 
 pub(super) use container::kind as container;
 
-use super::{CLOCKSOURCE, kernel};
+use super::files::CLOCKSOURCE;
+use super::kernel;
 use crate::root::Root;
 use dmi::Dmi;
 use tare_model::Missing;
@@ -110,12 +111,12 @@ fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
 
 /// ARM, RISC-V, LoongArch and others: firmware tells, by DMI or by a device tree.
 fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
-    let told = [device_tree::hypervisor(root), dmi.hypervisor()];
+    let candidates = [device_tree::hypervisor(root), dmi.hypervisor()];
     let vague = |named: &str| ["qemu", "virtual-machine"].contains(&named);
-    if let Some(named) = told.into_iter().flatten().find(|named| !vague(named)) {
+    if let Some(named) = candidates.into_iter().flatten().find(|named| !vague(named)) {
         return Some(named);
     }
-    if let Some(named) = told.into_iter().flatten().next() {
+    if let Some(named) = candidates.into_iter().flatten().next() {
         // QEMU's own emulation shows a processor that is nobody's, or one of ARM's own designs.
         let maker = implementer(cpuinfo);
         let emulated = maker == Some("0x00") || (maker == Some("0x41") && dmi.is_emulation());
