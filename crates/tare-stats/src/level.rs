@@ -64,9 +64,11 @@ impl Level {
 /// The last segment with all before it that have its mean, but for a disturbance. `None` without segments.
 pub(crate) fn last_level(values: &[f64], segments: &[Segment], rules: &Rules) -> Option<Level> {
     let disturbed_max = rules.few_of(values.len());
-    // What is too short to be a level cannot be the last one.
-    let is_long = |segment: &Segment| segment.to - segment.from > disturbed_max;
-    let last = segments.iter().rposition(is_long).unwrap_or(segments.len().checked_sub(1)?);
+    // What is too short to be a level is not the last one, unless there is too much of it to be a disturbance.
+    let is_last = |segment: &Segment| {
+        segment.to - segment.from > disturbed_max && values.len() - segment.to <= disturbed_max
+    };
+    let last = segments.iter().rposition(is_last).unwrap_or(segments.len().checked_sub(1)?);
     let (before, after) = (&segments[..last], &segments[last + 1..]);
     let reached = |longest: usize| {
         let mut level =
