@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 pub struct Series {
     /// What it is called.
     pub name: String,
-    /// Whether it becomes steady.
+    /// Whether it becomes steady: its state is `steady`.
     pub label: Label,
     /// What it is from its last level on; where there is none, as a whole.
     pub state: State,
     /// Index of the first value at the last level; -1: it does not become steady.
     pub steady_from: i64,
+    /// The level that it becomes steady at; both, the lower first, where it alternates between two; none where it drifts or is never steady.
+    /// In the unit of its values.
+    #[serde(default)]
+    pub levels: Vec<f64>,
     /// How many values it has.
     pub values: usize,
     /// Values far from all those around them, which are left out.

@@ -31,7 +31,7 @@ pub fn terminal(all: &[Examined], style: Style) -> String {
         Column::words("", 0),
         Column::figures("from", 0),
         Column::figures("of", 2),
-        Column::figures("last level", 0),
+        Column::figures("level", 0),
         Column::figures("before it", 1),
         Column::figures("changes", 3),
         Column::figures("wild", 4),
@@ -49,11 +49,13 @@ fn row(one: &Examined) -> Row {
         State::Drifting => Text::new("drifting", Tone::Warn),
         State::Bimodal => Text::new("bimodal", Tone::Warn),
     };
-    let from = found.from.map_or(format::NONE.to_owned(), |from| from.to_string());
-    let figure = |value: f64| if one.seconds { format::seconds(value) } else { count(value) };
-    let last = found.segments.last();
-    let level = last.map_or(format::NONE.to_owned(), |segment| figure(segment.mean));
-    let apart = before(found).zip(last).map(|(before, last)| before / last.mean - 1.0);
+    let from = steady_from(found).map_or(format::NONE.to_owned(), |from| from.to_string());
+    let figure = |value: &f64| if one.seconds { format::seconds(*value) } else { count(*value) };
+    let level = match found.levels[..] {
+        [] => format::NONE.to_owned(),
+        _ => found.levels.iter().map(figure).collect::<Vec<String>>().join(" and "),
+    };
+    let apart = before(found).map(|(before, level)| before / level - 1.0);
     let apart = apart.map_or(format::NONE.to_owned(), |apart| {
         format!("{}{}", if apart < 0.0 { '−' } else { '+' }, percent(apart.abs()))
     });
@@ -72,13 +74,19 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// Mean of all that came before the last level.
-fn before(found: &Steadiness) -> Option<f64> {
-    let until = found.from.or_else(|| found.segments.last().map(|last| last.from))?;
+/// Since when it is steady, if it is. What drifts or alternates has a last stretch, and no level.
+fn steady_from(found: &Steadiness) -> Option<usize> {
+    found.from.filter(|_| found.state == tare_stats::State::Steady)
+}
+
+/// Mean of all that came before the level, and the level.
+fn before(found: &Steadiness) -> Option<(f64, f64)> {
+    let until = steady_from(found)?;
     let earlier: Vec<&Segment> = found.segments.iter().filter(|segment| segment.to <= until).collect();
     let weight = |segment: &Segment| (segment.to - segment.from) as f64;
     let values: f64 = earlier.iter().map(|segment| weight(segment)).sum();
-    (values > 0.0).then(|| earlier.iter().map(|segment| segment.mean * weight(segment)).sum::<f64>() / values)
+    let sum: f64 = earlier.iter().map(|segment| segment.mean * weight(segment)).sum();
+    Some((sum / values, *found.levels.first()?)).filter(|_| values > 0.0)
 }
 
 /// One JSON object for each series, a line each.
@@ -97,11 +105,13 @@ fn series(one: &Examined) -> Series {
         to: segment.to,
         mean: segment.mean,
     };
+    let from = steady_from(found);
     Series {
         name: one.name.clone(),
-        label: if found.from.is_some() { Label::Steady } else { Label::NotSteady },
+        label: if from.is_some() { Label::Steady } else { Label::NotSteady },
         state: State::from(found.state),
-        steady_from: found.from.map_or(-1, |from| from as i64),
+        steady_from: from.map_or(-1, |from| from as i64),
+        levels: found.levels.clone(),
         values: one.values,
         wild: found.wild,
         segments: found.segments.iter().map(level).collect(),

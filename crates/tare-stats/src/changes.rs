@@ -18,6 +18,8 @@ const PENALTY_LN_USUAL: f64 = 15.0;
 const SEARCHES_MAX: usize = 200;
 /// Longest series that is segmented: the worst case is quadratic.
 pub const VALUES_MAX: usize = 20_000;
+/// Values count as no farther from the median than so many median distances: the square of a larger one leaves the others no digits.
+const SCALED_MAX: f64 = 1e6;
 
 /// A segmentation that is the best for some penalty.
 #[derive(Debug, Clone)]
@@ -34,10 +36,15 @@ struct Segmentation {
 ///
 /// `None` for fewer than two values, more than [`VALUES_MAX`], or one that is not finite.
 pub fn change_points(values: &[f64]) -> Option<Vec<usize>> {
+    change_points_above(values, 0.0)
+}
+
+/// [`change_points`] where no segment counts as having a smaller standard deviation than `spread_min`, in the unit of the values.
+pub(crate) fn change_points_above(values: &[f64], spread_min: f64) -> Option<Vec<usize>> {
     if !(SEGMENT_MIN..=VALUES_MAX).contains(&values.len()) {
         return None;
     }
-    let sums = Sums::of(values)?;
+    let sums = Sums::of(values, spread_min)?;
     let found = sums.segmentations();
     Some(match at_knee(&found) {
         Some(segmentation) => segmentation.changes.clone(),
@@ -47,27 +54,32 @@ pub fn change_points(values: &[f64]) -> Option<Vec<usize>> {
 
 /// Sums of the first values and of their squares, so that any segment's cost takes constant time.
 struct Sums {
-    sums: Vec<(f64, f64)>,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
     /// Values are rounded: equal ones in a row have the variance of the rounding, not zero.
     variance_min: f64,
 }
 
 impl Sums {
     /// Values are centred and scaled first: it changes the cost of every segmentation by the same, and keeps digits.
-    fn of(values: &[f64]) -> Option<Sums> {
+    fn of(values: &[f64], spread_min: f64) -> Option<Sums> {
         let centre = median(values)?;
-        let spread = values.iter().map(|value| (value - centre).abs()).sum::<f64>() / values.len() as f64;
-        let spread = if spread > 0.0 && spread.is_finite() { spread } else { 1.0 };
-        let step = smallest_step(values).unwrap_or(0.0) / spread;
-        let (mut sum, mut squares) = (0.0, 0.0);
-        let of_first = values.iter().map(|value| {
-            let scaled = (value - centre) / spread;
+        let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
+        let step = smallest_step(values).unwrap_or(0.0);
+        // By the median distance: the mean one is that of the largest value, which may leave the others no digits.
+        let scale = [median(&distances)?, step, spread_min].into_iter().fold(0.0, f64::max);
+        let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
+        let (mut sums, mut squares) = (vec![0.0], vec![0.0]);
+        let (mut sum, mut square) = (0.0, 0.0);
+        for value in values {
+            let scaled = ((value - centre) / scale).clamp(-SCALED_MAX, SCALED_MAX);
             sum += scaled;
-            squares += scaled * scaled;
-            (sum, squares)
-        });
-        let sums = std::iter::once((0.0, 0.0)).chain(of_first).collect();
-        Some(Sums { sums, variance_min: (step * step / 12.0).max(1e-12) })
+            square += scaled * scaled;
+            sums.push(sum);
+            squares.push(square);
+        }
+        let variance_min = (step / scale).powi(2) / 12.0;
+        Some(Sums { sums, squares, variance_min: variance_min.max((spread_min / scale).powi(2)).max(1e-12) })
     }
 
     fn len(&self) -> usize {
@@ -80,11 +92,8 @@ impl Sums {
 
     /// −2 ln likelihood of the values in `from..to`, up to a constant for each value.
     fn cost(&self, from: usize, to: usize) -> f64 {
-        let n = (to - from) as f64;
-        let sum = self.sums[to].0 - self.sums[from].0;
-        let squares = self.sums[to].1 - self.sums[from].1;
-        let variance = ((squares - sum * sum / n) / n).max(self.variance_min);
-        n * (variance.ln() + 1.0)
+        let (sum, square) = (self.sums[to] - self.sums[from], self.squares[to] - self.squares[from]);
+        cost((to - from) as f64, sum, square, self.variance_min)
     }
 
     /// The best segmentation at one penalty.
@@ -92,20 +101,16 @@ impl Sums {
         let n = self.len();
         // For each prefix: the least cost with its penalties, and where the last segment starts.
         let mut best = vec![(-penalty, 0usize); n + 1];
-        let mut starts: Vec<(usize, f64)> = vec![(0, 0.0)];
+        let mut starts = Starts::default();
+        starts.push(self, 0, -penalty);
         for end in SEGMENT_MIN..=n {
-            let mut least = (f64::INFINITY, 0);
-            for (start, cost) in &mut starts {
-                *cost = best[*start].0 + self.cost(*start, end);
-                if *cost < least.0 {
-                    least = (*cost, *start);
-                }
-            }
-            best[end] = (least.0 + penalty, least.1);
+            let (cost, start) = starts.least(self, end);
+            best[end] = (cost + penalty, start);
             // A start that costs more than this now costs more at every later end.
-            starts.retain(|(_, cost)| *cost <= best[end].0);
+            starts.keep_up_to(best[end].0);
             if end + 1 >= 2 * SEGMENT_MIN {
-                starts.push((end + 1 - SEGMENT_MIN, 0.0));
+                let start = end + 1 - SEGMENT_MIN;
+                starts.push(self, start, best[start].0);
             }
         }
         let mut changes = Vec::new();
@@ -134,7 +139,9 @@ impl Sums {
             }
             // At this penalty both are equally good; any other that is better lies between them.
             let penalty = (upper.cost - lower.cost) / fewer as f64;
-            let between = (fewer > 1 && searches < SEARCHES_MAX).then(|| self.segment(penalty));
+            // Below zero only where costs are lost in the rounding of far larger values.
+            let is_open = fewer > 1 && searches < SEARCHES_MAX && penalty > 0.0;
+            let between = is_open.then(|| self.segment(penalty));
             searches += 1;
             let inside = upper.changes.len() + 1..lower.changes.len();
             match between.filter(|between| inside.contains(&between.changes.len())) {
@@ -144,6 +151,82 @@ impl Sums {
         }
         found
     }
+}
+
+/// −2 ln likelihood of `n` values with this sum and sum of squares, up to a constant for each.
+#[inline(always)]
+fn cost(n: f64, sum: f64, square: f64, variance_min: f64) -> f64 {
+    let each = 1.0 / n;
+    n * (ln((square - sum * sum * each) * each, variance_min) + 1.0)
+}
+
+/// Where the last segment may start, one array for each of their figures: a loop over them takes several at once.
+#[derive(Default)]
+struct Starts {
+    at: Vec<f64>,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+    best: Vec<f64>,
+    costs: Vec<f64>,
+}
+
+impl Starts {
+    fn push(&mut self, sums: &Sums, at: usize, best: f64) {
+        self.at.push(at as f64);
+        self.sums.push(sums.sums[at]);
+        self.squares.push(sums.squares[at]);
+        self.best.push(best);
+        self.costs.push(0.0);
+    }
+
+    /// The least cost up to an end, and the start it has.
+    fn least(&mut self, sums: &Sums, end: usize) -> (f64, usize) {
+        let (to, sum, square) = (end as f64, sums.sums[end], sums.squares[end]);
+        let before = self.at.iter().zip(&self.sums).zip(&self.squares).zip(&self.best);
+        for (found, (((at, sum_at), square_at), best)) in self.costs.iter_mut().zip(before) {
+            *found = best + cost(to - at, sum - sum_at, square - square_at, sums.variance_min);
+        }
+        let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let start = self.costs.iter().position(|cost| *cost == least).unwrap_or(0);
+        (least, self.at[start] as usize)
+    }
+
+    /// Forgets those that cost more.
+    fn keep_up_to(&mut self, limit: f64) {
+        let mut kept = 0;
+        for at in 0..self.costs.len() {
+            self.at[kept] = self.at[at];
+            self.sums[kept] = self.sums[at];
+            self.squares[kept] = self.squares[at];
+            self.best[kept] = self.best[at];
+            kept += usize::from(self.costs[at] <= limit);
+        }
+        for figures in [&mut self.at, &mut self.sums, &mut self.squares, &mut self.best, &mut self.costs] {
+            figures.truncate(kept);
+        }
+    }
+}
+
+/// Natural logarithm of the larger of a number and a least one, which must be above zero and no denormal number, to 1e-12.
+///
+/// x = 2^e·m with m from √½ to √2, and ln m = 2 artanh s with s = (m − 1)/(m + 1), by its series (Abramowitz and Stegun 4.1.27).
+/// Without branches and calls, so that the compiler takes several at once: most of the time of a search is spent here.
+#[inline(always)]
+fn ln(value: f64, least: f64) -> f64 {
+    const ROOT_HALF: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
+    const EXPONENT: u64 = 0xfff << 52;
+    // A number from 2^52 on has its last digit at one: whole numbers are added to it as bits.
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    let bits = value.max(least).to_bits();
+    let above = bits.wrapping_sub(ROOT_HALF);
+    // 1,024 more than the exponent, which may be below zero.
+    let raised = above.wrapping_add(1 << 62) >> 52;
+    let exponent = f64::from_bits(raised | WHOLE.to_bits()) - (WHOLE + 1024.0);
+    let m = f64::from_bits(bits.wrapping_sub(above & EXPONENT));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let terms = [15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0].into_iter();
+    exponent * std::f64::consts::LN_2 + s * terms.fold(0.0, |sum, odd| sum * z + 2.0 / odd)
 }
 
 /// The segmentation at the knee of the number of changes over the penalty, looked for from the highest penalty down;
@@ -203,7 +286,7 @@ mod tests {
     fn the_search_is_exact() {
         // Against every possible segmentation of a short series.
         let values = levels(&[(0.0, 5), (30.0, 4), (5.0, 5)]);
-        let sums = Sums::of(&values).unwrap();
+        let sums = Sums::of(&values, 0.0).unwrap();
         let penalty = 5.0;
         let mut least = f64::INFINITY;
         for mask in 0u32..1 << (values.len() - 1) {
@@ -217,6 +300,18 @@ mod tests {
         }
         let found = sums.segment(penalty);
         assert!((found.cost + penalty * found.changes.len() as f64 - least).abs() < 1e-9);
+    }
+
+    #[test]
+    fn logarithms_are_those_of_the_library() {
+        let numbers = std::iter::successors(Some(1e-12f64), |number| Some(number * 1.0137));
+        for number in numbers.take_while(|number| *number < 1e16).chain([1.0, 2f64.sqrt(), 0.5f64.sqrt()]) {
+            let (ours, exact) = (ln(number, 1e-12), number.ln());
+            assert!((ours - exact).abs() <= 1e-12 * exact.abs().max(1.0), "{number}: {ours}, {exact}");
+        }
+        for below in [0.0, -3.0, f64::NAN] {
+            assert!((ln(below, 1e-12) - 1e-12f64.ln()).abs() < 1e-10);
+        }
     }
 
     #[test]

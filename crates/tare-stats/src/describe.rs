@@ -43,12 +43,22 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     finite(low * (1.0 - fraction) + high * fraction)
 }
 
-/// The smallest difference above zero between two values: the best resolution that the readings can have. `None` where all are equal.
+/// Readings closer to each other than this share are one reading that was computed in two ways: a double keeps sixteen digits, a sum
+/// of thousands of them twelve.
+const SAME_READING: f64 = 1e-9;
+
+/// Whether two readings differ by no more than the rounding of a computation. False where one of them is not a number.
+pub(crate) fn is_same_reading(one: f64, other: f64) -> bool {
+    (one - other).abs() <= SAME_READING * one.abs().max(other.abs())
+}
+
+/// The smallest difference between two values that are not the same reading: the best resolution that the readings can have.
+/// `None` where all are the same.
 pub(crate) fn smallest_step(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
-    steps.filter(|step| *step > 0.0).min_by(f64::total_cmp)
+    let apart = sorted.windows(2).filter(|pair| !is_same_reading(pair[0], pair[1]));
+    apart.map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0).min_by(f64::total_cmp)
 }
 
 /// The value, if it is a number.

@@ -13,10 +13,12 @@ mod divisia;
 mod drift;
 mod interval;
 mod jackknife;
+mod level;
 mod modes;
 #[cfg(test)]
 mod noise;
 mod normal;
+mod outliers;
 mod pooled;
 mod proportion;
 mod random;
@@ -37,13 +39,14 @@ pub use divisia::log_mean;
 pub use drift::drift;
 pub use interval::{Estimate, Interval, Mean, mean_interval, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife};
+pub use level::{Rules, Segment};
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;
 pub use sequence::{Analysis, Foresight, LAUNCHES_MIN, PLANNED_MAX, Sequence};
 pub use series::SERIES_MIN;
 pub use simultaneous::{level_of_each, simultaneous_intervals};
 pub use steady::{
-    Segment, State, Steadiness, VALUES_MIN, steadiness, steadiness_of_counts, steadiness_of_means,
+    State, Steadiness, VALUES_MIN, steadiness, steadiness_by, steadiness_of_counts, steadiness_of_means,
 };
 pub use student::t_quantile;
 pub use trimmed::trimmed_mean_interval;

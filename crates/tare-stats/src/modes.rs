@@ -1,6 +1,6 @@
 //! Whether a series alternates between two levels.
 
-use crate::describe::{mean, smallest_step};
+use crate::describe::{is_same_reading, mean, smallest_step};
 
 /// √n times the dip that n independent values of a uniform distribution, the hardest case with one mode, exceed in one of a
 /// thousand series, for any n (simulated; a test repeats it).
@@ -8,25 +8,29 @@ const ROOT_DIP_MAX: f64 = 0.72;
 /// Each third of a series must have at least this share of either level: a step or a single disturbance has not.
 const SHARE_MIN: f64 = 0.05;
 
-/// Whether values, in the order of their time, have two modes that lie more than `apart` (a share) from each other, and that the series
-/// comes back to.
+/// The means about the two modes of values in the order of their time, the lower first: where the modes lie more than `apart` (a share) from
+/// each other, and the series comes back to both. `None` otherwise.
 ///
 /// By the dip (Hartigan and Hartigan, Annals of Statistics 13, 1985): how far the distribution of the values is from the nearest with one mode,
 /// be that skewed or flat. An autocorrelated series counts as fewer independent values.
 /// Rounded values count as spread evenly within a step, and all values as uncertain by `apart`, so that steps and close
 /// levels are no modes.
-pub(crate) fn has_two_modes(values: &[f64], apart: f64) -> bool {
-    let Some(independent) = independent(values) else { return false };
+pub(crate) fn two_modes(values: &[f64], apart: f64) -> Option<[f64; 2]> {
+    let independent = independent(values)?;
     let sorted = spread(values);
     if dip(&blurred(&sorted, apart)) * independent.sqrt() <= ROOT_DIP_MAX {
-        return false;
+        return None;
     }
-    let Some(between) = between(&sorted) else { return false };
+    let between = between(&sorted)?;
     let comes_back = |third: &[f64]| {
         let share = third.iter().filter(|value| **value < between).count() as f64 / third.len() as f64;
         (SHARE_MIN..=1.0 - SHARE_MIN).contains(&share)
     };
-    values.chunks(values.len().div_ceil(3)).all(comes_back)
+    if !values.chunks(values.len().div_ceil(3)).all(comes_back) {
+        return None;
+    }
+    let (low, high): (Vec<f64>, Vec<f64>) = values.iter().partition(|value| **value < between);
+    Some([mean(&low)?, mean(&high)?])
 }
 
 /// How many independent values would say as much: n over the autocorrelation time, from pairs of autocorrelations while their sum is
@@ -52,7 +56,7 @@ fn spread(values: &[f64]) -> Vec<f64> {
         let place = |at: usize| (at as f64 + 0.5) / equal.len() as f64 - 0.5;
         equal.iter().enumerate().map(|(at, value)| value + step * place(at)).collect()
     };
-    sorted.chunk_by(|one, other| one == other).flat_map(each).collect()
+    sorted.chunk_by(|one, other| is_same_reading(*one, *other)).flat_map(each).collect()
 }
 
 /// The values in order, each moved within a share of it: evenly, by multiples of the golden section, so the result is always the same. A series with one
@@ -203,7 +207,7 @@ mod tests {
         let mut noise = Noise::new(17);
         let two_modes = (0..RUNS).filter(|_| {
             let values: Vec<f64> = (0..n).map(|at| next(at, &mut noise)).collect();
-            has_two_modes(&values, 0.05)
+            two_modes(&values, 0.05).is_some()
         });
         two_modes.count() as f64 / RUNS as f64
     }
@@ -319,8 +323,8 @@ mod tests {
 
     #[test]
     fn what_is_all_alike_or_none_has_none() {
-        assert!(!has_two_modes(&[], 0.05));
-        assert!(!has_two_modes(&[2.0; 100], 0.05));
-        assert!(!has_two_modes(&[f64::NAN; 100], 0.05));
+        assert_eq!(two_modes(&[], 0.05), None);
+        assert_eq!(two_modes(&[2.0; 100], 0.05), None);
+        assert_eq!(two_modes(&[f64::NAN; 100], 0.05), None);
     }
 }

@@ -5,23 +5,17 @@
 //! that reaches its last level only near its end is not steady. The state says what the series does in the end: it stays at
 //! a level, drifts further than levels may differ, has two modes, or comes to no level.
 
-use crate::changes::{VALUES_MAX, change_points};
-use crate::describe::mean;
+use crate::changes::{VALUES_MAX, change_points_above};
+use crate::describe::{mean, median};
 use crate::drift::drift;
-use crate::modes::has_two_modes;
+use crate::level::{ALIKE_SHARE, Level, Rules, Segment, last_level};
+use crate::modes::two_modes;
+use crate::outliers::tamed;
 
-/// Length of the windows in which a value may be wild, or the series' own where that is shorter.
-const WINDOW: usize = 200;
-/// The first values are never wild: they may be a warm-up.
-const WARM_UP: usize = 30;
-/// A value is wild in a window if it is farther from the median than this many times P99 − P1.
-const WILD_SPREADS: f64 = 3.0;
-/// Means that differ by less than this share count as equal.
-const ALIKE_SHARE: f64 = 0.05;
-/// Standard errors in half of a 95 % interval.
-const ERRORS_95: f64 = 1.959_964;
 /// The share at the end that must be at one level.
 const END_SHARE: f64 = 1.0 / 6.0;
+/// A standard deviation below this share of the median changes no level: it may be that of a clock's readings.
+const SPREAD_MIN: f64 = 1e-4;
 
 /// Fewest values of which anything can be said.
 pub const VALUES_MIN: usize = 20;
@@ -29,10 +23,14 @@ pub const VALUES_MIN: usize = 20;
 /// The result for a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steadiness {
-    /// Index of the first value of the last level; `None` where that level was reached too near to the end.
+    /// Index of the first value of the last stretch that may have one mean; `None` where that was reached too near to the end. It is at one
+    /// level from there on where the state is [`State::Steady`].
     pub from: Option<usize>,
     /// What it is from there on; where it came to no level, as a whole.
     pub state: State,
+    /// The level that it is at from there on; both, the lower first, where it alternates between two; none where it drifts or is never steady. In
+    /// the unit of the values.
+    pub levels: Vec<f64>,
     /// The stretches between change points, in order.
     pub segments: Vec<Segment>,
     /// Values so far from those around them that they moved no change point.
@@ -52,62 +50,59 @@ pub enum State {
     Bimodal,
 }
 
-/// A stretch without a change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Segment {
-    /// Index of its first value.
-    pub from: usize,
-    /// Index after its last.
-    pub to: usize,
-    /// Mean of its values, wild ones included.
-    pub mean: f64,
-}
-
 /// Where a series becomes steady. All values must be above zero.
 ///
 /// `None` for fewer than [`VALUES_MIN`] values, more than [`VALUES_MAX`], or one that is not above zero and finite.
 pub fn steadiness(values: &[f64]) -> Option<Steadiness> {
+    steadiness_by(values, &Rules::default())
+}
+
+/// [`steadiness`] by other rules of what is one level.
+pub fn steadiness_by(values: &[f64], rules: &Rules) -> Option<Steadiness> {
     let usable = (VALUES_MIN..=VALUES_MAX).contains(&values.len())
         && values.iter().all(|value| value.is_finite() && *value > 0.0);
     if !usable {
         return None;
     }
-    let tame = tame(values);
-    let kept: Vec<f64> = tame.iter().map(|at| values[*at]).collect();
+    let tamed = tamed(values, rules.few_of(values.len()));
+    let kept: Vec<f64> = tamed.kept.iter().map(|at| values[*at]).collect();
+    let changes = change_points_above(&kept, SPREAD_MIN * median(&kept)?)?;
     // A segment ends with a value that was kept; wild ones after it belong to the next.
-    let ends = change_points(&kept)?.into_iter().map(|change| tame[change - 1] + 1);
+    let ends = changes.into_iter().map(|change| tamed.kept[change - 1] + 1);
     let edges: Vec<usize> = std::iter::once(0).chain(ends).chain([values.len()]).collect();
     let segments: Option<Vec<Segment>> = edges
         .windows(2)
         .map(|edge| Some(Segment { from: edge[0], to: edge[1], mean: mean(&values[edge[0]..edge[1]])? }))
         .collect();
     let segments = segments?;
-    let last = segments.last()?;
-    let level = segments
-        .iter()
-        .rev()
-        .take_while(|segment| alike(&values[last.from..last.to], &values[segment.from..segment.to]))
-        .last()?;
     let latest = values.len() as f64 * (1.0 - END_SHARE);
-    let from = Some(level.from).filter(|from| *from as f64 <= latest);
-    let late: Vec<f64> = tame.iter().filter(|at| **at >= from.unwrap_or(0)).map(|at| values[*at]).collect();
-    let state = state(&late, from.is_some());
-    Some(Steadiness { from, state, wild: values.len() - tame.len(), segments })
+    let level =
+        Some(last_level(&tamed.values, &segments, rules)?).filter(|level| level.from as f64 <= latest);
+    let is_late = |at: &&usize| level.as_ref().is_none_or(|level| level.holds(**at));
+    let late: Vec<f64> = tamed.kept.iter().filter(is_late).map(|at| values[*at]).collect();
+    let (state, levels) = state(&late, values.len(), level.is_some());
+    let from = level.map(|level: Level| level.from);
+    Some(Steadiness { from, state, levels, wild: values.len() - tamed.kept.len(), segments })
 }
 
-/// Of the values from the last level on, if it came to one.
-fn state(values: &[f64], is_steady: bool) -> State {
+/// Of the values from the last level on, if the series of so many values came to one: the state, and the levels.
+fn state(values: &[f64], length: usize, is_steady: bool) -> (State, Vec<f64>) {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    // A straight drift moves twice as far from end to end as from half to half.
-    let far = |drift: f64| 2.0 * drift.abs() > ALIKE_SHARE.ln_1p();
+    // A straight drift moves twice as far from end to end as from half to half. It is one where it leaves the level in that time, and in half
+    // the time of the series: halves of a whole series that are alike are one level, as segments are.
+    let far = |drift: f64| {
+        let moved = 2.0 * drift.abs();
+        let in_half = moved * 0.5 * length as f64 / values.len() as f64;
+        moved.min(in_half) > ALIKE_SHARE.ln_1p()
+    };
     let drifts = drift(&logs).is_some_and(|drift| {
         far(drift.value) && drift.ci95.is_some_and(|ci95| ci95.lo > 0.0 || ci95.hi < 0.0)
     });
-    match () {
-        () if has_two_modes(values, ALIKE_SHARE) => State::Bimodal,
-        () if drifts => State::Drifting,
-        () if is_steady => State::Steady,
-        () => State::NeverSteady,
+    match two_modes(values, ALIKE_SHARE) {
+        Some(modes) => (State::Bimodal, modes.to_vec()),
+        None if drifts => (State::Drifting, Vec::new()),
+        None if is_steady => (State::Steady, mean(values).into_iter().collect()),
+        None => (State::NeverSteady, Vec::new()),
     }
 }
 
@@ -119,6 +114,7 @@ pub fn steadiness_of_counts(counts: &[u64]) -> Option<Steadiness> {
         counts.chunks_exact(together).map(|counts| counts.iter().sum::<u64>() as f64).collect();
     let mut found = steadiness(&sums)?.in_slices_of(together);
     found.segments.iter_mut().for_each(|segment| segment.mean /= together as f64);
+    found.levels.iter_mut().for_each(|level| *level /= together as f64);
     Some(found)
 }
 
@@ -147,63 +143,6 @@ impl Steadiness {
             segment.to *= together;
         }
         self
-    }
-}
-
-/// Indices of the values that are wild in no window.
-fn tame(values: &[f64]) -> Vec<usize> {
-    let length = WINDOW.min(values.len());
-    let first = WARM_UP.min(values.len() - length);
-    let mut wild = vec![false; values.len()];
-    let mut sorted: Vec<f64> = values[..length].to_vec();
-    sorted.sort_by(f64::total_cmp);
-    for from in 0..=values.len() - length {
-        if from > 0 {
-            let place = |sorted: &[f64], value: f64| sorted.partition_point(|other| *other < value);
-            sorted.remove(place(&sorted, values[from - 1]));
-            let entering = values[from + length - 1];
-            sorted.insert(place(&sorted, entering), entering);
-        }
-        let (middle, low, high) = (at(&sorted, 0.5), at(&sorted, 0.01), at(&sorted, 0.99));
-        let far = WILD_SPREADS * (high - low);
-        if from < first {
-            continue;
-        }
-        for (value, wild) in values[from..].iter().zip(&mut wild[from..]).take(length) {
-            *wild |= (value - middle).abs() > far;
-        }
-    }
-    (0..values.len()).filter(|at| !wild[*at]).collect()
-}
-
-/// Quantile of sorted values, between neighbours by their distance.
-fn at(sorted: &[f64], q: f64) -> f64 {
-    let position = q * (sorted.len() - 1) as f64;
-    let below = sorted[position as usize];
-    let above = sorted[(position as usize + 1).min(sorted.len() - 1)];
-    below + position.fract() * (above - below)
-}
-
-/// Whether the ratio of two means may be within [`ALIKE_SHARE`] of 1: its 95 % interval (Kalibera and Jones 2013, here by
-/// the delta method) reaches that far.
-fn alike(one: &[f64], other: &[f64]) -> bool {
-    let (Some(one), Some(other)) = (Level::of(one), Level::of(other)) else { return false };
-    let ratio = one.mean / other.mean;
-    let half = ERRORS_95 * ratio * one.relative_error.hypot(other.relative_error);
-    ratio + half >= 1.0 - ALIKE_SHARE && ratio - half <= 1.0 + ALIKE_SHARE
-}
-
-/// A mean with its standard error as a share of it.
-struct Level {
-    mean: f64,
-    relative_error: f64,
-}
-
-impl Level {
-    fn of(values: &[f64]) -> Option<Level> {
-        let mean = mean(values)?;
-        let error = crate::describe::stdev(values).unwrap_or(0.0) / (values.len() as f64).sqrt();
-        Some(Level { mean, relative_error: error / mean })
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
         });
         let mut load = LoadSpec::new(target.clone());
         (load.content.method, load.content.body) = ("POST".to_owned(), b"a=1".to_vec());
-        assert_eq!(find(&load).unwrap().target, Some(target));
+        assert_eq!(find(&load, &AtomicBool::new(false)).unwrap().target, Some(target));
         let request = server.join().unwrap();
         assert!(request.starts_with("POST /form HTTP/1.1\r\n") && request.ends_with("\r\na=1"), "{request}");
     }

@@ -10,6 +10,7 @@ mod coverage;
 mod noise;
 mod properties;
 mod series;
+mod steady;
 
 // For the noise, which the library's own tests share.
 use tare_stats::SplitMix64;

@@ -71,7 +71,7 @@ fn schemas_are_printed() {
     }
     assert_eq!(tare.run(&["schema", "nothing"]).status.code(), Some(2));
     // A key that no schema knows is found.
-    let known = serde_json::json!({"name": "x", "label": "steady", "state": "steady", "steady_from": 0, "values": 9, "wild": 0, "segments": []});
+    let known = serde_json::json!({"name": "x", "label": "steady", "state": "steady", "steady_from": 0, "levels": [1.0], "values": 9, "wild": 0, "segments": []});
     schema::check(&["steady"], &known);
     let mut other = known.clone();
     other["label2"] = 1.into();

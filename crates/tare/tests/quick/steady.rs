@@ -48,6 +48,7 @@ fn forks_are_judged_as_by_those_who_studied_them() {
         let from = |object: &Value| object["steady_from"].as_i64().unwrap();
         let is_steady = from(wanted) >= 0;
         assert_eq!(from(found) >= 0, found["label"] == "steady");
+        assert_eq!(found["state"] == "steady", found["label"] == "steady");
         all[usize::from(is_steady)] += 1.0;
         if is_steady == (from(found) >= 0) {
             agreed[usize::from(is_steady)] += 1.0;
@@ -73,26 +74,32 @@ fn numbers_a_line_are_one_series() {
     assert!(shown.contains("steady") && shown.contains("500"), "{shown}");
 }
 
-/// What is not at one level gets its state; the label stays what it was.
+/// Only what is at one level is labelled steady, and the levels are as many as the state says.
 #[test]
-fn each_state_is_a_result() {
+fn label_state_and_levels_never_contradict_each_other() {
     let noise = |at: usize| 0.001 * (at * 7919 % 101) as f64;
     type Level<'a> = &'a dyn Fn(usize) -> f64;
-    let states: [(&str, &str, Level); 4] = [
-        ("steady", "steady", &|_| 1.0),
-        ("bimodal", "steady", &|at| if at * 31 % 10 < 4 { 1.3 } else { 1.0 }),
-        // The last of it may be within 5 %.
-        ("drifting", "steady", &|at| 1.0 + at as f64 / 100.0),
-        ("never-steady", "not-steady", &|at| if at < 360 { 1.0 } else { 2.0 }),
+    let states: [(&str, &[f64], Level); 5] = [
+        ("steady", &[1.05], &|_| 1.0),
+        ("steady", &[1.05], &|at| if at < 100 { 3.0 } else { 1.0 }),
+        ("bimodal", &[1.05, 1.35], &|at| if at * 31 % 10 < 4 { 1.3 } else { 1.0 }),
+        ("drifting", &[], &|at| 1.0 + at as f64 / 100.0),
+        ("never-steady", &[], &|at| if at < 360 { 1.0 } else { 2.0 }),
     ];
-    for (state, label, level) in states {
+    for (state, levels, level) in states {
         let series: String = (0..400).map(|at| format!("{}\n", level(at) + noise(at))).collect();
         let output = steady(&series, &["--json"]);
         let object = &objects(std::str::from_utf8(&output.stdout).unwrap())[0];
+        let label = if state == "steady" { "steady" } else { "not-steady" };
         assert_eq!((&object["state"], &object["label"]), (&state.into(), &label.into()), "{object}");
         assert_eq!(object["steady_from"] == -1, label == "not-steady", "{object}");
+        let found: Vec<f64> = object["levels"].as_array().unwrap().iter().flat_map(Value::as_f64).collect();
+        let is_level = |(found, level): (&f64, &f64)| (found - level).abs() < 0.01;
+        assert!(found.len() == levels.len() && found.iter().zip(levels).all(is_level), "{object}");
         let shown = String::from_utf8(steady(&series, &["--color", "never"]).stdout).unwrap();
         assert!(shown.contains(&state.replace('-', " ")), "{shown}");
+        // A mean of two modes is no level.
+        assert_eq!(shown.contains(" and "), levels.len() == 2, "{shown}");
     }
 }
 
