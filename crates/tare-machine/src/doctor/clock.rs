@@ -184,9 +184,10 @@ fn heat(frequency: &Frequency, inside: bool) -> Vec<Draft> {
         ];
     }
     let mut drafts = each("throttled-by-heat", &frequency.throttle_counts, |counts| throttled(counts));
-    let no_zone =
-        frequency.zones.value().is_none_or(|zones| zones.iter().all(|zone| zone.celsius.value().is_none()));
-    match energy::warmest(frequency).filter(|_| no_zone) {
+    // A zone may be of a wireless card alone.
+    let zones = frequency.zones.value().map(Vec::as_slice).unwrap_or_default();
+    let hottest = zones.iter().filter_map(|zone| zone.celsius.value().copied()).fold(f64::MIN, f64::max);
+    match energy::warmest(frequency).filter(|(_, celsius)| *celsius > hottest) {
         Some((name, celsius)) if celsius >= HOT => drafts.push(
             warn("temperature", format!("{name} has {celsius:.0} °C"))
                 .effect("the clock is about to be cut, or is cut already")

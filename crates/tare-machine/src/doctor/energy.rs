@@ -3,6 +3,7 @@
 use super::draft::{Draft, note, ok};
 use super::words::{clock, list};
 use std::collections::BTreeSet;
+use tare_model::Reading;
 use tare_model::survey::{Frequency, Sensor, Uncore};
 
 /// From here on the register asks for less than full speed at once.
@@ -16,10 +17,18 @@ pub(super) fn preference(frequency: &Frequency) -> Option<Draft> {
     let policies = frequency.policies.value().map(Vec::as_slice).unwrap_or_default();
     let words: BTreeSet<&str> =
         policies.iter().filter_map(|policy| policy.energy_preference.value()).map(String::as_str).collect();
+    let is_fast = |governor: &Reading<String>| governor.value().is_some_and(|name| name == "performance");
+    let governed = !policies.is_empty() && policies.iter().all(|policy| is_fast(&policy.governor));
     let slow = |draft: Draft| {
-        draft
+        match governed {
+        // What the processor makes of both is its own: some leave the preference aside.
+        true => draft
+            .effect("beside the governor performance the processor may still save energy in pauses")
+            .fix("energy_performance_preference performance"),
+        false => draft
             .effect("the processor raises its clock with a delay, and the later the more it saves: short runs read low")
-            .fix("energy_performance_preference performance, or the governor performance")
+            .fix("energy_performance_preference performance, or the governor performance"),
+    }
     };
     if !words.is_empty() {
         let names: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -70,10 +79,18 @@ pub(super) fn uncore(dies: &[Uncore]) -> Option<Draft> {
 /// The processor's highest temperature, and who tells it.
 pub(super) fn warmest(frequency: &Frequency) -> Option<(String, f64)> {
     let sensors = frequency.sensors.value()?.iter();
-    let of_processor = sensors.filter(|sensor| PROCESSORS.contains(&sensor.chip.as_str()));
+    let has_die = frequency.sensors.value()?.iter().any(|sensor| is_labelled(sensor, "Tdie"));
+    // Some processors' Tctl is their temperature and 20 to 27 degrees more, for the fans.
+    let of_processor = sensors.filter(|sensor| {
+        PROCESSORS.contains(&sensor.chip.as_str()) && !(has_die && is_labelled(sensor, "Tctl"))
+    });
     let read = of_processor.filter_map(|sensor| Some((sensor, *sensor.celsius.value()?)));
     let (sensor, celsius) = read.max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some((name(sensor), celsius))
+}
+
+fn is_labelled(sensor: &Sensor, label: &str) -> bool {
+    sensor.label.value().is_some_and(|own| own == label)
 }
 
 fn name(sensor: &Sensor) -> String {

@@ -8,6 +8,8 @@ use tare_model::survey::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, Thro
 use tare_model::{CpuSet, Missing, Reading};
 
 const US: u64 = 1000;
+/// Longest state of a partition with its reason.
+const PARTITION_CHARS_MAX: usize = 200;
 /// The weight of a group that nobody has set one for.
 const SHARES_DEFAULT: f64 = 1024.0;
 const WEIGHT_DEFAULT: f64 = 100.0;
@@ -184,7 +186,7 @@ fn cpuset_group(root: &Root, version: Version, path: String, dir: &Path) -> Cpus
         Version::V1 => none("v1 has no partitions"),
         // The top is a partition of its own, and has no such file.
         Version::V2 if !root.exists(dir.join("cgroup.type")) => none("the root group has no such setting"),
-        Version::V2 => files::word(root, &dir.join("cpuset.cpus.partition").to_string_lossy()).into(),
+        Version::V2 => partition(root, &dir.join("cpuset.cpus.partition")).into(),
     };
     // v1's names differ when its tree is mounted with `noprefix`.
     CpusetGroup {
@@ -192,6 +194,18 @@ fn cpuset_group(root: &Root, version: Version, path: String, dir: &Path) -> Cpus
         partition,
         cpus: list(&["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"]).into(),
         nodes: list(&["cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems", "mems"]).into(),
+    }
+}
+
+/// With the kernel's reason, where it is not valid.
+fn partition(root: &Root, path: &Path) -> Result<String, Missing> {
+    let text = root.text(path)?;
+    let partition = text.trim();
+    let is_known = ["member", "root", "isolated"].iter().any(|kind| partition.starts_with(kind));
+    if is_known && partition.chars().count() <= PARTITION_CHARS_MAX && !partition.contains(char::is_control) {
+        Ok(partition.to_owned())
+    } else {
+        Err(crate::root::nonsense(path, &text))
     }
 }
 

@@ -27,20 +27,22 @@ pub(super) fn read(root: &Root) -> Result<Interrupts, Missing> {
         return Err(nonsense("/proc/interrupts".as_ref(), &text));
     }
     let mut all = Interrupts { devices: Vec::new(), local: Vec::new() };
-    for line in lines.filter_map(|line| Line::read(line, cpus)).take(INTERRUPTS_MAX) {
+    for line in lines.filter_map(|line| Line::read(line, cpus)) {
         match (line.id.parse(), line.local()) {
-            (Ok(id), None) => all.devices.push(Interrupt {
+            (Ok(id), None) if all.devices.len() < INTERRUPTS_MAX => all.devices.push(Interrupt {
                 id,
                 name: line.name,
                 cpus: affinity(root, id).into(),
                 count: line.count,
             }),
-            (_, kind) => all.local.push(LocalInterrupt {
+            (Ok(_), None) => {}
+            (_, kind) if all.local.len() < INTERRUPTS_MAX => all.local.push(LocalInterrupt {
                 id: line.id.to_string(),
                 kind: kind.unwrap_or(LocalKind::Other),
                 name: line.name,
                 count: line.count,
             }),
+            _ => {}
         }
     }
     Ok(all)

@@ -54,7 +54,7 @@ fn swaps(root: &Root) -> Result<Vec<Swap>, Missing> {
         let mut fields = line.split_ascii_whitespace();
         let path = fields.next()?.to_string();
         let mut bytes = fields.skip(1).map(|field| field.parse::<u64>().ok()?.checked_mul(KIB));
-        let compressed = path.starts_with("/dev/zram");
+        let compressed = path.rsplit('/').next().is_some_and(|name| name.starts_with("zram"));
         Some(Swap { path, size_bytes: bytes.next()??, used_bytes: bytes.next()??, compressed })
     };
     lines.map(|line| swap(line).ok_or_else(|| crate::root::nonsense(PATH.as_ref(), line))).collect()

@@ -139,7 +139,10 @@ fn governor(root: &Root) -> Result<String, Missing> {
 /// Hardware counters: there when the kernel registered a PMU for the cores and lets us use it.
 fn pmu(root: &Root) -> Result<bool, Missing> {
     let devices = root.names("/sys/bus/event_source/devices")?;
-    let of_a_core = |name: &String| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
+    let of_a_core = |name: &String| {
+        let starts = ["cpu_", "armv", "cpum_", "apple_", "thead", "sifive", "power", "loongarch"];
+        name == "cpu" || starts.iter().any(|start| name.starts_with(start))
+    };
     if !devices.iter().any(of_a_core) {
         return Ok(false);
     }

@@ -36,9 +36,11 @@ pub(super) fn offline(root: &Root, online: &Result<CpuSet, Missing>) -> Result<C
     let listed = files::list(root, &format!("{CPU_DIR}/online")).ok().filter(|list| !list.is_empty());
     let online = listed.map_or_else(|| online.clone(), Ok)?;
     let path = format!("{CPU_DIR}/present");
+    let off = files::list(root, &format!("{CPU_DIR}/offline")).ok();
     match files::list(root, &path) {
         Ok(present) if present.is_empty() => Err(Missing::new(format!("{path} is empty"))),
-        Ok(present) => Ok(present.minus(&online)),
+        // A container may see a shorter list of those online, which makes the others not off.
+        Ok(present) => Ok(off.map_or_else(|| present.minus(&online), |off| present.and(&off).minus(&online))),
         Err(missing) if root.exists(&path) => Err(missing),
         Err(missing) => match folders(root) {
             folders if folders.is_empty() => Err(missing),

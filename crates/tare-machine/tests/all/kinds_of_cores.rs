@@ -151,6 +151,9 @@ fn offline_is_what_is_there_and_not_online() {
     let folders = "@ /sys/devices/system/cpu/online\n0-1\n@ /sys/devices/system/cpu/offline\n2-7\n\
                    @ /sys/devices/system/cpu/cpu{0-1}/topology/core_id\n{n}\n@ /sys/devices/system/cpu/cpu2/online\n0";
     assert_eq!(place(&write_out("folders", folders)).offline.value().unwrap().to_string(), "2");
+    // A container may see fewer online than there are, which are not off for that.
+    let hidden = "@ /sys/devices/system/cpu/online\n0\n@ /sys/devices/system/cpu/present\n0-31\n@ /sys/devices/system/cpu/offline\n";
+    assert_eq!(place(&write_out("hidden", hidden)).offline.value().map(tare_model::CpuSet::len), Some(0));
     let nothing = place(&write_out("nothing", "@ /proc/cpuinfo\nprocessor\t: 0"));
     assert!(nothing.offline.value().is_none());
 }

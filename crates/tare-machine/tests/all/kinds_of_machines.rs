@@ -105,8 +105,9 @@ fn on_x86_the_flag_says_whether_and_product_and_clock_say_whose() {
             ["QEMU", "Standard PC (Q35 + ICH9, 2009)"],
             "QEMU Virtual CPU version 2.5+",
             tsc,
-            "tcg",
+            "qemu",
         ),
+        ("hypervisor", ["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "QEMU TCG CPU version 2.5+", tsc, "tcg"),
         ("hypervisor", ["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "Intel(R) Xeon(R) Gold", tsc, "qemu"),
         ("hypervisor", ["Dell Inc.", "PowerEdge R640"], "Intel(R) Xeon(R)", tsc, "virtual-machine"),
         ("hypervisor", ["Amazon EC2", "m5.metal"], "Intel(R) Xeon(R)", tsc, "virtual-machine"),
@@ -140,6 +141,7 @@ fn elsewhere_a_vendor_alone_says_nothing() {
         (["VMware, Inc.", "VMware20,1"], "", "vmware"),
         (["QEMU", "KVM Virtual Machine"], &firmware, "kvm"),
         (["", ""], board, "bare-metal"),
+        (["", ""], &format!("{board}\n{virtio}"), "bare-metal"),
         (["", ""], dummy, "virtual-machine"),
         (["", ""], &firmware, "qemu"),
         (["", ""], &kvm_clock, "kvm"),
@@ -150,6 +152,13 @@ fn elsewhere_a_vendor_alone_says_nothing() {
     ] {
         assert_eq!(virtualization("arm", &arm(dmi, more)), wanted, "{dmi:?} {more}");
     }
+    // Zeroes alone are what an accelerator hides; QEMU's own processor has a part number.
+    let nobodys = |part: &str| {
+        let cpuinfo =
+            format!("@ /proc/cpuinfo\nprocessor\t: 0\nCPU implementer\t: 0x00\nCPU part\t: {part}\n");
+        virtualization("arm", &(cpuinfo + &named(["QEMU", "QEMU Virtual Machine"])))
+    };
+    assert_eq!((nobodys("0x000").as_str(), nobodys("0x051").as_str()), ("qemu", "tcg"));
     let processor = |text: &str| format!("@ /proc/cpuinfo\nprocessor\t: 0\n{text}\n");
     let risc_v = processor("hart\t: 0\nisa\t: rv64imafdch");
     let (qemu, board) = ("riscv-virtio,qemu", "StarFive VisionFive 2 v1.3B");

@@ -136,7 +136,9 @@ fn what_holds_a_group_back_without_a_quota_is_said() {
     assert_eq!(check(&tree("cpu.idle\n1"), "cpu-idle").map(|check| check.0), Some(Level::Bad));
     assert_eq!(check(&tree("cpu.uclamp.max\nmax"), "uclamp"), None);
     let invalid = check(
-        &tree("cpuset.cpus.partition\nisolated invalid (Cpu list in cpuset.cpus not exclusive)"),
+        &tree(
+            "cpuset.cpus.partition\nisolated invalid (partition config conflicts with housekeeping setup, not exclusive)",
+        ),
         "cpu-partition",
     );
     assert!(invalid.is_some_and(|(level, text)| level == Level::Warn && text.contains("not exclusive")));
@@ -171,6 +173,13 @@ fn energy_and_the_clock_outside_of_the_cores_are_reported() {
     };
     assert_eq!(sensor(45_125), (Level::Ok, "45 °C at most (k10temp Tctl)".into()));
     assert_eq!(sensor(94_500).0, Level::Warn);
+    // A control value that stands above the die's own, and a zone that is a wireless card's.
+    let both = format!(
+        "{chip}name\nk10temp\n{chip}temp1_input\n92000\n{chip}temp1_label\nTctl\n{chip}temp2_input\n65000\n{chip}temp2_label\nTdie\n\
+         @ /sys/class/thermal/thermal_zone0/type\niwlwifi_1\n@ /sys/class/thermal/thermal_zone0/temp\n28000\n"
+    );
+    let found = check(&write_out("sensor", &both), "temperature");
+    assert_eq!(found, Some((Level::Ok, "65 °C at most (k10temp Tdie)".into())));
 }
 
 #[test]
@@ -189,7 +198,11 @@ fn what_else_moves_figures_is_reported() {
     assert_eq!(found("@ /sys/kernel/mm/ksm/run\n0", "same-page-merging"), None);
     let swap = "@ /proc/meminfo\nMemTotal: 100 kB\nSwapTotal: 8 kB\nSwapFree: 4 kB\n@ /proc/swaps\nFilename Type Size Used Priority\n";
     let on = |device: &str| found(&format!("{swap}{device} partition 8 4 100"), "swap").unwrap().1;
-    assert!(on("/dev/zram0").ends_with("compressed memory (zram)") && !on("/dev/sda2").contains("zram"));
+    assert!(
+        on("/dev/block/zram0").contains("zram")
+            && on("/dev/zram0").ends_with("compressed memory (zram)")
+            && !on("/dev/sda2").contains("zram")
+    );
     let resctrl = "@ /proc/self/mounts\nresctrl /sys/fs/resctrl resctrl rw 0 0\n@ /sys/fs/resctrl/info/L3/cbm_mask\n7ff\n\
                    @ /sys/fs/resctrl/schemata\n    MB:0=100;1=100\n    L3:0=7f8;1=7ff\n@ /sys/fs/resctrl/web/schemata\n    L3:0=7;1=7ff";
     let survey = surveyed(&write_out("resctrl", resctrl));

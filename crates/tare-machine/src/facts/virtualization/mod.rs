@@ -95,9 +95,8 @@ fn is_firecracker(root: &Root) -> bool {
 fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
     let clocks = root.text(format!("{CLOCKSOURCE}/available_clocksource"));
     let has_clock = |name: &str| clocks.as_ref().is_ok_and(|names| names.contains(name));
-    // The name that QEMU gives the processor that it emulates itself; the other one may also be KVM's.
-    let emulated = cpuinfo.contains("QEMU TCG CPU")
-        || (cpuinfo.contains("QEMU Virtual CPU") && clocks.is_ok() && !has_clock("kvm-clock"));
+    // The name that QEMU gives the processor that it emulates itself. `QEMU Virtual CPU` may be any accelerator's.
+    let emulated = cpuinfo.contains("QEMU TCG CPU");
     // A guest of a guest may show the DMI table of a machine without a hypervisor.
     match dmi.hypervisor().filter(|named| *named != "bare-metal") {
         Some("qemu") | None if has_clock("kvm-clock") => "kvm",
@@ -117,9 +116,11 @@ fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
         return Some(named);
     }
     if let Some(named) = candidates.into_iter().flatten().next() {
-        // QEMU's own emulation shows a processor that is nobody's, or one of ARM's own designs.
-        let maker = implementer(cpuinfo);
-        let emulated = maker == Some("0x00") || (maker == Some("0x41") && dmi.is_emulation());
+        // QEMU's own emulation shows a processor that is nobody's (with a part number of its own: some accelerators show zeroes alone),
+        // or one of ARM's own designs.
+        let maker = value_of(cpuinfo, "CPU implementer");
+        let emulated = (maker == Some("0x00") && value_of(cpuinfo, "CPU part") == Some("0x051"))
+            || (maker == Some("0x41") && dmi.is_emulation());
         return Some(match (has_kvm_clock(root), emulated) {
             (true, _) => "kvm",
             (false, true) => "tcg",
@@ -129,18 +130,22 @@ fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
     if has_devices(root, "vmbus") {
         return Some("hyper-v");
     }
-    if has_devices(root, "virtio") {
-        return Some(if has_kvm_clock(root) { "kvm" } else { "virtual-machine" });
+    if has_kvm_clock(root) {
+        return Some("kvm");
     }
-    let on_metal = device_tree::names_a_board(root) || dmi.names_a_machine();
-    if on_metal { Some("bare-metal") } else { dmi.is_rented().then_some("virtual-machine") }
+    // Before virtio: the other processors of a board, and its network cards, may speak it too.
+    if device_tree::names_a_board(root) {
+        return Some("bare-metal");
+    }
+    if has_devices(root, "virtio") {
+        return Some("virtual-machine");
+    }
+    if dmi.names_a_machine() { Some("bare-metal") } else { dmi.is_rented().then_some("virtual-machine") }
 }
 
-fn implementer(cpuinfo: &str) -> Option<&str> {
-    cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("CPU implementer")?.split_once(':'))
-        .map(|(_, id)| id.trim())
+/// Of the first processor.
+fn value_of<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+    cpuinfo.lines().find_map(|line| line.strip_prefix(key)?.split_once(':')).map(|(_, id)| id.trim())
 }
 
 /// A clock that KVM alone offers, on every architecture.
