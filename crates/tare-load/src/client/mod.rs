@@ -137,7 +137,7 @@ impl Client {
             None => 0,
         };
         while at < bytes.len() {
-            let Some(current) = self.places.awaited(c) else {
+            let Some(current) = self.places.begun(c) else {
                 // No request is in flight: the answer before this was longer than it said.
                 return self.fail(c, ErrorKind::Malformed);
             };
@@ -169,6 +169,8 @@ impl Client {
 
     #[inline]
     fn answered(&mut self, c: u32, answer: Answer, now_ns: u64) -> Verdict {
+        // The rest of a request that is answered already can only be left out with its connection.
+        let may_go_on = answer.keep_alive && self.keep_alive && self.places.left_whole(c);
         let sent = self.places.pop(c);
         self.tally.answered(sent.origin_ns, now_ns, answer.status);
         if answer.status >= 400 || !self.statuses.is_empty() || self.inspect.is_some() {
@@ -180,7 +182,7 @@ impl Client {
             self.tally.came_apart(sent.origin_ns, connection.first_ns, now_ns);
             connection.first_ns = 0;
         }
-        if answer.keep_alive && self.keep_alive {
+        if may_go_on {
             return Verdict::Keep;
         }
         self.close(c);
@@ -220,7 +222,7 @@ impl Client {
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, and it is not opened again at once.
     pub(crate) fn broke(&mut self, c: u32, kind: ErrorKind) -> Verdict {
-        if self.places.awaited(c).is_some() {
+        if self.places.begun(c).is_some() {
             return self.fail(c, kind);
         }
         self.close(c);

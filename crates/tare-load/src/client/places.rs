@@ -84,16 +84,18 @@ impl Places {
         self.rings[(c * self.depth + self.at(c).first) as usize]
     }
 
-    /// The current request of place `c`, if it left whole and so may be answered.
+    /// The current request of place `c`, if any of it left: a server may answer before it has read all (413), and may cut it off.
     #[inline]
-    pub(super) fn awaited(&self, c: u32) -> Option<Sent> {
+    pub(super) fn begun(&self, c: u32) -> Option<Sent> {
         let place = self.at(c);
-        if place.in_flight == 0 {
-            return None;
-        }
-        let current = self.current(c);
-        let left = place.outstanding - place.unsent;
-        (left >= current.written.len as usize).then_some(current)
+        (place.in_flight > 0 && place.outstanding > place.unsent).then(|| self.current(c))
+    }
+
+    /// Whether the current request of place `c`, which has one, left whole.
+    #[inline]
+    pub(super) fn left_whole(&self, c: u32) -> bool {
+        let place = self.at(c);
+        place.outstanding - place.unsent >= self.current(c).written.len as usize
     }
 
     /// What is in flight at place `c` is sent again, at `now_ns`.

@@ -117,6 +117,26 @@ fn a_close_before_the_next_request_left_is_no_error() {
 }
 
 #[test]
+fn an_upload_may_be_answered_early_or_cut_off() {
+    const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+    let mut client = client(Pacing::Closed, 1, 1);
+    client.opened(0, 0);
+    client.sent(0, client.unsent(0).len() / 2);
+    assert_eq!(deliver(&mut client, 0, TOO_LARGE, 1_000), Verdict::Reopen, "the rest is not sent");
+    assert_eq!((client.tally.answers, errors(&client, ErrorKind::Status)), (1, 1));
+    assert_eq!((errors(&client, ErrorKind::Malformed), client.in_flight(1_000)), (0, 0));
+    client.opened(0, 2_000);
+    client.sent(0, client.unsent(0).len() / 2);
+    assert_eq!(client.broke(0, ErrorKind::Io), Verdict::Reopen);
+    assert_eq!((client.tally.answers, errors(&client, ErrorKind::Io), client.in_flight(2_000)), (1, 1, 0));
+    // The next one begins with its first byte.
+    client.opened(0, 3_000);
+    let whole = client.unsent(0).len();
+    assert_eq!(send_all(&mut client, 0), whole);
+    assert_eq!(deliver(&mut client, 0, ANSWER, 4_000), Verdict::Keep);
+}
+
+#[test]
 fn bytes_nobody_asked_for_are_malformed() {
     let mut client = client(Pacing::Open { rate_hz: 1.0, gaps: Gaps::Fixed }, 1, 1);
     client.opened(0, 0);

@@ -165,11 +165,18 @@ impl EpollEngine {
             match channel.send(unsent) {
                 Ok(bytes) => self.worker.client.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => {
-                    self.worker.client.broke(c, ErrorKind::Io);
-                    return self.reopen(c);
-                }
+                Err(_) => return self.take_last_words(c),
             }
+        }
+    }
+
+    /// The socket takes nothing more: what the server had said before is there to be read.
+    #[cold]
+    fn take_last_words(&mut self, c: u32) {
+        self.read(c, true);
+        if self.worker.stage(c) == Stage::Open {
+            self.worker.client.broke(c, ErrorKind::Io);
+            self.reopen(c);
         }
     }
 

@@ -55,6 +55,8 @@ struct Link {
     watched: bool,
     /// Among those that are served when the pass ends.
     touched: bool,
+    /// It takes nothing more; what the server said before comes by itself, and then the end.
+    broken: bool,
 }
 
 /// A worker's sockets and the loop around them.
@@ -168,8 +170,7 @@ impl IoUringEngine {
             Ok(bytes) => self.worker.client.sent(c, bytes),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
-                self.worker.client.broke(c, ErrorKind::Io);
-                self.reopen(c);
+                self.cannot_send(c);
                 return Ok(());
             }
         }
@@ -236,7 +237,7 @@ impl IoUringEngine {
     fn flush(&mut self, c: u32) -> io::Result<()> {
         while let Some(link) = &mut self.links[c as usize] {
             let unsent = self.worker.client.unsent(c);
-            if unsent.is_empty() || link.sending || link.watched {
+            if unsent.is_empty() || link.sending || link.watched || link.broken {
                 return Ok(());
             }
             if unsent.len() <= RING_SEND_BYTES_MAX && self.ring.send(&link.socket, unsent, link.token)? {
@@ -248,15 +249,24 @@ impl IoUringEngine {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return await_room(&mut self.ring, link);
                 }
-                Err(_) => {
-                    self.worker.client.broke(c, ErrorKind::Io);
-                    self.reopen(c);
-                }
+                Err(_) => self.cannot_send(c),
             }
             // That took time: the next requests begin later.
             self.worker.now_ns = monotonic_ns();
         }
         Ok(())
+    }
+
+    /// Whoever is being received from says why, or has answered already.
+    #[cold]
+    fn cannot_send(&mut self, c: u32) {
+        match &mut self.links[c as usize] {
+            Some(link) if link.receiving => link.broken = true,
+            _ => {
+                self.worker.client.broke(c, ErrorKind::Io);
+                self.reopen(c);
+            }
+        }
     }
 
     /// Opens waiting connections, as many at once as the ramp allows.
@@ -274,6 +284,7 @@ impl IoUringEngine {
                         sending: false,
                         watched: true,
                         touched: false,
+                        broken: false,
                     });
                 }
                 Err(why) => self.worker.refused(c, why),

@@ -82,8 +82,9 @@ fn ask(
     deadline: Instant,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
-    connection.set_timeout(left(deadline)).map_err(no_answer)?;
-    connection.write_all(request).map_err(no_answer)?;
+    connection.set_timeout(left(deadline) / 2).map_err(no_answer)?;
+    // A server may answer before it has read all (413), and read no more.
+    let cut_off = connection.write_all(request).err();
     let (mut heads, mut reader) = (Heads::new(to_head), AnswerReader::default());
     let (mut buffer, mut filled) = (vec![0; crate::client::BUFFER_BYTES_MIN], 0);
     loop {
@@ -99,7 +100,7 @@ fn ask(
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
                 return Err(no_answer(io::ErrorKind::TimedOut.into()));
             }
-            Err(why) => return Err(no_answer(why)),
+            Err(why) => return Err(no_answer(cut_off.unwrap_or(why))),
         };
         if fresh == 0 {
             return match reader.end(filled > 0) {
@@ -109,7 +110,10 @@ fn ask(
         }
         filled += fresh;
         match reader.read(&mut heads, &buffer[..filled]) {
-            Ok(Step::Answer { answer, .. }) => return Ok((answer, answer.keep_alive.then_some(connection))),
+            Ok(Step::Answer { answer, .. }) => {
+                let stays = answer.keep_alive && cut_off.is_none();
+                return Ok((answer, stays.then_some(connection)));
+            }
             Ok(Step::More { used }) => {
                 buffer.copy_within(used..filled, 0);
                 filled -= used;

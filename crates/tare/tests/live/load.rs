@@ -81,6 +81,51 @@ fn a_server_that_dies_during_the_load_is_no_slow_one() {
     assert!(warnings(&result).contains(&"server-gone"), "{:#}", result["warnings"]);
 }
 
+/// Reads some of each upload, and answers that it is too large, or says nothing; then it closes. What asks without a body gets an answer.
+const REFUSES: &str = r#"
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64)
+def serve(client):
+    head = client.recv(16384)
+    if head.startswith(b"GET"):
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+    elif b"/early" in head:
+        client.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        client.settimeout(0.05)
+        try:
+            client.recv(1000)
+        except OSError:
+            pass
+    client.close()
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"#;
+
+#[test]
+fn uploads_that_are_refused_or_cut_off_are_counted() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let body = dir.path().join("body");
+    std::fs::write(&body, vec![b'x'; 4 << 20]).unwrap();
+    let port = free_port();
+    let server = Server::python(REFUSES, port, &[&port.to_string()]);
+    let upload = |path: &str| {
+        let options = ["-c4", "-t1", "-d1s", "--method", "POST", "--body-file", body.to_str().unwrap()];
+        load(&options, &server.url(path))
+    };
+    // Each is answered, and the answer is an error; a few may lose it to the reset of their connection.
+    let (early, code) = upload("/early");
+    assert_eq!((code, early["valid"].as_bool()), (4, Some(false)), "{early:#}");
+    let [answers, status, malformed] = ["count", "errors/status", "errors/malformed"]
+        .map(|what| number(&early, &format!("/requests/{what}")));
+    assert!(answers > 0.0 && answers == status && malformed == 0.0, "{:#}", early["requests"]);
+    assert_eq!(early["status_codes"]["413"], early["requests"]["count"], "{early:#}");
+    let (cut, code) = upload("/cut");
+    assert_eq!((code, number(&cut, "/requests/count")), (4, 0.0), "{cut:#}");
+    assert!(number(&cut, "/requests/errors/io") > 0.0, "{:#}", cut["requests"]);
+}
+
 /// A socket whose queue is full, and nobody who accepts.
 const FULL: &str = r#"
 import socket, sys, time
