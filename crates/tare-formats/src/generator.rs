@@ -35,8 +35,8 @@ pub enum Senders {
 pub struct SetUp {
     /// It has connections, and their greatest number has not grown for so long.
     pub steady_for: Duration,
-    /// So long after its first connection at the latest, for it may open more of them all the time; and so long after its start,
-    /// where it may have none at all.
+    /// So long after its first connection at the latest, for it may open more of them all the time; and so long after its start
+    /// where it has none.
     pub at_most: Duration,
 }
 

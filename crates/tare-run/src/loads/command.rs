@@ -78,7 +78,7 @@ fn set_up(
 ) -> Result<bool, LabError> {
     connections::set_up(
         generator.pid(),
-        known(command).set_up,
+        known(command),
         must_connect,
         phase,
         || generator.has_ended(),
@@ -146,9 +146,7 @@ impl Command<'_> {
             None => {
                 let cpus = self.drive.request.place.load_cpus.clone().unwrap_or_default();
                 let generator = launch(self.command, cpus, running)?;
-                // What is known to connect may do so late: `sleep 3; wrk ...`.
-                let must_connect = sut.target.is_none() || !known(self.command).program.is_empty();
-                set_up(&generator, self.command, must_connect, phase, running)?;
+                set_up(&generator, self.command, sut.target.is_none(), phase, running)?;
                 generator
             }
         };

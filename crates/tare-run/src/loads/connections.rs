@@ -7,15 +7,17 @@ use crate::subjects::met;
 use crate::subjects::sut::Sut;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tare_formats::SetUp;
-use tare_machine::Root;
+use tare_formats::Generator;
 use tare_machine::peers::{self, NoPeer};
+use tare_machine::{Root, procs};
 use tare_sys::sockdiag::{SockDiag, unix_pairs};
 
 /// How often connections are counted while a generator is set up.
 const COUNT_EVERY: Duration = Duration::from_millis(25);
-/// A generator that shows the SUT by its connections must have one within this.
+/// A generator that is to show the SUT by its connections has one within this, and one that is known has been started.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(30);
+/// What the kernel keeps of a program's name (`TASK_COMM_LEN` less the zero).
+const NAME_BYTES: usize = 15;
 /// Room for the kernel's list of Unix sockets: some 30,000.
 const UNIX_BYTES_MAX: usize = 2 << 20;
 /// How often it is looked at whether connections are still open.
@@ -25,32 +27,47 @@ const GONE: Duration = Duration::from_millis(300);
 const GONE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Waits until a generator, process `pid` and its descendants, has been set up, or `ended`. Whether it has a connection.
+///
+/// One that is known by its program may be started late (`sleep 3; wrk ...`): its time begins when that runs.
 pub(super) fn set_up(
     pid: u32,
-    set_up: SetUp,
+    known: &Generator,
     must_connect: bool,
     phase: &str,
     ended: impl Fn() -> bool,
     running: &mut Running<'_>,
 ) -> Result<bool, LabError> {
-    let at_most = if must_connect { CONNECTED_WITHIN } else { set_up.at_most };
     let begun = Instant::now();
-    let (mut most, mut since, mut next, mut connected) = (0, begun, begun, None);
-    running.wait_until(at_most, phase, || {
+    let (mut most, mut since, mut next) = (0, begun, begun);
+    let mut started = known.program.is_empty().then_some(begun);
+    let mut connected = None;
+    let is_long = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() >= known.set_up.at_most);
+    running.wait_until(CONNECTED_WITHIN, phase, || {
         let now = Instant::now();
         if now >= next {
             next = now + COUNT_EVERY;
-            let count = peers::connections(&Root::live(), &descendants(pid), &unix_sockets());
+            let tree = descendants(pid);
+            if started.is_none() && tree.iter().any(|pid| runs(*pid, known.program)) {
+                started = Some(now);
+            }
+            let count = peers::connections(&Root::live(), &tree, &unix_sockets());
             if count > most {
                 (most, since) = (count, now);
                 connected.get_or_insert(now);
             }
         }
-        let is_long = |since: Instant| since.elapsed() >= set_up.at_most;
-        let is_steady = most > 0 && (since.elapsed() >= set_up.steady_for || connected.is_some_and(is_long));
-        is_steady || ended()
+        let is_steady = started.is_some() && since.elapsed() >= known.set_up.steady_for;
+        let is_connected = most > 0 && (is_steady || is_long(connected));
+        let has_none = most == 0 && !must_connect && is_long(started);
+        is_connected || has_none || ended()
     })?;
     Ok(most > 0)
+}
+
+/// Whether a process runs this program. The kernel keeps 15 bytes of its name.
+fn runs(pid: u32, program: &str) -> bool {
+    let name = program.get(..NAME_BYTES).unwrap_or(program);
+    procs::stat(&Root::live(), pid).is_ok_and(|stat| stat.name == name)
 }
 
 /// Finds out whom a generator is connected to, which makes the SUT known or confirms it.
