@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The warning of a server that ended, or stopped to listen, during a load.
+/// The warning of a server that ended, or took no more connections, during a load.
 pub const SERVER_GONE: &str = "server-gone";
 
 /// A load as it was asked for and what the generator counted: all that a [`LoadOutcome`] is derived from.

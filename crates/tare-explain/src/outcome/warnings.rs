@@ -25,6 +25,9 @@ const WINDOW_S_MIN: f64 = 1.0;
 /// Of a shorter load before the first trial nobody expects a level.
 const WARM_UP_S_MIN: f64 = 5.0;
 
+/// Lines of a generator's standard error that are shown.
+const COMPLAINTS_SHOWN: usize = 3;
+
 /// Observers that take more than this from the program's CPUs change what they observe. (The clock probe's short visits
 /// take less.)
 const OBSERVERS_CPUS_MAX: f64 = 0.01;
@@ -173,7 +176,10 @@ impl Doubt<'_> {
                 "the generator reports on {said_s:.2} s, and was watched for {watched_s:.2} s: its counts are not those of the window"
             ),
             Doubt::GeneratorComplains(text) => {
-                format!("the generator wrote to standard error: {}", text.lines().collect::<Vec<_>>().join(" · "))
+                let first: Vec<&str> = text.lines().take(COMPLAINTS_SHOWN).collect();
+                let more = text.lines().count() - first.len();
+                let more = if more > 0 { format!(" · {more} more lines") } else { String::new() };
+                format!("the generator wrote to standard error: {}{more}", first.join(" · "))
             }
             Doubt::ClockMissing(missing) => format!(
                 "the effective clock is not known ({}): costs are in seconds, and a slow clock would not show",

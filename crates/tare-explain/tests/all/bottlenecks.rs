@@ -382,7 +382,10 @@ fn a_report_of_another_time_than_the_window_is_no_result() {
     // What it wrote is passed on, and does not make its counts wrong.
     let outcome = reported(2.0, "missing.lua: cannot open");
     let said = outcome.verdict.warnings.iter().find(|warning| warning.id == "generator-complains").unwrap();
-    assert!(outcome.verdict.valid && said.text.contains("missing.lua: cannot open"), "{said:?}");
+    assert!(outcome.verdict.valid && said.text.ends_with("missing.lua: cannot open"), "{said:?}");
+    let outcome = reported(2.0, "one\ntwo\nthree\nfour\nfive");
+    let said = outcome.verdict.warnings.iter().find(|warning| warning.id == "generator-complains").unwrap();
+    assert!(said.text.ends_with("one · two · three · 2 more lines"), "{said:?}");
 }
 
 #[test]

@@ -202,8 +202,8 @@ impl LoadWarning {
                 format!("no request was answered: {count} {}", what_failed(*kind))
             }
             LoadWarning::ServerGone { silent_s, elapsed_s } => format!(
-                "nothing was answered for {silent_s:.1} s of {elapsed_s:.1} s, and connections could not be opened: the server ended, or stopped to \
-                 listen"
+                "nothing was answered for {silent_s:.1} s of {elapsed_s:.1} s, and connections could not be opened: the server ended, or \
+                 took no more connections"
             ),
             LoadWarning::OnlyRedirects { share } => only_redirects_text(*share),
             LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
@@ -265,9 +265,7 @@ impl LoadWarning {
             LoadWarning::Uncounted(_) => "run again",
             LoadWarning::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
             LoadWarning::NoRequests { .. } => "ask for the URL by hand; is the server up and the path right?",
-            LoadWarning::ServerGone { .. } => {
-                "see why it ended or stopped to listen (its log, dmesg); quote no figure"
-            }
+            LoadWarning::ServerGone { .. } => "see why (its log, dmesg), and quote no figure",
             LoadWarning::Errors { .. } => {
                 "see which kinds failed; the figures are not those of the workload alone"
             }
