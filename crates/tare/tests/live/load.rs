@@ -107,7 +107,7 @@ fn uploads_that_are_refused_or_cut_off_are_counted() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let body = dir.path().join("body");
-    std::fs::write(&body, vec![b'x'; 4 << 20]).unwrap();
+    std::fs::write(&body, vec![b'x'; 1_000_000]).unwrap();
     let port = free_port();
     let server = Server::python(REFUSES, port, &[&port.to_string()]);
     let upload = |path: &str| {
