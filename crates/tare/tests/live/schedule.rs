@@ -14,7 +14,7 @@ const OPEN: f64 = 0.05;
 /// With fewer wake-ups unseen than this, the switches alone close the accounting of every thread.
 const UNSEEN_MAX: f64 = 0.05;
 
-/// Measures a server with so many connections. Traced for 2 s, of which the 10 ms that steal is counted in are half a
+/// Measures a server with so many connections. For 3 s, of which the 10 ms that steal is counted in are a third of a
 /// hundredth; of a hundred samples a second 300 tell a share to three points (its standard error).
 fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let dir = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value 
 fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let url = server.url(path);
     let connections = connections.to_string();
-    let length = if trace { "2s" } else { "3s" };
+    let length = "3s";
     let mut arguments =
         vec!["run", "--json", "-q", "--no-levels", "-d", length, "--trials", "1", "-w", "200ms"];
     arguments.extend(["-c", &connections, "--load-cpus", "1", "-o", record.to_str().unwrap()]);
@@ -422,14 +422,18 @@ fn a_program_that_waits_for_pages() {
         let server = Server::python(FAULTS, port, &[&port.to_string(), pages.to_str().unwrap()]);
         let result = measure_into(&record, &server, "/", 1, trace);
         let window = &tare_store::read(&record).unwrap().trials[0].observation;
-        // The program cannot tell a sleep from a wait for the CPU.
-        let found = slept(&result, "fault") + waiting(&result);
+        // The program cannot tell a sleep from a wait for the CPU; and where others compete for that, it waits outside of faults as well.
+        let (found, waited) = (slept(&result, "fault"), waiting(&result));
         let expected = reported_s(port, window.begin_ns, window.end_ns) / window_s(&result);
         let apart = margin(trace) + stolen(&result, 0);
-        println!("{:28} {found:.3}  by its own clocks {expected:.3}", "fault: fault and wait");
+        println!(
+            "{:28} {found:.3} and {waited:.3}  by its own clocks {expected:.3}",
+            "fault: fault and wait"
+        );
         assert!(
-            (found - expected).abs() <= apart,
-            "{found}, not {expected}: {:#}",
+            (found - apart..=found + waited + apart).contains(&expected),
+            "{found} to {}, not {expected}: {:#}",
+            found + waited,
             result["accounting"]["sut"]
         );
         threads_close(&result);
