@@ -254,6 +254,9 @@ pub struct Downstream {
     pub count: u64,
 }
 
+/// With a larger share of wake-ups unseen, waits and wake-ups are lower bounds; those at a window's edges are fewer.
+pub const UNSEEN_WAKE_SHARE_MAX: f64 = 0.05;
+
 /// What the accounting says of sleeps and waits, over all windows of the asked level: part of the outcome.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SwitchAccounting {

@@ -5,6 +5,7 @@ use crate::accounting::Closed;
 use crate::accounting::ratio;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, Standing};
+use tare_model::schedule::UNSEEN_WAKE_SHARE_MAX;
 use tare_model::{Missing, Reading};
 
 /// Half of the contention that is worth a finding, and a tenth of it.
@@ -94,9 +95,6 @@ fn softirq(window: &Closed) -> Judged {
     )
 }
 
-/// With a larger share of wake-ups unseen, their number is a lower bound.
-const UNSEEN_MAX: f64 = 0.05;
-
 fn wakeups(window: &Closed) -> Judged {
     judged(
         Hypothesis::CrossCpuWakeups,
@@ -123,10 +121,9 @@ fn crossings(window: &Closed) -> Result<f64, Missing> {
     let crossings =
         window.per_request(all).or_else(a_ms).ok_or_else(|| Missing::new("the window has no length"))?;
     match window.switches.unseen_wake_share() {
-        Some(unseen) if unseen > UNSEEN_MAX && crossings < WAKEUPS_SUPPORTED => Err(Missing::new(format!(
-            "the kernel reported no wake-up for {:.0} % of the sleeps that ended",
-            100.0 * unseen
-        ))),
+        Some(unseen) if unseen > UNSEEN_WAKE_SHARE_MAX && crossings < WAKEUPS_SUPPORTED => Err(Missing::new(
+            format!("the kernel reported no wake-up for {:.0} % of the sleeps that ended", 100.0 * unseen),
+        )),
         _ => Ok(crossings),
     }
 }

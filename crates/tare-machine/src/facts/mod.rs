@@ -140,7 +140,8 @@ fn governor(root: &Root) -> Result<String, Missing> {
 fn pmu(root: &Root) -> Result<bool, Missing> {
     let devices = root.names("/sys/bus/event_source/devices")?;
     let of_a_core = |name: &String| {
-        let starts = ["cpu_", "armv", "cpum_", "apple_", "thead", "sifive", "power", "loongarch"];
+        // Not `power`, which is the energy of packages on x86.
+        let starts = ["cpu_", "armv", "cpum_", "apple_"];
         name == "cpu" || starts.iter().any(|start| name.starts_with(start))
     };
     if !devices.iter().any(of_a_core) {

@@ -74,6 +74,12 @@ fn the_answer_is_the_same_whoever_reads() {
         other => format!("{other:?}"),
     };
     assert_eq!(why(&survey.machine.pmu), "perf_event_paranoid is 2: a captured tree does not say who looks");
+    // Energy of packages, and clocks, are no counters of a core.
+    let none =
+        "@ /sys/bus/event_source/devices/power/type\n9\n@ /sys/bus/event_source/devices/software/type\n1\n";
+    assert_eq!(surveyed(&write_out("energy", none)).machine.pmu, Reading::Measured(false));
+    let apple = "@ /sys/bus/event_source/devices/apple_icestorm_pmu/type\n9\n@ /proc/sys/kernel/perf_event_paranoid\n-1\n";
+    assert_eq!(surveyed(&write_out("apple", apple)).machine.pmu, Reading::Measured(true));
     let domain = &survey.frequency.power_domains.value().unwrap()[0];
     assert_eq!(why(&domain.readable), "a captured tree does not tell who may read it");
     assert_eq!(why(&survey.access.root), "a captured tree does not say who looks");

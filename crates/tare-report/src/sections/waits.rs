@@ -6,7 +6,9 @@ use crate::format::{count, joined, percent, seconds, with_unit};
 use tare_model::Missing;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, ServingAccounting, Standing};
-use tare_model::schedule::{HolderShare, ProgramLockShare, Quantiles, ScheduleSource, SwitchAccounting};
+use tare_model::schedule::{
+    HolderShare, ProgramLockShare, Quantiles, ScheduleSource, SwitchAccounting, UNSEEN_WAKE_SHARE_MAX,
+};
 
 pub(crate) static SECTION: Section =
     Section { title: "Asleep and waiting", media: &[Medium::Terminal, Medium::Page], build };
@@ -39,7 +41,7 @@ fn build(source: &Source) -> Vec<Block> {
         let lost = format!("{} events were lost: what they said is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
     }
-    if let Some(unseen) = switches.unseen_wake_share.filter(|share| *share > UNSEEN_SHOWN) {
+    if let Some(unseen) = switches.unseen_wake_share.filter(|share| *share > UNSEEN_WAKE_SHARE_MAX) {
         let unseen = format!(
             "The kernel reported no wake-up for {} of the sleeps: the waits and wake-ups here are lower bounds.",
             percent(unseen)
@@ -48,9 +50,6 @@ fn build(source: &Source) -> Vec<Block> {
     }
     blocks
 }
-
-/// Below this the wake-ups are complete, but for those at the window's edges.
-const UNSEEN_SHOWN: f64 = 0.05;
 
 fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
     let samples = "up to a hundred samples a second of what they were doing";

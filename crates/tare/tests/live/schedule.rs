@@ -7,12 +7,10 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
+use tare_model::schedule::UNSEEN_WAKE_SHARE_MAX;
 
 /// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
-
-/// With fewer wake-ups unseen than this, the switches alone close the accounting of every thread.
-const UNSEEN_MAX: f64 = 0.05;
 
 /// Measures a server with so many connections. For 3 s, of which the 10 ms that steal is counted in are a third of a
 /// hundredth; of a hundred samples a second 300 tell a share to three points (its standard error).
@@ -44,7 +42,7 @@ fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, tr
     let switches = &result["accounting"]["switches"];
     let unseen = switches["unseen_wake_share"].as_f64().unwrap_or(0.0);
     let sampled = number(&result, "/accounting/switches/sampled_share");
-    assert!(sampled == 0.0 || unseen > UNSEEN_MAX, "{switches:#}");
+    assert!(sampled == 0.0 || unseen > UNSEEN_WAKE_SHARE_MAX, "{switches:#}");
     result
 }
 
