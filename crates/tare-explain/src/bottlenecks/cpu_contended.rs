@@ -3,10 +3,11 @@
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, percent};
 use crate::bottlenecks::input::Input;
-use crate::bottlenecks::rank::Claim;
+use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
 use crate::bottlenecks::signs::packets;
-use crate::bottlenecks::signs::sides::taken_by_others;
+use crate::bottlenecks::signs::sides::{Side, taken_by_others};
+use crate::bottlenecks::signs::together::kept_off;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::neighbours;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
@@ -30,7 +31,9 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 
 /// Where the one in front is the kernel's own thread for packets, it is `softirq-saturated`.
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    taken_by_others(accounting, TareCause::Preempted).filter(|_| !packets::preempt(accounting))
+    let together = || (kept_off(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide));
+    let claim = taken_by_others(accounting, TareCause::Preempted).or_else(together);
+    claim.filter(|_| !packets::preempt(accounting))
 }
 
 fn applies(accounting: &Accounting) -> bool {

@@ -4,13 +4,14 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
+use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
 use crate::bottlenecks::signs::sides::{Side, fuller_side, generator_is_full};
+use crate::bottlenecks::signs::together::kept_off;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, GrossIs, TareCause};
+use tare_model::outcome::{Cause, Evidence, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::LoadGeneratorBound,
@@ -27,18 +28,18 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
-/// Where it has nothing left; or has little, and more of nothing else would help.
+/// Where it has nothing left; or, while more of nothing else would help, others keep it off its CPUs for longer than the server, or it
+/// has little left.
 fn holds(accounting: &Accounting) -> Option<Claim> {
     if generator_is_full(accounting) {
         return Some(Claim::at(Rank::GeneratorFull));
     }
-    (fuller_side(accounting) == Some(Side::Generator)).then(|| Claim::at(Rank::FullerSide))
+    let longer = kept_off(accounting).or_else(|| fuller_side(accounting));
+    (longer == Some(Side::Generator)).then(|| Claim::at(Rank::FullerSide))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
-    let full = generator::fullness(pool).unwrap_or(0.0);
-    let busy = accounting.sut().map(|sut| sut.busy() / sut.cpus());
     let server = match accounting.sut() {
         Some(sut) => format!(
             "the server was busy {:.2} of its {:.2} CPUs and waited for requests {} of the time",
@@ -48,39 +49,55 @@ fn describe(accounting: &Accounting) -> Draft {
         ),
         None => "the server's side cannot be seen from here".to_owned(),
     };
+    let waits = generator::waits_share(pool).filter(|_| kept_off(accounting) == Some(Side::Generator));
+    let (how, confidence, remedy) = match waits {
+        Some(waits) => (
+            format!("other programs kept it off its CPUs {} of the time", percent(waits)),
+            accounting.support(generator::waits_share, LOSS_SHARE_MIN),
+            "stop the other programs on the generator's CPUs, or give the generator other CPUs (--load-cpus)",
+        ),
+        None => (
+            format!(
+                "it was running or ready {} of the time",
+                percent(generator::fullness(pool).unwrap_or(0.0))
+            ),
+            accounting.support(generator::fullness, generator::SATURATED),
+            "give the generator more CPUs and as many threads (-t, --load-cpus), or take one that needs less CPU per request",
+        ),
+    };
+    Draft {
+        summary: format!(
+            "The load generator ({}) is the bottleneck: {how}, while {server}.",
+            names_of(pool, Role::Load)
+        ),
+        effect_ln: accounting.effect(TareCause::NoWork),
+        confidence,
+        evidence: evidence(accounting),
+        remedy: remedy.to_owned(),
+        confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
+    }
+}
+
+fn evidence(accounting: &Accounting) -> Vec<Evidence> {
+    let full = generator::fullness(&accounting.asked.pool).unwrap_or(0.0);
+    let (sut, load) = (accounting.sut(), accounting.load());
+    let kept_off = load.map(|load| load.tare_share(TareCause::Preempted));
     let mut evidence = vec![number("generator running or ready, share of its threads' time", full, "share")];
-    evidence.extend(number_if("generator busy", accounting.load().map(|load| load.busy()), "CPUs"));
-    let kept_off = accounting.load().map(|load| load.tare_share(TareCause::Preempted));
+    evidence.extend(number_if("generator busy", load.map(|load| load.busy()), "CPUs"));
     evidence.extend(number_if(
         "generator ready while others ran, share of its CPUs",
         kept_off.filter(|share| *share >= NOTICE_SHARE),
         "share",
     ));
-    evidence.extend(number_if(
-        "generator threads at work",
-        accounting.load().map(|load| load.serving()),
-        "count",
-    ));
+    evidence.extend(number_if("generator threads at work", load.map(|load| load.serving()), "count"));
+    let busy = sut.map(|sut| sut.busy() / sut.cpus());
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if(
         "server idle for want of requests, share of its CPUs",
-        accounting.sut().map(|sut| sut.tare_share(TareCause::NoWork)),
+        sut.map(|sut| sut.tare_share(TareCause::NoWork)),
         "share",
     ));
-    Draft {
-        summary: format!(
-            "The load generator ({}) is the bottleneck: it was running or ready {} of the time, while {server}.",
-            names_of(pool, Role::Load),
-            percent(full)
-        ),
-        effect_ln: accounting.effect(TareCause::NoWork),
-        confidence: accounting.support(generator::fullness, generator::SATURATED),
-        evidence,
-        remedy:
-            "give the generator more CPUs and as many threads (-t, --load-cpus), or take one that needs less CPU per request"
-                .to_owned(),
-        confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
-    }
+    evidence
 }
 
 static PAGE: Page = Page {
@@ -99,6 +116,8 @@ static PAGE: Page = Page {
         "Generator ready while others ran: shown from 3 % on. Then somebody else holds the generator back.",
     ],
     looks_the_same: &[
+        "`cpu-contended`: other programs keep both sides off their CPUs, and the server waits longer. The \
+         generator is named if it waits longer, though it is not full.",
         "`server-cpu-bound`: both sides are full. The server is named unless it has clearly more time left \
          than the generator.",
         "`too-little-concurrency`: both sides have time left, and more connections bring more.",

@@ -14,6 +14,7 @@ use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::concurrency::more_in_flight_would_help;
 use crate::bottlenecks::signs::requests::fails;
+use crate::capacity::generator;
 use crate::capacity::level::Level as Sums;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
@@ -60,7 +61,8 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
         return Some(Claim::at(Rank::FailureExplained).beside_time());
     }
     let full = || {
-        on_the_way(accounting).is_some_and(|share| share >= BOTTLENECK_SHARE) && !more_would_help(accounting)
+        between_the_sides(accounting).is_some_and(|share| share >= BOTTLENECK_SHARE)
+            && !more_would_help(accounting)
     };
     let ceiling = has_time_to_spare(&accounting.asked.pool) && (loses(accounting) || full());
     ceiling.then(|| Claim::at(Rank::OnTheWay).beside_time())
@@ -83,10 +85,7 @@ fn has_time_to_spare(pool: &Closed) -> bool {
     let server = pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0);
     let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::NoWork));
     let missing = pool.residuals().0.unwrap_or(0.0);
-    server
-        .into_iter()
-        .chain(crate::capacity::generator::fullness(pool))
-        .all(|full| full + missing < NEARLY_FULL)
+    server.into_iter().chain(generator::fullness(pool)).all(|full| full + missing < NEARLY_FULL)
 }
 
 /// Whether more connections make good what each waits. They bring in proportion until a side is full; the little that they
@@ -115,6 +114,12 @@ fn connections<'b>(accounting: &'b Accounting<'_>) -> Option<&'b Connections> {
 fn on_the_way(accounting: &Accounting) -> Option<f64> {
     let server = connections(accounting)?.server.as_ref().filter(|server| server.open_s > 0.0)?;
     Some((server.on_the_way_s / server.open_s).min(1.0))
+}
+
+/// The same without the time in which the generator was ready and had no CPU: an answer that it cannot read is acknowledged late.
+fn between_the_sides(accounting: &Accounting) -> Option<f64> {
+    let waits = generator::waits_share(&accounting.asked.pool).unwrap_or(0.0);
+    Some((on_the_way(accounting)? - waits).max(0.0))
 }
 
 fn resent(accounting: &Accounting) -> Option<f64> {
@@ -205,6 +210,8 @@ static PAGE: Page = Page {
         "`delayed-ack`: answers end 40 ms late, nothing is lost.",
         "`server-cpu-bound`: a server that is nearly full leaves bytes in its queues. Nothing is said of \
          the network then.",
+        "`cpu-contended` and `load-generator-bound`: other programs have the generator's CPU, so answers are \
+         acknowledged late. That time does not count as on the way.",
         "`softirq-saturated`: packets wait for a CPU on this host.",
     ],
     to_do: &[

@@ -50,7 +50,8 @@ pub(crate) enum Rank {
     QueueFull,
     /// More requests in flight would bring more.
     FewInFlight,
-    /// Neither side has quite nothing left, and more connections bring no more: the fuller one, if it is nearly full.
+    /// Neither side has quite nothing left, and more connections bring no more: the one that others keep off its CPUs for longer, or
+    /// the fuller one, if it is nearly full.
     FullerSide,
     /// What a program that ends did with its time.
     ProgramTime,

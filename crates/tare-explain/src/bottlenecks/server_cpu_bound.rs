@@ -7,6 +7,7 @@ use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::NOTICE_SHARE;
 use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full, system_share};
+use crate::bottlenecks::signs::together::kept_off;
 use crate::capacity::downstream;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
@@ -35,7 +36,8 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
     if server_is_full(accounting) {
         return Some(Claim::at(Rank::ServerFull));
     }
-    (fuller_side(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide))
+    let fuller = kept_off(accounting).is_none() && fuller_side(accounting) == Some(Side::Server);
+    fuller.then(|| Claim::at(Rank::FullerSide))
 }
 
 fn busy_share(accounting: &Accounting) -> f64 {

@@ -20,6 +20,14 @@ pub(crate) fn ready_share(window: &Closed) -> Option<f64> {
     (wall_s > 0.0).then(|| ratio(ready_s, wall_s).min(1.0))
 }
 
+/// How much of their time its serving threads were ready and waited for a CPU, 0..=1; `None` when unseen.
+pub(crate) fn waits_share(window: &Closed) -> Option<f64> {
+    let senders = || window.threads_of(Role::Load).filter(|thread| thread.serves());
+    let waited_s: f64 = senders().filter_map(|thread| thread.queue_s).sum();
+    let wall_s: f64 = senders().map(|thread| thread.wall_s).sum();
+    (wall_s > 0.0).then(|| ratio(waited_s, wall_s).min(1.0))
+}
+
 /// How full the CPUs are that the generator may use: its own and everybody's time there. `None` when they were
 /// not read. Counts only where the generator itself does most of the filling.
 pub(crate) fn cpu_share(window: &Closed) -> Option<f64> {

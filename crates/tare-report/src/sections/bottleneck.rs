@@ -15,6 +15,8 @@ pub(crate) static SECTION: Section =
 /// The design's bounds: beyond them there is no verdict.
 const RESIDUAL_RATIO_MAX: f64 = 0.05;
 const ERROR_RATIO_MAX: f64 = 0.001;
+/// Of the generator's CPUs, what others took while it was ready: from here on it is said with the verdict.
+const KEPT_OFF_SHARE_MIN: f64 = 0.1;
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
@@ -147,7 +149,12 @@ fn rate(gross: &Gross) -> String {
 
 fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleAccounting>) -> String {
     let gross = rate(&outcome.figures.gross);
-    let generator = outcome.accounting.load.as_ref().map(|load| format!("it {}", busy(load)));
+    let generator = outcome.accounting.load.as_ref().map(|load| match lost(load, "preempted") {
+        kept_off if kept_off >= KEPT_OFF_SHARE_MIN => {
+            format!("it {} and other programs kept it off {}", busy(load), percent(kept_off))
+        }
+        _ => format!("it {}", busy(load)),
+    });
     let server = sut.map(|sut| format!("{name} was busy {}", share_busy(sut)));
     let why: Vec<String> = generator.into_iter().chain(server).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(" while ")) };

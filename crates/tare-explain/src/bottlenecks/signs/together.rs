@@ -1,16 +1,19 @@
-//! Whether server and generator fill the same CPUs together, though neither is full by itself.
+//! Neither server nor generator is full by itself: whether they fill the same CPUs together, or others fill the CPUs of both.
 
-use crate::accounting::{Closed, ratio};
+use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::free::used_share;
-use crate::bottlenecks::signs::sides::server;
+use crate::bottlenecks::signs::sides::{Side, server};
+use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::shared_cpus;
-use tare_model::observation::Role;
+use tare_model::outcome::TareCause;
 
 /// Of the CPUs that the server may use, used by somebody: with less there is room for both.
 pub(crate) const FULL_MIN: f64 = 0.8;
 /// Of the generator's time, ready and behind others on its CPU: with less it has what it needs.
 const WAITS_MIN: f64 = 0.1;
+/// Of the time, ready and behind others on both sides together: a closed loop that waits so much for its CPUs waits for them.
+const KEPT_OFF_MIN: f64 = 0.5;
 
 /// Shares of the time.
 #[derive(Debug, Clone, Copy)]
@@ -26,16 +29,18 @@ impl Together {
     pub fn of(accounting: &Accounting) -> Option<Together> {
         server(accounting)?;
         let pool = &accounting.asked.pool;
-        let found = Together { used: used_share(pool)?, generator_waits: generator_waits(pool)? };
+        let found = Together { used: used_share(pool)?, generator_waits: generator::waits_share(pool)? };
         let is_full = found.used >= FULL_MIN && found.generator_waits >= WAITS_MIN;
         (is_full && !shared_cpus(pool).is_empty()).then_some(found)
     }
 }
 
-/// Over its threads that serve.
-fn generator_waits(window: &Closed) -> Option<f64> {
-    let senders = || window.threads_of(Role::Load).filter(|thread| thread.serves());
-    let waited_s: f64 = senders().filter_map(|thread| thread.queue_s).sum();
-    let wall_s: f64 = senders().map(|thread| thread.wall_s).sum();
-    (wall_s > 0.0).then(|| ratio(waited_s, wall_s))
+/// Whether others keep both sides off their CPUs, each while the other side may run: who of the two waits longer.
+pub(crate) fn kept_off(accounting: &Accounting) -> Option<Side> {
+    server(accounting)?;
+    let pool = &accounting.asked.pool;
+    let (server, generator) = (accounting.lost(TareCause::Preempted), generator::waits_share(pool)?);
+    let both = server.min(generator) >= LOSS_SHARE_MIN && server + generator >= KEPT_OFF_MIN;
+    let longer = if server >= generator { Side::Server } else { Side::Generator };
+    (both && shared_cpus(pool).is_empty()).then_some(longer)
 }
