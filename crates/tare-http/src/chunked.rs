@@ -28,6 +28,14 @@ pub struct Bounds {
     pub each_chunk: bool,
 }
 
+impl From<&Limits> for Bounds {
+    /// Those of a request's body.
+    fn from(limits: &Limits) -> Bounds {
+        let Limits { body_bytes, chunk_overhead_bytes: overhead_bytes, .. } = *limits;
+        Bounds { body_bytes, overhead_bytes, each_chunk: false }
+    }
+}
+
 /// What is wrong with a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -81,7 +89,7 @@ enum State {
     Done,
 }
 
-/// What a call of [`Decoder::decode`] did.
+/// What a call of [`Decoder::read`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the input that belong to this body and are done with.
@@ -97,19 +105,6 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Decodes a request's body from `input`, appending to `body`, up to the body's end or the input's.
-    ///
-    /// # Errors
-    /// The refusal that the request is to be answered with.
-    pub fn decode(&mut self, input: &[u8], body: &mut Vec<u8>, limits: &Limits) -> Result<Progress, Refusal> {
-        let bounds = Bounds {
-            body_bytes: limits.body_bytes,
-            overhead_bytes: limits.chunk_overhead_bytes,
-            each_chunk: false,
-        };
-        Ok(self.read(input, &bounds, |data| body.extend_from_slice(data))?)
-    }
-
     /// Decodes from `input` up to the body's end or the input's, and gives the data to `data` in pieces.
     ///
     /// # Errors

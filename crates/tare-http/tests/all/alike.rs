@@ -1,6 +1,6 @@
 //! What holds for requests and answers alike: the grammar of chunked bodies, and that cuts between reads change nothing.
 
-use tare_http::chunked::Decoder;
+use tare_http::chunked::{Bounds, Decoder};
 use tare_http::limits::Limits;
 use tare_http::refusal::Refusal;
 use tare_http::response::{AnswerReader, Heads, Malformed, Step};
@@ -9,11 +9,12 @@ use tare_http::response::{AnswerReader, Heads, Malformed, Step};
 type Outcome<E> = Result<(u64, bool), E>;
 
 fn request(pieces: &[&[u8]]) -> Outcome<Refusal> {
-    let (mut decoder, mut body, mut done) = (Decoder::default(), Vec::new(), false);
+    let (mut decoder, mut bytes, mut done) = (Decoder::default(), 0, false);
+    let bounds = Bounds::from(&Limits::default());
     for piece in pieces {
-        done = decoder.decode(piece, &mut body, &Limits::default())?.done;
+        done = decoder.read(piece, &bounds, |data| bytes += data.len() as u64)?.done;
     }
-    Ok((body.len() as u64, done))
+    Ok((bytes, done))
 }
 
 /// Reads one answer; what is left of a piece comes again before the next.

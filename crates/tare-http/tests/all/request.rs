@@ -1,7 +1,7 @@
 //! The request parser: what it reads, what it refuses, and that nothing makes it panic.
 
 use proptest::prelude::*;
-use tare_http::chunked::Decoder;
+use tare_http::chunked::{Bounds, Decoder};
 use tare_http::date::{parse_date, write_date};
 use tare_http::limits::Limits;
 use tare_http::memo::Memo;
@@ -111,8 +111,9 @@ fn dates_are_read_in_all_three_forms() {
 
 fn decode(pieces: &[&[u8]]) -> Result<(Vec<u8>, bool), Refusal> {
     let (mut decoder, mut body, mut done) = (Decoder::default(), Vec::new(), false);
+    let bounds = Bounds::from(&Limits::default());
     for piece in pieces {
-        done = decoder.decode(piece, &mut body, &Limits::default())?.done;
+        done = decoder.read(piece, &bounds, |data| body.extend_from_slice(data))?.done;
     }
     Ok((body, done))
 }
@@ -165,7 +166,7 @@ proptest! {
             Ok(None) => {}
         }
         higher_minor_version_at(&bytes);
-        let _ = Decoder::default().decode(&bytes, &mut Vec::new(), &limits);
+        let _ = Decoder::default().read(&bytes, &Bounds::from(&limits), |_| {});
     }
 
     #[test]
