@@ -12,6 +12,9 @@ pub const HEADERS_MAX: usize = 128;
 /// Longest line of a chunk's size (with its extensions) and longest run of trailers, in bytes.
 pub(super) const CHUNK_LINE_BYTES_MAX: usize = 4096;
 
+/// A longer Location is cut: it is only shown.
+const SHOWN_CHARS_MAX: usize = 500;
+
 /// An answer that is not HTTP/1, or contradicts itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
@@ -105,15 +108,17 @@ pub struct Heads {
     to_head: bool,
     pub(super) known: Vec<u8>,
     known_head: Head,
+    /// Where the first redirect led to, if one said so.
+    pub redirected_to: Option<String>,
 }
 
 impl Heads {
     /// A parser for answers to one kind of request; `to_head`: the method is HEAD, so no answer has a body.
     ///
-    /// Memory is allocated here and never again.
+    /// Memory is allocated here and never again, but for the first redirect.
     pub fn new(to_head: bool) -> Self {
         let known_head = Head { len: 0, status: 0, framing: Framing::UntilClose, keep_alive: false };
-        Heads { to_head, known: Vec::with_capacity(HEAD_BYTES_MAX), known_head }
+        Heads { to_head, known: Vec::with_capacity(HEAD_BYTES_MAX), known_head, redirected_to: None }
     }
 
     /// The head at the start of `bytes`; `None` while its end has not come.
@@ -154,8 +159,17 @@ impl Heads {
             self.known.extend_from_slice(&bytes[..head.len]);
             self.known_head = head;
         }
+        if matches!(head.status, 301..=303 | 307 | 308) && self.redirected_to.is_none() {
+            self.redirected_to = header(&bytes[..head.len], "location").map(shown);
+        }
         Ok(Some(head))
     }
+}
+
+/// A value as it can be shown: without controls, and no longer than a line or a few.
+fn shown(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
 }
 
 /// The full parser: RFC 9112 section 6.3 as a client.
