@@ -11,6 +11,7 @@ mod connections;
 mod endpoint;
 mod engine;
 mod error;
+mod fault;
 mod files;
 mod generator;
 #[cfg(feature = "http2")]

@@ -52,6 +52,11 @@ fn detail(tallies: &[&Tally], tids: &[u32], series: Vec<SeriesSlice>, spec: &Loa
         detail.first_byte.merge(&tally.times.latency);
         whole_apart.merge(&tally.times.whole_apart);
         detail.bytes_out += tally.bytes_out;
+        for (fault, count) in &tally.reasons {
+            *detail.said.reasons.entry(fault.kind).or_default().entry(fault.why.to_owned()).or_insert(0) +=
+                count;
+        }
+        detail.said.redirected_to = detail.said.redirected_to.or_else(|| tally.at_end.redirected_to.clone());
         for (status, count) in (0u16..).zip(tally.status_codes.iter()).filter(|(_, count)| **count > 0) {
             *detail.status_codes.entry(status).or_insert(0) += count;
             detail.status_classes[usize::from(status / 100).wrapping_sub(1).min(5)] += count;

@@ -1,5 +1,6 @@
 //! What one thread counts in one window, all of its memory allocated beforehand.
 
+use crate::fault::Fault;
 use crate::live::Live;
 use crate::slices::Slices;
 use tare_model::latency::Latencies;
@@ -18,6 +19,8 @@ pub(crate) struct Tally {
     /// Latencies of the answers in the histograms, together; wraps.
     pub(crate) waited_ns: u64,
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
+    /// Of these, how many for each reason that is known.
+    pub(crate) reasons: Vec<(Fault, u64)>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     /// Answers by their status.
@@ -65,6 +68,8 @@ pub(crate) struct AtEnd {
     pub(crate) room: u64,
     /// HTTP/2: streams that each connection may have at once.
     pub(crate) allowed: u32,
+    /// Where a redirect led to.
+    pub(crate) redirected_to: Option<String>,
 }
 
 /// Answers that came together to requests that were sent together: of pipelined ones usually all.
@@ -84,6 +89,7 @@ impl Tally {
             waited_ns: 0,
             out_of_turn: 0,
             errors: [0; ErrorKind::ALL.len()],
+            reasons: Vec::new(),
             bytes_in: 0,
             bytes_out: 0,
             status_codes: Box::new([0; STATUS_CODES]),
@@ -129,6 +135,7 @@ impl Tally {
         self.waited_ns = 0;
         self.out_of_turn = 0;
         self.errors = [0; ErrorKind::ALL.len()];
+        self.reasons.clear();
         self.bytes_in = 0;
         self.bytes_out = 0;
         self.status_codes.fill(0);
@@ -185,8 +192,17 @@ impl Tally {
         self.times.whole_apart.record(now_ns.saturating_sub(origin_ns));
     }
 
-    pub(crate) fn failed(&mut self, kind: ErrorKind) {
-        self.errors[index_of(kind)] += 1;
+    pub(crate) fn failed(&mut self, fault: impl Into<Fault>) {
+        let fault = fault.into();
+        self.errors[index_of(fault.kind)] += 1;
+        if fault.why.is_empty() {
+            return;
+        }
+        // There are few reasons.
+        match self.reasons.iter_mut().find(|(known, _)| *known == fault) {
+            Some((_, count)) => *count += 1,
+            None => self.reasons.push((fault, 1)),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::client::{Client, Verdict};
 use crate::connections::{Connections, Stage};
 use crate::endpoint::Endpoint;
+use crate::fault::Fault;
 use crate::live::Live;
 use crate::pacing::Schedule;
 use crate::shared::Shared;
@@ -17,7 +18,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use tare_model::trial::ErrorKind;
 use tare_sys::epoll::Waker;
 use tare_sys::net::Connecting;
 use tare_sys::time::{monotonic_ns, monotonic_raw_ns, thread_cpu_ns};
@@ -208,18 +208,10 @@ impl Worker {
 
     /// Connection `c` could not be opened.
     pub(crate) fn refused(&mut self, c: u32, why: io::Error) {
-        let kind = match why.kind() {
-            // A Unix socket's queue is full: no failure, and an immediate retry would find the same.
-            io::ErrorKind::WouldBlock => None,
-            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Some(ErrorKind::PortsExhausted),
-            io::ErrorKind::InvalidData => Some(ErrorKind::Tls),
-            // Another protocol.
-            io::ErrorKind::Unsupported => Some(ErrorKind::Malformed),
-            _ => Some(ErrorKind::Connect),
-        };
-        if let Some(kind) = kind {
-            self.client.refused(self.lanes(c), kind);
+        if let Some(fault) = Fault::unopened(&why) {
+            self.client.refused(self.lanes(c), fault);
         }
+        // An immediate retry would find the same.
         self.report.refusal = Some(why);
         self.rest(c);
     }
@@ -349,6 +341,7 @@ impl Worker {
             connections: self.connections.count_open(),
             room: self.room(),
             allowed: self.lanes.allowed,
+            redirected_to: self.client.redirected_to(),
         };
         let tally = &mut self.client.tally;
         tally.window.end_ns = self.finished_ns.unwrap_or(now_ns).clamp(tally.window.begin_ns, now_ns);

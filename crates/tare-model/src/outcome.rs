@@ -178,6 +178,9 @@ pub struct Requests {
     pub count: Option<u64>,
     /// By kind; all kinds are listed.
     pub errors: BTreeMap<String, u64>,
+    /// Errors by kind and by reason, in a few words (`malformed`: `chunk size is not a number`), where one is known.
+    #[serde(default)]
+    pub error_reasons: BTreeMap<String, BTreeMap<String, u64>>,
     /// CPU time per request of each role, nanoseconds.
     pub cpu_ns_per_request: PerRole,
     /// The SUT's switches per request.

@@ -131,6 +131,9 @@ pub struct HttpDetail {
     /// Answers by their status; empty in records from before this was counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<u16, u64>,
+    /// What failures and redirects said.
+    #[serde(default, skip_serializing_if = "Said::is_empty")]
+    pub said: Said,
     /// The slices of the window with their latencies: as `slices`, which stay for older readers.
     pub series: Vec<SeriesSlice>,
     /// What each thread of the generator took.
@@ -152,6 +155,40 @@ pub struct HttpDetail {
     pub warm_up: Option<WarmUp>,
 }
 
+/// What failures and redirects said; empty in records from before this was kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Failures by their kind and their reason, in a few words, where one is known.
+    #[serde(default)]
+    pub reasons: Reasons,
+    /// The Location of the first redirect.
+    #[serde(default)]
+    pub redirected_to: Option<String>,
+}
+
+/// Failures by their kind and their reason.
+pub type Reasons = BTreeMap<ErrorKind, BTreeMap<String, u64>>;
+
+impl Said {
+    fn is_empty(&self) -> bool {
+        *self == Said::default()
+    }
+
+    /// Adds up the reasons; of the places that redirects led to the first is kept.
+    pub fn add(&mut self, more: Said) {
+        for (kind, reasons) in more.reasons {
+            let of_kind = self.reasons.entry(kind).or_default();
+            for (why, count) in reasons {
+                *of_kind.entry(why).or_insert(0) += count;
+            }
+        }
+        self.redirected_to = self.redirected_to.take().or(more.redirected_to);
+    }
+}
+
+/// The reason of an [`ErrorKind::Io`] that the server's reset of the connection is.
+pub const RESET: &str = "connection reset";
+
 impl HttpDetail {
     fn followed_by(mut self, next: HttpDetail) -> HttpDetail {
         self.connect.merge(&next.connect);
@@ -163,6 +200,7 @@ impl HttpDetail {
         for (status, count) in next.status_codes {
             *self.status_codes.entry(status).or_insert(0) += count;
         }
+        self.said.add(next.said);
         self.series.extend(next.series);
         for (all, more) in self.threads.iter_mut().zip(next.threads) {
             all.wall_ns += more.wall_ns;

@@ -241,6 +241,10 @@ fn totals(outcome: &LoadOutcome) -> Block {
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
     pairs.push(("Errors".to_owned(), if errors.is_empty() { "none".to_owned() } else { errors.join(", ") }));
+    let reasons = words::reasons(requests);
+    if !reasons.is_empty() {
+        pairs.push(("Why".to_owned(), reasons.join(", ")));
+    }
     if let Some(in_flight) = outcome.in_flight.filter(|in_flight| *in_flight > 0) {
         pairs.push(("In flight".to_owned(), format!("{in_flight} at the end")));
     }

@@ -1,7 +1,8 @@
 //! Words that several sections use.
 
 use serde::Serialize;
-use tare_model::outcome::{Cause, GrossIs, Outcome, TareCause, TarePart};
+use std::collections::BTreeMap;
+use tare_model::outcome::{Cause, GrossIs, Outcome, Requests, TareCause, TarePart};
 
 /// The stable id of a cause, as it stands in the JSON result.
 pub(crate) fn id(cause: impl Serialize) -> String {
@@ -64,4 +65,12 @@ pub(crate) fn things(count: usize, thing: &str) -> String {
         1 => format!("1 {thing}"),
         _ => format!("{count} {thing}s"),
     }
+}
+
+/// Why requests failed, each reason with its kind: `malformed: chunk size is not a number (5)`.
+pub(crate) fn reasons(requests: &Requests) -> Vec<String> {
+    let of_kind = |(kind, reasons): (&String, &BTreeMap<String, u64>)| {
+        reasons.iter().map(|(why, count)| format!("{kind}: {why} ({count})")).collect::<Vec<_>>()
+    };
+    requests.error_reasons.iter().flat_map(of_kind).collect()
 }

@@ -15,6 +15,9 @@ use crate::tables;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
+/// [`Config::bodies_bytes_max`] by default.
+pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// How a server is set up. [`Config::new`] has a default for everything but the address.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -45,6 +48,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Bounds on a request.
     pub limits: Limits,
+    /// Most bytes of memory for bodies that come in pieces, over all connections and threads; one more is answered with 503. At
+    /// least one body of the size that `limits` allow has room.
+    pub bodies_bytes_max: usize,
     /// How long to wait for a peer.
     pub timeouts: Timeouts,
 }
@@ -64,6 +70,7 @@ impl Config {
             #[cfg(feature = "tls")]
             tls: None,
             limits: Limits::default(),
+            bodies_bytes_max: BODIES_BYTES_MAX,
             timeouts: Timeouts::default(),
         }
     }

@@ -1,11 +1,12 @@
 //! The connection state machine: bytes in, answers out, no I/O. Every backend drives this one.
 
+use std::fmt::Display;
 use std::mem::take;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tare_http::chunked::Decoder;
+use tare_http::chunked::{Bounds, Decoder, Progress};
 use tare_http::limits::Limits;
 use tare_http::memo::Memo;
 use tare_http::refusal::Refusal;
@@ -14,8 +15,9 @@ use tare_http::status::Status;
 use tare_http::write::Stamp;
 
 use crate::access_log::{Asked, Line, LogWriter};
+use crate::body::{Body, BodyMemory};
 use crate::buffers::Pool;
-use crate::config::Config;
+use crate::config::{BODIES_BYTES_MAX, Config};
 use crate::counters::Counts;
 use crate::handler::{Answer, Manner, Request, Responder};
 use crate::rest::Rest;
@@ -31,6 +33,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub struct Engine {
     routes: Arc<Routes>,
     limits: Limits,
+    bodies: Arc<BodyMemory>,
     /// Taken out while what it remembers is answered.
     memo: Option<Box<Memo>>,
     pub(crate) stamp: Stamp,
@@ -49,6 +52,7 @@ impl Engine {
         Engine {
             routes,
             limits,
+            bodies: Arc::new(BodyMemory::new(BODIES_BYTES_MAX, &limits)),
             memo: Some(Box::default()),
             stamp: Stamp::new(unix_s),
             pool: Pool::default(),
@@ -61,8 +65,9 @@ impl Engine {
     }
 
     /// An engine of a server that is set up so.
-    pub(crate) fn of_server(routes: Arc<Routes>, config: &Config) -> Engine {
+    pub(crate) fn of_server(routes: Arc<Routes>, config: &Config, bodies: Arc<BodyMemory>) -> Engine {
         Engine {
+            bodies,
             log: config.access_log.as_ref().map(|log| log.writer()),
             #[cfg(feature = "tls")]
             tls: config.tls.clone(),
@@ -106,7 +111,7 @@ pub struct Connection {
     searched: usize,
     /// The head of a request whose body is coming, and that body.
     head: Vec<u8>,
-    body: Vec<u8>,
+    body: Body,
     /// Rest of the last answer, to be sent after the output.
     pub(crate) tail: Tail,
     /// What of the last answer comes after its tail.
@@ -210,19 +215,22 @@ impl Connection {
         };
         self.phase = Phase::End;
         if let Some(bytes) = begun {
-            self.answer_error(Status::REQUEST_TIMEOUT, Asked::begins(&bytes), out, engine);
+            let late = "the request took too long to come";
+            self.answer_error((Status::REQUEST_TIMEOUT, &late), Asked::begins(&bytes), out, engine);
             engine.pool.give(bytes);
         }
     }
 
     /// Answers 503: the server is full.
     pub fn turn_away(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
-        self.answer_error(Status::SERVICE_UNAVAILABLE, Asked::Unknown, out, engine);
+        let full = "too many connections are open";
+        self.answer_error((Status::SERVICE_UNAVAILABLE, &full), Asked::Unknown, out, engine);
     }
 
     /// Gives the buffers back.
     pub(crate) fn retire(mut self, pool: &mut Pool) {
-        for buffer in [&mut self.inbox, &mut self.head, &mut self.body] {
+        self.body.retire(pool);
+        for buffer in [&mut self.inbox, &mut self.head] {
             pool.give(take(buffer));
         }
     }
@@ -327,7 +335,7 @@ impl Connection {
                 used
             }
             _ => {
-                self.answer_error(refusal.status(), Asked::begins(input), out, engine);
+                self.answer_error((refusal.status(), &refusal), Asked::begins(input), out, engine);
                 Some(input.len())
             }
         }
@@ -338,64 +346,89 @@ impl Connection {
         let after = &input[head.len..];
         if let Framing::Length(bytes) = head.framing {
             if bytes > engine.limits.body_bytes {
-                self.answer_error(Status::CONTENT_TOO_LARGE, Asked::by(head), out, engine);
+                let refusal = Refusal::BodyTooLarge;
+                self.answer_error((refusal.status(), &refusal), Asked::by(head), out, engine);
                 return input.len();
             }
             if let Some(body) = usize::try_from(bytes).ok().and_then(|n| after.get(..n)) {
                 self.answer(head, body, out, engine);
                 return head.len + body.len();
             }
-            self.phase = Phase::Length(bytes);
-        } else {
-            self.phase = Phase::Chunked(Decoder::default());
         }
+        let Some(body) = Body::begin(&mut engine.pool, &engine.bodies) else {
+            self.refuse_body(Asked::by(head), out, engine);
+            return input.len();
+        };
+        self.body = body;
+        self.phase = match head.framing {
+            Framing::Length(bytes) => Phase::Length(bytes),
+            _ => Phase::Chunked(Decoder::default()),
+        };
         // RFC 9110, 10.1.1: not needed once the body has begun to come.
         if head.expect_continue && after.is_empty() {
             out.extend_from_slice(CONTINUE);
         }
         self.head = engine.pool.copy_of(&input[..head.len]);
-        self.body = engine.pool.take();
         head.len
     }
 
     fn read_body(&mut self, input: &[u8], out: &mut Vec<u8>, engine: &mut Engine) -> usize {
-        let (used, done) = match &mut self.phase {
+        let (body, most, mut fits) = (&mut self.body, engine.limits.body_bytes, true);
+        let progress = match &mut self.phase {
             Phase::Length(left) => {
                 let here = input.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                self.body.extend_from_slice(&input[..here]);
+                fits = body.push(&input[..here], most);
                 *left -= here as u64;
-                (here, *left == 0)
+                Ok(Progress { consumed: here, done: *left == 0 })
             }
-            Phase::Chunked(decoder) => match decoder.decode(input, &mut self.body, &engine.limits) {
-                Ok(progress) => (progress.consumed, progress.done),
-                Err(refusal) => {
-                    let head = take(&mut self.head);
-                    self.answer_error(refusal.status(), Asked::begins(&head), out, engine);
-                    engine.pool.give(head);
-                    return input.len();
-                }
-            },
+            Phase::Chunked(decoder) => {
+                let keep = |data: &[u8]| fits = fits && body.push(data, most);
+                decoder.read(input, &Bounds::from(&engine.limits), keep).map_err(Refusal::from)
+            }
             Phase::Head | Phase::End => return 0,
         };
-        if done {
-            self.end_body(out, engine);
+        match progress {
+            Ok(Progress { consumed, done }) if fits => {
+                if done {
+                    self.end_body(out, engine);
+                }
+                return consumed;
+            }
+            Ok(_) => {
+                let head = take(&mut self.head);
+                self.refuse_body(Asked::begins(&head), out, engine);
+                engine.pool.give(head);
+            }
+            Err(refusal) => {
+                let head = take(&mut self.head);
+                self.answer_error((refusal.status(), &refusal), Asked::begins(&head), out, engine);
+                engine.pool.give(head);
+            }
         }
-        used
+        input.len()
+    }
+
+    /// Answers 503: the bodies of all connections take as much memory as they may.
+    #[cold]
+    fn refuse_body(&mut self, asked: Asked<'_>, out: &mut Vec<u8>, engine: &mut Engine) {
+        engine.counts.bodies_refused += 1;
+        let full = "the request bodies that are under way take all the memory that they may";
+        self.answer_error((Status::SERVICE_UNAVAILABLE, &full), asked, out, engine);
     }
 
     fn end_body(&mut self, out: &mut Vec<u8>, engine: &mut Engine) {
-        let (head_bytes, body) = (take(&mut self.head), take(&mut self.body));
+        let (head_bytes, mut body) = (take(&mut self.head), take(&mut self.body));
         self.phase = Phase::Head;
         match parse_head(&head_bytes, &engine.limits) {
-            Ok(Some(head)) => self.answer(&head, &body, out, engine),
+            Ok(Some(head)) => self.answer(&head, body.bytes(), out, engine),
             // It was complete and good when the body began.
             Ok(None) | Err(_) => {
                 let asked = Asked::begins(&head_bytes);
-                self.answer_error(Status::INTERNAL_SERVER_ERROR, asked, out, engine);
+                self.answer_error((Status::INTERNAL_SERVER_ERROR, &"its head was lost"), asked, out, engine);
             }
         }
         engine.pool.give(head_bytes);
-        engine.pool.give(body);
+        body.retire(&mut engine.pool);
     }
 
     #[inline]
@@ -425,7 +458,8 @@ impl Connection {
             Err(_) => {
                 out.truncate(start);
                 engine.counts.panics += 1;
-                self.answer_error(Status::INTERNAL_SERVER_ERROR, Asked::by(head), out, engine);
+                let failed = "the handler failed";
+                self.answer_error((Status::INTERNAL_SERVER_ERROR, &failed), Asked::by(head), out, engine);
             }
         }
     }
@@ -437,14 +471,22 @@ impl Connection {
         }
     }
 
-    /// The last answer of a connection whose next request could not be found. Also this one has no body where HEAD
-    /// was asked (RFC 9110, 9.3.2).
+    /// The last answer of a connection whose next request could not be found: it says why, and lets go of a body. Also this one
+    /// has no body where HEAD was asked (RFC 9110, 9.3.2).
     #[cold]
-    fn answer_error(&mut self, status: Status, asked: Asked<'_>, out: &mut Vec<u8>, engine: &mut Engine) {
-        let answer = Responder::new(out, &engine.stamp, Manner::last(asked.is_head())).plain(status);
+    fn answer_error(
+        &mut self,
+        (status, why): (Status, &dyn Display),
+        asked: Asked<'_>,
+        out: &mut Vec<u8>,
+        engine: &mut Engine,
+    ) {
+        let manner = Manner::last(asked.is_head());
+        let answer = Responder::new(out, &engine.stamp, manner).status(status).reason_and(why);
         engine.counts.answered(answer.status);
         let (status, bytes) = (answer.status.code(), answer.body_bytes);
         engine.log(&Line { from: self.from, asked, status, bytes });
+        self.body.retire(&mut engine.pool);
         self.phase = Phase::End;
     }
 }

@@ -51,6 +51,8 @@ counters! {
     open,
     /// Connections answered with 503 because too many were open.
     turned_away,
+    /// Bodies answered with 503 because all of them together took as much memory as they may.
+    bodies_refused,
     /// Times that accepting paused because descriptors or memory ran out.
     accept_pauses,
     /// Connections closed by a timeout.

@@ -14,6 +14,7 @@ use crate::architecture::Intake;
 use crate::backend::{Backend, Happening};
 use crate::config::Config;
 use crate::connection::{Engine, Waiting};
+use crate::connections::Admission;
 use crate::patience::{Patience, TICK_NS};
 use crate::peers::{Outbox, Peer, Peers, Place};
 use crate::routes::Routes;
@@ -24,8 +25,6 @@ use crate::tail::Tail;
 const ACCEPTS_MAX: usize = 64;
 /// Receives in a row from one connection before the others are served.
 const ROUNDS_MAX: usize = 4;
-/// Connections that are answered with 503 at a time; more wait in the accept queue.
-const TURNED_AWAY_MAX: usize = 64;
 
 /// Bytes of a file in one call: as much as a CPU's own cache holds. Calls of 1 MiB cost a quarter more for each byte.
 const SENDFILE_BYTES_MAX: usize = 256 * 1024;
@@ -81,7 +80,7 @@ impl<B: Backend> EventLoop<B> {
         let busy_poll_ns = u64::try_from(config.busy_poll.as_nanos()).unwrap_or(u64::MAX);
         Ok(EventLoop {
             backend: B::new()?,
-            engine: Engine::of_server(routes, &config),
+            engine: Engine::of_server(routes, &config, stop.bodies()),
             config,
             accepting: Accepting { intake: Some(intake), paused_until_ns: None },
             signal,
@@ -107,7 +106,7 @@ impl<B: Backend> EventLoop<B> {
                     Happening::Ready(place) => self.drive(place),
                     Happening::Accepted(Ok(fd)) => {
                         self.admit(fd);
-                        if self.is_full() {
+                        if self.stop.connections().is_full() {
                             self.pause_accepting();
                         }
                     }
@@ -169,15 +168,10 @@ impl<B: Backend> EventLoop<B> {
         self.backend.watch(intake, open, &self.signal.waker)
     }
 
-    /// Whether as many are open as can be served or answered with 503.
-    fn is_full(&self) -> bool {
-        self.stop.open() >= self.config.connections_max + TURNED_AWAY_MAX
-    }
-
     /// Takes in what waits in the intake; whether nothing is left there.
     fn take_in(&mut self) -> bool {
         for _ in 0..ACCEPTS_MAX {
-            if self.is_full() {
+            if self.stop.connections().is_full() {
                 self.pause_accepting();
                 return false;
             }
@@ -216,15 +210,15 @@ impl<B: Backend> EventLoop<B> {
 
     fn admit(&mut self, fd: OwnedFd) {
         self.engine.counts.accepted += 1;
-        let full = self.stop.enter() >= self.config.connections_max;
+        let admission = self.stop.connections().enter();
         let deadline_ns =
             Patience::Idle.deadline_ns(self.clocks.now_ns, &self.config.timeouts, self.engine.draining);
-        let place = self.peers.insert(Peer::new(fd, &self.engine), deadline_ns);
+        let place = self.peers.insert(Peer::new(fd, admission, &self.engine), deadline_ns);
         let Some(peer) = self.peers.get(place) else { return };
         if self.backend.admit(place, peer).is_err() {
             return self.close(place);
         }
-        if full {
+        if admission == Admission::TurnedAway {
             self.engine.counts.turned_away += 1;
             peer.turn_away(&mut self.output, &mut self.engine);
             if self.send_output(place) {
@@ -394,7 +388,7 @@ impl<B: Backend> EventLoop<B> {
 
     fn close(&mut self, place: Place) {
         let Some(peer) = self.peers.remove(place) else { return };
-        self.stop.leave();
+        self.stop.connections().leave(peer.admission);
         self.engine.pool.give(peer.outbox.bytes);
         self.engine.pool.give(peer.aside);
         peer.connection.retire(&mut self.engine.pool);

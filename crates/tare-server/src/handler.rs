@@ -1,5 +1,6 @@
 //! What a handler gets and what it gives back.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -204,6 +205,12 @@ impl HeadWriter<'_> {
             status if status.is_bodiless() || status == Status::RESET_CONTENT => self.empty(),
             status => self.content_type("text/plain").body(status.reason().as_bytes()),
         }
+    }
+
+    /// Ends the answer with the name of its status and why it is so as the text.
+    pub(crate) fn reason_and(self, why: &dyn Display) -> Answer {
+        let text = format!("{}: {why}", self.status.reason());
+        self.content_type("text/plain").body(text.as_bytes())
     }
 
     /// Ends the answer with no body.

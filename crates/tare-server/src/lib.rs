@@ -24,10 +24,12 @@
 mod access_log;
 pub mod architecture;
 pub mod backend;
+mod body;
 mod buffers;
 mod builtin;
 pub mod config;
 pub mod connection;
+mod connections;
 pub mod counters;
 mod downstream;
 pub mod error;

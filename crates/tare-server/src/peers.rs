@@ -6,6 +6,7 @@ use tare_sys::net;
 
 use crate::buffers::Pool;
 use crate::connection::{Connection, Engine, Waiting};
+use crate::connections::Admission;
 use crate::patience::Patience;
 use crate::tail::Tail;
 #[cfg(feature = "tls")]
@@ -20,6 +21,8 @@ const WRITE_PROGRESS_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) fd: OwnedFd,
+    /// What it is open for.
+    pub(crate) admission: Admission,
     pub(crate) connection: Connection,
     /// What changes the bytes between the two.
     #[cfg(feature = "tls")]
@@ -86,7 +89,7 @@ pub(crate) struct Asked {
 }
 
 impl Peer {
-    pub(crate) fn new(fd: OwnedFd, engine: &Engine) -> Peer {
+    pub(crate) fn new(fd: OwnedFd, admission: Admission, engine: &Engine) -> Peer {
         // Asked for only where it is wanted: it is a system call.
         let from = engine.log.as_ref().and_then(|_| net::peer_addr(&fd).ok()).map(|address| address.ip());
         #[cfg(feature = "tls")]
@@ -97,6 +100,7 @@ impl Peer {
         let (sealed, ended) = (false, false);
         Peer {
             fd,
+            admission,
             connection: Connection::new(from, sealed),
             #[cfg(feature = "tls")]
             layer,
@@ -319,7 +323,7 @@ mod tests {
     fn each_head_and_each_body_has_a_time_of_its_own() {
         let mut engine = Engine::new(Arc::new(Routes::default()), Limits::default(), 0);
         let (socket, _other) = UnixStream::pair().unwrap();
-        let mut peer = Peer::new(socket.into(), &engine);
+        let mut peer = Peer::new(socket.into(), Admission::Served, &engine);
         let mut after = |bytes: &str| {
             peer.receive(bytes.as_bytes(), &mut Vec::new(), &mut engine);
             peer.renew_patience()

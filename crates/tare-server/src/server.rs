@@ -100,7 +100,7 @@ impl Builder {
             Ok(Arc::new(Signal { waker, is_loop, cpu, counters: Counters::default() }))
         };
         let signals = roles.iter().enumerate().map(signal).collect::<Result<Vec<_>, ServerError>>()?;
-        let stop = StopHandle::new(signals);
+        let stop = StopHandle::new(signals, &config);
         let metrics = match config.metrics {
             Some(at) => {
                 let of = Builder { routes: metrics::routes(stop.clone()) };

@@ -1,10 +1,13 @@
-//! How the threads of a server are stopped, woken and read.
+//! How the threads of a server are stopped, woken and read, and what they share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tare_sys::epoll::Waker;
 
+use crate::body::BodyMemory;
+use crate::config::Config;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::report::{Report, ThreadReport};
 
@@ -17,8 +20,9 @@ pub struct StopHandle {
 #[derive(Debug)]
 struct Stop {
     flag: AtomicBool,
-    /// Connections that are open in all loops.
-    open: AtomicUsize,
+    /// Those of all loops.
+    connections: Connections,
+    bodies: Arc<BodyMemory>,
     signals: Vec<Arc<Signal>>,
 }
 
@@ -32,10 +36,25 @@ pub(crate) struct Signal {
 }
 
 impl StopHandle {
-    pub(crate) fn new(signals: Vec<Arc<Signal>>) -> StopHandle {
+    pub(crate) fn new(signals: Vec<Arc<Signal>>, config: &Config) -> StopHandle {
         StopHandle {
-            shared: Arc::new(Stop { flag: AtomicBool::new(false), open: AtomicUsize::new(0), signals }),
+            shared: Arc::new(Stop {
+                flag: AtomicBool::new(false),
+                connections: Connections::new(config.connections_max),
+                bodies: Arc::new(BodyMemory::new(config.bodies_bytes_max, &config.limits)),
+                signals,
+            }),
         }
+    }
+
+    /// The memory for bodies of all loops.
+    pub(crate) fn bodies(&self) -> Arc<BodyMemory> {
+        Arc::clone(&self.shared.bodies)
+    }
+
+    /// The count of connections of all loops.
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.shared.connections
     }
 
     /// The signal of a thread.
@@ -51,21 +70,6 @@ impl StopHandle {
             // A waker fails only when it is woken already.
             let _ = signal.waker.wake();
         }
-    }
-
-    /// Connections that are open in all loops.
-    pub(crate) fn open(&self) -> usize {
-        self.shared.open.load(Ordering::Relaxed)
-    }
-
-    /// A connection is opened; how many there were before.
-    pub(crate) fn enter(&self) -> usize {
-        self.shared.open.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// A connection is closed.
-    pub(crate) fn leave(&self) {
-        self.shared.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether the end has begun.

@@ -5,6 +5,7 @@ pub(crate) mod against;
 pub(crate) mod confirmation;
 pub(crate) mod execution;
 pub(crate) mod explain;
+mod failures;
 mod generator_report;
 pub mod load;
 pub(crate) mod metrics;

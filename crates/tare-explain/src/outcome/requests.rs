@@ -9,7 +9,7 @@ use tare_model::metrics::wakeups;
 use tare_model::observation::Role;
 use tare_model::outcome::{LatencySummary, PerRole, Requests, SutWakeups, SwitchesPerRequest, TrialSummary};
 use tare_model::plan::Purpose;
-use tare_model::trial::{ErrorKind, Measure, Trial};
+use tare_model::trial::{ErrorKind, Measure, Reasons, Said, Trial};
 
 /// The requests of the asked level.
 pub(crate) fn requests(accounting: &Accounting) -> Requests {
@@ -27,6 +27,7 @@ pub(crate) fn requests(accounting: &Accounting) -> Requests {
             .filter(|_| !accounting.asked.trials.is_empty())
             .map(|count| count as u64),
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
+        error_reasons: named(error_reasons(accounting)),
         cpu_ns_per_request: PerRole {
             sut: cpu_ns(pool.sut.as_ref().map(|sut| sut.run_s)),
             load: cpu_ns(pool.load.as_ref().map(|load| load.run_s)),
@@ -37,6 +38,18 @@ pub(crate) fn requests(accounting: &Accounting) -> Requests {
         },
         sut_wakeups_per_request: sut_wakeups(accounting).into(),
     }
+}
+
+/// Why requests of the asked level failed, by kind.
+pub(crate) fn error_reasons(accounting: &Accounting) -> Reasons {
+    let mut all = Said::default();
+    accounting.samples().filter_map(|sample| sample.detail.as_ref()).for_each(|of| all.add(of.said.clone()));
+    all.reasons
+}
+
+/// With the names of kinds.
+pub(crate) fn named(reasons: Reasons) -> BTreeMap<String, BTreeMap<String, u64>> {
+    reasons.into_iter().map(|(kind, of_kind)| (kind.name().to_owned(), of_kind)).collect()
 }
 
 fn sut_wakeups(accounting: &Accounting) -> Result<SutWakeups, Missing> {

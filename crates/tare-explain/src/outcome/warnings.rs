@@ -7,9 +7,11 @@ use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::service_demand::Basis;
+use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
 use crate::outcome::generator_report::{self, OtherTime};
 use crate::outcome::patterns;
-use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
+use crate::outcome::redirects::OnlyRedirects;
+use crate::outcome::requests::error_reasons;
 use crate::timeline::trend;
 use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
@@ -51,12 +53,11 @@ enum Doubt<'a> {
     RequestsUnknown,
     /// The same of a server that is asked something else than HTTP: nobody promised a count.
     OperationsUnknown,
-    NoRequests,
-    OnlyRedirects {
-        share: f64,
-    },
+    NoRequests(Option<Mostly>),
+    OnlyRedirects(OnlyRedirects),
     Errors {
         share: f64,
+        mostly: Option<Mostly>,
     },
     RunsFailed {
         failed: usize,
@@ -116,8 +117,8 @@ impl Doubt<'_> {
             Doubt::SutUnseen(_) => "sut-unseen",
             Doubt::RequestsUnknown => "requests-unknown",
             Doubt::OperationsUnknown => "operations-unknown",
-            Doubt::NoRequests => "no-requests",
-            Doubt::OnlyRedirects { .. } => "only-redirects",
+            Doubt::NoRequests(_) => "no-requests",
+            Doubt::OnlyRedirects(_) => "only-redirects",
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => "schedule-missed",
@@ -162,9 +163,9 @@ impl Doubt<'_> {
             Doubt::OperationsUnknown => {
                 "no result of the load generator could be read: CPU time and time accounting alone".to_owned()
             }
-            Doubt::NoRequests => "no request was answered".to_owned(),
-            Doubt::OnlyRedirects { share } => only_redirects_text(*share),
-            Doubt::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            Doubt::NoRequests(mostly) => no_requests_text(mostly.as_ref()),
+            Doubt::OnlyRedirects(redirects) => redirects.text(),
+            Doubt::Errors { share, mostly } => errors_text(*share, mostly.as_ref()),
             Doubt::RunsFailed { failed, runs } => format!("{failed} of {runs} runs ended with an error"),
             Doubt::GeneratorSaturated => {
                 "the load generator gave out before the server: gross is a lower bound".to_owned()
@@ -239,8 +240,8 @@ impl Doubt<'_> {
             Doubt::OperationsUnknown => {
                 "for a gross figure use a generator whose result can be read (wrk, wrk2, redis-benchmark)"
             }
-            Doubt::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
-            Doubt::NoRequests => "ask for the URL by hand; is the server up and the path right?",
+            Doubt::OnlyRedirects(redirects) => redirects.hint(),
+            Doubt::NoRequests(mostly) => mostly.as_ref().map_or(NO_REQUESTS_HINT, Mostly::hint),
             Doubt::Errors { .. } => "see which kinds failed; the figures are not those of the workload alone",
             Doubt::RunsFailed { .. } => "run the command by hand; the times include runs that failed",
             Doubt::GeneratorSaturated => {
@@ -338,15 +339,15 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
             warnings.push(Doubt::OperationsUnknown);
         }
         None => warnings.push(Doubt::RequestsUnknown),
-        Some(0.0) => warnings.push(Doubt::NoRequests),
+        Some(0.0) => warnings.push(Doubt::NoRequests(mostly(accounting))),
         Some(count) if count < REQUESTS_MIN => warnings.push(Doubt::FewRequests { count }),
         Some(_) => {}
     }
-    if let Some(share) = redirects(accounting).filter(|share| *share >= REDIRECTS_SHARE) {
-        warnings.push(Doubt::OnlyRedirects { share });
-    }
+    let details = accounting.samples().map(|sample| sample.detail.as_deref());
+    warnings.extend(OnlyRedirects::of(details).map(Doubt::OnlyRedirects));
     if fails(accounting) {
-        warnings.push(Doubt::Errors { share: pool.answered.error_share() });
+        let share = pool.answered.error_share();
+        warnings.push(Doubt::Errors { share, mostly: mostly(accounting) });
     }
     if accounting.sut().is_none() {
         warnings.push(Doubt::SutUnseen(crate::bottlenecks::sut_unseen(accounting)));
@@ -375,13 +376,11 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     }
 }
 
-/// The share of redirects among the answers; `None` where the generator does not count them.
-fn redirects(accounting: &Accounting) -> Option<f64> {
-    let classes = accounting.samples().map(|sample| Some(sample.detail.as_ref()?.status_classes));
-    let classes: Vec<[u64; 6]> = classes.collect::<Option<_>>()?;
-    let all: u64 = classes.iter().flatten().sum();
-    let redirects: u64 = classes.iter().map(|[_, _, redirects, ..]| redirects).sum();
-    (all > 0).then(|| redirects as f64 / all as f64)
+/// What most attempts failed by.
+fn mostly(accounting: &Accounting) -> Option<Mostly> {
+    let errors = &accounting.asked.pool.answered.errors;
+    let errors = errors.iter().map(|(kind, count)| (*kind, *count as u64)).collect();
+    failures::mostly(&errors, &error_reasons(accounting))
 }
 
 fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {

@@ -2,6 +2,7 @@
 //! is not.
 
 use crate::support::*;
+use std::collections::BTreeMap;
 use tare_explain::explain;
 use tare_model::latency::Latencies;
 use tare_model::metric::{Descriptor, Subject};
@@ -10,7 +11,7 @@ use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Finding, GrossIs, Outcome};
 use tare_model::plan::Purpose;
 use tare_model::stacks::{Folded, Folder, Frame, FrameKind};
-use tare_model::trial::{ErrorKind, HttpDetail, HttpSample, Measure, Trial};
+use tare_model::trial::{ErrorKind, HttpDetail, HttpSample, Measure, RESET, Trial};
 use tare_model::{Missing, Reading, Record};
 
 /// Neither side full: 30 % and 20 % busy, at 64 connections.
@@ -340,6 +341,37 @@ fn what_failed_is_called_what_it_is() {
     for answered in [&[(ErrorKind::Status, 30_000)][..], &[(ErrorKind::Malformed, 30_000)]] {
         assert!(reported(answered).0.contains("error path"), "{:?}", reported(answered));
     }
+}
+
+#[test]
+fn a_run_says_why_its_requests_failed_and_where_its_redirects_led() {
+    let with = |errors: &[(ErrorKind, u64)], answered: bool, detail: HttpDetail| {
+        let record = asked(&Scene { errors: errors.to_vec(), ..idle() });
+        explain(&sampled(record, |sample| {
+            if !answered {
+                sample.requests = Reading::Measured(0);
+            }
+            sample.detail = Some(Box::new(detail.clone()));
+        }))
+    };
+    let text = |outcome: &Outcome, id: &str| {
+        let warning = outcome.verdict.warnings.iter().find(|warning| warning.id == id);
+        warning.map_or_else(|| panic!("{id}: {:#?}", outcome.verdict.warnings), |of| of.text.clone())
+    };
+    let mut detail = HttpDetail::default();
+    detail.said.reasons = BTreeMap::from([(ErrorKind::Io, BTreeMap::from([(RESET.to_owned(), 100)]))]);
+    let reset = with(&[(ErrorKind::Io, 100)], false, detail);
+    assert!(text(&reset, "no-requests").ends_with("connections were reset by the server"));
+    let trials = reset.trials.len() as u64;
+    let requests = reset.answers.requests.as_ref().unwrap();
+    assert_eq!(requests.error_reasons["io"][RESET], 100 * trials, "{:?}", requests.error_reasons);
+    let mut detail = HttpDetail { status_classes: [0, 0, 1000, 0, 0, 0], ..HttpDetail::default() };
+    detail.said.redirected_to = Some("/login".to_owned());
+    let redirected = with(&[], true, detail.clone());
+    assert!(text(&redirected, "only-redirects").contains("to /login"));
+    detail.status_codes = BTreeMap::from([(304, 1000)]);
+    let cached = with(&[], true, detail);
+    assert!(cached.verdict.warnings.iter().all(|warning| warning.id != "only-redirects"));
 }
 
 /// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.

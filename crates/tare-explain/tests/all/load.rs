@@ -146,6 +146,23 @@ fn nothing_but_redirects_or_resets_is_said() {
     assert!(text(&redirects, "only-redirects").starts_with("100 % of the answers are redirects"));
     let pages = explain_load(&load(20_000, 2, &[], None, 0.4));
     assert!(pages.warnings.iter().all(|warning| warning.id != "only-redirects"));
+    let mut led = load(20_000, 3, &[], None, 0.4);
+    led.sample.detail.as_mut().unwrap().said.redirected_to = Some("https://h/new".to_owned());
+    let led = explain_load(&led);
+    assert!(
+        text(&led, "only-redirects").contains("redirects (3xx) to https://h/new: "),
+        "{:?}",
+        led.warnings
+    );
+    let hint = led.warnings.iter().find(|warning| warning.id == "only-redirects").map(|of| of.hint.as_str());
+    assert_eq!(hint, Some("ask for that address"));
+    // What a client has already is no redirect, alone or among pages.
+    for (class, codes) in [(3, vec![(304, 20_000)]), (2, vec![(200, 19_000), (304, 1_000)])] {
+        let mut cached = load(20_000, class, &[], None, 0.4);
+        cached.sample.detail.as_mut().unwrap().status_codes = codes.into_iter().collect();
+        let outcome = explain_load(&cached);
+        assert!(outcome.valid && outcome.warnings.iter().all(|of| of.id != "only-redirects"));
+    }
     let resets = [(ErrorKind::Io, 900), (ErrorKind::Connect, 100)];
     let outcome = explain_load(&load(0, 2, &resets, None, 0.4));
     assert_eq!(
@@ -153,4 +170,26 @@ fn nothing_but_redirects_or_resets_is_said() {
         "no request was answered: 900 connections were reset or closed before an answer was whole"
     );
     assert_eq!(text(&explain_load(&load(0, 2, &[], None, 0.4)), "no-requests"), "no request was answered");
+    let because = |answers: u64, kind: ErrorKind, why: &str| {
+        let mut run = load(answers, 2, &[(kind, 900)], None, 0.4);
+        let reasons = BTreeMap::from([(why.to_owned(), 900)]);
+        run.sample.detail.as_mut().unwrap().said.reasons = BTreeMap::from([(kind, reasons)]);
+        explain_load(&run)
+    };
+    let reset = because(0, ErrorKind::Io, "connection reset");
+    assert_eq!(
+        text(&reset, "no-requests"),
+        "no request was answered: 900 connections were reset by the server"
+    );
+    assert!(!reset.valid && reset.requests.error_reasons["io"]["connection reset"] == 900);
+    let few = because(100, ErrorKind::Io, "connection reset");
+    assert_eq!(
+        text(&few, "errors"),
+        "90.00 % of the attempts failed: 900 connections were reset by the server"
+    );
+    let broken = because(0, ErrorKind::Malformed, "chunk size is not a number");
+    assert_eq!(
+        text(&broken, "no-requests"),
+        "no request was answered: 900 answers broke the rules of HTTP (most: chunk size is not a number)"
+    );
 }

@@ -1,5 +1,6 @@
 //! The head of an answer: what it says, and where its body ends.
 
+use crate::chunked::Fault;
 use httparse::Status;
 
 /// Longest head that is read, in bytes: status line, headers and the empty line.
@@ -9,7 +10,10 @@ pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 pub const HEADERS_MAX: usize = 128;
 
 /// Longest line of a chunk's size (with its extensions) and longest run of trailers, in bytes.
-pub(super) const CHUNK_LINE_BYTES_MAX: u32 = 4096;
+pub(super) const CHUNK_LINE_BYTES_MAX: usize = 4096;
+
+/// A longer Location is cut: it is only shown.
+const SHOWN_CHARS_MAX: usize = 500;
 
 /// An answer that is not HTTP/1, or contradicts itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,15 +33,49 @@ pub enum Malformed {
     /// `Content-Length` beside `Transfer-Encoding`: two claims about where the answer ends.
     #[error("the answer has both Content-Length and Transfer-Encoding")]
     TwoFramings,
-    /// A chunk's size line or the end of its data breaks the grammar.
-    #[error("the answer's chunked coding is broken")]
-    Chunk,
+    /// The chunked coding, or a trailer field, breaks this rule of its grammar.
+    #[error("the answer's chunked coding is broken: {0}")]
+    Chunk(&'static str),
     /// A chunk's size line or the trailers are longer than the bound.
     #[error("the answer's chunk line or trailers are longer than {CHUNK_LINE_BYTES_MAX} bytes")]
     ChunkLineTooLong,
     /// `101 Switching Protocols`, which no request of ours asks for.
     #[error("the server switched protocols unasked")]
     SwitchedProtocols,
+}
+
+impl Malformed {
+    /// The rule that was broken, in a few words: there is a fixed number of them, so that they can be counted.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Malformed::Head(error) => match error {
+                httparse::Error::HeaderName => "header name is not a token",
+                httparse::Error::HeaderValue => "header value holds a control character",
+                httparse::Error::NewLine => "CR without LF",
+                httparse::Error::TooManyHeaders => "too many headers",
+                httparse::Error::Version => "not HTTP/1",
+                httparse::Error::Status | httparse::Error::Token => "status line breaks the grammar",
+            },
+            Malformed::HeadTooLong => "head is too long",
+            Malformed::Status(_) => "status is not a number from 100 to 999",
+            Malformed::ContentLength => "Content-Length is not one decimal number",
+            Malformed::TwoFramings => "both Content-Length and Transfer-Encoding",
+            Malformed::Chunk(rule) => rule,
+            Malformed::ChunkLineTooLong => "chunk size, extensions or trailer are too long",
+            Malformed::SwitchedProtocols => "the server switched protocols",
+        }
+    }
+}
+
+impl From<Fault> for Malformed {
+    fn from(fault: Fault) -> Malformed {
+        match fault {
+            Fault::Grammar(rule) => Malformed::Chunk(rule),
+            Fault::LineTooLong | Fault::TrailerTooLong => Malformed::ChunkLineTooLong,
+            // There is no bound but the largest number.
+            Fault::BodyTooLarge => Malformed::Chunk("chunk size is too large"),
+        }
+    }
 }
 
 /// Where the body of an answer ends.
@@ -70,15 +108,17 @@ pub struct Heads {
     to_head: bool,
     pub(super) known: Vec<u8>,
     known_head: Head,
+    /// Where the first redirect led to, if one said so.
+    pub redirected_to: Option<String>,
 }
 
 impl Heads {
     /// A parser for answers to one kind of request; `to_head`: the method is HEAD, so no answer has a body.
     ///
-    /// Memory is allocated here and never again.
+    /// Memory is allocated here and never again, but for the first redirect.
     pub fn new(to_head: bool) -> Self {
         let known_head = Head { len: 0, status: 0, framing: Framing::UntilClose, keep_alive: false };
-        Heads { to_head, known: Vec::with_capacity(HEAD_BYTES_MAX), known_head }
+        Heads { to_head, known: Vec::with_capacity(HEAD_BYTES_MAX), known_head, redirected_to: None }
     }
 
     /// The head at the start of `bytes`; `None` while its end has not come.
@@ -119,8 +159,17 @@ impl Heads {
             self.known.extend_from_slice(&bytes[..head.len]);
             self.known_head = head;
         }
+        if matches!(head.status, 301..=303 | 307 | 308) && self.redirected_to.is_none() {
+            self.redirected_to = header(&bytes[..head.len], "location").map(shown);
+        }
         Ok(Some(head))
     }
+}
+
+/// A value as it can be shown: without controls, and no longer than a line or a few.
+fn shown(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
 }
 
 /// The full parser: RFC 9112 section 6.3 as a client.

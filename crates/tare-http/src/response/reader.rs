@@ -1,6 +1,11 @@
 //! The answers on one connection, in pieces of any size.
 
 use super::head::{Answer, CHUNK_LINE_BYTES_MAX, Framing, Heads, Malformed};
+use crate::chunked::{Bounds, Decoder};
+
+/// Bodies are counted and dropped, so that they may have any length.
+const BOUNDS: Bounds =
+    Bounds { body_bytes: u64::MAX, overhead_bytes: CHUNK_LINE_BYTES_MAX, each_chunk: true };
 
 /// Gets what an [`AnswerReader`] reads and drops.
 pub trait Listener {
@@ -61,7 +66,7 @@ enum State {
         answer: Answer,
     },
     Chunked {
-        at: Chunk,
+        at: Decoder,
         answer: Answer,
     },
     UntilClose(Answer),
@@ -108,13 +113,15 @@ impl AnswerReader {
                     }
                     self.state = State::Length { left: length, answer };
                 }
-                Framing::Chunked => self.state = State::Chunked { at: Chunk::FIRST, answer },
+                Framing::Chunked => self.state = State::Chunked { at: Decoder::default(), answer },
                 Framing::UntilClose => self.state = State::UntilClose(answer),
             }
         }
         self.read_body(bytes, used, listener)
     }
 
+    // Apart, so that an answer that comes whole is read in few instructions.
+    #[inline(never)]
     fn read_body(
         &mut self,
         bytes: &[u8],
@@ -135,16 +142,16 @@ impl AnswerReader {
                 Ok(Step::More { used: used + step })
             }
             State::Chunked { at, answer } => {
-                let (step, done) = at.read(rest, |data| {
+                let progress = at.read(rest, &BOUNDS, |data| {
                     answer.body_bytes = answer.body_bytes.saturating_add(data.len() as u64);
                     listener.body(data);
                 })?;
-                if done {
-                    let answer = *answer;
+                let (used, answer) = (used + progress.consumed, *answer);
+                if progress.done {
                     self.state = State::Head;
-                    return Ok(Step::Answer { used: used + step, answer });
+                    return Ok(Step::Answer { used, answer });
                 }
-                Ok(Step::More { used: used + step })
+                Ok(Step::More { used })
             }
             State::UntilClose(answer) => {
                 answer.body_bytes = answer.body_bytes.saturating_add(rest.len() as u64);
@@ -169,86 +176,4 @@ impl AnswerReader {
     pub fn in_body(&self) -> bool {
         self.state != State::Head
     }
-}
-
-/// Position within the chunked coding (RFC 9112 section 7.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chunk {
-    /// In the size line's digits; `line` counts its bytes.
-    Size { size: u64, line: u32 },
-    /// In the extensions after the digits.
-    Extension { size: u64, line: u32 },
-    /// Before the line feed that ends a size line.
-    SizeEnd { size: u64 },
-    /// In the data.
-    Data { left: u64 },
-    /// Before the carriage return after the data.
-    DataEnd,
-    /// Before the line feed after the data.
-    DataEndLf,
-    /// In the trailers: bytes so far, and whether the current line is empty so far.
-    Trailer { bytes: u32, empty: bool },
-    /// After a carriage return in the trailers.
-    TrailerEnd { bytes: u32, empty: bool },
-}
-
-impl Chunk {
-    const FIRST: Chunk = Chunk::Size { size: 0, line: 0 };
-
-    /// Bytes used and whether the last chunk's trailers ended.
-    fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<(usize, bool), Malformed> {
-        let mut used = 0;
-        while used < bytes.len() {
-            if let Chunk::Data { left } = self {
-                let step = (bytes.len() - used).min(usize::try_from(*left).unwrap_or(usize::MAX));
-                data(&bytes[used..used + step]);
-                *left -= step as u64;
-                used += step;
-                if *left == 0 {
-                    *self = Chunk::DataEnd;
-                }
-                continue;
-            }
-            let byte = bytes[used];
-            used += 1;
-            match self.next(byte)? {
-                Some(next) => *self = next,
-                None => return Ok((used, true)),
-            }
-        }
-        Ok((used, false))
-    }
-
-    /// The position after one byte outside the data; `None` at the end of the body.
-    fn next(self, byte: u8) -> Result<Option<Chunk>, Malformed> {
-        Ok(Some(match (self, byte) {
-            (Chunk::Size { size, line }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
-                let digit = char::from(byte).to_digit(16).unwrap_or(0);
-                let size = size.checked_mul(16).ok_or(Malformed::Chunk)? | u64::from(digit);
-                Chunk::Size { size, line: within(line)? }
-            }
-            (Chunk::Size { line: 0, .. }, _) => return Err(Malformed::Chunk),
-            (Chunk::Size { size, .. } | Chunk::Extension { size, .. }, b'\r') => Chunk::SizeEnd { size },
-            (Chunk::Size { size, line }, b';' | b' ' | b'\t') => {
-                Chunk::Extension { size, line: within(line)? }
-            }
-            (Chunk::Extension { .. }, b'\n') => return Err(Malformed::Chunk),
-            (Chunk::Extension { size, line }, _) => Chunk::Extension { size, line: within(line)? },
-            (Chunk::SizeEnd { size: 0 }, b'\n') => Chunk::Trailer { bytes: 0, empty: true },
-            (Chunk::SizeEnd { size }, b'\n') => Chunk::Data { left: size },
-            (Chunk::DataEnd, b'\r') => Chunk::DataEndLf,
-            (Chunk::DataEndLf, b'\n') => Chunk::FIRST,
-            (Chunk::Trailer { bytes, empty }, b'\r') => Chunk::TrailerEnd { bytes: within(bytes)?, empty },
-            (Chunk::Trailer { .. }, b'\n') => return Err(Malformed::Chunk),
-            (Chunk::Trailer { bytes, .. }, _) => Chunk::Trailer { bytes: within(bytes)?, empty: false },
-            (Chunk::TrailerEnd { empty: true, .. }, b'\n') => return Ok(None),
-            (Chunk::TrailerEnd { bytes, .. }, b'\n') => Chunk::Trailer { bytes: within(bytes)?, empty: true },
-            _ => return Err(Malformed::Chunk),
-        }))
-    }
-}
-
-/// One byte more of a line, as long as it stays within the bound.
-fn within(bytes: u32) -> Result<u32, Malformed> {
-    if bytes < CHUNK_LINE_BYTES_MAX { Ok(bytes + 1) } else { Err(Malformed::ChunkLineTooLong) }
 }

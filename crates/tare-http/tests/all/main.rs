@@ -6,6 +6,7 @@
     reason = "a test may panic, and says why"
 )]
 
+mod alike;
 mod breaking;
 mod request;
 mod response_fuzz;

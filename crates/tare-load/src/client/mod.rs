@@ -12,6 +12,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use crate::fault::Fault;
 use crate::inspect::Inspect;
 use crate::pacing::Schedule;
 use crate::quota::Quota;
@@ -139,7 +140,7 @@ impl Client {
         while at < bytes.len() {
             let Some(current) = self.places.begun(c) else {
                 // No request is in flight: the answer before this was longer than it said.
-                return self.fail(c, ErrorKind::Malformed);
+                return self.fail(c, Fault::malformed("bytes that no request asked for"));
             };
             let connection = self.places.at_mut(c);
             let heads = &mut self.heads[current.written.heads as usize];
@@ -161,7 +162,7 @@ impl Client {
                     }
                     break;
                 }
-                Err(_) => return self.fail(c, ErrorKind::Malformed),
+                Err(malformed) => return self.fail(c, Fault::from(malformed)),
             }
         }
         Verdict::Keep
@@ -200,6 +201,11 @@ impl Client {
         }
     }
 
+    /// Where the first redirect led to, if one said so.
+    pub(crate) fn redirected_to(&self) -> Option<String> {
+        self.heads.iter().find_map(|heads| heads.redirected_to.clone())
+    }
+
     /// Nothing came after what was restored.
     pub(crate) fn keep(&mut self, c: u32, restored: &[u8]) {
         self.places.at_mut(c).carry.extend_from_slice(restored);
@@ -215,15 +221,15 @@ impl Client {
                 self.settle(before, now_ns);
                 verdict
             }
-            _ => self.broke(c, ErrorKind::Io),
+            end => self.broke(c, Fault::closed(end == End::Truncated)),
         }
     }
 
     /// Connection `c` failed while reading or writing. Servers may drop one that waits for nothing: that is
     /// no error, and it is not opened again at once.
-    pub(crate) fn broke(&mut self, c: u32, kind: ErrorKind) -> Verdict {
+    pub(crate) fn broke(&mut self, c: u32, fault: impl Into<Fault>) -> Verdict {
         if self.places.begun(c).is_some() {
-            return self.fail(c, kind);
+            return self.fail(c, fault);
         }
         self.close(c);
         self.places.count_failure(c);
@@ -231,20 +237,20 @@ impl Client {
     }
 
     /// A connection with these places could not be opened. A request that was to have it for itself has failed.
-    pub(crate) fn refused(&mut self, places: Range<u32>, kind: ErrorKind) {
+    pub(crate) fn refused(&mut self, places: Range<u32>, fault: Fault) {
         if !self.keep_alive && self.places.at(places.start).in_flight > 0 {
             self.places.pop(places.start);
         }
-        self.tally.failed(kind);
+        self.tally.failed(fault);
         places.for_each(|c| self.places.count_failure(c));
     }
 
     /// The current request of `c` failed, and the connection with it.
-    fn fail(&mut self, c: u32, kind: ErrorKind) -> Verdict {
+    fn fail(&mut self, c: u32, fault: impl Into<Fault>) -> Verdict {
         if self.places.at(c).in_flight > 0 {
             self.places.pop(c);
         }
-        self.tally.failed(kind);
+        self.tally.failed(fault);
         self.places.count_failure(c);
         self.close(c);
         Verdict::Reopen

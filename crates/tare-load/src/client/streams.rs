@@ -1,8 +1,8 @@
 //! What an engine says that reads answers by itself, each request in a place of its own: a stream of HTTP/2.
 
 use super::{Client, Verdict};
+use crate::fault::Fault;
 use tare_http::response::{Answer, Listener};
-use tare_model::trial::ErrorKind;
 
 impl Client {
     /// The request of place `c` was given away whole.
@@ -32,9 +32,9 @@ impl Client {
     }
 
     /// The request at place `c` failed, and its stream is gone.
-    pub(crate) fn lost(&mut self, c: u32, kind: ErrorKind) {
+    pub(crate) fn lost(&mut self, c: u32, fault: impl Into<Fault>) {
         if self.places.at(c).in_flight > 0 {
-            self.fail(c, kind);
+            self.fail(c, fault);
         }
     }
 

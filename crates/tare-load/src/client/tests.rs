@@ -137,6 +137,78 @@ fn an_upload_may_be_answered_early_or_cut_off() {
 }
 
 #[test]
+fn failures_say_which_rule_was_broken() {
+    let chunked = |body: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+    let head = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
+    let long = "y".repeat(HEAD_BYTES_MAX);
+    for (answer, why) in [
+        ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "not HTTP/1"),
+        ("HTTP/1.1 2x0 OK\r\n".to_owned(), "status line breaks the grammar"),
+        ("HTTP/1.1 101 x\r\n\r\n".to_owned(), "the server switched protocols"),
+        ("HTTP/1.1 099 x\r\n\r\n".to_owned(), "status is not a number from 100 to 999"),
+        (head("A B: c"), "header name is not a token"),
+        (head("A: \0"), "header value holds a control character"),
+        (head("A: b\rc"), "header value holds a control character"),
+        (head(&"A: b\r\n".repeat(200)), "too many headers"),
+        (head(&format!("A: {long}")), "head is too long"),
+        (head("Content-Length: 1x"), "Content-Length is not one decimal number"),
+        (head("Content-Length: 1\r\nContent-Length: 2"), "Content-Length is not one decimal number"),
+        (
+            head("Content-Length: 1\r\nTransfer-Encoding: chunked"),
+            "both Content-Length and Transfer-Encoding",
+        ),
+        (chunked("x\r\n"), "chunk size is not a number"),
+        (chunked("1;\r\na\r\n"), "chunk extension breaks the grammar"),
+        (chunked("1\r\nab"), "chunk is longer than its size"),
+        (chunked("0\r\nA\r\n"), "trailer field breaks the grammar"),
+        (chunked(&format!("1;{long}\r\n")), "chunk size, extensions or trailer are too long"),
+    ] {
+        let mut client = client(Pacing::Closed, 1, 1);
+        client.opened(0, 0);
+        send_all(&mut client, 0);
+        // Big ones come in pieces, as from a socket.
+        let mut pieces = answer.as_bytes().chunks(8192);
+        let ends = pieces.any(|piece| deliver(&mut client, 0, piece, 1) == Verdict::Reopen);
+        assert!(
+            ends && client.tally.reasons == [(Fault::malformed(why), 1)],
+            "{why}: {:?}",
+            client.tally.reasons
+        );
+    }
+    let mut client = client(Pacing::Closed, 1, 1);
+    for (cut, why) in [(0, "closed without an answer"), (7, "closed in the middle of an answer")] {
+        client.opened(0, 0);
+        send_all(&mut client, 0);
+        deliver(&mut client, 0, &ANSWER[..cut], 1);
+        client.ended(0, cut > 0, 1);
+        assert_eq!(client.tally.reasons.last(), Some(&(Fault { kind: ErrorKind::Io, why }, 1)));
+    }
+    client.opened(0, 2);
+    send_all(&mut client, 0);
+    client.broke(0, Fault::broken(&std::io::ErrorKind::ConnectionReset.into()));
+    assert_eq!(client.tally.reasons[2].0.why, "connection reset");
+    client.tally.clear();
+    assert!(client.tally.reasons.is_empty());
+}
+
+#[test]
+fn the_first_place_that_a_redirect_leads_to_is_known() {
+    let mut client = client(Pacing::Closed, 1, 1);
+    client.opened(0, 0);
+    let mut after = |answer: &str| {
+        send_all(&mut client, 0);
+        assert_eq!(deliver(&mut client, 0, answer.as_bytes(), 1), Verdict::Keep);
+        client.redirected_to()
+    };
+    assert_eq!(after("HTTP/1.1 201 Created\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n"), None);
+    assert_eq!(after("HTTP/1.1 304 Not Modified\r\nLocation: /same\r\n\r\n"), None);
+    assert_eq!(after("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"), None);
+    let moved = |to: &str| format!("HTTP/1.1 301 Moved\r\nlocation:  {to} \r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(after(&moved("https://h/\u{9b}")).as_deref(), Some("https://h/"));
+    assert_eq!(after(&moved("/other")).as_deref(), Some("https://h/"));
+}
+
+#[test]
 fn bytes_nobody_asked_for_are_malformed() {
     let mut client = client(Pacing::Open { rate_hz: 1.0, gaps: Gaps::Fixed }, 1, 1);
     client.opened(0, 0);
@@ -248,7 +320,7 @@ proptest! {
                 Happening::Break if open => { client.broke(c, ErrorKind::Io); }
                 Happening::End if open => { client.ended(c, false, now_ns); }
                 Happening::Reopen if !open => client.opened(c, now_ns),
-                Happening::Refuse if !open => client.refused(c..c + 1, ErrorKind::Connect),
+                Happening::Refuse if !open => client.refused(c..c + 1, ErrorKind::Connect.into()),
                 Happening::Pass { ns } => {
                     now_ns += ns;
                     client.expire(c, now_ns);

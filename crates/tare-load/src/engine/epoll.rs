@@ -10,11 +10,11 @@ use super::channel::Channel;
 use super::event_loop::EventLoop;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
+use crate::fault::Fault;
 use crate::tls::Context;
 use crate::worker::Worker;
 use std::io;
 use std::time::Duration;
-use tare_model::trial::ErrorKind;
 use tare_sys::epoll::{Epoll, Event, Events, Interest};
 use tare_sys::time::monotonic_ns;
 use tare_sys::{net, slack};
@@ -102,9 +102,9 @@ impl EpollEngine {
         match self.worker.stage(c) {
             Stage::Open => {
                 if let Some(channel) = &mut self.channels[c as usize]
-                    && channel.wake().is_err()
+                    && let Err(error) = channel.wake()
                 {
-                    self.worker.client.broke(c, ErrorKind::Io);
+                    self.worker.client.broke(c, Fault::broken(&error));
                     return self.reopen(c);
                 }
             }
@@ -137,8 +137,7 @@ impl EpollEngine {
                 Ok(fresh) => client.received(c, &self.buffer[..restored + fresh], *fresh, now_ns),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return client.keep(c, &self.buffer[..restored]),
-                    io::ErrorKind::InvalidData => client.broke(c, ErrorKind::Tls),
-                    _ => client.broke(c, ErrorKind::Io),
+                    _ => client.broke(c, Fault::broken(error)),
                 },
             };
             if verdict == Verdict::Reopen {
@@ -165,17 +164,17 @@ impl EpollEngine {
             match channel.send(unsent) {
                 Ok(bytes) => self.worker.client.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return self.take_last_words(c),
+                Err(error) => return self.take_last_words(c, &error),
             }
         }
     }
 
     /// The socket takes nothing more: what the server had said before is there to be read.
     #[cold]
-    fn take_last_words(&mut self, c: u32) {
+    fn take_last_words(&mut self, c: u32, error: &io::Error) {
         self.read(c, true);
         if self.worker.stage(c) == Stage::Open {
-            self.worker.client.broke(c, ErrorKind::Io);
+            self.worker.client.broke(c, Fault::broken(error));
             self.reopen(c);
         }
     }

@@ -7,6 +7,7 @@ use super::channel::Channel;
 use super::event_loop::EventLoop;
 use crate::client::Verdict;
 use crate::connections::Stage;
+use crate::fault::Fault;
 use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
 use crate::tls::Context as TlsContext;
 use crate::worker::Worker;
@@ -214,8 +215,8 @@ impl Http2Engine {
             }
             // The connection takes no more: this waits for the next one.
             Err(Failure::Untouched) => client.interrupted(place),
-            Err(Failure::Lost(kind)) => {
-                client.lost(place, kind);
+            Err(Failure::Lost(fault)) => {
+                client.lost(place, fault);
                 client.opened(place, now_ns);
             }
         }
@@ -234,7 +235,7 @@ impl Http2Engine {
         let sent = match self.asks.of(client.unsent(place)) {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),
             None => {
-                client.lost(place, ErrorKind::Malformed);
+                client.lost(place, Fault::malformed("a request that HTTP/2 cannot carry"));
                 client.opened(place, self.worker.now_ns);
                 self.hold_back(c, place);
                 return self.woken.wake(c);
@@ -332,7 +333,7 @@ impl Http2Engine {
                 match exchange.poll(&mut context, client.listener(place)) {
                     Poll::Ready(Ok(answer)) => drop(client.was_answered(place, answer, now_ns)),
                     Poll::Ready(Err(Failure::Untouched)) => {}
-                    Poll::Ready(Err(Failure::Lost(kind))) => client.lost(place, kind),
+                    Poll::Ready(Err(Failure::Lost(fault))) => client.lost(place, fault),
                     Poll::Pending => client.lost(place, ErrorKind::Io),
                 }
             }

@@ -12,12 +12,12 @@
 use super::event_loop::EventLoop;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
+use crate::fault::Fault;
 use crate::spec::CONNECTIONS_MAX;
 use crate::worker::Worker;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-use tare_model::trial::ErrorKind;
 use tare_sys::time::monotonic_ns;
 use tare_sys::uring::{Completion, Outcome, Readiness, Ring, RingSizes};
 use tare_sys::{net, slack};
@@ -154,7 +154,7 @@ impl IoUringEngine {
                 }
             }
             Err(_) if outcome.may_begin_again() => Verdict::Keep,
-            Err(_) => client.broke(c, ErrorKind::Io),
+            Err(error) => client.broke(c, Fault::broken(&error)),
         };
         match verdict {
             Verdict::Keep => self.touch(c),
@@ -169,8 +169,8 @@ impl IoUringEngine {
         match outcome.count() {
             Ok(bytes) => self.worker.client.sent(c, bytes),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => {
-                self.cannot_send(c);
+            Err(error) => {
+                self.cannot_send(c, &error);
                 return Ok(());
             }
         }
@@ -249,7 +249,7 @@ impl IoUringEngine {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return await_room(&mut self.ring, link);
                 }
-                Err(_) => self.cannot_send(c),
+                Err(error) => self.cannot_send(c, &error),
             }
             // That took time: the next requests begin later.
             self.worker.now_ns = monotonic_ns();
@@ -259,11 +259,11 @@ impl IoUringEngine {
 
     /// Whoever is being received from says why, or has answered already.
     #[cold]
-    fn cannot_send(&mut self, c: u32) {
+    fn cannot_send(&mut self, c: u32, error: &io::Error) {
         match &mut self.links[c as usize] {
             Some(link) if link.receiving => link.broken = true,
             _ => {
-                self.worker.client.broke(c, ErrorKind::Io);
+                self.worker.client.broke(c, Fault::broken(error));
                 self.reopen(c);
             }
         }

@@ -1,5 +1,6 @@
 //! One request's answer.
 
+use crate::fault::Fault;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
 use http::response::Parts;
@@ -15,7 +16,7 @@ pub(crate) enum Failure {
     /// The server ended the connection before it did anything for the request: to be sent again.
     Untouched,
     /// It failed.
-    Lost(ErrorKind),
+    Lost(Fault),
 }
 
 /// An answer that is awaited; dropped before its end, its stream is reset.
@@ -93,11 +94,13 @@ fn failure(error: h2::Error) -> Failure {
     let reason = error.reason();
     match (error.is_go_away(), error.is_reset(), error.is_remote()) {
         (true, _, true) if reason == Some(Reason::NO_ERROR) => Failure::Untouched,
-        (true, _, true) => Failure::Lost(ErrorKind::GoAway),
-        (_, true, true) if reason == Some(Reason::REFUSED_STREAM) => Failure::Lost(ErrorKind::StreamRefused),
-        (_, true, true) => Failure::Lost(ErrorKind::StreamReset),
+        (true, _, true) => Failure::Lost(ErrorKind::GoAway.into()),
+        (_, true, true) if reason == Some(Reason::REFUSED_STREAM) => {
+            Failure::Lost(ErrorKind::StreamRefused.into())
+        }
+        (_, true, true) => Failure::Lost(ErrorKind::StreamReset.into()),
         // What the server sent made no sense.
-        (true, _, false) | (_, true, false) => Failure::Lost(ErrorKind::Malformed),
-        _ => Failure::Lost(ErrorKind::Io),
+        (true, _, false) | (_, true, false) => Failure::Lost(Fault::malformed("rules of HTTP/2 were broken")),
+        _ => Failure::Lost(error.get_io().map_or(ErrorKind::Io.into(), Fault::broken)),
     }
 }

@@ -58,8 +58,8 @@ pub(super) fn ask(
         match exchange.poll(&mut cx, None::<()>) {
             Poll::Ready(Ok(answer)) => break answer,
             Poll::Ready(Err(Failure::Untouched)) => return Err(no_answer(io::ErrorKind::ConnectionAborted)),
-            Poll::Ready(Err(Failure::Lost(kind))) => {
-                let why = io::Error::other(kind.name());
+            Poll::Ready(Err(Failure::Lost(fault))) => {
+                let why = io::Error::other(fault.to_string());
                 return Err(LoadError::NoAnswer { address: endpoint.to_string(), why });
             }
             Poll::Pending if over => return Err(no_answer(io::ErrorKind::UnexpectedEof)),

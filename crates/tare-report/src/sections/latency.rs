@@ -5,6 +5,7 @@ use super::text::join;
 use crate::block::{Axis, Block, Chart, Hue, Line, Panel, Point};
 use crate::format::{count, seconds};
 use crate::plot;
+use crate::words;
 use tare_model::Reading;
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
@@ -121,6 +122,7 @@ fn answers(outcome: &Outcome) -> Option<String> {
     let mut reported: Vec<String> = requests.count.map(|all| count(all as f64)).into_iter().collect();
     let errors = requests.errors.iter().filter(|(_, errors)| **errors > 0);
     reported.extend(errors.map(|(kind, errors)| format!("{kind} errors {}", count(*errors as f64))));
+    reported.extend(words::reasons(requests));
     if requests.errors.values().all(|errors| *errors == 0) && !reported.is_empty() {
         reported.push("no errors".into());
     }

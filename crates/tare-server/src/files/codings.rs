@@ -2,6 +2,14 @@
 
 use tare_http::request::Head;
 
+/// The forms of a file that a client takes.
+pub(super) struct Accepted {
+    /// Precompressed ones that it likes as much as the file itself, the most liked one first.
+    pub(super) preferred: [Option<Coding>; 2],
+    /// Whether the file as it is will do.
+    pub(super) identity: bool,
+}
+
 /// A precompressed form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Coding {
@@ -14,12 +22,14 @@ pub(super) struct Coding {
 /// Of two that a client likes as much the first one is taken: it is the smaller.
 const CODINGS: [Coding; 2] = [Coding { suffix: ".br", name: "br" }, Coding { suffix: ".gz", name: "gzip" }];
 
-/// Those that the client takes and likes as much as the file itself, the most liked one first.
-pub(super) fn preferred(head: &Head<'_>) -> [Option<Coding>; 2] {
+/// What the client says that it takes.
+pub(super) fn accepted(head: &Head<'_>) -> Accepted {
     let weights = Weights::of(head);
     let [first, second] = CODINGS.map(|coding| (weights.coding(coding.name), coding));
     let [first, second] = if second.0 > first.0 { [second, first] } else { [first, second] };
-    [first, second].map(|(weight, coding)| (weight > 0 && weight >= weights.identity()).then_some(coding))
+    let identity = weights.identity();
+    let takes = |(weight, coding)| (weight > 0 && weight >= identity.unwrap_or(0)).then_some(coding);
+    Accepted { preferred: [first, second].map(takes), identity: identity != Some(0) }
 }
 
 /// What the client says of codings, in thousandths; 0 is a refusal.
@@ -38,17 +48,16 @@ impl Weights {
         for element in head.list("accept-encoding") {
             let mut parts = element.split(|b| *b == b';').map(<[u8]>::trim_ascii);
             let name = parts.next().unwrap_or_default();
-            let place = match name {
-                _ if name.eq_ignore_ascii_case(b"br") => &mut weights.br,
-                _ if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => {
-                    &mut weights.gzip
-                }
-                _ if name.eq_ignore_ascii_case(b"identity") => &mut weights.identity,
-                b"*" => &mut weights.others,
+            // What is no weight is no agreement to a coding, and no refusal of the file as it is.
+            let (place, otherwise) = match name.to_ascii_lowercase().as_slice() {
+                b"br" => (&mut weights.br, Some(0)),
+                b"gzip" | b"x-gzip" => (&mut weights.gzip, Some(0)),
+                b"identity" => (&mut weights.identity, None),
+                b"*" => (&mut weights.others, None),
                 _ => continue,
             };
-            // What is no weight is no agreement.
-            *place = Some(parts.next().map_or(1000, |part| weight(part).unwrap_or(0)));
+            let said = parts.next().map_or(Some(1000), weight).filter(|_| parts.next().is_none());
+            *place = said.or(otherwise);
         }
         weights
     }
@@ -58,9 +67,9 @@ impl Weights {
         named.or(self.others).unwrap_or(0)
     }
 
-    /// The file as it is can always be had, and is liked least where nothing else is said.
-    fn identity(&self) -> u16 {
-        self.identity.unwrap_or(0)
+    /// The file as it is: liked least where nothing is said of it, and refused only by a 0 (RFC 9110, 12.5.3).
+    fn identity(&self) -> Option<u16> {
+        self.identity.or(self.others)
     }
 }
 
@@ -85,29 +94,58 @@ mod tests {
     use tare_http::limits::Limits;
     use tare_http::request::parse_head;
 
+    fn names(accept: &str) -> (Vec<&'static str>, bool) {
+        let text = format!("GET / HTTP/1.1\r\nHost: h\r\nAccept-Encoding: {accept}\r\n\r\n");
+        let head = parse_head(text.as_bytes(), &Limits::default()).unwrap().unwrap();
+        let Accepted { preferred, identity } = accepted(&head);
+        (preferred.into_iter().flatten().map(|coding| coding.name).collect(), identity)
+    }
+
     #[test]
     fn weights_order_the_codings() {
-        let preferred = |accept: &str| {
-            let text = format!("GET / HTTP/1.1\r\nHost: h\r\nAccept-Encoding: {accept}\r\n\r\n");
-            let head = parse_head(text.as_bytes(), &Limits::default()).unwrap().unwrap();
-            preferred(&head).into_iter().flatten().map(|coding| coding.name).collect::<Vec<_>>()
-        };
         for (accept, wanted) in [
             ("gzip, br", vec!["br", "gzip"]),
             ("br;q=0.5, gzip;q=0.8", vec!["gzip", "br"]),
             ("br; q=0.001", vec!["br"]),
+            ("br ;\tq=0.5 , gzip ; Q=0.501", vec!["gzip", "br"]),
             ("gzip;q=0, *", vec!["br"]),
-            ("*;q=0", vec![]),
+            ("*", vec!["br", "gzip"]),
+            ("*;q=0.5, gzip", vec!["gzip", "br"]),
             ("X-Gzip", vec!["gzip"]),
+            ("GZIP, Br;q=0.9", vec!["gzip", "br"]),
             ("identity, gzip;q=0.5", vec![]),
+            ("*, gzip;q=0.5", vec!["br"]),
             ("identity;q=0.5, gzip", vec!["gzip"]),
+            ("identity;q=x, gzip;q=0.5", vec!["gzip"]),
             ("gzip;q=1.001, br;q=2", vec![]),
             ("gzip;q=0.0001, br;q=.5", vec![]),
             ("gzip;q=0., br;q=1.000", vec!["br"]),
+            ("gzip;q, br;q=", vec![]),
+            ("gzip;q=-1, br;q=0,5", vec![]),
+            ("gzip;level=1, br;q=1;level=1", vec![]),
+            ("gzip;q =1, br;q= 1", vec![]),
             ("deflate", vec![]),
+            ("gzipped, brotli, x-br", vec![]),
             ("", vec![]),
         ] {
-            assert_eq!(preferred(accept), wanted, "{accept}");
+            assert_eq!(names(accept), (wanted, true), "{accept}");
+        }
+    }
+
+    #[test]
+    fn the_file_as_it_is_is_refused_by_a_zero_alone() {
+        for (accept, wanted) in [
+            ("identity;q=0", vec![]),
+            ("*;q=0", vec![]),
+            ("IDENTITY;q=0.000, gzip;q=0.001", vec!["gzip"]),
+            ("gzip;q=0.5, *;q=0", vec!["gzip"]),
+            ("gzip;q=0, br;q=0, identity;q=0", vec![]),
+        ] {
+            assert_eq!(names(accept), (wanted, false), "{accept}");
+        }
+        for accept in ["identity;q=0.001, *;q=0", "*;q=0, identity", "gzip;q=0", "identity;q=zero", "*;q=00"]
+        {
+            assert!(names(accept).1, "{accept}");
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use tare_http::date::parse_date;
-use tare_http::request::Method;
+use tare_http::request::{Head, Method};
 use tare_sys::file::Facts;
 
 use crate::handler::Request;
 
 /// What identifies one state of a file.
 pub(super) struct Validators {
-    /// A strong entity tag, from time and size. Where the time is of whole seconds it has nginx's form; two states of a file within one
-    /// second have two tags.
+    /// A strong entity tag, from time, size and coding. Where the time is of whole seconds and there is no coding it has nginx's form; two
+    /// states of a file within one second have two tags, and so have two forms of it.
     pub(super) etag: String,
     pub(super) modified_unix_s: u64,
     bytes: u64,
@@ -33,24 +33,26 @@ pub(super) enum Selected {
 }
 
 impl Validators {
-    pub(super) fn new(facts: &Facts, now_unix_s: u64) -> Validators {
+    pub(super) fn new(facts: &Facts, coding: Option<&'static str>, now_unix_s: u64) -> Validators {
         let Facts { bytes, modified_unix_s, modified_ns, .. } = *facts;
         let within = if modified_ns > 0 { format!(".{modified_ns:x}") } else { String::new() };
+        let form = coding.map_or_else(String::new, |coding| format!("-{coding}"));
         Validators {
-            etag: format!("\"{modified_unix_s:x}{within}-{bytes:x}\""),
+            etag: format!("\"{modified_unix_s:x}{within}-{bytes:x}{form}\""),
             // RFC 9110, 8.8.2.1: never later than the answer's Date.
             modified_unix_s: u64::try_from(modified_unix_s).unwrap_or(0).min(now_unix_s),
             bytes,
         }
     }
 
-    /// Whether a list of entity tags holds ours. Weak comparison takes `W/` for the same (RFC 9110, 8.8.3.2).
-    fn is_in(&self, mut tags: impl Iterator<Item = impl AsRef<[u8]>>, weak: bool) -> bool {
-        tags.any(|tag| {
-            let tag = tag.as_ref();
-            let tag = if weak { tag.strip_prefix(b"W/").unwrap_or(tag) } else { tag };
-            tag == b"*" || tag == self.etag.as_bytes()
-        })
+    /// Whether the field of that name is `*`, or a list of entity tags with ours. Weak comparison takes `W/` for the same (RFC 9110,
+    /// 8.8.3.2).
+    fn is_in(&self, head: &Head<'_>, name: &str, weak: bool) -> bool {
+        head.field(name) == Some(b"*")
+            || head.list(name).any(|tag| {
+                let tag = if weak { tag.strip_prefix(b"W/").unwrap_or(tag) } else { tag };
+                tag == self.etag.as_bytes()
+            })
     }
 }
 
@@ -59,14 +61,14 @@ pub(super) fn select(request: &Request<'_>, own: &Validators) -> Selected {
     let head = request.head();
     let date = |name| head.field(name).and_then(parse_date);
     if head.field("if-match").is_some() {
-        if !own.is_in(head.list("if-match"), false) {
+        if !own.is_in(head, "if-match", false) {
             return Selected::Failed;
         }
     } else if date("if-unmodified-since").is_some_and(|since| own.modified_unix_s > since) {
         return Selected::Failed;
     }
     if head.field("if-none-match").is_some() {
-        if own.is_in(head.list("if-none-match"), true) {
+        if own.is_in(head, "if-none-match", true) {
             return Selected::NotModified;
         }
     } else if date("if-modified-since").is_some_and(|since| own.modified_unix_s <= since) {

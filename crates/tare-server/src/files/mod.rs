@@ -23,8 +23,8 @@ use codings::Coding;
 use conditions::{Selected, Validators, select};
 use requested::Decoded;
 
-/// The files of a folder. Where its path comes to lead to another folder, as when a new release takes the place of the old one, they are those of
-/// the new one within a second; a folder that is moved away and has no successor is served on.
+/// The files of a folder. One that is renamed is served on, wherever it is then. Where its path comes to lead to another folder, as when a new
+/// release takes the place of the old one, they are those of the new one within a second.
 #[derive(Debug)]
 pub struct Files {
     path: PathBuf,
@@ -50,6 +50,8 @@ struct Found {
     file: File,
     facts: Facts,
     coding: Option<&'static str>,
+    /// Whether the client takes that.
+    accepted: bool,
 }
 
 impl Files {
@@ -79,17 +81,18 @@ impl Files {
 
     /// Opens the file, or its precompressed form where the client takes that.
     fn find(folder: &File, path: &mut Decoded, request: &Request<'_>) -> io::Result<Found> {
-        for Coding { suffix, name } in codings::preferred(request.head()).into_iter().flatten() {
+        let accepted = codings::accepted(request.head());
+        for Coding { suffix, name } in accepted.preferred.into_iter().flatten() {
             if let Some(path) = path.with_suffix(suffix)
                 && let Ok((file, facts)) = open(folder, path)
                 && facts.kind == Kind::File
             {
-                return Ok(Found { file, facts, coding: Some(name) });
+                return Ok(Found { file, facts, coding: Some(name), accepted: true });
             }
         }
         let text = path.text().ok_or(io::ErrorKind::InvalidFilename)?;
         let (file, facts) = open(folder, text)?;
-        Ok(Found { file, facts, coding: None })
+        Ok(Found { file, facts, coding: None, accepted: accepted.identity })
     }
 }
 
@@ -123,6 +126,10 @@ impl Handler for Files {
         let asked_folder = path.add_index();
         let found = self.within(responder.unix_s(), |folder| Files::find(folder, &mut path, request));
         match found {
+            Ok(found) if found.facts.kind == Kind::File && !found.accepted => {
+                let head = responder.status(Status::NOT_ACCEPTABLE);
+                head.static_field("Vary", "Accept-Encoding").reason()
+            }
             Ok(found) if found.facts.kind == Kind::File => send(request, responder, found, path.bytes()),
             Ok(found) if found.facts.kind == Kind::Folder && !asked_folder => to_folder(request, responder),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
@@ -145,7 +152,7 @@ fn to_folder(request: &Request<'_>, responder: Responder<'_>) -> Answer {
 
 fn send(request: &Request<'_>, responder: Responder<'_>, found: Found, path: &[u8]) -> Answer {
     let bytes = found.facts.bytes;
-    let validators = Validators::new(&found.facts, responder.unix_s());
+    let validators = Validators::new(&found.facts, found.coding, responder.unix_s());
     let last_modified = write_date(validators.modified_unix_s);
     let (status, mut ranges) = match select(request, &validators) {
         Selected::Whole => (Status::OK, Vec::new()),

@@ -31,7 +31,8 @@ pub struct ServeArgs {
     /// Serve the files of this folder instead of the test bodies.
     ///
     /// With ranges, conditional requests, index.html, and NAME.br or NAME.gz beside a file for clients that take
-    /// them. Nothing outside the folder can be reached, links included.
+    /// them. Nothing outside the folder can be reached, links included. A folder that is renamed is served on; when
+    /// another one stands at DIR, or DIR is a link that now leads to another one, that is served within a second.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Answer /downstream?us=N when the server at this address has answered /sleep?us=N.
@@ -154,6 +155,12 @@ pub struct LimitArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024,
           value_parser = clap::value_parser!(u32).range(0..=1024 * 1024 * 1024))]
     pub max_body: u32,
+    /// Memory for bodies that come in pieces, over all connections, in bytes; 503 beyond. At least that of one longest body.
+    ///
+    /// Bodies that arrive whole with their head are answered where they lie, and take none.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024,
+          value_parser = clap::value_parser!(u64).range(0..=1024 * 1024 * 1024 * 1024))]
+    pub max_bodies: u64,
 }
 
 /// How long to wait for a peer.

@@ -121,6 +121,7 @@ pub fn config(args: &ServeArgs) -> Config {
             body_bytes: u64::from(limits.max_body),
             ..Limits::default()
         },
+        bodies_bytes_max: usize::try_from(limits.max_bodies).unwrap_or(usize::MAX),
         timeouts: Timeouts {
             head: timeouts.head_timeout,
             body: timeouts.body_timeout,
@@ -185,6 +186,12 @@ fn end_lines(report: &Report, lost_lines: u64) -> String {
             sum.accept_pauses
         ));
     }
+    if sum.bodies_refused > 0 {
+        text.push_str(&format!(
+            "{} bodies were answered with 503 for want of memory: raise --max-bodies\n",
+            sum.bodies_refused
+        ));
+    }
     if sum.log_lines_dropped + lost_lines > 0 {
         text.push_str(&format!(
             "the access log lacks {} lines: {} came faster than they were written, {lost_lines} could not be written\n",
@@ -214,7 +221,10 @@ mod tests {
         let config = config(&Only::parse_from(["serve"]).args);
         let own = tare_server::Config::new("127.0.0.1:8080".parse().unwrap());
         assert_eq!((config.limits, config.timeouts), (own.limits, own.timeouts));
-        assert_eq!(config.connections_max, own.connections_max);
+        assert_eq!(
+            (config.connections_max, config.bodies_bytes_max),
+            (own.connections_max, own.bodies_bytes_max)
+        );
         let (listening, own_listening) = (&config.listening, &own.listening);
         assert_eq!(listening.backlog, own_listening.backlog);
         assert_eq!(

@@ -126,6 +126,62 @@ fn uploads_that_are_refused_or_cut_off_are_counted() {
     assert!(number(&cut, "/requests/errors/io") > 0.0, "{:#}", cut["requests"]);
 }
 
+/// Answers each path in a way of its own; a reset is one before any answer.
+const STRANGE: &str = r#"
+import socket, struct, sys, threading
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64)
+ANSWERS = {
+    b"/moved": b"301 Moved\r\nLocation: https://example.org/\r\nContent-Length: 0\r\n\r\n",
+    b"/cached": b"304 Not Modified\r\n\r\n",
+    b"/chunks": b"200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 bytes\r\nhello\r\n0\r\n\r\n",
+    b"/": b"200 OK\r\nContent-Length: 2\r\n\r\nok",
+}
+def serve(client):
+    while head := client.recv(4096):
+        path = head.split(b" ")[1]
+        if path == b"/reset":
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            break
+        client.sendall(b"HTTP/1.1 " + ANSWERS[path])
+    client.close()
+def begin(client):
+    try:
+        serve(client)
+    except OSError:
+        pass
+while True:
+    threading.Thread(target=begin, args=(listener.accept()[0],), daemon=True).start()
+"#;
+
+#[test]
+fn loads_that_measured_something_else_say_what() {
+    let _alone = alone();
+    let port = free_port();
+    let server = Server::python(STRANGE, port, &[&port.to_string()]);
+    let text_of = |result: &serde_json::Value, id: &str| {
+        let warnings = result["warnings"].as_array().unwrap();
+        let text = warnings.iter().find(|warning| warning["id"] == id).map(|warning| &warning["text"]);
+        text.unwrap_or_else(|| panic!("{id}: {result:#}")).as_str().unwrap().to_owned()
+    };
+    let options = ["-c4", "-t1", "-d1s"];
+    let (moved, code) = load(&options, &server.url("/moved"));
+    assert!(code == 0 && text_of(&moved, "only-redirects").contains("to https://example.org/"), "{moved:#}");
+    let (cached, _) = load(&options, &server.url("/cached"));
+    assert!(!warnings(&cached).contains(&"only-redirects"), "{cached:#}");
+    let (reset, code) = load(&options, &server.url("/reset"));
+    assert_eq!((code, reset["valid"].as_bool()), (4, Some(false)));
+    assert!(text_of(&reset, "no-requests").ends_with("connections were reset by the server"), "{reset:#}");
+    let (broken, code) = load(&options, &server.url("/chunks"));
+    assert_eq!((code, broken["valid"].as_bool()), (4, Some(false)));
+    let why = "white space after a chunk size or extension";
+    assert!(text_of(&broken, "no-requests").contains(why), "{broken:#}");
+    let errors = &broken["requests"]["errors"]["malformed"];
+    assert_eq!(&broken["requests"]["error_reasons"]["malformed"][why], errors, "{broken:#}");
+    let output = Tare::new().run(&[&["load", "-q"][..], &options, &[&server.url("/chunks")]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("malformed: {why} (")), "{text}");
+}
+
 /// A socket whose queue is full, and nobody who accepts.
 const FULL: &str = r#"
 import socket, sys, time

@@ -61,6 +61,7 @@ fn every_option_reaches_the_server() {
         "--max-target=50",
         "--max-fields=3",
         "--max-body=10",
+        "--max-bodies=1000",
         "--head-timeout=300ms",
         "--body-timeout=300ms",
         "--write-timeout=1s",

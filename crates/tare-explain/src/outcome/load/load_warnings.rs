@@ -2,10 +2,11 @@
 
 use super::facts::Facts;
 use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
-use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
+use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
+use crate::outcome::redirects::OnlyRedirects;
 use tare_model::load::SERVER_GONE;
 use tare_model::outcome::Warning;
-use tare_model::trial::ErrorKind;
+use tare_model::trial::{ErrorKind, Reasons};
 
 /// Fewer answers than this say little about a tail.
 const REQUESTS_MIN: u64 = 1000;
@@ -27,27 +28,12 @@ const STALL_NS_MIN: f64 = 20e6;
 /// Sends that are later than this, in a generator that has CPU left, waited for a free connection.
 const LATE_NS_MAX: f64 = 1e6;
 
-/// The end of a sentence that begins with how many.
-fn what_failed(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Connect => "connections could not be opened",
-        ErrorKind::PortsExhausted => "connections found no local port",
-        ErrorKind::Io => "connections were reset or closed before an answer was whole",
-        ErrorKind::Timeout => "requests had no answer in the allowed time (-T)",
-        ErrorKind::Malformed => "answers were not HTTP",
-        ErrorKind::Tls => "TLS handshakes or connections failed",
-        ErrorKind::Status | ErrorKind::Unexpected => "answers were not what was expected",
-        ErrorKind::StreamReset | ErrorKind::StreamRefused => "streams were ended by the server",
-        ErrorKind::GoAway => "connections were ended by the server (GOAWAY)",
-    }
-}
-
 enum LoadWarning {
     Uncounted(String),
     ServerGone { silent_s: f64, elapsed_s: f64 },
-    NoRequests { mostly: Option<(ErrorKind, u64)> },
-    OnlyRedirects { share: f64 },
-    Errors { share: f64 },
+    NoRequests { mostly: Option<Mostly> },
+    OnlyRedirects(OnlyRedirects),
+    Errors { share: f64, mostly: Option<Mostly> },
     ScheduleMissed { kept: f64, connections: u32, generator_is_full: bool, busiest: f64 },
     Clock { drift: f64 },
     GeneratorSaturated { busiest: f64 },
@@ -80,7 +66,7 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     let mut warnings = Vec::new();
     match facts.sample.requests.clone().ok() {
         Err(missing) => warnings.push(LoadWarning::Uncounted(missing.why)),
-        Ok(0) => warnings.push(LoadWarning::NoRequests { mostly: most_errors(facts) }),
+        Ok(0) => warnings.push(LoadWarning::NoRequests { mostly: mostly(facts) }),
         Ok(_) => {}
     }
     if let Some(silent_s) = facts.server_gone_s() {
@@ -92,7 +78,7 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     let attempts = facts.answers.unwrap_or(0) + facts.errors.saturating_sub(status + unexpected);
     let share = facts.errors as f64 / attempts.max(1) as f64;
     if share > ERROR_SHARE_MAX {
-        warnings.push(LoadWarning::Errors { share });
+        warnings.push(LoadWarning::Errors { share, mostly: mostly(facts) });
     }
     // Of several stages each says it for itself.
     if let Some(kept) = facts.schedule_kept.filter(|_| facts.missed_schedule() && facts.run.stages.is_empty())
@@ -111,22 +97,15 @@ fn invalidating(facts: &Facts) -> Vec<LoadWarning> {
     warnings
 }
 
-/// The kind that most attempts failed by.
-fn most_errors(facts: &Facts) -> Option<(ErrorKind, u64)> {
-    let errors = facts.sample.errors.iter().map(|(kind, count)| (*kind, *count));
-    errors.filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)
-}
-
-/// The share of redirects, where nearly all answers are such.
-fn only_redirects(facts: &Facts) -> Option<f64> {
-    let [_, _, redirects, ..] = facts.detail?.status_classes;
-    let share = redirects as f64 / facts.answers.filter(|answers| *answers > 0)? as f64;
-    (share >= REDIRECTS_SHARE).then_some(share)
+/// What most attempts failed by.
+fn mostly(facts: &Facts) -> Option<Mostly> {
+    let none = Reasons::new();
+    failures::mostly(&facts.sample.errors, facts.detail.map_or(&none, |detail| &detail.said.reasons))
 }
 
 fn others(facts: &Facts) -> Vec<LoadWarning> {
     let mut warnings = Vec::new();
-    warnings.extend(only_redirects(facts).map(|share| LoadWarning::OnlyRedirects { share }));
+    warnings.extend(OnlyRedirects::of(std::iter::once(facts.detail)).map(LoadWarning::OnlyRedirects));
     let busiest = facts.busiest();
     if facts.saturated() {
         warnings.push(LoadWarning::GeneratorSaturated { busiest });
@@ -179,7 +158,7 @@ impl LoadWarning {
             LoadWarning::Uncounted(_) => "requests-unknown",
             LoadWarning::NoRequests { .. } => "no-requests",
             LoadWarning::ServerGone { .. } => SERVER_GONE,
-            LoadWarning::OnlyRedirects { .. } => "only-redirects",
+            LoadWarning::OnlyRedirects(_) => "only-redirects",
             LoadWarning::Errors { .. } => "errors",
             LoadWarning::ScheduleMissed { .. } => "schedule-missed",
             LoadWarning::Clock { .. } => "clock-trouble",
@@ -197,16 +176,13 @@ impl LoadWarning {
     fn text(&self) -> String {
         match self {
             LoadWarning::Uncounted(why) => format!("the requests could not be counted: {why}"),
-            LoadWarning::NoRequests { mostly: None } => "no request was answered".to_owned(),
-            LoadWarning::NoRequests { mostly: Some((kind, count)) } => {
-                format!("no request was answered: {count} {}", what_failed(*kind))
-            }
+            LoadWarning::NoRequests { mostly } => no_requests_text(mostly.as_ref()),
             LoadWarning::ServerGone { silent_s, elapsed_s } => format!(
                 "nothing was answered for {silent_s:.1} s of {elapsed_s:.1} s, and connections could not be opened: the server ended, or \
                  took no more connections"
             ),
-            LoadWarning::OnlyRedirects { share } => only_redirects_text(*share),
-            LoadWarning::Errors { share } => format!("{:.2} % of the attempts failed", 100.0 * share),
+            LoadWarning::OnlyRedirects(redirects) => redirects.text(),
+            LoadWarning::Errors { share, mostly } => errors_text(*share, mostly.as_ref()),
             LoadWarning::ScheduleMissed { kept, generator_is_full: true, .. } => format!(
                 "only {:.1} % of the scheduled requests were sent in time to be answered: a thread of the generator had no time left",
                 100.0 * kept
@@ -263,8 +239,8 @@ impl LoadWarning {
     fn hint(&self) -> &'static str {
         match self {
             LoadWarning::Uncounted(_) => "run again",
-            LoadWarning::OnlyRedirects { .. } => ONLY_REDIRECTS_HINT,
-            LoadWarning::NoRequests { .. } => "ask for the URL by hand; is the server up and the path right?",
+            LoadWarning::OnlyRedirects(redirects) => redirects.hint(),
+            LoadWarning::NoRequests { mostly } => mostly.as_ref().map_or(NO_REQUESTS_HINT, Mostly::hint),
             LoadWarning::ServerGone { .. } => "see why (its log, dmesg), and quote no figure",
             LoadWarning::Errors { .. } => {
                 "see which kinds failed; the figures are not those of the workload alone"

@@ -4,7 +4,7 @@ mod facts;
 mod load_warnings;
 mod stages;
 
-use crate::outcome::requests::summary_of;
+use crate::outcome::requests::{named, summary_of};
 use facts::Facts;
 use std::collections::BTreeMap;
 use tare_model::load::{LoadOutcome, LoadRun, SelfCheck, SeriesPoint};
@@ -73,6 +73,7 @@ fn requests(facts: &Facts) -> Requests {
     Requests {
         count: facts.answers,
         errors: ErrorKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), count(kind))).collect(),
+        error_reasons: facts.detail.map(|detail| named(detail.said.reasons.clone())).unwrap_or_default(),
         cpu_ns_per_request: PerRole { sut: None, load: answers.map(|count| cpu_ns as f64 / count as f64) },
         switches_per_request: SwitchesPerRequest::default(),
         sut_wakeups_per_request: Reading::Missing(Missing::with_remedy(

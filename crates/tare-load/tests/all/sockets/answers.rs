@@ -146,6 +146,9 @@ fn what_breaks_is_counted_under_its_kind_and_the_run_goes_on() {
         spec.connections = 2;
         let sample = sample(&spec, 60, 12);
         let (bad, good) = (only(&sample, kind), requests(&sample));
+        // Each says why; which reason it is depends on what came together.
+        let said = &sample.detail.as_ref().unwrap().said.reasons[&kind];
+        assert_eq!(said.values().sum::<u64>(), bad, "{said:?}");
         // An answer that is too long is whole before it is found out.
         assert!(bad >= 12 && good >= 60, "{kind:?}: {good} good, {bad} bad");
     }

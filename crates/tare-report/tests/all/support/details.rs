@@ -1,7 +1,10 @@
 //! What is there of a traced session, and of one with a PMU or without.
 
 use std::collections::BTreeMap;
-use tare_model::outcome::{AgainstFastest, Contrast, CyclesFrom, Execution, Hypothesis, Judged, Standing};
+use tare_model::outcome::{
+    AgainstFastest, Contrast, CyclesFrom, Execution, Hypothesis, Judged, LatencyFall, Stage, Standing, State,
+    Timeline, WarmUpTimeline,
+};
 use tare_model::schedule::{
     HolderShare, LockShare, Preemptor, ProgramLockShare, Quantiles, ScheduleSource, SwitchAccounting,
     WakerRates,
@@ -143,4 +146,27 @@ pub fn workload_of(named: [&str; 2]) -> tare_model::plan::Workload {
         interleaved: false,
         start_up: None,
     })
+}
+
+/// A clock that sank, on a server that was compiled while it ran.
+pub(super) fn timeline(typical_hz: f64) -> Timeline {
+    let stage = |share: f64, clock_hz| Stage {
+        rate_hz: share * typical_hz,
+        clock_hz: Some(clock_hz),
+        interference: Some(1.0),
+    };
+    Timeline {
+        warm_up: Some(WarmUpTimeline {
+            length_s: 4.25,
+            steady_from_s: Some(0.85),
+            growth: Some(2.31),
+            compiled: None,
+            latency_fall: Some(LatencyFall { from_s: 1.2, times: 3.1 }),
+        }),
+        slices: 60,
+        state: Some(State::Drifting),
+        floor: stage(0.83, 2.31e9),
+        typical: stage(1.0, 2.89e9),
+        burst: stage(1.04, 2.91e9),
+    }
 }

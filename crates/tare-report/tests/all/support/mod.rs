@@ -6,7 +6,7 @@ pub mod scramble;
 
 pub use records::{machine, record};
 
-use details::{against, traced, with_pmu, without_pmu, workload_of};
+use details::{against, timeline, traced, with_pmu, without_pmu, workload_of};
 use records::{plan, regime};
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
@@ -168,6 +168,7 @@ pub fn server_bound() -> Outcome {
                 errors: ["connect", "io", "timeout", "status", "malformed"]
                     .map(|kind| (kind.into(), 0))
                     .into(),
+                error_reasons: BTreeMap::new(),
                 cpu_ns_per_request: PerRole { sut: Some(5480.0), load: Some(4550.0) },
                 switches_per_request: SwitchesPerRequest {
                     voluntary: Some(0.00007),
@@ -574,27 +575,4 @@ pub fn all() -> Vec<(&'static str, Record, Outcome)> {
         pair("one-command", one_command()),
         pair("empty", empty()),
     ]
-}
-
-/// A clock that sank, on a server that was compiled while it ran.
-fn timeline(typical_hz: f64) -> Timeline {
-    let stage = |share: f64, clock_hz| Stage {
-        rate_hz: share * typical_hz,
-        clock_hz: Some(clock_hz),
-        interference: Some(1.0),
-    };
-    Timeline {
-        warm_up: Some(WarmUpTimeline {
-            length_s: 4.25,
-            steady_from_s: Some(0.85),
-            growth: Some(2.31),
-            compiled: None,
-            latency_fall: Some(LatencyFall { from_s: 1.2, times: 3.1 }),
-        }),
-        slices: 60,
-        state: Some(State::Drifting),
-        floor: stage(0.83, 2.31e9),
-        typical: stage(1.0, 2.89e9),
-        burst: stage(1.04, 2.91e9),
-    }
 }

@@ -92,6 +92,55 @@ fn connections() -> Vec<Row> {
             "GET /a HTTP/1.1⏎Host: h⏎Connection: keep-alive, close⏎⏎",
             &["200 A"],
         ),
+        closes(
+            "9112 9.3",
+            "also where it comes first",
+            "GET /a HTTP/1.1⏎Host: h⏎Connection: close, keep-alive⏎⏎",
+            &["200 A"],
+        ),
+        closes(
+            "9112 9.3",
+            "also in fields of their own",
+            "GET /a HTTP/1.1⏎Host: h⏎Connection: close⏎Connection: keep-alive⏎⏎",
+            &["200 A"],
+        ),
+        closes("9112 9.3", "close closes in HTTP/1.0", "GET /a HTTP/1.0⏎Connection: close⏎⏎", &["200 A"]),
+        closes(
+            "9112 9.3",
+            "and outweighs keep-alive there",
+            "GET /a HTTP/1.0⏎Connection: Keep-Alive, Close⏎⏎",
+            &["200 A"],
+        ),
+        closes(
+            "9112 9.3",
+            "there in fields of their own as well",
+            "GET /a HTTP/1.0⏎connection: keep-alive⏎CONNECTION: close⏎⏎",
+            &["200 A"],
+        ),
+        stays(
+            "9112 9.3",
+            "keep-alive of HTTP/1.0 in a list",
+            "GET /a HTTP/1.0⏎Connection: x ,KEEP-ALIVE⏎⏎",
+            &["200 A"],
+        ),
+        stays(
+            "9112 9.3",
+            "keep-alive of HTTP/1.0 in a second field",
+            "GET /a HTTP/1.0⏎Connection: x⏎Connection: keep-alive⏎⏎",
+            &["200 A"],
+        ),
+        closes(
+            "9112 9.3",
+            "an option that only looks like keep-alive",
+            "GET /a HTTP/1.0⏎Connection: keep-alived, \"keep-alive\"⏎⏎",
+            &["200 A"],
+        ),
+        closes(
+            "9110 5.6.1",
+            "empty elements among connection options",
+            "GET /a HTTP/1.1⏎Host: h⏎Connection: ,\t, close,⏎⏎",
+            &["200 A"],
+        ),
         stays(
             "9110 7.6.1",
             "an unknown option is ignored",
@@ -170,6 +219,27 @@ fn pipelining() -> Vec<Row> {
 
 fn text_of(request: &str) -> String {
     run(&[request.replace('⏎', "\r\n").as_bytes()]).2
+}
+
+#[test]
+fn refusals_say_which_rule_was_broken() {
+    let chunks = |body: &str| format!("POST /echo HTTP/1.1⏎Host: h⏎Transfer-Encoding: chunked⏎⏎{body}");
+    for (request, why) in [
+        ("GET /a HTTP/1.1⏎⏎".to_owned(), "Bad Request: bad Host: missing"),
+        ("GET /a HTTP/1.1⏎Host: h%4⏎⏎".to_owned(), "Bad Request: bad Host: not a host and port"),
+        ("GET /a HTTP/1.1⏎Host: h⏎X: a\rb⏎⏎".to_owned(), "Bad Request: malformed request head: field value"),
+        ("GET /a HTTP/1.1\nHost: h⏎⏎".to_owned(), "Bad Request: line ended with a bare LF"),
+        ("POST /echo HTTP/1.1⏎Host: h⏎Content-Length: x⏎⏎".to_owned(), "Bad Request: bad Content-Length"),
+        (chunks("x⏎"), "Bad Request: malformed chunked body: chunk size is not a number"),
+        (chunks("1;⏎a⏎"), "Bad Request: malformed chunked body: chunk extension breaks the grammar"),
+        (chunks("1⏎ab⏎"), "Bad Request: malformed chunked body: chunk is longer than its size"),
+        (chunks("0⏎A⏎"), "Bad Request: malformed chunked body: trailer field breaks the grammar"),
+        (chunks("41⏎"), "Content Too Large: body too large"),
+        ("BREW /a HTTP/1.1⏎Host: h⏎⏎".to_owned(), "Not Implemented: method not implemented"),
+    ] {
+        let text = text_of(&request);
+        assert!(text.ends_with(&format!("⏎⏎{why}").replace('⏎', "\r\n")), "{request}: {text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use super::common::{Running, config, get, last_get, read_all, start_builtin, until};
+use super::common::{Running, config, get, last_get, read_all, start_builtin, threads, until};
 use tare_server::{Config, Limits, Timeouts};
 use tare_sys::net;
 
@@ -119,4 +119,46 @@ fn smuggled_requests_are_never_run() {
                    0\r\n\r\nGET /json HTTP/1.1\r\nHost: h\r\n\r\n";
     let answer = server.exchange(smuggle.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 400 ") && !answer.contains("200 OK"), "{answer}");
+}
+
+/// Memory for one body alone: who holds it slows other uploads, and nobody else.
+#[test]
+fn bodies_of_all_connections_take_no_more_memory_than_they_may() {
+    const BYTES: usize = 1024 * 1024;
+    let server = start_builtin(Config { bodies_bytes_max: 0, listening: threads(2), ..config() });
+    let head = format!("POST /plaintext HTTP/1.1\r\nHost: h\r\nContent-Length: {BYTES}\r\n\r\n");
+    let mut holder = server.connect();
+    holder.write_all(head.as_bytes()).unwrap();
+    holder.write_all(&vec![b'a'; BYTES - 1]).unwrap();
+    let held = (head.len() + BYTES - 1) as u64;
+    until("the body has come but for its last byte", || server.stop.report().sum().received_bytes == held);
+    for begin in [head.as_str(), "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe"] {
+        let mut stream = server.connect();
+        stream.write_all(begin.as_bytes()).unwrap();
+        let answer = read_all(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Connection: close"), "{answer}");
+        assert!(answer.contains("all the memory that they may"), "{answer}");
+    }
+    assert_serves(&server);
+    // A body that comes whole with its head is not kept at all.
+    let whole = "POST /plaintext HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+    assert!(server.exchange(whole.as_bytes()).starts_with("HTTP/1.1 405 "));
+    holder.write_all(b"a").unwrap();
+    let mut begin = [0; 13];
+    holder.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 405 ");
+    // Counts are published a moment after the answers are sent.
+    until("both are counted", || server.stop.report().sum().bodies_refused == 2);
+    let received = || server.stop.report().sum().received_bytes;
+    // What it held is there for the next one, which gives it back by going away.
+    for _ in 0..3 {
+        let mut stream = server.connect();
+        let all = received() + held;
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&vec![b'a'; BYTES - 1]).unwrap();
+        until("another body has come", || received() >= all);
+        drop(stream);
+        until("it is gone", || server.stop.report().sum().open == 1);
+    }
+    assert_eq!(server.finish().sum().bodies_refused, 2);
 }

@@ -148,6 +148,98 @@ fn precompressed_forms_go_to_who_takes_them() {
 }
 
 #[test]
+fn a_client_that_refuses_the_file_as_it_is_gets_another_form_or_none() {
+    let folder = folder();
+    let server = serve(&folder);
+    for (path, accept, status, body) in [
+        ("/style.css", "identity;q=0", 406, "Not Acceptable"),
+        ("/style.css", "identity;q=0, gzip;q=0.1", 200, "gzipped"),
+        ("/small.txt", "gzip, *;q=0", 406, "Not Acceptable"),
+        ("/small.txt", "gzip, *;q=0, identity;q=0.1", 200, "0123456789"),
+        ("/small.txt", "gzip;q=0", 200, "0123456789"),
+        ("/none.txt", "identity;q=0", 404, "Not Found"),
+    ] {
+        let reply = ask(server.connect(), "GET", path, &format!("Accept-Encoding: {accept}\r\n"));
+        assert_eq!((reply.status, reply.body.as_slice()), (status, body.as_bytes()), "{path} {accept}");
+        let vary = (status != 404).then_some("Accept-Encoding");
+        assert_eq!(reply.field("vary"), vary, "{path} {accept}");
+    }
+}
+
+#[test]
+fn every_form_of_answer_says_to_caches_what_it_depends_on() {
+    let folder = folder();
+    let server = serve(&folder);
+    for coding in ["", "Accept-Encoding: br\r\n"] {
+        let tag = ask(server.connect(), "GET", "/style.css", coding).field("etag").unwrap().to_owned();
+        for (method, fields, status) in [
+            ("GET", String::new(), 200),
+            ("HEAD", String::new(), 200),
+            ("GET", format!("If-None-Match: {tag}\r\n"), 304),
+            ("HEAD", format!("If-None-Match: {tag}\r\n"), 304),
+            ("GET", "Range: bytes=0-1\r\n".to_owned(), 206),
+            ("GET", "Range: bytes=0-0,2-2\r\n".to_owned(), 206),
+        ] {
+            let reply = ask(server.connect(), method, "/style.css", &format!("{coding}{fields}"));
+            let said = (reply.status, reply.field("vary"), reply.field("etag"));
+            assert_eq!(
+                said,
+                (status, Some("Accept-Encoding"), Some(tag.as_str())),
+                "{method} {coding}{fields}"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_forms_of_a_file_have_two_tags_even_of_one_size_and_time() {
+    let folder = folder();
+    let modified = std::time::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+    for (name, text) in [("form.txt", "plain"), ("form.txt.gz", "gzip."), ("form.txt.br", "brotl")] {
+        fs::write(folder.path().join(name), text).unwrap();
+        let file = fs::File::options().append(true).open(folder.path().join(name)).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+    let server = serve(&folder);
+    let tag = |accept: &str| {
+        let reply = ask(server.connect(), "GET", "/form.txt", &format!("Accept-Encoding: {accept}\r\n"));
+        reply.field("etag").unwrap().to_owned()
+    };
+    let tags = ["identity", "gzip", "br"].map(tag);
+    assert_eq!(tags, ["\"6ab13b80-5\"", "\"6ab13b80-5-gzip\"", "\"6ab13b80-5-br\""]);
+    // A range of one form is not put together with a range of another.
+    let fields = format!("Accept-Encoding: gzip\r\nIf-Range: {}\r\nRange: bytes=1-2\r\n", tags[0]);
+    assert_eq!(ask(server.connect(), "GET", "/form.txt", &fields).status, 200);
+}
+
+#[test]
+fn tags_are_compared_weakly_or_strongly_as_the_condition_says() {
+    let folder = folder();
+    let server = serve(&folder);
+    let tag = ask(server.connect(), "GET", "/small.txt", "").field("etag").unwrap().to_owned();
+    for (fields, status) in [
+        (format!("If-None-Match: W/{tag}\r\n"), 304),
+        (format!("If-None-Match: \"a\", W/\"b\" , {tag}\r\n"), 304),
+        (format!("If-None-Match: \"a\"\r\nIf-None-Match: {tag}\r\n"), 304),
+        ("If-None-Match: *\r\n".to_owned(), 304),
+        ("If-None-Match: W/*\r\n".to_owned(), 200),
+        ("If-None-Match: \"a, *, b\"\r\n".to_owned(), 200),
+        (format!("If-None-Match: w/{tag}\r\n"), 200),
+        (format!("If-None-Match: {}\r\n", tag.trim_matches('"')), 200),
+        (format!("If-Match: {tag}\r\n"), 200),
+        ("If-Match: *\r\n".to_owned(), 200),
+        (format!("If-Match: W/{tag}\r\n"), 412),
+        ("If-Match: \"a, *, b\"\r\n".to_owned(), 412),
+        (format!("If-Match: \"a\", {tag}\r\n"), 200),
+        (format!("If-Range: {tag}\r\nRange: bytes=0-0\r\n"), 206),
+        (format!("If-Range: W/{tag}\r\nRange: bytes=0-0\r\n"), 200),
+        ("If-Range: *\r\nRange: bytes=0-0\r\n".to_owned(), 200),
+    ] {
+        assert_eq!(ask(server.connect(), "GET", "/small.txt", &fields).status, status, "{fields:?}");
+    }
+}
+
+#[test]
 fn a_precompressed_form_of_any_file_says_so_to_caches() {
     let folder = folder();
     fs::write(folder.path().join("all.tar"), "plain").unwrap();
@@ -206,6 +298,44 @@ fn a_folder_that_takes_the_place_of_the_old_one_is_served() {
     fs::rename(at("current"), at("gone")).unwrap();
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!(which(), "two");
+}
+
+/// As a release does that moves the folder itself, or what it stands in.
+#[test]
+fn a_folder_that_is_renamed_is_served_on_until_another_takes_its_place() {
+    let around = tempfile::tempdir().unwrap();
+    let at = |name: &str| around.path().join(name);
+    fs::create_dir_all(at("site/www")).unwrap();
+    fs::write(at("site/www/which"), "old").unwrap();
+    let server = start(Server::builder().files(&at("site/www")).unwrap(), config());
+    let get = |path: &str| {
+        let reply = ask(server.connect(), "GET", path, "");
+        (reply.status, String::from_utf8(reply.body).unwrap())
+    };
+    let old = (200, "old".to_owned());
+    assert_eq!(get("/which"), old);
+    // What follows looks at the path again: it does so once a second.
+    let next_second = || std::thread::sleep(Duration::from_millis(1_100));
+    fs::rename(at("site/www"), at("site/www.old")).unwrap();
+    assert_eq!(get("/which"), old);
+    next_second();
+    assert_eq!(get("/which"), old);
+    // It is the folder that is followed, not a copy of what was in it.
+    fs::write(at("site/www.old/new"), "also new").unwrap();
+    assert_eq!(get("/new"), (200, "also new".to_owned()));
+    fs::rename(at("site"), at("moved")).unwrap();
+    next_second();
+    assert_eq!(get("/which"), old);
+    // A file in its place is no folder.
+    fs::create_dir(at("site")).unwrap();
+    fs::write(at("site/www"), "a file").unwrap();
+    next_second();
+    assert_eq!(get("/which"), old);
+    fs::remove_file(at("site/www")).unwrap();
+    fs::create_dir(at("site/www")).unwrap();
+    fs::write(at("site/www/which"), "next").unwrap();
+    until("the folder in its place is served", || get("/which") == (200, "next".to_owned()));
+    assert_eq!(get("/new").0, 404);
 }
 
 #[test]

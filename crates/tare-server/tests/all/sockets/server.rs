@@ -164,6 +164,37 @@ fn the_bound_on_connections_is_of_all_threads_together() {
     drop(held);
 }
 
+/// Who was answered with 503 and does not close is no reason to turn others away.
+#[test]
+fn connections_that_were_turned_away_take_no_place() {
+    let timeouts = Timeouts { linger: Duration::from_secs(600), ..Timeouts::default() };
+    for architecture in architecture::ARCHITECTURES {
+        let loops = if architecture.name() == "reactor" { 1 } else { 3 };
+        let (architecture, listening) = (*architecture, threads(loops));
+        let server =
+            start_builtin(Config { connections_max: 4, architecture, listening, timeouts, ..config() });
+        let ask = || {
+            let mut stream = server.connect();
+            stream.write_all(get("/plaintext").as_bytes()).unwrap();
+            let mut begin = [0; 13];
+            stream.read_exact(&mut begin).unwrap();
+            (stream, String::from_utf8(begin.to_vec()).unwrap())
+        };
+        let mut held: Vec<_> = (0..4).map(|_| ask()).collect();
+        assert!(held.iter().all(|(_, begin)| begin == "HTTP/1.1 200 "));
+        let away: Vec<_> = (0..8).map(|_| ask()).collect();
+        assert!(away.iter().all(|(_, begin)| begin == "HTTP/1.1 503 "));
+        held.truncate(3);
+        until("the place that was left is taken", || {
+            let (stream, begin) = ask();
+            held.push((stream, begin));
+            held.last().is_some_and(|(_, begin)| begin == "HTTP/1.1 200 ")
+        });
+        assert_eq!(ask().1, "HTTP/1.1 503 ", "and no other, in {}", architecture.name());
+        drop((held, away));
+    }
+}
+
 #[test]
 fn metrics_are_served_beside() {
     let metrics = Some("127.0.0.1:0".parse().unwrap());
