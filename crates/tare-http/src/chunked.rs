@@ -26,13 +26,15 @@ pub struct Bounds {
     pub overhead_bytes: usize,
     /// Whether extensions of each chunk, and the trailer, are bounded for themselves: a body without a bound has any number of chunks.
     pub each_chunk: bool,
+    /// Whether white space may stand behind a size or an extension, against the grammar: old servers pad sizes, and clients take it.
+    pub padding: bool,
 }
 
 impl From<&Limits> for Bounds {
     /// Those of a request's body.
     fn from(limits: &Limits) -> Bounds {
         let Limits { body_bytes, chunk_overhead_bytes: overhead_bytes, .. } = *limits;
-        Bounds { body_bytes, overhead_bytes, each_chunk: false }
+        Bounds { body_bytes, overhead_bytes, each_chunk: false, padding: false }
     }
 }
 
@@ -139,6 +141,7 @@ impl Decoder {
                 self.digit(byte, bounds)?
             }
             (State::Size | State::Name | State::Value | State::QuotedEnd, b'\r') => State::SizeLf,
+            (State::SizeSpace, b'\r') if bounds.padding => State::SizeLf,
             (State::Size | State::SizeSpace, b' ' | b'\t') => self.overhead(State::SizeSpace, bounds)?,
             (State::Size | State::SizeSpace, b';') => self.overhead(State::NameStart, bounds)?,
             (State::SizeLf, b'\n') => self.size_known(bounds)?,

@@ -5,7 +5,7 @@ use crate::chunked::{Bounds, Decoder};
 
 /// Bodies are counted and dropped, so that they may have any length.
 const BOUNDS: Bounds =
-    Bounds { body_bytes: u64::MAX, overhead_bytes: CHUNK_LINE_BYTES_MAX, each_chunk: true };
+    Bounds { body_bytes: u64::MAX, overhead_bytes: CHUNK_LINE_BYTES_MAX, each_chunk: true, padding: true };
 
 /// Gets what an [`AnswerReader`] reads and drops.
 pub trait Listener {

@@ -44,7 +44,7 @@ fn framings() {
     assert_eq!(whole(length), Ok((vec![sized(true, 5)], End::Between)));
     assert_eq!(whole(&length.repeat(3)), Ok((vec![sized(true, 5); 3], End::Between)));
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, Chunked\r\n\r\n\
-                   5;why=not\r\nhello\r\nA\r\n0123456789\r\n0\r\nDigest: x\r\n\r\n";
+                   5;why=not\r\nhello\r\nA \r\n0123456789\r\n0\r\nDigest: x\r\n\r\n";
     assert_eq!(whole(&chunked.repeat(2)), Ok((vec![sized(true, 15); 2], End::Between)));
     let close = "HTTP/1.1 200 OK\r\n\r\nuntil the end";
     assert_eq!(whole(close), Ok((vec![], End::Answer(sized(false, 13)))));
