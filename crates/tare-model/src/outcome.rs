@@ -8,6 +8,7 @@ mod execution;
 mod hypothesis;
 mod metric;
 mod spikes;
+mod stages;
 mod stopped;
 mod timeline;
 mod weights;
@@ -23,6 +24,7 @@ pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use metric::{Better, Metric};
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
+pub use stages::{Followed, StageOutcome, WatchedStage};
 pub use stopped::{Stopped, Target};
 pub use timeline::{Compiled, LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
@@ -106,9 +108,16 @@ pub struct Answers {
     /// The requests (http) of the asked level; absent for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
-    /// Latency of the asked level; absent for commands.
+    /// Latency of the asked level; absent for commands, and where the stages have their own and the one that decides was not followed: there
+    /// waits grow for as long as it lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<LatencySummary>,
+    /// With `--steps`: each stage for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<WatchedStage>,
+    /// With `--steps`: what the stages show of the server's capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Followed>,
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
@@ -303,6 +312,9 @@ pub struct TrialSummary {
     pub seq: u32,
     /// `asked`, `saturating` or `reference` (tare's own server instead of the SUT); `run` for commands.
     pub level: String,
+    /// The stage of `--steps` that it is of, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
     /// Open connections of its level (http).
     pub connections: Option<u32>,
     /// Length in seconds.

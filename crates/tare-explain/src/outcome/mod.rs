@@ -12,4 +12,6 @@ pub(crate) mod own_cost;
 pub(crate) mod patterns;
 mod redirects;
 pub(crate) mod requests;
+pub(crate) mod stages;
+pub(crate) mod verdict;
 pub(crate) mod warnings;

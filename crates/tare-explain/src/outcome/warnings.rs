@@ -2,10 +2,11 @@
 
 use crate::accounting::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::bottlenecks::Verdict;
-use crate::bottlenecks::signs::requests::{fails, missed_schedule};
+use crate::bottlenecks::signs::requests::fails;
 use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
+use crate::capacity::schedule;
 use crate::capacity::service_demand::Basis;
 use crate::outcome::generator_report::{self, OtherTime};
 use crate::outcome::patterns;
@@ -15,6 +16,9 @@ use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
 use tare_model::plan::Workload;
 use tare_stats::SERIES_MIN;
+
+/// The warning of an open loop that did not get what it was to send.
+pub(crate) const SCHEDULE_MISSED: &str = "schedule-missed";
 
 /// Fewer answers than this say little about a cost or a tail.
 const REQUESTS_MIN: f64 = 1000.0;
@@ -120,7 +124,7 @@ impl Doubt<'_> {
             Doubt::OnlyRedirects { .. } => "only-redirects",
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
-            Doubt::ScheduleMissed { .. } => "schedule-missed",
+            Doubt::ScheduleMissed { .. } => SCHEDULE_MISSED,
             Doubt::ReportOfOtherTime(_) => "report-of-other-time",
             Doubt::GeneratorComplains(_) => "generator-complains",
             Doubt::ClockMissing(_) => "clock-missing",
@@ -356,7 +360,7 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     }
     let scheduled =
         pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
-    if let Some((requests, scheduled)) = scheduled.filter(|_| missed_schedule(pool)) {
+    if let Some((requests, scheduled)) = scheduled.filter(|_| schedule::missed(pool)) {
         warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
     warnings.extend(generator_report::other_time(accounting).map(Doubt::ReportOfOtherTime));

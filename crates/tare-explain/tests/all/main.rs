@@ -23,6 +23,7 @@ mod one_net;
 mod parallel;
 mod rate_over_time;
 mod spikes;
+mod stages;
 mod stopping;
 mod support;
 mod switches;

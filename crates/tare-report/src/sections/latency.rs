@@ -67,8 +67,11 @@ fn percentiles(source: &Source) -> Option<Chart> {
 /// All latencies of the asked level together: histograms are merged, percentiles never averaged.
 fn asked_latencies(source: &Source) -> Option<Latencies> {
     let levels = &source.http()?.levels;
+    source.outcome.answers.latency_ns?;
+    let deciding = source.outcome.answers.stages.iter().find(|stage| stage.decides).map(|stage| stage.stage);
     let asked = |trial: &&Trial| {
-        levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
+        let is_asked = levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Asked);
+        is_asked && deciding.is_none_or(|stage| stage == trial.level + 1)
     };
     let mut all = Latencies::new();
     for trial in source.record.trials.iter().filter(asked) {

@@ -1,7 +1,7 @@
 //! What to know before quoting the figures of a load, each with the next thing to try.
 
 use super::facts::Facts;
-use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
+use crate::capacity::schedule::ERROR_SHARE_MAX;
 use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
 use tare_model::load::SERVER_GONE;
 use tare_model::outcome::Warning;

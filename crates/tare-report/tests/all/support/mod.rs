@@ -122,6 +122,7 @@ pub fn server_bound() -> Outcome {
     let trial = |seq: u32, level: &str, connections, value| TrialSummary {
         seq,
         level: level.into(),
+        stage: None,
         connections: Some(connections),
         elapsed_s: 2.0,
         value: Some(value),
@@ -186,6 +187,8 @@ pub fn server_bound() -> Outcome {
                 ..LatencySummary::default()
             }),
             commands: Vec::new(),
+            stages: Vec::new(),
+            followed: None,
         },
         over_time: OverTime {
             spikes: tare_model::Reading::missing("no slices"),
@@ -488,6 +491,8 @@ pub fn commands() -> (Record, Outcome) {
             requests: None,
             latency_ns: None,
             commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
+            stages: Vec::new(),
+            followed: None,
         },
         over_time: OverTime { timeline: None, ..outcome.over_time },
         workload: "command".into(),

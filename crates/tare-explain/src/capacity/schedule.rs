@@ -1,0 +1,69 @@
+//! Schedules of open loops, and which stage of a changing rate decides.
+
+use crate::accounting::Closed;
+use tare_model::plan::{HttpWorkload, PlannedStage};
+use tare_model::trial::Trial;
+
+/// The share of its schedule that an open loop must reach.
+const SHARE_MIN: f64 = 0.99;
+/// More failed attempts than this, and the figure is not one of the workload.
+pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
+
+/// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge. Of a stage it is known how many
+/// requests waited for a connection at its edges: only by how many more these became, and by what had no answer, it missed its schedule.
+pub(crate) fn reached(pool: &Closed) -> bool {
+    let (Some(scheduled), Some(requests)) = (pool.answered.scheduled, pool.answered.requests) else {
+        return false;
+    };
+    let missing = match pool.answered.more_unsent {
+        Some(more) => more.max(0.0) + pool.answered.answerless(),
+        None => scheduled - requests,
+    };
+    scheduled > 0.0 && missing <= (1.0 - SHARE_MIN) * scheduled + f64::from(pool.span.trials)
+}
+
+/// Whether an open loop got fewer answers than it was to send: its latencies then are those of a load that nobody asked
+/// for, and the requests that were not sent are in none of them.
+pub(crate) fn missed(pool: &Closed) -> bool {
+    pool.answered.scheduled.is_some_and(|scheduled| scheduled > 0.0) && !reached(pool)
+}
+
+/// Whether so much failed that the figure is not a figure of the workload.
+pub(crate) fn fails(pool: &Closed) -> bool {
+    pool.answered.error_share() > ERROR_SHARE_MAX
+}
+
+/// The stages of a plan that were driven: each with the index of its level.
+pub(crate) fn stages<'a>(
+    http: &'a HttpWorkload,
+    trials: &'a [Trial],
+) -> impl Iterator<Item = (usize, PlannedStage)> + 'a {
+    let driven = |index: &usize| trials.iter().any(|trial| trial.level as usize == *index);
+    let levels = http.levels.iter().enumerate();
+    levels.filter_map(|(index, level)| Some((index, level.stage?))).filter(move |(index, _)| driven(index))
+}
+
+/// Which level gross, net and bottleneck of a load with stages are of: the first stage that was not followed, as its answers are what the
+/// server can do. Where these are errors, or the rate changed within it and with it what the server did, the highest rate before it that was
+/// followed; where there is none, it all the same. `None`: the load has no stages.
+pub(crate) fn deciding(http: &HttpWorkload, trials: &[Trial], windows: &[Closed]) -> Option<usize> {
+    let mut held: Option<(usize, f64)> = None;
+    let mut first = None;
+    for (index, stage) in stages(http, trials) {
+        let of_stage = trials.iter().zip(windows).filter(|(trial, _)| trial.level as usize == index);
+        let pool = Closed::pool(of_stage.map(|(_, window)| window));
+        first = first.or(Some(index));
+        if pool.answered.scheduled.is_none_or(|scheduled| scheduled <= 0.0) {
+            continue;
+        }
+        if fails(&pool) || missed(&pool) {
+            let shows_capacity = !fails(&pool) && !stage.is_ramp();
+            return held.filter(|_| !shows_capacity).map(|(index, _)| index).or(Some(index));
+        }
+        let rate_hz = pool.rate_hz().unwrap_or(0.0);
+        if held.is_none_or(|(_, most_hz)| rate_hz > most_hz) {
+            held = Some((index, rate_hz));
+        }
+    }
+    held.map(|(index, _)| index).or(first)
+}
