@@ -7,6 +7,7 @@ mod confirmation;
 mod execution;
 mod hypothesis;
 mod metric;
+mod own_count;
 mod spikes;
 mod stages;
 mod stopped;
@@ -23,6 +24,7 @@ pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
 pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use metric::{Better, Metric};
+pub use own_count::OwnCount;
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 pub use stages::{Followed, StageOutcome, WatchedStage};
 pub use stopped::{Stopped, Target};
@@ -118,6 +120,9 @@ pub struct Answers {
     /// With `--steps`: what the stages show of the server's capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followed: Option<Followed>,
+    /// Of somebody else's generator: what it reports, beside what its connections received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_count: Option<OwnCount>,
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, memory,
+    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, load_connections, memory,
     network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
 };
 
@@ -19,6 +19,7 @@ pub(crate) static REGISTRY: &[Open] = &[
     network::open,
     client::open,
     connections::open,
+    load_connections::open,
     open_files::open,
     clock::open,
     core_latency::open,

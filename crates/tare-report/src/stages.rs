@@ -8,7 +8,8 @@ use tare_model::outcome::StageOutcome;
 pub(crate) fn table<'a>(stages: impl Iterator<Item = (&'a StageOutcome, Option<String>)>) -> Table {
     let stages: Vec<_> = stages.collect();
     let figures = ["asked/s", "offered/s", "answered/s", "errors", "p50", "p99", "p99.9", "max"];
-    let figures = figures.map(|title| Column::figures(title, 0)).into_iter();
+    let rank = |title| if matches!(title, "p99.9" | "max") { 1 } else { 0 };
+    let figures = figures.map(|title| Column::figures(title, rank(title))).into_iter();
     let last = stages.iter().any(|(_, last)| last.is_some()).then(|| Column::words("bottleneck", 0));
     Table {
         columns: figures.chain([Column::words("", 0)]).chain(last).collect(),

@@ -44,26 +44,27 @@ pub(crate) fn stages<'a>(
 }
 
 /// Which level gross, net and bottleneck of a load with stages are of: the first stage that was not followed, as its answers are what the
-/// server can do. Where these are errors, or the rate changed within it and with it what the server did, the highest rate before it that was
-/// followed; where there is none, it all the same. `None`: the load has no stages.
+/// server can do. Not one whose answers are errors, nor one in which the rate changed and with it what the server did. Where there is none,
+/// the highest rate that was followed before one was not; else the first stage. `None`: the load has no stages.
 pub(crate) fn deciding(http: &HttpWorkload, trials: &[Trial], windows: &[Closed]) -> Option<usize> {
     let mut held: Option<(usize, f64)> = None;
-    let mut first = None;
+    let (mut first, mut all_held) = (None, true);
     for (index, stage) in stages(http, trials) {
         let of_stage = trials.iter().zip(windows).filter(|(trial, _)| trial.level as usize == index);
         let pool = Closed::pool(of_stage.map(|(_, window)| window));
         first = first.or(Some(index));
-        if pool.answered.scheduled.is_none_or(|scheduled| scheduled <= 0.0) {
-            continue;
+        if shows_capacity(&pool, stage) {
+            return Some(index);
         }
-        if fails(&pool) || missed(&pool) {
-            let shows_capacity = !fails(&pool) && !stage.is_ramp();
-            return held.filter(|_| !shows_capacity).map(|(index, _)| index).or(Some(index));
-        }
+        all_held &= !fails(&pool) && !missed(&pool);
         let rate_hz = pool.rate_hz().unwrap_or(0.0);
-        if held.is_none_or(|(_, most_hz)| rate_hz > most_hz) {
-            held = Some((index, rate_hz));
-        }
+        let is_more = rate_hz > held.map_or(0.0, |(_, most_hz)| most_hz);
+        held = if all_held && is_more { Some((index, rate_hz)) } else { held };
     }
     held.map(|(index, _)| index).or(first)
+}
+
+/// Whether what was answered in a stage is what the server can do.
+pub(crate) fn shows_capacity(pool: &Closed, stage: PlannedStage) -> bool {
+    missed(pool) && !fails(pool) && !stage.is_ramp()
 }

@@ -1,7 +1,7 @@
 //! From a record to its outcome.
 
 use super::verdict::{verdict, verdict_on_capacity};
-use super::{accounting, against, metrics, own_cost, requests, stages};
+use super::{accounting, against, metrics, own_cost, own_count, requests, stages};
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use crate::capacity::{command, estimate, net, runs, schedule};
@@ -20,11 +20,11 @@ use tare_model::{Missing, Reading, Record};
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::of(record);
     let http = accounting.http.is_some();
-    let is_step = accounting.asked_level().and_then(|level| level.stage).is_some_and(|stage| !stage.is_ramp());
-    let (verdict, gross_is) = if is_step { verdict_on_capacity(&accounting) } else { verdict(&accounting) };
+    let stage = accounting.asked_level().and_then(|level| level.stage);
+    let is_capacity = stage.is_some_and(|stage| schedule::shows_capacity(&accounting.asked.pool, stage));
+    let (verdict, gross_is) =
+        if is_capacity { verdict_on_capacity(&accounting) } else { verdict(&accounting) };
     let (stages, followed) = stages::of(&accounting);
-    // Of a stage that was not followed the waits grow for as long as it lasts.
-    let has_latency = http && !(is_step && schedule::missed(&accounting.asked.pool));
     Outcome {
         verdict,
         figures: Figures {
@@ -37,9 +37,11 @@ pub fn explain(record: &Record) -> Outcome {
         },
         answers: Answers {
             requests: http.then(|| requests::requests(&accounting)),
-            latency_ns: has_latency.then(|| requests::latency(&accounting)),
+            // Of a stage that was not followed the waits grow for as long as it lasts.
+            latency_ns: (http && !is_capacity).then(|| requests::latency(&accounting)),
             stages,
             followed,
+            own_count: own_count::own_count(&accounting),
             commands: accounting
                 .command
                 .map(|command| commands(record, command, &accounting.windows))

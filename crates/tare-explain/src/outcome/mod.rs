@@ -9,6 +9,7 @@ mod generator_report;
 pub mod load;
 pub(crate) mod metrics;
 pub(crate) mod own_cost;
+pub(crate) mod own_count;
 pub(crate) mod patterns;
 mod redirects;
 pub(crate) mod requests;

@@ -17,6 +17,9 @@ pub(crate) fn of(accounting: &Accounting) -> (Vec<WatchedStage>, Option<Followed
         let (watched, gross_is) = watched(&at, (index, stage), accounting.asked_index == Some(index));
         let so_far = followed.get_or_insert(Followed { held_hz: None, missed_hz: None, capacity_hz: None });
         let counted = &watched.counted;
+        if watched.decides && schedule::shows_capacity(&at.asked.pool, stage) {
+            so_far.capacity_hz = counted.rate_hz.filter(|_| gross_is != GrossIs::LowerBound);
+        }
         // What a stage is like behind one that was not followed is the end of the other.
         if so_far.missed_hz.is_none() && !stage_is_pause(counted) {
             let (held, failed) = (counted.followed == Some(true), schedule::fails(&at.asked.pool));
@@ -24,8 +27,6 @@ pub(crate) fn of(accounting: &Accounting) -> (Vec<WatchedStage>, Option<Followed
                 so_far.held_hz = so_far.held_hz.into_iter().chain(counted.rate_hz).reduce(f64::max);
             } else if !held || failed {
                 so_far.missed_hz = counted.offered_hz;
-                let shows = !failed && !stage.is_ramp() && gross_is != GrossIs::LowerBound;
-                so_far.capacity_hz = counted.rate_hz.filter(|_| shows);
             }
         }
         stages.push(watched);

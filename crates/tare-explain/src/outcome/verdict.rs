@@ -1,6 +1,6 @@
 //! What holds the figure of the asked level, what was lost beside it, and whether that can be trusted.
 
-use super::{confirmation, generator_report, warnings};
+use super::{confirmation, generator_report, own_count, warnings};
 use crate::accounting::NO_VERDICT;
 use crate::bottlenecks;
 use crate::bottlenecks::signs::requests::fails;
@@ -35,7 +35,8 @@ fn verdict_on_answers(accounting: &Accounting) -> (Verdict, GrossIs) {
             && accounting.asked.pool.unclaimed_share().is_none()
             // Errors show in the requests, whatever the time accounting says.
             && !fails(accounting)
-            && generator_report::other_time(accounting).is_none(),
+            && generator_report::other_time(accounting).is_none()
+            && own_count::other_count(accounting).is_none(),
         warnings: warnings::warnings(accounting, bottleneck, &judgement.unjudged),
         bottleneck: bottleneck.cause,
         bottleneck_confidence: own.map(|finding| finding.confidence),

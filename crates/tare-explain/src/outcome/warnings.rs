@@ -9,6 +9,7 @@ use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
 use crate::capacity::service_demand::Basis;
 use crate::outcome::generator_report::{self, OtherTime};
+use crate::outcome::own_count::{self, OtherCount};
 use crate::outcome::patterns;
 use crate::outcome::redirects::{ONLY_REDIRECTS_HINT, REDIRECTS_SHARE, only_redirects_text};
 use crate::timeline::trend;
@@ -71,6 +72,7 @@ enum Doubt<'a> {
         share: f64,
     },
     ReportOfOtherTime(OtherTime),
+    ReportOfOtherCount(OtherCount),
     GeneratorComplains(&'a str),
     ClockMissing(Missing),
     CostNotSaturated {
@@ -126,6 +128,7 @@ impl Doubt<'_> {
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => SCHEDULE_MISSED,
             Doubt::ReportOfOtherTime(_) => "report-of-other-time",
+            Doubt::ReportOfOtherCount(_) => "report-of-other-count",
             Doubt::GeneratorComplains(_) => "generator-complains",
             Doubt::ClockMissing(_) => "clock-missing",
             Doubt::CostNotSaturated { .. } => "cost-not-saturated",
@@ -178,6 +181,10 @@ impl Doubt<'_> {
             }
             Doubt::ReportOfOtherTime(OtherTime { said_s, watched_s }) => format!(
                 "the generator reports on {said_s:.2} s, and was watched for {watched_s:.2} s: its counts are not those of the window"
+            ),
+            Doubt::ReportOfOtherCount(OtherCount { answers, bytes, segments, bytes_received }) => format!(
+                "the generator reports {answers:.0} answers of {bytes:.0} bytes, and its connections received {segments:.0} segments of \
+                 {bytes_received:.0} bytes: its counts are not those of the window"
             ),
             Doubt::GeneratorComplains(text) => {
                 let first: Vec<&str> = text.lines().take(COMPLAINTS_SHOWN).collect();
@@ -251,7 +258,7 @@ impl Doubt<'_> {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
             }
             Doubt::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
-            Doubt::ReportOfOtherTime(_) => {
+            Doubt::ReportOfOtherTime(_) | Doubt::ReportOfOtherCount(_) => {
                 "quote no figure; have --load run one generator once, which loads from its start to its end"
             }
             Doubt::GeneratorComplains(_) => {
@@ -364,6 +371,7 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
         warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
     warnings.extend(generator_report::other_time(accounting).map(Doubt::ReportOfOtherTime));
+    warnings.extend(own_count::other_count(accounting).map(Doubt::ReportOfOtherCount));
     warnings.extend(generator_report::complaint(accounting).map(Doubt::GeneratorComplains));
     if pool.span.shortest_s < WINDOW_S_MIN {
         warnings.push(Doubt::ShortWindow { seconds: pool.span.shortest_s });

@@ -20,6 +20,7 @@ mod load;
 mod net;
 mod old_records;
 mod one_net;
+mod own_count;
 mod parallel;
 mod rate_over_time;
 mod spikes;

@@ -121,6 +121,16 @@ fn ramps_and_errors_show_no_capacity() {
     }
 }
 
+/// Behind a ramp that was too much, a stage of one rate that is too much as well is answered as fast as it can be.
+#[test]
+fn a_step_behind_a_ramp_shows_the_capacity() {
+    let ramp = Driven { ends_hz: (0.0, 30_000.0), rate_hz: 8_000.0, ..too_much(15_000.0, 0) };
+    let outcome = explain(&driven(2, &[followed(3_000.0), ramp, too_much(30_000.0, 5_000)]));
+    assert_eq!((deciding(&outcome), outcome.figures.gross.value()), (Some(3), Some(1e4)));
+    let shown = outcome.answers.followed.unwrap();
+    assert_eq!([shown.held_hz, shown.missed_hz, shown.capacity_hz], [Some(3e3), Some(15e3), Some(1e4)]);
+}
+
 /// An interrupted pass has fewer stages, and a pause asks for nothing.
 #[test]
 fn stages_without_a_trial_or_without_requests_decide_nothing() {

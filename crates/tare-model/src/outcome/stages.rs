@@ -59,7 +59,7 @@ pub struct Followed {
     pub held_hz: Option<f64>,
     /// What was offered in the first stage that the server could not follow; `null` where it followed all.
     pub missed_hz: Option<f64>,
-    /// What it answered in that stage: its capacity with so many connections. `null` as above, where the generator was full, and where the rate
-    /// changed within the stage. What kept the generator off its CPUs is seen by `tare run` alone, and would be in it.
+    /// What it answered in the first stage of one rate that it could not follow: its capacity with so many connections. `null` where there
+    /// is none, and where the generator was full. What kept the generator off its CPUs is seen by `tare run` alone, and would be in it.
     pub capacity_hz: Option<f64>,
 }

@@ -25,33 +25,44 @@ fn build(source: &Source) -> Vec<Block> {
 
 /// How far the server followed, and why no further.
 fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
-    let held = followed.held_hz.map_or_else(
-        || "The server followed no stage".to_owned(),
-        |hz| format!("The server followed {hz:.0} req/s"),
-    );
-    let Some(missed_hz) = followed.missed_hz else {
+    let is_missed = |stage: &&WatchedStage| !stage.counted.valid && stage.counted.offered_hz == followed.missed_hz;
+    let missed = all.iter().find(is_missed);
+    let (Some(missed), Some(missed_hz)) = (missed, followed.missed_hz) else {
         return match followed.held_hz {
-            Some(_) => format!("{held} and every other stage: its capacity is higher."),
-            None => format!("{held} whose figures are valid."),
+            Some(hz) => format!("The server followed every stage, up to {hz:.0} req/s: its capacity is higher."),
+            None => "The server followed no stage whose figures are valid.".to_owned(),
         };
     };
-    let no_longer = match followed.held_hz {
-        Some(_) => format!("{held} and no longer {missed_hz:.0}"),
-        None => format!("{held}: {missed_hz:.0} req/s were too many"),
+    let too_many = match stages::is_ramp(&missed.counted) {
+        true => format!("the ramp from {:.0} to {:.0}", missed.counted.from_hz, missed.counted.to_hz),
+        false => format!("{missed_hz:.0}"),
     };
-    let stage = all.iter().find(|stage| stage.counted.offered_hz == Some(missed_hz));
-    let because = stage.and_then(|stage| stage.finding.as_ref()).map_or_else(String::new, |finding| {
-        let summary = finding.summary.trim_end_matches('.');
-        format!(" {}: {}.", words::titled(finding.cause, &finding.title), joined(summary))
-    });
-    match (followed.capacity_hz, stage) {
-        (Some(capacity_hz), _) => {
-            format!("{no_longer}, of which it answered {capacity_hz:.0}: that is its capacity.{because}")
+    let so_far = match followed.held_hz {
+        Some(hz) => format!("The server followed {hz:.0} req/s and no longer {too_many}"),
+        None => format!("The server did not follow {too_many} req/s, and nothing less was tried before"),
+    };
+    let decides = all.iter().find(|stage| stage.decides).unwrap_or(missed);
+    let because = |stage: &WatchedStage| {
+        let finding = stage.finding.as_ref();
+        finding.map_or_else(String::new, |finding| {
+            let summary = finding.summary.trim_end_matches('.');
+            format!(" {}: {}.", words::titled(finding.cause, &finding.title), joined(summary))
+        })
+    };
+    let offered = decides.counted.offered_hz.unwrap_or(missed_hz);
+    match followed.capacity_hz {
+        Some(hz) if decides.stage == missed.stage => {
+            format!("{so_far}, of which it answered {hz:.0}: that is its capacity.{}", because(decides))
         }
-        (None, Some(stage)) if stages::is_ramp(&stage.counted) => format!(
-            "{no_longer} on average: within that ramp is its capacity. Stages of one rate each (3k:5s,4k:5s) show where.{because}"
+        Some(hz) => format!(
+            "{so_far}. Of {offered:.0} req/s it answered {hz:.0}: that is its capacity.{}",
+            because(decides)
         ),
-        (None, _) => format!("{no_longer}; what it can do at most is not known.{because}"),
+        None if stages::is_ramp(&missed.counted) => format!(
+            "{so_far}: its capacity lies within. Stages of one rate each (3k:5s,4k:5s) show where.{}",
+            because(missed)
+        ),
+        None => format!("{so_far}; what it can do at most is not known.{}", because(missed)),
     }
 }
 

@@ -90,7 +90,7 @@ impl Builtin<'_> {
         };
         sample_idle(&open.observers, calibration(stand.level));
         let length = Duration::from_nanos(stand.level.trial_ns);
-        let (_, driven) = counted((stand, trial, length), &mut open, sut, running)?;
+        let (_, driven) = counted((stand, trial), || length, &mut open, sut, running)?;
         match self.drive.levels.len() {
             1 => self.open = Some(open),
             _ => open.close()?,

@@ -53,9 +53,10 @@ impl Open {
     }
 }
 
-/// Counts and watches for so long; what was counted before that, since the last time, comes first.
+/// Counts and watches for as long as `length` says once it has begun; what was counted before that, since the last time, comes first.
 pub(super) fn counted(
-    (stand, trial, length): (&Stand<'_>, u32, Duration),
+    (stand, trial): (&Stand<'_>, u32),
+    length: impl FnOnce() -> Duration,
     Open { generator, observers }: &mut Open,
     sut: &mut Sut,
     running: &mut Running<'_>,
@@ -66,7 +67,7 @@ pub(super) fn counted(
     observers.begin();
     let before = generator.cut();
     let mut answered = generator.live().answers;
-    running.wait(length, &phase, |seconds| Some(live_rate(generator, seconds, &mut answered)))?;
+    running.wait(length(), &phase, |seconds| Some(live_rate(generator, seconds, &mut answered)))?;
     let sample = generator.cut();
     let observation = observers.end();
     sut.check_alive()?;

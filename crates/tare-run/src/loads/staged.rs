@@ -16,6 +16,9 @@ use tare_model::plan::{Level, PlannedStage};
 use tare_model::trial::{HttpSample, Unsent};
 use tare_observe::LoadWatch;
 
+/// A thread that learns late that a window is over closes it under the same load.
+const HELD: Duration = Duration::from_millis(50);
+
 /// One pass, of which some stages are over.
 pub(super) struct Pass {
     open: Open,
@@ -43,8 +46,9 @@ impl Pass {
         // What is read of an idle period takes as long as it takes: half of the lead-in is there for the disk before it.
         pass.open.observers.calibrate_idle(CALIBRATION.min(lead / 2));
         running.wait(begin.saturating_sub(pass.begun.elapsed()), "between stages", |_| None)?;
-        let length = end.saturating_sub(pass.begun.elapsed());
-        let (before, mut driven) = counted((stand, trial, length), &mut pass.open, sut, running)?;
+        let begun = pass.begun;
+        let left = || end.saturating_sub(begun.elapsed());
+        let (before, mut driven) = counted((stand, trial), left, &mut pass.open, sut, running)?;
         if let Counted::Requests(sample) = &mut driven.counted {
             let at_end = unsent(sample, stand.level);
             let unsent = Unsent { left_before: pass.left, at_begin: unsent(&before, stand.level), at_end };
@@ -69,12 +73,7 @@ impl Pass {
             Pacing::Stages { gaps, .. } => *gaps,
             _ => Gaps::Fixed,
         };
-        let stages = stages_of(stand.drive.levels).zip(spans).flat_map(|((level, stage), (lead, _, _))| {
-            let PlannedStage { from_hz, to_hz } = stage;
-            let before = Stage { from_hz, to_hz: from_hz, for_ns: nanoseconds(*lead) };
-            [before, Stage { from_hz, to_hz, for_ns: level.trial_ns }]
-        });
-        let pacing = Pacing::Stages { stages: stages.collect(), gaps };
+        let pacing = Pacing::Stages { stages: rates(stand.drive.levels, spans), gaps };
         let generator = start(&stand.spec(pacing, sut), sut)?;
         let begun = Instant::now();
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
@@ -96,6 +95,18 @@ fn spans(levels: &[Level], trial: u32) -> Vec<Span> {
         (lead, begin, at)
     };
     stages_of(levels).enumerate().map(span).collect()
+}
+
+/// The rates of a pass: of each stage its lead-in, itself, and its last rate for a moment longer.
+fn rates(levels: &[Level], spans: &[Span]) -> Vec<Stage> {
+    let mut held = Duration::ZERO;
+    let stages = stages_of(levels).zip(spans).flat_map(|((level, stage), (lead, _, _))| {
+        let PlannedStage { from_hz, to_hz } = stage;
+        let lead = lead.saturating_sub(std::mem::replace(&mut held, HELD));
+        let at = |hz, length| Stage { from_hz: hz, to_hz: hz, for_ns: nanoseconds(length) };
+        [at(from_hz, lead), Stage { from_hz, to_hz, for_ns: level.trial_ns }, at(to_hz, HELD)]
+    });
+    stages.collect()
 }
 
 /// They come before all other levels.
@@ -137,5 +148,8 @@ mod tests {
         };
         assert_eq!(of(0), [[3.0, 3.0, 4.0], [0.5, 4.5, 7.5]]);
         assert_eq!(of(1), [[1.0, 1.0, 2.0], [0.5, 2.5, 5.5]], "only the first pass warms up");
+        let rates = rates(&levels, &spans(&levels, 0));
+        let lengths_ms: Vec<u64> = rates.iter().map(|rate| rate.for_ns / 1_000_000).collect();
+        assert_eq!(lengths_ms, [3000, 1000, 50, 450, 3000, 50]);
     }
 }

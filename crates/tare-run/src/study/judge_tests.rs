@@ -69,6 +69,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
             commands: Vec::new(),
             stages: Vec::new(),
             followed: None,
+            own_count: None,
         },
         over_time: OverTime { spikes: Reading::missing("none"), timeline: None },
         conditions: Conditions {

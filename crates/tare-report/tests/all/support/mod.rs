@@ -189,6 +189,7 @@ pub fn server_bound() -> Outcome {
             commands: Vec::new(),
             stages: Vec::new(),
             followed: None,
+            own_count: None,
         },
         over_time: OverTime {
             spikes: tare_model::Reading::missing("no slices"),
@@ -493,6 +494,7 @@ pub fn commands() -> (Record, Outcome) {
             commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
             stages: Vec::new(),
             followed: None,
+            own_count: None,
         },
         over_time: OverTime { timeline: None, ..outcome.over_time },
         workload: "command".into(),
