@@ -159,7 +159,9 @@ fn whole(
             return Ok(None);
         }
         if ends.keys().any(|inode| !first.contains_key(inode)) || !there.is_empty() && there.len() < all {
-            return Err(Missing::new("connections were opened or closed meanwhile, and may have been the generator's"));
+            return Err(Missing::new(
+                "connections were opened or closed meanwhile, and may have been the generator's",
+            ));
         }
         if there.is_empty() {
             break;
@@ -221,7 +223,10 @@ mod tests {
         assert_eq!(of(&[begin, later, &[(9, 6, 60)]], &[1, 2, 3]), Ok(Some(vec![(3, 30), (8, 80)])));
         assert_eq!(of(&[begin, later], &[7]), Ok(None), "none of its own");
         assert!(of(&[begin, &[(1, 4, 40)]], &[1, 2]).is_err(), "one was closed");
-        assert!(of(&[begin, &[(1, 4, 40), (2, 4, 40), (3, 0, 0)]], &[1, 2]).is_err(), "one was opened, by whom is not known");
+        assert!(
+            of(&[begin, &[(1, 4, 40), (2, 4, 40), (3, 0, 0)]], &[1, 2]).is_err(),
+            "one was opened, by whom is not known"
+        );
         assert!(of(&[begin, &[(3, 0, 0)]], &[1, 2]).is_err(), "all were opened anew");
         assert_eq!(of(&[], &[1]), Ok(Some(Vec::new())));
         let elsewhere = whole([(1, ends(begin))].into_iter(), &BTreeSet::from([1]), 81);

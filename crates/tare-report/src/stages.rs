@@ -43,7 +43,7 @@ pub(crate) fn is_ramp(stage: &StageOutcome) -> bool {
 fn verdict(stage: &StageOutcome) -> &'static str {
     match stage.followed {
         Some(false) => "not followed",
-        _ if stage.left_before > 0 => "began with a backlog",
+        _ if !stage.valid && stage.left_before > 0 => "began with a backlog",
         _ if !stage.valid => "not valid",
         Some(true) => "followed",
         None => "unknown",

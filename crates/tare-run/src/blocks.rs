@@ -97,7 +97,9 @@ mod tests {
         let drawn = blocks(1, &[stage.clone(), stage.clone(), stage, level(9)]);
         let orders: Vec<Vec<usize>> =
             drawn.iter().map(|block| block.iter().flatten().map(|(index, _)| *index).collect()).collect();
-        assert!(orders.iter().all(|order| [[0, 1, 2, 3], [3, 0, 1, 2]].contains(&order[..].try_into().unwrap())));
+        assert!(
+            orders.iter().all(|order| [[0, 1, 2, 3], [3, 0, 1, 2]].contains(&order[..].try_into().unwrap()))
+        );
         assert!(orders.contains(&vec![3, 0, 1, 2]) && orders.contains(&vec![0, 1, 2, 3]), "{orders:?}");
     }
 

@@ -67,12 +67,14 @@ fn url_in(command: &str) -> Option<String> {
 fn check_stages(request: &ServerRequest) -> Result<(), LabError> {
     let Pacing::Stages { stages, .. } = &request.traffic.pacing else { return Ok(()) };
     let (what, hint) = match &request.trials {
-        _ if stages.len() > STAGES_MAX => {
-            ("so many stages are not explained one by one", "give 100 at most, or make the load alone (tare load)")
-        }
-        trials if trials.length.is_some() => {
-            ("each stage of --steps has its own length", "leave out --duration, and give each stage its time (1k:5s)")
-        }
+        _ if stages.len() > STAGES_MAX => (
+            "so many stages are not explained one by one",
+            "give 100 at most, or make the load alone (tare load)",
+        ),
+        trials if trials.length.is_some() => (
+            "each stage of --steps has its own length",
+            "leave out --duration, and give each stage its time (1k:5s)",
+        ),
         trials if trials.stopping.is_some() && stages.len() > 1 => (
             "--precision and --budget are for one figure, and each stage of --steps has its own",
             "say how often the stages are driven (--trials), or give one rate (--rate)",

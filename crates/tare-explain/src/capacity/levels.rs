@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use tare_model::outcome::{Stopped, TareCause};
 use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
-use tare_model::trial::{CommandSample, Measure, Trial};
 use tare_model::reference_level::ReferenceLevel;
+use tare_model::trial::{CommandSample, Measure, Trial};
 use tare_model::{Missing, Record};
 
 /// The time accounting of a record by level of load, with what follows from it.

@@ -4,8 +4,8 @@ use crate::accounting::Closed;
 use tare_model::plan::{HttpWorkload, PlannedStage};
 use tare_model::trial::Trial;
 
-/// The share of its schedule that an open loop must reach.
-const SHARE_MIN: f64 = 0.99;
+/// More than this share of its schedule an open loop must not miss.
+pub(crate) const MISSING_MAX: f64 = 0.01;
 /// More failed attempts than this, and the figure is not one of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 
@@ -19,7 +19,7 @@ pub(crate) fn reached(pool: &Closed) -> bool {
         Some(more) => more.max(0.0) + pool.answered.answerless(),
         None => scheduled - requests,
     };
-    scheduled > 0.0 && missing <= (1.0 - SHARE_MIN) * scheduled + f64::from(pool.span.trials)
+    scheduled > 0.0 && missing <= MISSING_MAX * scheduled + f64::from(pool.span.trials)
 }
 
 /// Whether an open loop got fewer answers than it was to send: its latencies then are those of a load that nobody asked

@@ -4,7 +4,7 @@ use super::requests;
 use super::verdict::verdict;
 use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
-use tare_model::outcome::{Followed, GrossIs, StageOutcome, WatchedStage, Warning};
+use tare_model::outcome::{Followed, GrossIs, StageOutcome, Warning, WatchedStage};
 use tare_model::plan::PlannedStage;
 
 /// Each stage, in order, and how far the server followed. Empty where the load has none.
@@ -24,7 +24,10 @@ pub(crate) fn of(accounting: &Accounting) -> (Vec<WatchedStage>, Option<Followed
         if so_far.missed_hz.is_none() && !stage_is_pause(counted) {
             let (held, failed) = (counted.followed == Some(true), schedule::fails(&at.asked.pool));
             if held && counted.valid {
-                so_far.held_hz = so_far.held_hz.into_iter().chain(counted.rate_hz).reduce(f64::max);
+                // What was left before may be answered on top.
+                let held_hz =
+                    counted.rate_hz.zip(counted.offered_hz).map(|(rate, offered)| rate.min(offered));
+                so_far.held_hz = so_far.held_hz.into_iter().chain(held_hz).reduce(f64::max);
             } else if !held || failed {
                 so_far.missed_hz = counted.offered_hz;
             }
@@ -44,16 +47,19 @@ fn watched(at: &Accounting, (index, stage): (usize, PlannedStage), decides: bool
     let answered = &at.asked.pool.answered;
     let left_before = at.samples().filter_map(|sample| sample.detail.as_ref()?.unsent);
     let left_before: u64 = left_before.map(|unsent| unsent.left_before.min(unsent.at_begin)).sum();
-    if left_before > 0 {
+    let scheduled = answered.scheduled.filter(|scheduled| *scheduled > 0.0);
+    if left_before as f64 > schedule::MISSING_MAX * scheduled.unwrap_or(0.0) {
         verdict.valid = false;
         verdict.warnings.insert(0, left_over(left_before));
     }
-    let scheduled = answered.scheduled.filter(|scheduled| *scheduled > 0.0);
     let counted = StageOutcome {
         from_hz: stage.from_hz,
         to_hz: stage.to_hz,
         elapsed_s: answered.elapsed_s,
-        offered_hz: answered.scheduled.filter(|_| answered.elapsed_s > 0.0).map(|due| due / answered.elapsed_s),
+        offered_hz: answered
+            .scheduled
+            .filter(|_| answered.elapsed_s > 0.0)
+            .map(|due| due / answered.elapsed_s),
         rate_hz: answered.rate_hz(),
         errors: answered.failed() as u64,
         followed: scheduled.map(|_| schedule::reached(&at.asked.pool)),

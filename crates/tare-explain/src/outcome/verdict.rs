@@ -28,7 +28,8 @@ fn verdict_on_answers(accounting: &Accounting) -> (Verdict, GrossIs) {
     let judgement = bottlenecks::judge(accounting, bottleneck.cause);
     let own = judgement.findings.iter().find(|finding| finding.cause == bottleneck.cause);
     let counted = accounting.asked.pool.answered.rate_hz();
-    let gross = accounting.http.map_or_else(|| crate::capacity::runs::mean_s(&accounting.asked.pool), |_| counted);
+    let gross =
+        accounting.http.map_or_else(|| crate::capacity::runs::mean_s(&accounting.asked.pool), |_| counted);
     let verdict = Verdict {
         valid: (gross.is_some_and(|value| value > 0.0 && value.is_finite()) || is_uncounted(accounting))
             && !open

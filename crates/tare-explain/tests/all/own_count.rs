@@ -2,9 +2,9 @@
 
 use crate::support::*;
 use tare_explain::explain;
-use tare_model::observation::Absence;
 use tare_model::metric::Subject;
 use tare_model::metrics::load_connections::{BYTES_IN, SEGMENTS_IN};
+use tare_model::observation::Absence;
 use tare_model::outcome::Outcome;
 use tare_model::plan::{Generator, Workload};
 use tare_model::trial::*;
@@ -29,7 +29,8 @@ fn reported(answers: f64, bytes: f64) -> Record {
             column.samples[2].at_ns -= 100_000_000;
             trial.observation.columns.push(column);
         }
-        trial.report = Some(Box::new(GeneratorReport { window_ns: Some(2_000_000_000), stderr: String::new() }));
+        trial.report =
+            Some(Box::new(GeneratorReport { window_ns: Some(2_000_000_000), stderr: String::new() }));
     }
     record
 }
@@ -43,7 +44,11 @@ fn only_more_answers_and_more_bytes_than_were_received_are_wrong_for_sure() {
     // As it was; counted from later on; pipelined; bodies counted after they were decompressed; large answers, a segment for each part.
     for (answers, bytes) in [(1.0, 1.0), (0.5, 0.5), (8.0, 1.0), (1.0, 5.0), (0.01, 1.0), (1.1, 1.1)] {
         let outcome = explain(&reported(answers, bytes));
-        assert!(outcome.verdict.valid && !warns(&outcome), "{answers} {bytes}: {:#?}", outcome.verdict.warnings);
+        assert!(
+            outcome.verdict.valid && !warns(&outcome),
+            "{answers} {bytes}: {:#?}",
+            outcome.verdict.warnings
+        );
     }
     let outcome = explain(&reported(2.0, 2.0));
     assert!(!outcome.verdict.valid && warns(&outcome), "{:#?}", outcome.verdict.warnings);
@@ -56,7 +61,10 @@ fn only_more_answers_and_more_bytes_than_were_received_are_wrong_for_sure() {
 fn what_was_not_counted_is_missing_and_proves_nothing() {
     let mut record = reported(9.0, 9.0);
     for trial in &mut record.trials {
-        trial.observation.columns.retain(|column| ![SEGMENTS_IN.id, BYTES_IN.id].contains(&column.metric.as_str()));
+        trial
+            .observation
+            .columns
+            .retain(|column| ![SEGMENTS_IN.id, BYTES_IN.id].contains(&column.metric.as_str()));
         let reason = Missing::new("connections were opened or closed meanwhile");
         let absences = [SEGMENTS_IN.id, BYTES_IN.id];
         let absence =
@@ -66,7 +74,9 @@ fn what_was_not_counted_is_missing_and_proves_nothing() {
     let outcome = explain(&record);
     assert!(outcome.verdict.valid && !warns(&outcome));
     let own = outcome.answers.own_count.unwrap();
-    assert!(matches!(own.segments, Reading::Missing(reason) if reason.why.starts_with("connections were opened")));
+    assert!(
+        matches!(own.segments, Reading::Missing(reason) if reason.why.starts_with("connections were opened"))
+    );
     assert_eq!(own.unread_s, None);
     assert!(explain(&asked(&Scene::default())).answers.own_count.is_none(), "tare's own generator");
 }

@@ -17,7 +17,13 @@ struct Driven {
 }
 
 fn followed(hz: f64) -> Driven {
-    Driven { ends_hz: (hz, hz), rate_hz: hz, busy: hz / 10_500.0, errors: Vec::new(), unsent: Unsent::default() }
+    Driven {
+        ends_hz: (hz, hz),
+        rate_hz: hz,
+        busy: hz / 10_500.0,
+        errors: Vec::new(),
+        unsent: Unsent::default(),
+    }
 }
 
 /// The server answers 10,000 a second, and by so much does what waits for a connection grow in two seconds.
@@ -97,7 +103,8 @@ fn of_stages_that_were_all_followed_the_highest_rate_decides() {
 
 #[test]
 fn what_a_stage_leaves_is_said_of_the_next_and_shows_no_capacity() {
-    let after = Driven { unsent: Unsent { left_before: 40_000, at_begin: 39_000, at_end: 0 }, ..followed(2_000.0) };
+    let after =
+        Driven { unsent: Unsent { left_before: 40_000, at_begin: 39_000, at_end: 0 }, ..followed(2_000.0) };
     let outcome = explain(&driven(1, &[followed(3_000.0), too_much(30_000.0, 0), after]));
     let stages = &outcome.answers.stages;
     assert_eq!((stages[2].counted.followed, stages[2].counted.valid), (Some(true), false));
@@ -142,7 +149,9 @@ fn stages_without_a_trial_or_without_requests_decide_nothing() {
     assert_eq!((outcome.answers.stages[0].counted.followed, deciding(&outcome)), (None, Some(2)));
     record.trials.clear();
     let outcome = explain(&record);
-    assert!(outcome.answers.stages.is_empty() && outcome.answers.followed.is_none() && !outcome.verdict.valid);
+    assert!(
+        outcome.answers.stages.is_empty() && outcome.answers.followed.is_none() && !outcome.verdict.valid
+    );
 }
 
 /// Requests on their way at the edges are answered later: a ramp ends with more of them than it began with.
@@ -155,5 +164,9 @@ fn requests_on_their_way_are_not_missing() {
     let Measure::Http(sample) = &mut record.trials[0].sample else { unreachable!() };
     sample.detail = None;
     sample.requests = Reading::Measured(160);
-    assert_eq!(explain(&record).answers.stages[0].counted.followed, Some(false), "nobody saw what was on its way");
+    assert_eq!(
+        explain(&record).answers.stages[0].counted.followed,
+        Some(false),
+        "nobody saw what was on its way"
+    );
 }

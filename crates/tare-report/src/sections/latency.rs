@@ -137,7 +137,9 @@ fn counted(own: &OwnCount) -> String {
         }
         None => String::new(),
     };
-    let until = own.unread_s.map_or_else(String::new, |unread_s| format!(" until {} before its end", seconds(unread_s)));
+    let until = own
+        .unread_s
+        .map_or_else(String::new, |unread_s| format!(" until {} before its end", seconds(unread_s)));
     format!(
         "the generator's connections received {} segments{}{until}{reported}",
         count(segments as f64),

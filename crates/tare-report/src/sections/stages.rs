@@ -25,11 +25,16 @@ fn build(source: &Source) -> Vec<Block> {
 
 /// How far the server followed, and why no further.
 fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
-    let is_missed = |stage: &&WatchedStage| !stage.counted.valid && stage.counted.offered_hz == followed.missed_hz;
+    let is_missed =
+        |stage: &&WatchedStage| !stage.counted.valid && stage.counted.offered_hz == followed.missed_hz;
     let missed = all.iter().find(is_missed);
     let (Some(missed), Some(missed_hz)) = (missed, followed.missed_hz) else {
         return match followed.held_hz {
-            Some(hz) => format!("The server followed every stage, up to {hz:.0} req/s: its capacity is higher."),
+            Some(hz) => {
+                format!(
+                    "The server followed every stage that was driven, up to {hz:.0} req/s: its capacity is higher."
+                )
+            }
             None => "The server followed no stage whose figures are valid.".to_owned(),
         };
     };

@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use tare_model::outcome::{
-    Cause, Confirmation, Confirmed, Followed, LatencySummary, NotTried, Outcome, StageOutcome, Tried, WatchedStage,
+    Cause, Confirmation, Confirmed, Followed, LatencySummary, NotTried, Outcome, StageOutcome, Tried,
+    WatchedStage,
 };
 use tare_model::{Missing, Reading};
 use tare_report::{Style, csv, json, markdown, terminal};
@@ -73,7 +74,8 @@ fn what_was_tried_instead_of_the_bottleneck_is_said_of_both() {
 
 fn stage(stage: u32, ends_hz: (f64, f64), rate_hz: f64, followed: bool) -> WatchedStage {
     let ms = |ms: f64| Some(1e6 * ms);
-    let latency_ns = LatencySummary { p50: ms(1.0), p99: ms(4.0), p99_9: ms(9.0), max: ms(12.0), ..Default::default() };
+    let latency_ns =
+        LatencySummary { p50: ms(1.0), p99: ms(4.0), p99_9: ms(9.0), max: ms(12.0), ..Default::default() };
     let counted = StageOutcome {
         from_hz: ends_hz.0,
         to_hz: ends_hz.1,
@@ -88,7 +90,15 @@ fn stage(stage: u32, ends_hz: (f64, f64), rate_hz: f64, followed: bool) -> Watch
         latency_ns,
     };
     let bottleneck = if followed { Cause::OfferedLoad } else { Cause::ServerCpuBound };
-    WatchedStage { stage, counted, trials: 3, bottleneck, bottleneck_confidence: None, finding: None, decides: false }
+    WatchedStage {
+        stage,
+        counted,
+        trials: 3,
+        bottleneck,
+        bottleneck_confidence: None,
+        finding: None,
+        decides: false,
+    }
 }
 
 #[test]

@@ -152,7 +152,8 @@ fn each_stage_is_explained_and_the_first_that_is_not_followed_is_the_capacity() 
     let record = path(&tare, "stages.tare");
     // 1,000 a second are the most that its one thread can answer.
     let url = server.url("/spin?ns=1000000");
-    let steps = ["--steps", "50-300:1s,300:1s,600:1s,4k:2s", "--trials", "2", "--no-levels", "-w0s", "-t1", "-c16"];
+    let steps =
+        ["--steps", "50-300:1s,300:1s,600:1s,4k:2s", "--trials", "2", "--no-levels", "-w0s", "-t1", "-c16"];
     let options = [&["run", "-q", "--json", "-o", &record, &url], steps.as_slice()].concat();
     let (result, code) = tare.json(&options);
     // What else the machine does decides how much of the time is accounted for; never that a stage was above capacity.
@@ -166,7 +167,9 @@ fn each_stage_is_explained_and_the_first_that_is_not_followed_is_the_capacity() 
     assert_eq!((&last["followed"], &last["valid"]), (&false.into(), &false.into()), "{last:#}");
     assert!(last["warnings"].as_array().unwrap().iter().any(|warning| warning["id"] == "schedule-missed"));
     let warnings = result["warnings"].as_array().unwrap();
-    assert!(stages[2]["followed"] == false || warnings.iter().all(|warning| warning["id"] != "schedule-missed"));
+    assert!(
+        stages[2]["followed"] == false || warnings.iter().all(|warning| warning["id"] != "schedule-missed")
+    );
     if stages[..3].iter().all(|stage| stage["followed"] == true) {
         assert_eq!((number(last, "/stage"), &last["decides"]), (4.0, &true.into()), "{last:#}");
         assert_eq!(result["bottleneck"], last["bottleneck"]);
