@@ -238,12 +238,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
+        let server_port = Some(client.peer_addr().unwrap().port());
         let mut send = || {
             server.write_all(b"hello").unwrap();
             client.read_exact(&mut [0; 5]).unwrap();
         };
         send();
-        let server_port = Some(client.peer_addr().unwrap().port());
         let watch = |load| Scene::new(Watch { load, server_port, ..Watch::default() }, &Root::live());
         let scene = watch(LoadWatch::Process(vec![std::process::id()]));
         let mut observer = open(&scene);

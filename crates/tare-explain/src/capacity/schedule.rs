@@ -2,10 +2,12 @@
 
 use crate::accounting::Closed;
 use tare_model::plan::{HttpWorkload, PlannedStage};
-use tare_model::trial::Trial;
+use tare_model::trial::{Measure, Trial};
 
 /// More than this share of its schedule an open loop must not miss.
 pub(crate) const MISSING_MAX: f64 = 0.01;
+/// Fewer slices say nothing of what is usual.
+const SLICES_MIN: usize = 8;
 /// More failed attempts than this, and the figure is not one of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 
@@ -51,9 +53,9 @@ pub(crate) fn deciding(http: &HttpWorkload, trials: &[Trial], windows: &[Closed]
     let (mut first, mut all_held) = (None, true);
     for (index, stage) in stages(http, trials) {
         let of_stage = trials.iter().zip(windows).filter(|(trial, _)| trial.level as usize == index);
-        let pool = Closed::pool(of_stage.map(|(_, window)| window));
+        let pool = Closed::pool(of_stage.clone().map(|(_, window)| window));
         first = first.or(Some(index));
-        if shows_capacity(&pool, stage) {
+        if shows_capacity(&pool, of_stage.map(|(trial, _)| trial), stage) {
             return Some(index);
         }
         all_held &= !fails(&pool) && !missed(&pool);
@@ -64,7 +66,25 @@ pub(crate) fn deciding(http: &HttpWorkload, trials: &[Trial], windows: &[Closed]
     held.map(|(index, _)| index).or(first)
 }
 
-/// Whether what was answered in a stage is what the server can do.
-pub(crate) fn shows_capacity(pool: &Closed, stage: PlannedStage) -> bool {
-    missed(pool) && !fails(pool) && !stage.is_ramp()
+/// Whether what was answered in a stage is what the server can do. A pause at the end of a window leaves requests unanswered too, but most
+/// of the time all were.
+pub(crate) fn shows_capacity<'t>(
+    pool: &Closed,
+    trials: impl Iterator<Item = &'t Trial>,
+    stage: PlannedStage,
+) -> bool {
+    let rates_hz: Vec<f64> = trials.flat_map(slice_rates_hz).collect();
+    let usual_hz = tare_stats::median(&rates_hz).filter(|_| rates_hz.len() >= SLICES_MIN);
+    let offered_hz = pool.answered.scheduled.map(|scheduled| scheduled / pool.answered.elapsed_s);
+    let keeps_up =
+        usual_hz.zip(offered_hz).is_some_and(|(usual, offered)| usual >= (1.0 - MISSING_MAX) * offered);
+    missed(pool) && !fails(pool) && !stage.is_ramp() && !keeps_up
+}
+
+/// Answers per second in each slice of a trial, but for the last one, which may be short.
+fn slice_rates_hz(trial: &Trial) -> Vec<f64> {
+    let Measure::Http(sample) = &trial.sample else { return Vec::new() };
+    let pairs = sample.slices.windows(2).rev().skip(1);
+    let rate = |pair: &[(u64, u64)]| pair[1].1 as f64 * 1e9 / pair[1].0.saturating_sub(pair[0].0) as f64;
+    pairs.map(rate).filter(|rate_hz| rate_hz.is_finite()).collect()
 }

@@ -21,7 +21,8 @@ pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::of(record);
     let http = accounting.http.is_some();
     let stage = accounting.asked_level().and_then(|level| level.stage);
-    let is_capacity = stage.is_some_and(|stage| schedule::shows_capacity(&accounting.asked.pool, stage));
+    let shows = |stage| schedule::shows_capacity(&accounting.asked.pool, accounting.asked_trials(), stage);
+    let is_capacity = stage.is_some_and(shows);
     let (verdict, gross_is) =
         if is_capacity { verdict_on_capacity(&accounting) } else { verdict(&accounting) };
     let (stages, followed) = stages::of(&accounting);

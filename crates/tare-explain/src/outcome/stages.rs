@@ -17,7 +17,7 @@ pub(crate) fn of(accounting: &Accounting) -> (Vec<WatchedStage>, Option<Followed
         let (watched, gross_is) = watched(&at, (index, stage), accounting.asked_index == Some(index));
         let so_far = followed.get_or_insert(Followed { held_hz: None, missed_hz: None, capacity_hz: None });
         let counted = &watched.counted;
-        if watched.decides && schedule::shows_capacity(&at.asked.pool, stage) {
+        if watched.decides && schedule::shows_capacity(&at.asked.pool, at.asked_trials(), stage) {
             so_far.capacity_hz = counted.rate_hz.filter(|_| gross_is != GrossIs::LowerBound);
         }
         // What a stage is like behind one that was not followed is the end of the other.

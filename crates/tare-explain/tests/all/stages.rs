@@ -138,6 +138,30 @@ fn a_step_behind_a_ramp_shows_the_capacity() {
     assert_eq!([shown.held_hz, shown.missed_hz, shown.capacity_hz], [Some(3e3), Some(15e3), Some(1e4)]);
 }
 
+/// A pause of the server as the window ends leaves as much unanswered as a rate that is a little too much; most of the time it kept up.
+#[test]
+fn a_pause_at_the_end_is_no_capacity() {
+    let paused = || {
+        let unsent = Unsent { left_before: 0, at_begin: 0, at_end: 300 };
+        Driven { rate_hz: 4_850.0, unsent, ..followed(5_000.0) }
+    };
+    let explained = |counts: &dyn Fn(u64) -> u64| {
+        let mut record = driven(2, &[followed(3_000.0), paused()]);
+        for trial in record.trials.iter_mut().filter(|trial| trial.level == 1) {
+            let Measure::Http(sample) = &mut trial.sample else { continue };
+            let begin_ns = trial.observation.begin_ns;
+            sample.slices = (1..=20).map(|at| (begin_ns + at * 100_000_000, counts(at))).collect();
+        }
+        explain(&record)
+    };
+    let paused = explained(&|at| if at > 19 { 200 } else { 500 });
+    assert_eq!((paused.answers.stages[1].counted.followed, deciding(&paused)), (Some(false), Some(1)));
+    let shown = paused.answers.followed.unwrap();
+    assert_eq!([shown.held_hz, shown.missed_hz, shown.capacity_hz], [Some(3e3), Some(5e3), None]);
+    let full = explained(&|_| 485);
+    assert_eq!((deciding(&full), full.answers.followed.unwrap().capacity_hz), (Some(2), Some(4850.0)));
+}
+
 /// An interrupted pass has fewer stages, and a pause asks for nothing.
 #[test]
 fn stages_without_a_trial_or_without_requests_decide_nothing() {

@@ -32,7 +32,7 @@ fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
         return match followed.held_hz {
             Some(hz) => {
                 format!(
-                    "The server followed every stage that was driven, up to {hz:.0} req/s: its capacity is higher."
+                    "The server followed every stage that was driven, up to {hz:.0} req/s: its capacity is at least that."
                 )
             }
             None => "The server followed no stage whose figures are valid.".to_owned(),
@@ -47,11 +47,15 @@ fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
         None => format!("The server did not follow {too_many} req/s, and nothing less was tried before"),
     };
     let decides = all.iter().find(|stage| stage.decides).unwrap_or(missed);
+    // Of the stage that decides, the report begins with all of it.
     let because = |stage: &WatchedStage| {
         let finding = stage.finding.as_ref();
         finding.map_or_else(String::new, |finding| {
-            let summary = finding.summary.trim_end_matches('.');
-            format!(" {}: {}.", words::titled(finding.cause, &finding.title), joined(summary))
+            let title = words::titled(finding.cause, &finding.title);
+            match stage.decides {
+                true => format!(" {title}."),
+                false => format!(" {title}: {}.", joined(finding.summary.trim_end_matches('.'))),
+            }
         })
     };
     let offered = decides.counted.offered_hz.unwrap_or(missed_hz);
