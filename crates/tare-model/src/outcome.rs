@@ -5,7 +5,9 @@ mod accounting;
 mod cause;
 mod confirmation;
 mod execution;
+mod finding;
 mod hypothesis;
+mod latency;
 mod metric;
 mod own_count;
 mod spikes;
@@ -22,7 +24,9 @@ pub use accounting::{
 pub use cause::Cause;
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
+pub use finding::{Evidence, Finding};
 pub use hypothesis::{Hypothesis, Judged, Standing};
+pub use latency::LatencySummary;
 pub use metric::{Better, Metric};
 pub use own_count::OwnCount;
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
@@ -105,7 +109,7 @@ pub struct Figures {
 }
 
 /// Requests and their latencies, or runs of commands.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Answers {
     /// The requests (http) of the asked level; absent for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,39 +154,6 @@ pub struct Conditions {
     pub own_cost: Option<OwnCost>,
     /// The machine's facts.
     pub machine: crate::machine::MachineFacts,
-}
-
-/// One finding with its proof.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Finding {
-    /// Cause id; `tare explain` has its page.
-    pub cause: Cause,
-    /// What it is, as the subject of a sentence; empty in older results.
-    #[serde(default)]
-    pub title: String,
-    /// One sentence with the numbers in it.
-    pub summary: String,
-    /// Share of ln(net/gross) that it explains; 0 for what costs nothing.
-    pub effect_ln: f64,
-    /// Share of the evidence's interval that supports it, 0..=1.
-    pub confidence: f64,
-    /// Accounting entries.
-    pub evidence: Vec<Evidence>,
-    /// What to do.
-    pub remedy: String,
-    /// Which intervention would confirm or refute it.
-    pub confirm: String,
-}
-
-/// One number of a proof.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Evidence {
-    /// What it is; may name a process or thread.
-    pub name: String,
-    /// The number.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
 }
 
 /// Requests of the asked level.
@@ -231,23 +202,6 @@ pub struct SwitchesPerRequest {
     pub voluntary: Option<f64>,
     /// It was pushed off.
     pub involuntary: Option<f64>,
-}
-
-/// Latency figures in nanoseconds; `None` where a foreign generator did not print them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the statistics
-pub struct LatencySummary {
-    pub p50: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p75: Option<f64>,
-    pub p90: Option<f64>,
-    pub p99: Option<f64>,
-    pub p99_9: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_99: Option<f64>,
-    pub max: Option<f64>,
-    pub mean: Option<f64>,
-    pub stdev: Option<f64>,
 }
 
 /// One command of a command workload.

@@ -45,7 +45,8 @@ impl Pass {
         };
         // What is read of an idle period takes as long as it takes: half of the lead-in is there for the disk before it.
         pass.open.observers.calibrate_idle(CALIBRATION.min(lead / 2));
-        running.wait(begin.saturating_sub(pass.begun.elapsed()), "between stages", |_| None)?;
+        let phase = if stand.index == 0 { "warm-up" } else { "between stages" };
+        running.wait(begin.saturating_sub(pass.begun.elapsed()), phase, |_| None)?;
         let begun = pass.begun;
         let left = || end.saturating_sub(begun.elapsed());
         let (before, mut driven) = counted((stand, trial), left, &mut pass.open, sut, running)?;

@@ -186,10 +186,7 @@ pub fn server_bound() -> Outcome {
                 stdev: Some(112e3),
                 ..LatencySummary::default()
             }),
-            commands: Vec::new(),
-            stages: Vec::new(),
-            followed: None,
-            own_count: None,
+            ..Answers::default()
         },
         over_time: OverTime {
             spikes: tare_model::Reading::missing("no slices"),
@@ -489,12 +486,8 @@ pub fn commands() -> (Record, Outcome) {
             ..outcome.figures
         },
         answers: Answers {
-            requests: None,
-            latency_ns: None,
             commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
-            stages: Vec::new(),
-            followed: None,
-            own_count: None,
+            ..Answers::default()
         },
         over_time: OverTime { timeline: None, ..outcome.over_time },
         workload: "command".into(),
