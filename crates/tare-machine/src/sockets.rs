@@ -137,7 +137,7 @@ pub(crate) fn who_holds(
 }
 
 /// The sockets that a process has open, by whichever thread.
-pub(crate) fn sockets_of(root: &Root, pid: u32) -> BTreeSet<u64> {
+pub fn sockets_of(root: &Root, pid: u32) -> BTreeSet<u64> {
     let mut dirs = of_process(root, pid);
     // A thread with a table of its own is rare: of many threads the first few tell.
     let threads = root.first_numbers(format!("/proc/{pid}/task"), TABLES_MAX + 1).unwrap_or_default();

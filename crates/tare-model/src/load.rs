@@ -1,7 +1,7 @@
 //! Load without time accounting: what `tare load` did and what came of it.
 
 use crate::latency::Packed;
-use crate::outcome::{GrossIs, LatencySummary, Requests, Warning};
+use crate::outcome::{Followed, GrossIs, LatencySummary, Requests, StageOutcome, Warning};
 use crate::trial::HttpSample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,45 +144,6 @@ pub struct LoadOutcome {
     pub generator: SelfCheck,
     /// Rate and latency in steps of 100 ms (wider in long runs).
     pub series: Vec<SeriesPoint>,
-}
-
-/// What came of one stage.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct StageOutcome {
-    /// Requests per second that were asked for, at its beginning and at its end.
-    pub from_hz: f64,
-    /// See `from_hz`.
-    pub to_hz: f64,
-    /// Length in seconds.
-    pub elapsed_s: f64,
-    /// Requests that fell due, per second.
-    pub offered_hz: Option<f64>,
-    /// Answers per second.
-    pub rate_hz: Option<f64>,
-    /// Errors of all kinds.
-    pub errors: u64,
-    /// Whether all that fell due in it was answered, or on its way at the end; `null` where that is not known.
-    pub followed: Option<bool>,
-    /// Requests that were due and had no connection as it began: latencies of the stage hold their wait.
-    pub left_before: u64,
-    /// Whether its figures are those of its rate.
-    pub valid: bool,
-    /// What a reader must know of it.
-    pub warnings: Vec<Warning>,
-    /// From intended send to the last byte of the answer.
-    pub latency_ns: LatencySummary,
-}
-
-/// How far a server followed stages of a rising rate.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Followed {
-    /// The highest rate that was offered and answered before the first stage that was not; `null` where the first one was not.
-    pub held_hz: Option<f64>,
-    /// What was offered in the first stage that the server could not follow; `null` where it followed all.
-    pub missed_hz: Option<f64>,
-    /// What it answered in that stage: its capacity with so many connections. `null` as above, and where the generator was full. What kept the
-    /// generator off its CPUs is not seen here, and would be in it.
-    pub capacity_hz: Option<f64>,
 }
 
 /// Whether the generator could be trusted.

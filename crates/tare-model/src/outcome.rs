@@ -5,9 +5,13 @@ mod accounting;
 mod cause;
 mod confirmation;
 mod execution;
+mod finding;
 mod hypothesis;
+mod latency;
 mod metric;
+mod own_count;
 mod spikes;
+mod stages;
 mod stopped;
 mod timeline;
 mod weights;
@@ -20,9 +24,13 @@ pub use accounting::{
 pub use cause::Cause;
 pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
+pub use finding::{Evidence, Finding};
 pub use hypothesis::{Hypothesis, Judged, Standing};
+pub use latency::LatencySummary;
 pub use metric::{Better, Metric};
+pub use own_count::OwnCount;
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
+pub use stages::{Followed, StageOutcome, WatchedStage};
 pub use stopped::{Stopped, Target};
 pub use timeline::{Compiled, LatencyFall, Stage, State, Timeline, WarmUpTimeline};
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
@@ -101,14 +109,24 @@ pub struct Figures {
 }
 
 /// Requests and their latencies, or runs of commands.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Answers {
     /// The requests (http) of the asked level; absent for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
-    /// Latency of the asked level; absent for commands.
+    /// Latency of the asked level; absent for commands, and where the stages have their own and the one that decides was not followed: there
+    /// waits grow for as long as it lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<LatencySummary>,
+    /// With `--steps`: each stage for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<WatchedStage>,
+    /// With `--steps`: what the stages show of the server's capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed: Option<Followed>,
+    /// Of somebody else's generator: what it reports, beside what its connections received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_count: Option<OwnCount>,
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
@@ -136,39 +154,6 @@ pub struct Conditions {
     pub own_cost: Option<OwnCost>,
     /// The machine's facts.
     pub machine: crate::machine::MachineFacts,
-}
-
-/// One finding with its proof.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Finding {
-    /// Cause id; `tare explain` has its page.
-    pub cause: Cause,
-    /// What it is, as the subject of a sentence; empty in older results.
-    #[serde(default)]
-    pub title: String,
-    /// One sentence with the numbers in it.
-    pub summary: String,
-    /// Share of ln(net/gross) that it explains; 0 for what costs nothing.
-    pub effect_ln: f64,
-    /// Share of the evidence's interval that supports it, 0..=1.
-    pub confidence: f64,
-    /// Accounting entries.
-    pub evidence: Vec<Evidence>,
-    /// What to do.
-    pub remedy: String,
-    /// Which intervention would confirm or refute it.
-    pub confirm: String,
-}
-
-/// One number of a proof.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Evidence {
-    /// What it is; may name a process or thread.
-    pub name: String,
-    /// The number.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
 }
 
 /// Requests of the asked level.
@@ -220,23 +205,6 @@ pub struct SwitchesPerRequest {
     pub voluntary: Option<f64>,
     /// It was pushed off.
     pub involuntary: Option<f64>,
-}
-
-/// Latency figures in nanoseconds; `None` where a foreign generator did not print them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the statistics
-pub struct LatencySummary {
-    pub p50: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p75: Option<f64>,
-    pub p90: Option<f64>,
-    pub p99: Option<f64>,
-    pub p99_9: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_99: Option<f64>,
-    pub max: Option<f64>,
-    pub mean: Option<f64>,
-    pub stdev: Option<f64>,
 }
 
 /// One command of a command workload.
@@ -306,6 +274,9 @@ pub struct TrialSummary {
     pub seq: u32,
     /// `asked`, `saturating` or `reference` (tare's own server instead of the SUT); `run` for commands.
     pub level: String,
+    /// The stage of `--steps` that it is of, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
     /// Open connections of its level (http).
     pub connections: Option<u32>,
     /// Length in seconds.

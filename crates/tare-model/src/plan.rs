@@ -179,6 +179,25 @@ pub struct Level {
     /// milliseconds, then the next, so that interference meets all alike. 1: it alone.
     #[serde(default = "alone")]
     pub arms: u32,
+    /// The stage of `--steps` that it is; the stages are driven one after the other, at one go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<PlannedStage>,
+}
+
+/// A stage of a load whose rate changes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlannedStage {
+    /// Requests per second at its beginning.
+    pub from_hz: f64,
+    /// Requests per second at its end; between them the rate changes evenly.
+    pub to_hz: f64,
+}
+
+impl PlannedStage {
+    /// Whether the rate changes in it.
+    pub fn is_ramp(&self) -> bool {
+        self.from_hz != self.to_hz
+    }
 }
 
 fn alone() -> u32 {

@@ -150,6 +150,9 @@ pub struct HttpDetail {
     /// HTTP/2: streams that each connection had at once, those that were asked for or fewer, as the server allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
+    /// A stage of `--steps`: requests that were due and had no connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<Unsent>,
     /// The load before it, where it is the first trial that tare's generator warmed up for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
@@ -213,6 +216,17 @@ impl HttpDetail {
         self.streams_allowed = next.streams_allowed;
         self
     }
+}
+
+/// Requests that were due and that no connection was free for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsent {
+    /// As the stage before ended; 0 for the first one.
+    pub left_before: u64,
+    /// As the window began: between two stages, too, requests fall due.
+    pub at_begin: u64,
+    /// As it ended.
+    pub at_end: u64,
 }
 
 /// One slice of a window.

@@ -3,8 +3,9 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, memory,
-    network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks, thermal, wakeups,
+    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups,
+    load_connections, memory, network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks,
+    thermal, wakeups,
 };
 
 /// Every observer, in the order in which edges are read: the CPUs' first, as close to the stamp of the window
@@ -19,6 +20,7 @@ pub(crate) static REGISTRY: &[Open] = &[
     network::open,
     client::open,
     connections::open,
+    load_connections::open,
     open_files::open,
     clock::open,
     core_latency::open,

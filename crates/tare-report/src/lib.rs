@@ -31,6 +31,7 @@ mod plot;
 mod render;
 mod sections;
 mod series;
+mod stages;
 pub mod steady;
 pub mod study;
 pub mod topology;

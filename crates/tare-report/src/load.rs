@@ -4,13 +4,13 @@ use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{bytes, count, percent, seconds};
 use crate::render;
 use crate::sections::{Part, warnings::note};
-use crate::{Style, words};
+use crate::{Style, stages, words};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
-use tare_model::load::{LoadOutcome, LoadRun, StageOutcome};
+use tare_model::load::{LoadOutcome, LoadRun};
 use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
@@ -18,7 +18,7 @@ pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> Stri
     let mut parts =
         vec![Part { title: "", blocks: vec![headline(outcome), latencies(outcome), totals(outcome)] }];
     if !outcome.stages.is_empty() {
-        parts.push(Part { title: "Stages", blocks: stages(outcome) });
+        parts.push(Part { title: "Stages", blocks: stages_of(outcome) });
     }
     if distribution {
         parts.push(Part { title: "Latency distribution", blocks: vec![percentiles(outcome)] });
@@ -128,32 +128,9 @@ fn is_full(outcome: &LoadOutcome) -> bool {
 }
 
 /// Each stage for itself, and how far the server followed.
-fn stages(outcome: &LoadOutcome) -> Vec<Block> {
-    let columns = ["asked/s", "offered/s", "answered/s", "errors", "p50", "p99", "p99.9", "max"];
-    let columns = columns.map(|title| Column::figures(title, 0)).into_iter();
-    let rate = |hz: Option<f64>| hz.map_or_else(none, |hz| format!("{hz:.0}"));
-    let row = |stage: &StageOutcome| {
-        let asked = match stage.from_hz == stage.to_hz {
-            true => format!("{:.0}", stage.to_hz),
-            false => format!("{:.0}-{:.0}", stage.from_hz, stage.to_hz),
-        };
-        let verdict = match stage.followed {
-            Some(false) => "not followed",
-            _ if stage.left_before > 0 => "began with a backlog",
-            _ if !stage.valid => "not valid",
-            Some(true) => "followed",
-            None => "unknown",
-        };
-        let of = &stage.latency_ns;
-        let latencies =
-            [of.p50, of.p99, of.p99_9, of.max].map(|ns| ns.map_or_else(none, |ns| seconds(ns / 1e9)));
-        let figures = [asked, rate(stage.offered_hz), rate(stage.rate_hz), stage.errors.to_string()];
-        let cells = figures.into_iter().chain(latencies).chain([verdict.to_owned()]);
-        Row::Cells(cells.map(Text::plain).collect())
-    };
-    let rows = outcome.stages.iter().map(row).collect();
-    let mut blocks =
-        vec![Block::Table(Table { columns: columns.chain([Column::words("", 0)]).collect(), rows })];
+fn stages_of(outcome: &LoadOutcome) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(stages::table(outcome.stages.iter().map(|stage| (stage, None))))];
+    let is_ramp = stages::missed(outcome.stages.iter()).is_some_and(stages::is_ramp);
     if let Some(followed) = &outcome.followed {
         let held = followed.held_hz.map_or_else(none, |hz| format!("{hz:.0} req/s"));
         let text = match (followed.missed_hz, followed.capacity_hz) {
@@ -161,6 +138,9 @@ fn stages(outcome: &LoadOutcome) -> Vec<Block> {
             (Some(missed), Some(capacity)) => format!(
                 "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}, if nobody kept the generator off its CPUs.",
                 words::things(outcome.asked.connections as usize, "connection")
+            ),
+            (Some(missed), None) if is_ramp => format!(
+                "The server followed up to {held}, and not the ramp to {missed:.0} req/s on average: within it is its capacity. Stages of one rate each (3k:5s,4k:5s) show where."
             ),
             (Some(missed), None) => format!(
                 "Followed up to {held}. At {missed:.0} req/s the generator itself had no time left: the server's capacity is not known."

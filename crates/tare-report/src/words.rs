@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tare_model::outcome::{Cause, GrossIs, Outcome, Requests, TareCause, TarePart};
+use tare_model::outcome::{Cause, GrossIs, Outcome, Requests, TareCause, TarePart, TrialSummary};
 
 /// The stable id of a cause, as it stands in the JSON result.
 pub(crate) fn id(cause: impl Serialize) -> String {
@@ -57,6 +57,11 @@ pub(crate) fn bottleneck(outcome: &Outcome) -> String {
 /// A cause's title, or where an older result has none its id.
 pub(crate) fn titled(cause: Cause, title: &str) -> String {
     if title.is_empty() { format!("The bottleneck is {}", cause.id()) } else { title.to_owned() }
+}
+
+/// The level of a trial, or its stage.
+pub(crate) fn level(trial: &TrialSummary) -> String {
+    trial.stage.map_or_else(|| trial.level.clone(), |stage| format!("stage {stage}"))
 }
 
 /// A number of things: `1 trial`, `3 trials`.

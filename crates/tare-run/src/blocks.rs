@@ -7,7 +7,7 @@ use tare_stats::SplitMix64;
 pub type Stint = Vec<(usize, u32)>;
 
 /// The blocks, each of stints in the order to drive them in. A level with fewer trials than another is in every so many of the
-/// blocks, spread evenly. The same seed gives the same order.
+/// blocks, spread evenly. The stages of a load follow each other in their order. The same seed gives the same order.
 pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
     let count = levels.iter().map(|level| level.trials).max().unwrap_or(0);
     let mut random = SplitMix64::new(seed);
@@ -21,10 +21,15 @@ pub fn blocks(seed: u64, levels: &[Level]) -> Vec<Vec<Stint>> {
             .map(|(index, level)| (level, (index, had(level, block) as u32)));
         let (together, alone): (Vec<_>, Vec<_>) = trials.partition(|(level, _)| level.arms > 1);
         let together: Stint = together.into_iter().map(|(_, trial)| trial).collect();
-        let mut stints: Vec<Stint> = alone.into_iter().map(|(_, trial)| vec![trial]).collect();
-        stints.extend(Some(together).filter(|stint| !stint.is_empty()));
-        shuffle(&mut stints, &mut random);
-        stints
+        let (stages, alone): (Vec<_>, Vec<_>) =
+            alone.into_iter().partition(|(level, _)| level.stage.is_some());
+        let each = |trials: Vec<(&Level, (usize, u32))>| -> Vec<Stint> {
+            trials.into_iter().map(|(_, trial)| vec![trial]).collect()
+        };
+        let mut groups: Vec<Vec<Stint>> = each(alone).into_iter().map(|stint| vec![stint]).collect();
+        groups.extend([each(stages), vec![together]].into_iter().filter(|group| !group.concat().is_empty()));
+        shuffle(&mut groups, &mut random);
+        groups.concat()
     };
     (0..count).map(block).collect()
 }
@@ -41,7 +46,7 @@ pub(crate) fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tare_model::plan::Purpose;
+    use tare_model::plan::{PlannedStage, Purpose};
 
     fn level(trials: u32) -> Level {
         Level {
@@ -53,6 +58,7 @@ mod tests {
             warmup_ns: 0,
             trials,
             arms: 1,
+            stage: None,
         }
     }
 
@@ -83,6 +89,18 @@ mod tests {
             lengths.sort_unstable();
             assert_eq!(lengths, [1, 2], "{block:?}");
         }
+    }
+
+    #[test]
+    fn stages_follow_each_other_in_their_order() {
+        let stage = Level { stage: Some(PlannedStage { from_hz: 1.0, to_hz: 1.0 }), ..level(9) };
+        let drawn = blocks(1, &[stage.clone(), stage.clone(), stage, level(9)]);
+        let orders: Vec<Vec<usize>> =
+            drawn.iter().map(|block| block.iter().flatten().map(|(index, _)| *index).collect()).collect();
+        assert!(
+            orders.iter().all(|order| [[0, 1, 2, 3], [3, 0, 1, 2]].contains(&order[..].try_into().unwrap()))
+        );
+        assert!(orders.contains(&vec![3, 0, 1, 2]) && orders.contains(&vec![0, 1, 2, 3]), "{orders:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::request::{LoadRequest, ServerRequest, SutRequest};
 use std::time::Duration;
-use tare_load::{Pacing, Protocol};
-use tare_model::plan::{Level, Purpose};
+use tare_load::{LoadSpec, Pacing, Protocol, Stage};
+use tare_model::plan::{Level, PlannedStage, Purpose};
 use tare_stats::{PLANNED_MAX, SERIES_MIN};
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
@@ -38,10 +38,15 @@ const CALIBRATION_MIN: Duration = Duration::from_millis(250);
 /// Load on new connections before a trial, where there was a warm-up before.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 
-/// The levels of a request: the asked one, and those beside it where the SUT turns out to be within reach.
+/// Before the first stage of a load whose rate changes: the observers start and idle periods are found out meanwhile.
+pub(crate) const LEAD_IN: Duration = Duration::from_secs(1);
+/// Before each other one, at the rate that it begins with: the trial before goes to disk, the load settles, idle periods are found out.
+pub(crate) const BETWEEN_STAGES: Duration = Duration::from_millis(500);
+
+/// The levels of a request: the asked one (with `--steps`, one for each stage), and those beside it where the SUT turns out to be within reach.
 #[derive(Debug, Clone)]
 pub(crate) struct Levels {
-    asked: Level,
+    asked: Vec<Level>,
     beside: Vec<Level>,
     /// The levels beside it are driven only where the generator has more threads than CPUs.
     only_oversubscribed: bool,
@@ -83,6 +88,7 @@ impl Levels {
             warmup_ns: nanoseconds(trials.warmup.at_least()),
             trials: count,
             arms: 1,
+            stage: None,
         };
         let other = |purpose, trial_ns: u64, arms: u32| Level {
             purpose,
@@ -93,6 +99,7 @@ impl Levels {
             warmup_ns: OTHER_WARMUP_NS,
             trials: count_of_others,
             arms,
+            stage: None,
         };
         // Nobody's generator that runs already would stop for another level, and tare's own speaks HTTP alone.
         let may = speaks_http && !request.beside.no_levels && !matches!(request.load, LoadRequest::Pid(_));
@@ -109,7 +116,8 @@ impl Levels {
         } else {
             Vec::new()
         };
-        Levels { asked, beside, only_oversubscribed: !with_reference && !below_saturation }
+        let only_oversubscribed = !with_reference && !below_saturation;
+        Levels { asked: by_stage(asked, traffic), beside, only_oversubscribed }
     }
 
     /// Those that are driven. Never others than the asked one against another host unasked.
@@ -118,7 +126,7 @@ impl Levels {
     pub fn driven(&self, transport_is_local: bool, oversubscribed: bool) -> Vec<Level> {
         let beside = transport_is_local && (oversubscribed || !self.only_oversubscribed);
         let beside = if beside { self.beside.as_slice() } else { &[] };
-        std::iter::once(&self.asked).chain(beside).cloned().collect()
+        self.asked.iter().chain(beside).cloned().collect()
     }
 
     /// Seconds that the fewest trials take that tell an interval: `fewest` of the level that has the most.
@@ -131,6 +139,19 @@ impl Levels {
         });
         (each_s.sum::<f64>() * fewest as f64, levels.len())
     }
+}
+
+/// A level for each stage of a load whose rate changes; else the level itself.
+fn by_stage(asked: Level, traffic: &LoadSpec) -> Vec<Level> {
+    let Pacing::Stages { stages, .. } = &traffic.pacing else { return vec![asked] };
+    let level = |(index, stage): (usize, &Stage)| Level {
+        rate_hz: Some(0.5 * (stage.from_hz + stage.to_hz)),
+        trial_ns: stage.for_ns,
+        warmup_ns: if index == 0 { asked.warmup_ns } else { 0 },
+        stage: Some(PlannedStage { from_hz: stage.from_hz, to_hz: stage.to_hz }),
+        ..asked.clone()
+    };
+    stages.iter().enumerate().map(level).collect()
 }
 
 /// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept. Beside itself
@@ -154,7 +175,8 @@ pub(crate) fn level_s(level: &Level, in_blocks: bool) -> f64 {
 /// How long a trial takes, with what is found out before it.
 fn trial_s(level: &Level, in_blocks: bool) -> f64 {
     let settle = if in_blocks { SETTLE } else { Duration::ZERO };
-    level.trial_ns as f64 / 1e9 + (calibration(level) + settle).as_secs_f64()
+    let before = if level.stage.is_some() { BETWEEN_STAGES } else { calibration(level) + settle };
+    level.trial_ns as f64 / 1e9 + before.as_secs_f64()
 }
 
 /// How long idle periods are looked at before a trial.

@@ -5,9 +5,12 @@ use crate::error::LabError;
 use crate::levels::Levels;
 use crate::request::{LoadRequest, ServerRequest, SutRequest};
 use std::time::Duration;
-use tare_load::Target;
+use tare_load::{Pacing, Target};
 use tare_model::machine::MachineFacts;
 use tare_stats::SERIES_MIN;
+
+/// Stages that are explained one by one, at most.
+const STAGES_MAX: usize = 100;
 
 /// What a request to measure a server comes to.
 pub(crate) struct Resolved {
@@ -26,6 +29,7 @@ pub(crate) fn resolve(mut request: ServerRequest, facts: &MachineFacts) -> Resul
     if let Some(target) = &target {
         request.traffic = request.traffic.aimed_at(target.clone());
     }
+    check_stages(&request)?;
     let levels = Levels::of(&request, !by_connections);
     within_budget(&mut request, &levels)?;
     request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
@@ -57,6 +61,27 @@ fn target(request: &ServerRequest) -> Result<Option<Target>, LabError> {
 fn url_in(command: &str) -> Option<String> {
     let words = shell_words::split(command).ok()?;
     words.into_iter().rev().find(|word| word.starts_with("http://") || word.starts_with("https://"))
+}
+
+/// Each stage is a result of its own, with its own length, and there are not too many for one table.
+fn check_stages(request: &ServerRequest) -> Result<(), LabError> {
+    let Pacing::Stages { stages, .. } = &request.traffic.pacing else { return Ok(()) };
+    let (what, hint) = match &request.trials {
+        _ if stages.len() > STAGES_MAX => (
+            "so many stages are not explained one by one",
+            "give 100 at most, or make the load alone (tare load)",
+        ),
+        trials if trials.length.is_some() => (
+            "each stage of --steps has its own length",
+            "leave out --duration, and give each stage its time (1k:5s)",
+        ),
+        trials if trials.stopping.is_some() && stages.len() > 1 => (
+            "--precision and --budget are for one figure, and each stage of --steps has its own",
+            "say how often the stages are driven (--trials), or give one rate (--rate)",
+        ),
+        _ => return Ok(()),
+    };
+    Err(LabError::usage(what, hint))
 }
 
 /// Has the warm-up leave time in the budget for the fewest trials that tell an interval. An error where there is none,

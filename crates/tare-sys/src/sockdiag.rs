@@ -257,6 +257,8 @@ pub struct TcpEnd {
     pub data_out: u32,
     /// See `data_out`.
     pub data_in: u32,
+    /// Bytes that were received.
+    pub bytes_in: u64,
     /// How long ago data was sent and received last, in steps of the kernel's tick.
     pub sent_ago_ms: u32,
     /// See `sent_ago_ms`.
@@ -292,6 +294,7 @@ fn tcp_end(message: &[u8]) -> Option<TcpEnd> {
         sent_ago_ms: counted(44),
         received_ago_ms: counted(52),
         data_in: counted(152),
+        bytes_in: read(info, 128).map_or(0, u64::from_ne_bytes),
         data_out: counted(156),
     })
 }
@@ -440,6 +443,10 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(b"x").unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.read_exact(&mut [0; 1]).unwrap();
+        let mut waits = TcpStream::connect(address).unwrap();
+        waits.write_all(b"x").unwrap();
         let mut buffer = vec![0; 4 << 20];
         let diag = SockDiag::open().unwrap();
         let filled = diag.dump_ends(Family::V4, &mut buffer).unwrap();
@@ -447,6 +454,8 @@ mod tests {
         let of = |local| *ends.iter().find(|end| end.local == local).unwrap();
         let asked = of(client.local_addr().unwrap());
         assert_eq!((asked.remote, asked.data_out, asked.data_in, asked.listens), (address, 1, 0, false));
+        let accepted = ends.iter().find(|end| end.remote == client.local_addr().unwrap()).unwrap();
+        assert_eq!((accepted.data_in, accepted.bytes_in), (1, 1));
         let listens = ends.iter().find(|end| end.listens && end.local == address).unwrap();
         assert_eq!(listens.waiting, 1);
         assert!(asked.inode != 0 && listens.inode != 0);

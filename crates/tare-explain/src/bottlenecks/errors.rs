@@ -4,9 +4,9 @@ use crate::accounting::Closed;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, percent};
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
 use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::levels::Accounting;
+use crate::capacity::schedule::ERROR_SHARE_MAX;
 use tare_model::outcome::{Cause, GrossIs};
 use tare_model::trial::ErrorKind;
 

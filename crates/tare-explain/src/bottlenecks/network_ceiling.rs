@@ -99,7 +99,7 @@ fn more_would_help(accounting: &Accounting) -> bool {
 
 /// ∂ln rate / ∂ln connections, from the asked level to a saturating one.
 fn elasticity(accounting: &Accounting) -> Option<f64> {
-    let (asked, saturating) = (accounting.asked_level?, accounting.saturating_level?);
+    let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
     let in_flight = |level: &Level| f64::from(level.connections) * f64::from(level.pipeline.max(1));
     let rate_hz = accounting.saturating.as_ref()?.pool.rate_interleaved_hz()?;
     let more_ln = (in_flight(saturating) / in_flight(asked)).ln();

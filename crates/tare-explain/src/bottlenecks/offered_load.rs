@@ -4,8 +4,8 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::requests::reached_schedule;
 use crate::capacity::levels::Accounting;
+use crate::capacity::schedule;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -27,7 +27,7 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    reached_schedule(&accounting.asked.pool)
+    schedule::reached(&accounting.asked.pool)
 }
 
 fn describe(accounting: &Accounting) -> Draft {

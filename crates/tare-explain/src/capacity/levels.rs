@@ -8,10 +8,13 @@ use crate::capacity::level::Level;
 use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
 use crate::capacity::reference::{Interference, middle_ns};
 use crate::capacity::reference_level;
+use crate::capacity::schedule;
 use crate::capacity::stopping::stopped;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use tare_model::outcome::{Stopped, TareCause};
 use tare_model::plan::{CommandWorkload, HttpWorkload, Level as PlannedLevel, Purpose, Workload};
+use tare_model::reference_level::ReferenceLevel;
 use tare_model::trial::{CommandSample, Measure, Trial};
 use tare_model::{Missing, Record};
 
@@ -20,13 +23,16 @@ pub(crate) struct Accounting<'a> {
     pub record: &'a Record,
     pub http: Option<&'a HttpWorkload>,
     pub command: Option<&'a CommandWorkload>,
-    /// The trials that gross is measured in: the asked level's, or the first command's.
+    /// The trials that gross is measured in: the asked level's (of a load with stages the deciding one's), or the first command's.
     pub asked: Level,
-    pub asked_level: Option<&'a PlannedLevel>,
+    /// Where that level is in the plan.
+    pub asked_index: Option<usize>,
     pub saturating: Option<Level>,
     pub saturating_level: Option<&'a PlannedLevel>,
     /// Every trial in order.
-    pub windows: Vec<Closed>,
+    pub windows: Rc<[Closed]>,
+    /// What net is stated at, of a server.
+    stated: Option<ReferenceLevel>,
     /// How well gross is known, where that or a budget ended the trials.
     pub stopping: Option<Stopped>,
     pub point: Result<Point, Missing>,
@@ -45,7 +51,6 @@ impl<'a> Accounting<'a> {
 
     fn http(record: &'a Record, http: &'a HttpWorkload, windows: Vec<Closed>) -> Accounting<'a> {
         let mut windows = windows;
-        let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
         let is_reference = |level: u32| {
             let level = http.levels.get(level as usize);
             level.is_some_and(|level| level.purpose == Purpose::Reference && level.arms > 1)
@@ -57,22 +62,47 @@ impl<'a> Accounting<'a> {
                 window.take_interference_out(factor);
             }
         }
+        let stopping = stopped(record, 0, &windows);
+        let first = || http.levels.iter().position(|level| level.purpose == Purpose::Asked);
+        let asked = schedule::deciding(http, &record.trials, &windows).or_else(first);
+        Accounting::of_level(record, http, windows.into(), asked, (level, stopping))
+    }
+
+    /// The same of another stage of the load.
+    pub fn at(&self, stage: usize) -> Accounting<'a> {
+        match self.http {
+            Some(http) => {
+                let known = (self.stated, self.stopping);
+                Accounting::of_level(self.record, http, self.windows.clone(), Some(stage), known)
+            }
+            None => Accounting::of(self.record),
+        }
+    }
+
+    fn of_level(
+        record: &'a Record,
+        http: &'a HttpWorkload,
+        windows: Rc<[Closed]>,
+        asked_index: Option<usize>,
+        (stated, stopping): (Option<ReferenceLevel>, Option<Stopped>),
+    ) -> Accounting<'a> {
+        let index_of = |purpose| http.levels.iter().position(|level| level.purpose == purpose);
         let level_of = |index: Option<usize>| {
-            let trials = record.trials.iter().zip(&windows).filter(|(trial, _)| {
+            let trials = record.trials.iter().zip(&*windows).filter(|(trial, _)| {
                 Some(trial.level as usize) == index && matches!(trial.sample, Measure::Http(_))
             });
             let planned =
                 index.and_then(|index| http.levels.get(index)).map_or(0, |level| level.trials as usize);
             Level::new(trials.map(|(_, window)| window.clone()).collect()).of_planned(planned)
         };
-        let (asked_index, saturating_index) = (index_of(Purpose::Asked), index_of(Purpose::Saturating));
+        let saturating_index = index_of(Purpose::Saturating);
         let asked = level_of(asked_index);
         let there = |index| Some(level_of(index)).filter(|level: &Level| !level.trials.is_empty());
         let saturating = there(saturating_index);
         let reference = there(index_of(Purpose::Reference));
         let point = Point::of(&asked.pool);
         let reference_hz = record.plan.ref_clock_hz.filter(|hz| hz.is_finite() && *hz > 0.0).or_else(|| {
-            if let Some(level) = &level {
+            if let Some(level) = &stated {
                 return level.clock_hz;
             }
             let clocks: Vec<f64> =
@@ -85,22 +115,22 @@ impl<'a> Accounting<'a> {
                     asked: &asked,
                     saturating: saturating.as_ref(),
                     reference: reference.as_ref(),
-                    level,
+                    level: stated,
                 };
                 estimate_net(point, &evidence, reference_hz).and_then(NetEstimate::if_known)
             }
             Err(missing) => Err(missing.clone()),
         };
-        let stopping = stopped(record, 0, &windows);
         Accounting {
             record,
             http: Some(http),
             command: None,
             asked,
-            asked_level: asked_index.and_then(|index| http.levels.get(index)),
+            asked_index,
             saturating,
             saturating_level: saturating_index.and_then(|index| http.levels.get(index)),
             windows,
+            stated,
             stopping,
             point,
             net_estimate,
@@ -117,10 +147,11 @@ impl<'a> Accounting<'a> {
             http: None,
             command: Some(command),
             asked,
-            asked_level: None,
+            asked_index: None,
             saturating: None,
             saturating_level: None,
-            windows,
+            windows: windows.into(),
+            stated: None,
             stopping,
             point: Err(Missing::new("a command answers no requests")),
             net_estimate,
@@ -175,12 +206,16 @@ pub(crate) fn losses_cpus(entitlement: &Entitlement) -> BTreeMap<String, f64> {
         .collect()
 }
 
-impl Accounting<'_> {
+impl<'a> Accounting<'a> {
+    /// The plan of the level that gross is measured at.
+    pub fn asked_level(&self) -> Option<&'a PlannedLevel> {
+        self.http?.levels.get(self.asked_index?)
+    }
+
     /// The trials that gross is measured in, with their accounting, in order.
     pub fn measured_trials(&self) -> impl Iterator<Item = (&Closed, &Trial)> {
-        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
-        let asked = levels.iter().position(|level| level.purpose == Purpose::Asked);
-        self.record.trials.iter().zip(&self.windows).filter_map(move |(trial, window)| {
+        let asked = self.asked_index;
+        self.record.trials.iter().zip(&*self.windows).filter_map(move |(trial, window)| {
             let mine = match &trial.sample {
                 Measure::Http(_) => Some(trial.level as usize) == asked,
                 Measure::Command(command) => command.command == 0,

@@ -13,6 +13,7 @@ pub(crate) mod net;
 pub(crate) mod reference;
 pub mod reference_level;
 pub(crate) mod runs;
+pub(crate) mod schedule;
 pub(crate) mod serial;
 pub(crate) mod service_demand;
 pub mod stopping;

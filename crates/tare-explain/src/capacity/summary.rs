@@ -136,13 +136,13 @@ impl Accounting<'_> {
 
     /// Connections of the load as it was planned; of another generator as many as it says that it had.
     pub fn connections(&self) -> Option<f64> {
-        let planned = self.http.zip(self.asked_level).and_then(|(http, level)| http.connections_of(level));
+        let planned = self.http.zip(self.asked_level()).and_then(|(http, level)| http.connections_of(level));
         planned.map(f64::from).or_else(|| self.asked.pool.answered.in_flight())
     }
 
     /// Requests that so many connections keep in flight.
     pub fn kept_in_flight(&self) -> Option<f64> {
-        let depth = self.asked_level.map_or(1, |level| level.pipeline.max(1));
+        let depth = self.asked_level().map_or(1, |level| level.pipeline.max(1));
         self.connections().map(|connections| connections * f64::from(depth))
     }
 

@@ -1,15 +1,14 @@
 //! From a record to its outcome.
 
-use super::{accounting, against, confirmation, generator_report, metrics, own_cost, requests, warnings};
-use crate::accounting::{Closed, NO_VERDICT};
-use crate::bottlenecks;
-use crate::bottlenecks::signs::requests::{fails, missed_schedule};
+use super::verdict::{verdict, verdict_on_capacity};
+use super::{accounting, against, metrics, own_cost, own_count, requests, stages};
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, estimate, net, runs};
+use crate::capacity::{command, estimate, net, runs, schedule};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{
-    AgainstReference, Answers, CommandSummary, Conditions, Figures, Gross, GrossIs, Net, NetOrMissing,
-    Outcome, OverTime, SCHEMA, TarePart, Verdict,
+    AgainstReference, Answers, CommandSummary, Conditions, Figures, Gross, Net, NetOrMissing, Outcome,
+    OverTime, SCHEMA, TarePart,
 };
 use tare_model::plan::{CommandWorkload, Transport};
 use tare_model::{Missing, Reading, Record};
@@ -20,33 +19,18 @@ use tare_model::{Missing, Reading, Record};
 /// `valid` is false.
 pub fn explain(record: &Record) -> Outcome {
     let accounting = Accounting::of(record);
-    let open = accounting.asked.pool.residuals().0.is_some_and(|residual| residual > NO_VERDICT);
-    let bottleneck = bottlenecks::decide(&accounting, open);
-    // Errors show in the requests, whatever the time accounting says.
-    let failed = fails(&accounting);
-    let judgement = bottlenecks::judge(&accounting, bottleneck.cause);
-    let warnings = warnings::warnings(&accounting, bottleneck, &judgement.unjudged);
     let http = accounting.http.is_some();
-    let gross = gross(&accounting);
-    let own = judgement.findings.iter().find(|finding| finding.cause == bottleneck.cause);
-    let bottleneck_confidence = own.map(|finding| finding.confidence);
+    let stage = accounting.asked_level().and_then(|level| level.stage);
+    let shows = |stage| schedule::shows_capacity(&accounting.asked.pool, accounting.asked_trials(), stage);
+    let is_capacity = stage.is_some_and(shows);
+    let (verdict, gross_is) =
+        if is_capacity { verdict_on_capacity(&accounting) } else { verdict(&accounting) };
+    let (stages, followed) = stages::of(&accounting);
     Outcome {
-        verdict: Verdict {
-            valid: (gross.value().is_some_and(|value| value > 0.0) || is_uncounted(&accounting))
-                && !open
-                && accounting.asked.pool.unclaimed_share().is_none()
-                && !failed
-                && generator_report::other_time(&accounting).is_none()
-                && !missed_schedule(&accounting.asked.pool),
-            warnings,
-            bottleneck: bottleneck.cause,
-            bottleneck_confidence,
-            findings: judgement.findings,
-            confirmation: record.intervention.as_ref().map(confirmation::confirmation),
-        },
+        verdict,
         figures: Figures {
-            gross,
-            gross_is: if http { bottleneck.gross_is } else { GrossIs::Capacity },
+            gross: gross(&accounting),
+            gross_is,
             stopping: accounting.stopping,
             net: net(&accounting),
             tare: tare(&accounting),
@@ -54,7 +38,11 @@ pub fn explain(record: &Record) -> Outcome {
         },
         answers: Answers {
             requests: http.then(|| requests::requests(&accounting)),
-            latency_ns: http.then(|| requests::latency(&accounting)),
+            // Of a stage that was not followed the waits grow for as long as it lasts.
+            latency_ns: (http && !is_capacity).then(|| requests::latency(&accounting)),
+            stages,
+            followed,
+            own_count: own_count::own_count(&accounting),
             commands: accounting
                 .command
                 .map(|command| commands(record, command, &accounting.windows))
@@ -77,13 +65,6 @@ pub fn explain(record: &Record) -> Outcome {
         accounting: accounting::accounting(&accounting),
         trials: requests::trials(&accounting),
     }
-}
-
-/// Whether a server that is not asked over HTTP was loaded, and nobody counted what it did: its CPU time and time accounting stand
-/// for themselves.
-fn is_uncounted(accounting: &Accounting) -> bool {
-    let any_protocol = accounting.http.is_some_and(|server| server.url.is_none());
-    any_protocol && !accounting.asked.trials.is_empty() && accounting.asked.pool.answered.requests.is_none()
 }
 
 fn gross(accounting: &Accounting) -> Gross {

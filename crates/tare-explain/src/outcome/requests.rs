@@ -115,7 +115,7 @@ pub(crate) fn trials(accounting: &Accounting) -> Vec<TrialSummary> {
         .record
         .trials
         .iter()
-        .zip(&accounting.windows)
+        .zip(&*accounting.windows)
         .map(|(trial, window)| summary(accounting, trial, window))
         .collect()
 }
@@ -147,6 +147,7 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
     TrialSummary {
         seq: trial.seq,
         level: name.to_owned(),
+        stage: level.and_then(|level| level.stage).map(|_| trial.level + 1),
         connections,
         elapsed_s: window.answered.elapsed_s,
         value,

@@ -2,13 +2,15 @@
 
 use crate::accounting::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 use crate::bottlenecks::Verdict;
-use crate::bottlenecks::signs::requests::{fails, missed_schedule};
+use crate::bottlenecks::signs::requests::fails;
 use crate::bottlenecks::too_noisy::NOISE_LN;
 use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
+use crate::capacity::schedule;
 use crate::capacity::service_demand::Basis;
 use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
 use crate::outcome::generator_report::{self, OtherTime};
+use crate::outcome::own_count::{self, OtherCount};
 use crate::outcome::patterns;
 use crate::outcome::redirects::OnlyRedirects;
 use crate::outcome::requests::error_reasons;
@@ -17,6 +19,9 @@ use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
 use tare_model::plan::Workload;
 use tare_stats::SERIES_MIN;
+
+/// The warning of an open loop that did not get what it was to send.
+pub(crate) const SCHEDULE_MISSED: &str = "schedule-missed";
 
 /// Fewer answers than this say little about a cost or a tail.
 const REQUESTS_MIN: f64 = 1000.0;
@@ -68,6 +73,7 @@ enum Doubt<'a> {
         share: f64,
     },
     ReportOfOtherTime(OtherTime),
+    ReportOfOtherCount(OtherCount),
     GeneratorComplains(&'a str),
     ClockMissing(Missing),
     CostNotSaturated {
@@ -121,8 +127,9 @@ impl Doubt<'_> {
             Doubt::OnlyRedirects(_) => "only-redirects",
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
-            Doubt::ScheduleMissed { .. } => "schedule-missed",
+            Doubt::ScheduleMissed { .. } => SCHEDULE_MISSED,
             Doubt::ReportOfOtherTime(_) => "report-of-other-time",
+            Doubt::ReportOfOtherCount(_) => "report-of-other-count",
             Doubt::GeneratorComplains(_) => "generator-complains",
             Doubt::ClockMissing(_) => "clock-missing",
             Doubt::CostNotSaturated { .. } => "cost-not-saturated",
@@ -175,6 +182,10 @@ impl Doubt<'_> {
             }
             Doubt::ReportOfOtherTime(OtherTime { said_s, watched_s }) => format!(
                 "the generator reports on {said_s:.2} s, and was watched for {watched_s:.2} s: its counts are not those of the window"
+            ),
+            Doubt::ReportOfOtherCount(OtherCount { answers, bytes, segments, bytes_received }) => format!(
+                "the generator reports {answers:.0} answers of {bytes:.0} bytes, and its connections received {segments:.0} segments of \
+                 {bytes_received:.0} bytes: its counts are not those of the window"
             ),
             Doubt::GeneratorComplains(text) => {
                 let first: Vec<&str> = text.lines().take(COMPLAINTS_SHOWN).collect();
@@ -248,7 +259,7 @@ impl Doubt<'_> {
                 "give the generator more CPUs and threads (-t, --load-cpus), or compare net"
             }
             Doubt::ScheduleMissed { .. } => "lower the rate, or read the result as a closed loop's",
-            Doubt::ReportOfOtherTime(_) => {
+            Doubt::ReportOfOtherTime(_) | Doubt::ReportOfOtherCount(_) => {
                 "quote no figure; have --load run one generator once, which loads from its start to its end"
             }
             Doubt::GeneratorComplains(_) => {
@@ -357,10 +368,11 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     }
     let scheduled =
         pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
-    if let Some((requests, scheduled)) = scheduled.filter(|_| missed_schedule(pool)) {
+    if let Some((requests, scheduled)) = scheduled.filter(|_| schedule::missed(pool)) {
         warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
     warnings.extend(generator_report::other_time(accounting).map(Doubt::ReportOfOtherTime));
+    warnings.extend(own_count::other_count(accounting).map(Doubt::ReportOfOtherCount));
     warnings.extend(generator_report::complaint(accounting).map(Doubt::GeneratorComplains));
     if pool.span.shortest_s < WINDOW_S_MIN {
         warnings.push(Doubt::ShortWindow { seconds: pool.span.shortest_s });

@@ -230,8 +230,11 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
 
 fn any_workload() -> impl Strategy<Value = Workload> {
     let purpose = prop::sample::select(vec![Purpose::Asked, Purpose::Saturating, Purpose::Reference]);
-    let levels = (purpose, any::<u32>(), 0..3u32)
-        .prop_map(|(purpose, connections, arms)| Level { arms, ..level(purpose, connections) });
+    let stage = prop::option::of((any::<f64>(), any::<f64>()));
+    let levels = (purpose, any::<u32>(), 0..3u32, stage).prop_map(|(purpose, connections, arms, stage)| {
+        let stage = stage.map(|(from_hz, to_hz)| PlannedStage { from_hz, to_hz });
+        Level { arms, stage, ..level(purpose, connections) }
+    });
     let levels = prop::collection::vec(levels, 0..3);
     prop_oneof![
         levels.prop_map(|levels| Workload::Http(http(levels))),

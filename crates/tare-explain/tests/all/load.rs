@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use tare_explain::load::explain as explain_load;
 use tare_model::Reading;
 use tare_model::latency::Latencies;
-use tare_model::load::{AskedLoad, Followed, LoadOutcome, LoadRun, LoadStage};
-use tare_model::outcome::GrossIs;
+use tare_model::load::{AskedLoad, LoadOutcome, LoadRun, LoadStage};
+use tare_model::outcome::{Followed, GrossIs};
 use tare_model::trial::{ErrorKind, GeneratorThread, HttpDetail, HttpSample, SeriesSlice};
 
 /// Two seconds of load from 16 connections; a thread that is busy for a share of them.

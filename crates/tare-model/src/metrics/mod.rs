@@ -10,6 +10,7 @@ pub mod cpus;
 mod declare;
 pub mod energy;
 pub mod groups;
+pub mod load_connections;
 pub mod memory;
 pub mod network;
 pub mod open_files;
@@ -30,6 +31,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     network::DESCRIPTORS,
     client::DESCRIPTORS,
     connections::DESCRIPTORS,
+    load_connections::DESCRIPTORS,
     open_files::DESCRIPTORS,
     clock::DESCRIPTORS,
     core_latency::DESCRIPTORS,

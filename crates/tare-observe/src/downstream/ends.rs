@@ -124,6 +124,7 @@ mod tests {
             waiting: 0,
             data_out: 1,
             data_in: 0,
+            bytes_in: 0,
             sent_ago_ms: 0,
             received_ago_ms: 0,
         }

@@ -133,6 +133,7 @@ mod tests {
             waiting: 0,
             data_out,
             data_in,
+            bytes_in: 0,
             sent_ago_ms,
             received_ago_ms,
         }

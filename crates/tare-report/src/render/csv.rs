@@ -1,6 +1,7 @@
 //! Comma-separated values for other programs: full precision, base units, an empty field where there is no
 //! figure (RFC 4180).
 
+use crate::words;
 use tare_model::outcome::{CommandSummary, NetOrMissing, Outcome};
 
 /// The whole file with its header line.
@@ -40,7 +41,7 @@ fn trials(text: &mut String, outcome: &Outcome) {
     let unit = outcome.figures.gross.unit();
     for trial in &outcome.trials {
         let connections = trial.connections.map(|connections| connections.to_string()).unwrap_or_default();
-        let head = ["trial".into(), trial.seq.to_string(), field(&trial.level), connections];
+        let head = ["trial".into(), trial.seq.to_string(), field(&words::level(trial)), connections];
         let value =
             [number(Some(trial.elapsed_s)), number(trial.value), field(unit), String::new(), String::new()];
         let tail = [trial.sut_cpu_ns, trial.clock_hz, trial.residual_ratio, trial.transfer_ns].map(number);

@@ -3,13 +3,13 @@
 use super::source::{Medium, Section, Source};
 use super::text::join;
 use crate::block::{Axis, Block, Chart, Hue, Line, Panel, Point};
-use crate::format::{count, seconds};
+use crate::format::{bytes, count, seconds};
 use crate::plot;
 use crate::words;
 use tare_model::Reading;
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
-use tare_model::outcome::{LatencySummary, Outcome};
+use tare_model::outcome::{LatencySummary, Outcome, OwnCount};
 use tare_model::plan::Purpose;
 use tare_model::trial::{HttpSample, Measure, Trial};
 
@@ -29,6 +29,7 @@ fn build(source: &Source) -> Vec<Block> {
     if let Some(answers) = answers(outcome) {
         pairs.push(("answers".into(), answers));
     }
+    pairs.extend(outcome.answers.own_count.as_ref().map(|own| ("counted".into(), counted(own))));
     let mut blocks = Vec::new();
     blocks.extend((!pairs.is_empty()).then_some(Block::Pairs(pairs)));
     blocks.extend(percentiles(source).map(Block::Chart));
@@ -68,8 +69,11 @@ fn percentiles(source: &Source) -> Option<Chart> {
 /// All latencies of the asked level together: histograms are merged, percentiles never averaged.
 fn asked_latencies(source: &Source) -> Option<Latencies> {
     let levels = &source.http()?.levels;
+    source.outcome.answers.latency_ns?;
+    let deciding = source.outcome.answers.stages.iter().find(|stage| stage.decides).map(|stage| stage.stage);
     let asked = |trial: &&Trial| {
-        levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
+        let is_asked = levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Asked);
+        is_asked && deciding.is_none_or(|stage| stage == trial.level + 1)
     };
     let mut all = Latencies::new();
     for trial in source.record.trials.iter().filter(asked) {
@@ -115,6 +119,33 @@ fn cost(outcome: &Outcome) -> Option<String> {
     let wakeups = wakeups.map(|others| format!("wake-ups of other SUT threads {}", count(others.sut)));
     let reported: Vec<String> = cpu.chain(switches).chain(wakeups).collect();
     (!reported.is_empty()).then(|| join(reported))
+}
+
+/// What the generator's connections received, to be held against what it reports.
+fn counted(own: &OwnCount) -> String {
+    let bytes_of = |figure: Option<u64>| figure.map(|figure| format!(" and {}", bytes(figure as f64)));
+    let (segments, received) = match (&own.segments, &own.bytes) {
+        (Reading::Measured(segments), Reading::Measured(received)) => (*segments, *received),
+        (Reading::Missing(why), _) | (_, Reading::Missing(why)) => {
+            return format!("by the generator alone: {}", why.why);
+        }
+        _ => return "by the generator alone".to_owned(),
+    };
+    let reported = match own.reported_answers {
+        Some(all) => {
+            let bytes = bytes_of(own.reported_bytes).unwrap_or_default();
+            format!("; it reports {} answers{bytes}", count(all as f64))
+        }
+        None => String::new(),
+    };
+    let until = own
+        .unread_s
+        .map_or_else(String::new, |unread_s| format!(" until {} before its end", seconds(unread_s)));
+    format!(
+        "the generator's connections received {} segments{}{until}{reported}",
+        count(segments as f64),
+        bytes_of(Some(received)).unwrap_or_default()
+    )
 }
 
 fn answers(outcome: &Outcome) -> Option<String> {

@@ -18,6 +18,7 @@ mod queue;
 mod scale;
 mod source;
 mod spikes;
+mod stages;
 mod steadiness;
 mod stopping;
 mod text;
@@ -36,6 +37,7 @@ pub(crate) use source::{Medium, Part, Source};
 static SECTIONS: &[&Section] = &[
     &bottleneck::SECTION,
     &origin::SECTION,
+    &stages::SECTION,
     &figures::SECTION,
     &commands::SECTION,
     &commands::COMPARISON,

@@ -3,6 +3,7 @@
 use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, hertz, percent, seconds, with_unit};
+use crate::words;
 use tare_model::outcome::TrialSummary;
 
 pub(crate) static SECTION: Section =
@@ -34,7 +35,7 @@ fn row(trial: &TrialSummary, unit: &str) -> Row {
         |figure: Option<f64>, words: &dyn Fn(f64) -> String| Text::plain(figure.map_or(NONE.into(), words));
     Row::Cells(vec![
         Text::plain(trial.seq.to_string()),
-        Text::plain(&trial.level),
+        Text::plain(words::level(trial)),
         Text::plain(trial.connections.map_or(NONE.into(), |connections| connections.to_string())),
         Text::plain(seconds(trial.elapsed_s)),
         reported(trial.value, &|value| with_unit(value, unit)),

@@ -2,7 +2,10 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use tare_model::outcome::{Cause, Confirmation, Confirmed, NotTried, Outcome, Tried};
+use tare_model::outcome::{
+    Cause, Confirmation, Confirmed, Followed, LatencySummary, NotTried, Outcome, StageOutcome, Tried,
+    WatchedStage,
+};
 use tare_model::{Missing, Reading};
 use tare_report::{Style, csv, json, markdown, terminal};
 
@@ -67,6 +70,63 @@ fn what_was_tried_instead_of_the_bottleneck_is_said_of_both() {
     assert!(text.contains("refuted: the quota of /demo from 0.30 CPUs to 0.45 CPUs"), "{text}");
     let kept: Outcome = serde_json::from_str(&json(&outcome).unwrap()).unwrap();
     assert_eq!(kept.verdict.confirmation, outcome.verdict.confirmation);
+}
+
+fn stage(stage: u32, ends_hz: (f64, f64), rate_hz: f64, followed: bool) -> WatchedStage {
+    let ms = |ms: f64| Some(1e6 * ms);
+    let latency_ns =
+        LatencySummary { p50: ms(1.0), p99: ms(4.0), p99_9: ms(9.0), max: ms(12.0), ..Default::default() };
+    let counted = StageOutcome {
+        from_hz: ends_hz.0,
+        to_hz: ends_hz.1,
+        elapsed_s: 6.0,
+        offered_hz: Some(0.5 * (ends_hz.0 + ends_hz.1)),
+        rate_hz: Some(rate_hz),
+        errors: 0,
+        followed: Some(followed),
+        left_before: 0,
+        valid: followed,
+        warnings: Vec::new(),
+        latency_ns,
+    };
+    let bottleneck = if followed { Cause::OfferedLoad } else { Cause::ServerCpuBound };
+    WatchedStage {
+        stage,
+        counted,
+        trials: 3,
+        bottleneck,
+        bottleneck_confidence: None,
+        finding: None,
+        decides: false,
+    }
+}
+
+#[test]
+fn each_stage_has_a_line_and_the_capacity_is_said_with_its_reason() {
+    let (_, record, outcome) = crate::support::all().swap_remove(0);
+    let shown = |mut stages: Vec<WatchedStage>, followed: [Option<f64>; 3], decides: usize| {
+        let mut outcome = outcome.clone();
+        let [held_hz, missed_hz, capacity_hz] = followed;
+        stages[decides].decides = true;
+        stages[decides].finding = outcome.verdict.findings.first().cloned();
+        (outcome.answers.stages, outcome.answers.followed) =
+            (stages, Some(Followed { held_hz, missed_hz, capacity_hz }));
+        let text = terminal(&record, &outcome, PLAIN);
+        text.split("Stages\n").nth(1).unwrap().split("\n\n").next().unwrap().to_owned()
+    };
+    let low = || stage(1, (3e3, 3e3), 3e3, true);
+    let high = || stage(3, (9e3, 9e3), 5e3, false);
+    let ramp = || stage(2, (3e3, 9e3), 4.5e3, false);
+    assert_snapshot!(
+        [
+            shown(vec![low(), high()], [Some(3e3), Some(9e3), Some(5e3)], 1),
+            shown(vec![low(), ramp(), high()], [Some(3e3), Some(6e3), Some(5e3)], 2),
+            shown(vec![low(), ramp()], [Some(3e3), Some(6e3), None], 0),
+            shown(vec![high()], [None, Some(9e3), None], 0),
+            shown(vec![low()], [Some(3e3), None, None], 0),
+        ]
+        .join("\n\n")
+    );
 }
 
 #[test]

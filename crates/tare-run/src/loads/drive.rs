@@ -111,6 +111,11 @@ impl Stand<'_> {
             Purpose::Saturating => "saturating trial",
             Purpose::Reference => "reference",
         };
+        let how = match &self.level.stage {
+            Some(stage) if stage.is_ramp() => format!("at {:.0} to {:.0}/s", stage.from_hz, stage.to_hz),
+            Some(stage) => format!("at {:.0}/s", stage.to_hz),
+            None => how.to_owned(),
+        };
         format!("{what} {} {how}{}", running.nth(trial, self.level), running.known())
     }
 }

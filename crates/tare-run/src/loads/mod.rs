@@ -9,6 +9,8 @@ pub(crate) mod interleaved;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod none;
+mod open;
+mod staged;
 mod warmup;
 
 use crate::error::LabError;

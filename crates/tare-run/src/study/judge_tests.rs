@@ -64,9 +64,8 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
             metrics: Vec::new(),
         },
         answers: Answers {
-            requests: None,
             latency_ns: Some(LatencySummary { p99: Some(p99_ns), ..LatencySummary::default() }),
-            commands: Vec::new(),
+            ..Answers::default()
         },
         over_time: OverTime { spikes: Reading::missing("none"), timeline: None },
         conditions: Conditions {

@@ -52,6 +52,7 @@ pub fn plan() -> Plan {
         warmup_ns: 0,
         trials: 3,
         arms: 1,
+        stage: None,
     };
     Plan {
         argv: vec!["tare".into(), "run".into(), "'; --".into()],

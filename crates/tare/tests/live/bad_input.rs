@@ -40,6 +40,11 @@ fn is_refused_in_one_line() {
         (vec!["run", "-q", "--budget", "9s", "--runs", "9", "--", "true"], "--budget"),
         (vec!["run", "-q", "--budget", "5s", "--sut", &start, &refusing], "the budget of 5 s"),
         (vec!["run", "-q", "--budget", "60s", "--steps", "1k:10s", &refusing], "the budget of 60 s"),
+        (
+            vec!["run", "-q", "--budget", "60s", "--steps", "1k:1s,2k:1s", &refusing],
+            "each stage of --steps has its own",
+        ),
+        (vec!["run", "-q", "-d", "1s", "--steps", "1k:1s", &refusing], "leave out --duration"),
         (vec!["run", "-q", "--precision", "1%", "--load-pid", "2", &refusing], "cannot be counted"),
         (vec!["run", "-c", "0"], "connections"),
         (vec!["run", "-d", "0"], "duration"),

@@ -160,3 +160,37 @@ fn value_at(samples: &[Sample], at_ns: u64) -> f64 {
     let share = (at_ns - one.at_ns) as f64 / (other.at_ns - one.at_ns) as f64;
     one.value + share * (other.value - one.value)
 }
+
+/// What a generator's connections received stands beside its report, and only a report of more than that is wrong for sure.
+#[test]
+fn a_generators_counts_are_held_against_its_connections() {
+    let _alone = alone();
+    let server = Server::embedded();
+    let url = server.url("/plaintext");
+    let tare = Tare::new();
+    let loaded = |command: &str| {
+        let options = ["run", "-q", "--json", "--no-levels", "--trials", "1", "--load-cpus", "1", "--load"];
+        tare.json(&[&options[..], &[command, &url]].concat()).0
+    };
+    let warns = |result: &serde_json::Value| {
+        let all = result["warnings"].as_array().unwrap();
+        all.iter().any(|warning| warning["id"] == "report-of-other-count")
+    };
+    let wrk = format!("wrk -t1 -c8 -d2s {url}");
+    let result = loaded(&wrk);
+    assert!(!warns(&result), "{:#}", result["warnings"]);
+    let own = |name: &str| result.pointer(&format!("/own_count/{name}")).cloned().unwrap_or_default();
+    // A connection that anybody else opened meanwhile makes it missing.
+    if let (Some(segments), Some(answers)) = (own("segments").as_f64(), own("reported_answers").as_f64()) {
+        assert!(segments > 0.1 * answers && segments <= 1.01 * answers, "{:#}", result["own_count"]);
+    }
+    let closing = loaded(&format!("wrk -t1 -c8 -d2s -H 'Connection: close' {url}"));
+    assert!(!warns(&closing) && closing["own_count"]["segments"]["missing"].is_string(), "{closing:#}");
+    let inflated = r#"/requests in/ {sub(/MB/, "", $5); printf "  %d requests in %s, %.2fMB read\n", 20*$1, $4, 20*$5; next} {print}"#;
+    let script = tare.state.path().join("inflated.sh");
+    std::fs::write(&script, format!("{wrk} | awk '{inflated}'")).unwrap();
+    let result = loaded(&format!("sh {}", script.display()));
+    let is_counted = result["own_count"]["segments"].is_number();
+    assert_eq!(warns(&result), is_counted, "{result:#}");
+    assert!(!is_counted || result["valid"] == false, "{result:#}");
+}

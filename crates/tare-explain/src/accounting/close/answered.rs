@@ -2,7 +2,7 @@
 
 use crate::accounting::raw::ratio::sum;
 use std::collections::BTreeMap;
-use tare_model::trial::{ErrorKind, HttpSample, Measure};
+use tare_model::trial::{ErrorKind, HttpSample, Measure, Unsent};
 
 /// Answers of one window, or of several.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Answered {
     /// Time that all requests took together: over `elapsed_s` it is how many were in flight. Where latencies are not known, as many as there are
     /// connections.
     pub in_flight_s: Option<f64>,
+    /// A stage: by how many more requests waited for a connection at its end than at its beginning.
+    pub more_unsent: Option<f64>,
 }
 
 impl Answered {
@@ -28,6 +30,7 @@ impl Answered {
                 errors: http.errors.iter().map(|(kind, count)| (*kind, *count as f64)).collect(),
                 scheduled: http.scheduled.map(|count| count as f64),
                 in_flight_s: in_flight_s(http),
+                more_unsent: http.detail.as_ref().and_then(|detail| detail.unsent).map(more),
             },
             Measure::Command(command) => {
                 Answered { elapsed_s: command.wall_ns as f64 / 1e9, ..Answered::default() }
@@ -40,6 +43,7 @@ impl Answered {
         self.requests = sum(self.requests, other.requests);
         self.scheduled = sum(self.scheduled, other.scheduled);
         self.in_flight_s = sum(self.in_flight_s, other.in_flight_s);
+        self.more_unsent = sum(self.more_unsent, other.more_unsent);
         for (kind, count) in &other.errors {
             *self.errors.entry(*kind).or_default() += count;
         }
@@ -60,6 +64,11 @@ impl Answered {
         self.errors.values().sum()
     }
 
+    /// Those of them that have no answer.
+    pub fn answerless(&self) -> f64 {
+        self.errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, count)| count).sum()
+    }
+
     /// Whether at least half of the errors are of these kinds, which makes what stands behind those the cause of them.
     pub fn fails_mostly_by(&self, kinds: &[ErrorKind]) -> bool {
         let of = |kind: &ErrorKind| self.errors.get(kind).copied().unwrap_or(0.0);
@@ -68,11 +77,13 @@ impl Answered {
 
     /// Errors as a share of all attempts. A status error is an answer too; the others have none.
     pub fn error_share(&self) -> f64 {
-        let answerless: f64 =
-            self.errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, count)| count).sum();
-        let attempts = (self.requests.unwrap_or(0.0) + answerless).max(self.failed());
+        let attempts = (self.requests.unwrap_or(0.0) + self.answerless()).max(self.failed());
         if attempts > 0.0 { self.failed() / attempts } else { 0.0 }
     }
+}
+
+fn more(unsent: Unsent) -> f64 {
+    unsent.at_end as f64 - unsent.at_begin as f64
 }
 
 fn in_flight_s(http: &HttpSample) -> Option<f64> {

@@ -1,7 +1,5 @@
 //! From where on something counts.
 
-/// More errors than this share of all attempts, and the figure is not a figure of the workload.
-pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 /// A loss below this share of the CPU entitlement is no bottleneck.
 pub const LOSS_SHARE_MIN: f64 = 0.12;
 /// A share of the CPU entitlement below this is not worth a finding.

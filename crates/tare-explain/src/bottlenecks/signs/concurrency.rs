@@ -16,7 +16,7 @@ const PARKED_MIN: f64 = 0.3;
 pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
     let connections =
         |level: &tare_model::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
-    let (asked, saturating) = (accounting.asked_level?, accounting.saturating_level?);
+    let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
     let more = connections(saturating) > connections(asked);
     let rates =
         accounting.asked.pool.rate_hz().zip(accounting.saturating.as_ref()?.pool.rate_interleaved_hz());

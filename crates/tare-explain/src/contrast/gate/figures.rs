@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
 use tare_model::gate::{FigureValue, Run, SCHEMA};
 use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
-use tare_model::plan::{Generator, HttpWorkload, Purpose, Sut, Transport};
+use tare_model::plan::{Generator, HttpWorkload, Level, Purpose, Sut, Transport};
 use tare_model::trial::HttpSample;
 use tare_model::{Missing, Reading, Record};
 
@@ -134,7 +134,7 @@ fn against_reference(accounting: &Accounting, outcome: &Outcome) -> BTreeMap<Fig
 fn costs_ln(accounting: &Accounting) -> Vec<f64> {
     let levels = accounting.http.map(|http| http.levels.as_slice()).unwrap_or_default();
     let costs_s = |purpose: Purpose| -> Vec<Option<f64>> {
-        let trials = accounting.record.trials.iter().zip(&accounting.windows);
+        let trials = accounting.record.trials.iter().zip(&*accounting.windows);
         let mine = trials.filter(|(trial, _)| {
             let level = levels.get(trial.level as usize);
             level.is_some_and(|level| level.purpose == purpose && level.arms > 1)
@@ -145,12 +145,22 @@ fn costs_ln(accounting: &Accounting) -> Vec<f64> {
     pairs.filter_map(|(program, reference)| Some((program? / reference?).ln())).collect()
 }
 
+/// A stage in words.
+fn stage(level: &Level) -> Option<String> {
+    let stage = level.stage?;
+    Some(if stage.is_ramp() { format!("{}-{}", stage.from_hz, stage.to_hz) } else { stage.to_hz.to_string() })
+}
+
 /// What was asked for, so that the same words are the same plan.
 fn plan(record: &Record, http: &HttpWorkload, accounting: &Accounting) -> String {
-    let load = accounting.asked_level.map_or_else(
+    let load = accounting.asked_level().map_or_else(
         || "no load".to_owned(),
         |level| {
-            let pace = level.rate_hz.map(|hz| format!(" at {hz} req/s")).unwrap_or_default();
+            let stages: Vec<String> = http.levels.iter().filter_map(stage).collect();
+            let pace = match level.rate_hz {
+                Some(_) if !stages.is_empty() => format!(" at {} req/s", stages.join(", ")),
+                rate => rate.map(|hz| format!(" at {hz} req/s")).unwrap_or_default(),
+            };
             let depth =
                 if level.pipeline > 1 { format!(", {} in flight", level.pipeline) } else { String::new() };
             format!("{} connections{depth}{pace}", level.connections)

@@ -1,7 +1,7 @@
 //! What to know before quoting the figures of a load, each with the next thing to try.
 
 use super::facts::Facts;
-use crate::bottlenecks::signs::bounds::ERROR_SHARE_MAX;
+use crate::capacity::schedule::ERROR_SHARE_MAX;
 use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
 use crate::outcome::redirects::OnlyRedirects;
 use tare_model::load::SERVER_GONE;

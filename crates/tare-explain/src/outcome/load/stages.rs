@@ -3,8 +3,9 @@
 use super::facts::Facts;
 use super::load_warnings;
 use crate::outcome::requests::summary_of;
-use tare_model::load::{Followed, LoadRun, LoadStage, StageOutcome};
-use tare_model::outcome::Warning;
+use crate::outcome::stages::left_over;
+use tare_model::load::{LoadRun, LoadStage};
+use tare_model::outcome::{Followed, StageOutcome};
 
 /// Each stage, in order, and how far the server followed. Empty where the load has none.
 pub(super) fn of(run: &LoadRun) -> (Vec<StageOutcome>, Option<Followed>) {
@@ -24,7 +25,9 @@ pub(super) fn of(run: &LoadRun) -> (Vec<StageOutcome>, Option<Followed>) {
             Some(true) => so_far.held_hz = so_far.held_hz.into_iter().chain(outcome.rate_hz).reduce(f64::max),
             Some(false) => {
                 so_far.missed_hz = outcome.offered_hz;
-                so_far.capacity_hz = outcome.rate_hz.filter(|_| !facts.saturated());
+                // Where the rate changed, it was answered for a part of the time.
+                let shows = !facts.saturated() && stage.from_hz == stage.to_hz;
+                so_far.capacity_hz = outcome.rate_hz.filter(|_| shows);
             }
             None => {}
         }
@@ -38,16 +41,7 @@ fn outcome_of(stage: &LoadStage, facts: &Facts, left_before: u64) -> StageOutcom
     let (mut warnings, mut valid) = load_warnings::judge(facts);
     if left_before > 0 {
         valid = false;
-        warnings.insert(
-            0,
-            Warning {
-                id: "left-over".to_owned(),
-                text: format!(
-                    "it began with {left_before} requests that the stage before had left: their waits are in its latencies"
-                ),
-                hint: "a rate that the server cannot follow comes last".to_owned(),
-            },
-        );
+        warnings.insert(0, left_over(left_before));
     }
     StageOutcome {
         from_hz: stage.from_hz,

@@ -303,6 +303,7 @@ pub fn level(purpose: Purpose, connections: u32) -> Level {
         warmup_ns: 0,
         trials: 3,
         arms: 1,
+        stage: None,
     }
 }
 

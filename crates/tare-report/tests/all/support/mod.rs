@@ -122,6 +122,7 @@ pub fn server_bound() -> Outcome {
     let trial = |seq: u32, level: &str, connections, value| TrialSummary {
         seq,
         level: level.into(),
+        stage: None,
         connections: Some(connections),
         elapsed_s: 2.0,
         value: Some(value),
@@ -186,7 +187,7 @@ pub fn server_bound() -> Outcome {
                 stdev: Some(112e3),
                 ..LatencySummary::default()
             }),
-            commands: Vec::new(),
+            ..Answers::default()
         },
         over_time: OverTime {
             spikes: tare_model::Reading::missing("no slices"),
@@ -486,9 +487,8 @@ pub fn commands() -> (Record, Outcome) {
             ..outcome.figures
         },
         answers: Answers {
-            requests: None,
-            latency_ns: None,
             commands: vec![summary(named[0], 0.412, false), summary(named[1], 0.1873, true)],
+            ..Answers::default()
         },
         over_time: OverTime { timeline: None, ..outcome.over_time },
         workload: "command".into(),

@@ -52,6 +52,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
         warmup_ns: 500_000_000,
         trials,
         arms: 1,
+        stage: None,
     };
     Plan {
         argv: ["tare", "run", "http://127.0.0.1:8080/"].map(String::from).to_vec(),

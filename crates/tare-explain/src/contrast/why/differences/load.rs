@@ -13,7 +13,7 @@ use tare_model::{Reading, Record};
 
 pub(super) fn compare(a: &Accounting, b: &Accounting, list: &mut List) {
     match (a.http, b.http, a.command, b.command) {
-        (Some(one), Some(other), _, _) => http(one, other, (a.asked_level, b.asked_level), list),
+        (Some(one), Some(other), _, _) => http(one, other, (a.asked_level(), b.asked_level()), list),
         (_, _, Some(one), Some(other)) => command(one, other, list),
         _ => {}
     }
