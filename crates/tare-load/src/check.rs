@@ -1,10 +1,12 @@
 //! Whether a load can be made as asked, before anything is started.
 
+use crate::certificates::{self, CertificateError};
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::spec::{
     CONNECTIONS_MAX, EngineChoice, IN_FLIGHT_MAX, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
-    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX,
+    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust,
 };
+use crate::trust;
 
 impl LoadSpec {
     /// Whether this load can be made; reads the files that it names.
@@ -18,6 +20,7 @@ impl LoadSpec {
     /// Checks everything and compiles what is to be sent.
     pub(crate) fn compile(&self) -> Result<Program, SpecError> {
         self.validate_counts()?;
+        self.validate_tls()?;
         let program = Program::load(self)?;
         self.validate_request(&program)?;
         Ok(program)
@@ -54,6 +57,14 @@ impl LoadSpec {
             return Err(SpecError::Timeout { given_ns: self.timeout_ns });
         }
         Ok(())
+    }
+
+    /// What the user names; what this machine trusts is read where it is needed.
+    fn validate_tls(&self) -> Result<(), CertificateError> {
+        if let Trust::With(path) = &self.route.tls.trust {
+            trust::with(path)?;
+        }
+        self.route.tls.client.as_ref().map_or(Ok(()), |client| certificates::client(client).map(drop))
     }
 
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {

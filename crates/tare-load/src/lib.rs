@@ -5,6 +5,7 @@
 //! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
 mod capacity;
+mod certificates;
 mod check;
 mod client;
 mod connections;
@@ -13,12 +14,14 @@ mod engine;
 mod error;
 mod files;
 mod generator;
+mod host_port;
 #[cfg(feature = "http2")]
 mod http2;
 mod inspect;
 mod interleaving;
 mod lines;
 mod live;
+mod location;
 mod merge;
 mod message;
 mod pacing;
@@ -34,11 +37,15 @@ mod tally;
 mod target;
 mod template;
 mod tls;
+mod trust;
+mod way;
 mod worker;
 
 pub use capacity::{CapacitySearch, Missed, Objective};
+pub use certificates::CertificateError;
 pub use error::LoadError;
 pub use generator::Generator;
+pub use host_port::{HostPort, TargetError};
 pub use interleaving::{ARMS_MAX, Interleaving, Slices, TURN_NS_MAX, TURN_NS_MIN};
 pub use live::Live;
 pub use message::{
@@ -47,8 +54,8 @@ pub use message::{
 };
 pub use preflight::{Preflight, preflight};
 pub use spec::{
-    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, Content, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing,
-    Protocol, RATE_HZ_MAX, Route, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
-    Workers,
+    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, ClientCertificate, Content, EngineChoice, Gaps, LoadSpec,
+    PIPELINE_MAX, Pacing, Protocol, RATE_HZ_MAX, Route, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage,
+    THINK_NS_MAX, THREADS_MAX, Tls, Trust, Workers,
 };
-pub use target::{Target, TargetError};
+pub use target::Target;

@@ -10,7 +10,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
-use tare_model::load::{LoadOutcome, LoadRun, StageOutcome};
+use tare_model::load::{CertificateCheck, LoadOutcome, LoadRun, StageOutcome};
 use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
@@ -118,9 +118,32 @@ fn headline(outcome: &LoadOutcome) -> Block {
         ),
         ("Requests/sec".to_owned(), format!("{}{rate}", figure(outcome.rate_hz))),
     ];
+    if let Some(followed) = &outcome.redirects {
+        let redirects = words::things(followed.count as usize, "redirect");
+        pairs.insert(
+            1,
+            (
+                "Followed".to_owned(),
+                format!("{redirects} from {} to this URL, before the load", followed.from),
+            ),
+        );
+    }
+    if let Some(certificate) = outcome.certificate {
+        pairs.push(("TLS".to_owned(), verified(certificate).to_owned()));
+    }
     let transfer = outcome.bytes_in_per_s.map_or_else(none, |rate| format!("{}/s", bytes(rate)));
     pairs.push(("Transfer/sec".to_owned(), transfer));
     Block::Pairs(pairs)
+}
+
+fn verified(certificate: CertificateCheck) -> &'static str {
+    match certificate {
+        CertificateCheck::Verified => "certificate verified",
+        CertificateCheck::ThisHost => {
+            "certificate not verified: the server is on this host (--cacert FILE verifies it)"
+        }
+        CertificateCheck::Insecure => "certificate not verified (--insecure)",
+    }
 }
 
 fn is_full(outcome: &LoadOutcome) -> bool {

@@ -49,7 +49,7 @@ impl EpollEngine {
         let epoll = Epoll::new()?;
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
         let channels = (0..worker.connections()).map(|_| None).collect();
-        let tls = worker.tls()?;
+        let tls = worker.tls();
         let buffer = vec![0; BUFFER_BYTES];
         Ok(EpollEngine { worker, epoll, channels, tls, buffer, unfinished: Vec::new() })
     }

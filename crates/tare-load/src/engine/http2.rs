@@ -84,7 +84,7 @@ impl Http2Engine {
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
         let connections = worker.connections();
         let places = worker.lanes(connections).start;
-        let tls = worker.tls()?;
+        let tls = worker.tls();
         Ok(Http2Engine {
             epoll,
             asks: Asks::new(tls.is_some()),

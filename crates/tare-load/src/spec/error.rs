@@ -2,6 +2,7 @@
 
 use super::load::IN_FLIGHT_MAX;
 use super::pacing::{RATE_HZ_MAX, STAGES_MAX};
+use crate::certificates::CertificateError;
 use crate::interleaving::{ARMS_MAX, Interleaving};
 use crate::message::MessageError;
 use std::time::Duration;
@@ -80,6 +81,9 @@ pub enum SpecError {
     /// The number of requests to stop after.
     #[error("a run of 0 requests has nothing to measure (hint: at least 1)")]
     NoRequests,
+    /// Certificates or keys.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// What is to be sent, or expected.
     #[error(transparent)]
     Message(#[from] MessageError),

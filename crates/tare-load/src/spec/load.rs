@@ -1,6 +1,8 @@
 //! What load to make: plain data, checked (`check`) before anything is started.
 
 use super::pacing::Pacing;
+use super::tls::Tls;
+use crate::host_port::HostPort;
 use crate::message::{Capture, Expect, WeightedUrl};
 use crate::target::Target;
 use std::net::IpAddr;
@@ -80,14 +82,18 @@ pub struct LoadSpec {
 pub struct Route {
     /// Where to.
     pub target: Target,
+    /// Connect there instead of the URL's host and port: what is asked for, and whose certificate it must be, stays the URL's.
+    pub connect_to: Option<HostPort>,
     /// Connect to this Unix socket instead of the URL's host and port.
     pub unix_socket: Option<PathBuf>,
     /// Local addresses to connect from, one after the other: each has ports for about 28,000 connections to one server.
     /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
     pub local_addresses: Vec<IpAddr>,
-    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
-    /// generator is pointed at servers under test.
-    pub tls_resume: bool,
+    /// How `https` is spoken.
+    pub tls: Tls,
+    /// Whether [`crate::preflight`] goes on where a redirect leads, up to ten of them on the same host: the load then goes
+    /// to the last URL.
+    pub follow: bool,
 }
 
 /// What is sent.
@@ -131,7 +137,19 @@ pub struct Workers {
 impl Route {
     /// To `target`, from where the kernel chooses.
     pub fn to(target: Target) -> Self {
-        Route { target, unix_socket: None, local_addresses: Vec::new(), tls_resume: true }
+        Route {
+            target,
+            connect_to: None,
+            unix_socket: None,
+            local_addresses: Vec::new(),
+            tls: Tls::default(),
+            follow: false,
+        }
+    }
+
+    /// Where connections go, unless to a Unix socket.
+    pub fn goes_to(&self) -> &HostPort {
+        self.connect_to.as_ref().unwrap_or(self.target.at())
     }
 }
 

@@ -164,3 +164,15 @@ fn tls_carries_it_where_both_agree_on_it() {
         }
     }
 }
+
+#[test]
+fn it_connects_elsewhere_and_follows_redirects() {
+    let server = Server::start(None, |n| if n == 0 { Act::Redirect } else { Act::Status(OK) });
+    let mut spec = server.spec();
+    spec.route.target = Target::parse("http://shop.test/a").unwrap();
+    (spec.route.connect_to, spec.route.follow) = (Some(server.address.to_string().parse().unwrap()), true);
+    let found = preflight(&spec, Duration::from_secs(10)).unwrap();
+    assert_eq!((found.redirects, found.target.to_string().as_str()), (1, "http://shop.test/end"));
+    spec.requests_max = Some(100);
+    assert_eq!(requests(&whole(&spec.aimed_at(found.target))), 100);
+}

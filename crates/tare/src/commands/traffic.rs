@@ -1,13 +1,13 @@
 //! The load that was asked for: arguments to the generator's own words.
 
-use crate::cli::traffic::{Engine, TrafficArgs};
+use crate::cli::traffic::{Engine, TlsArgs, TrafficArgs};
 use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use std::path::Path;
 use tare_load::{
-    CONNECTIONS_DEFAULT, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Route, Target,
-    WeightedUrl, Workers,
+    CONNECTIONS_DEFAULT, ClientCertificate, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol,
+    Route, Target, Tls, Trust, WeightedUrl, Workers,
 };
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
@@ -53,12 +53,25 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
         route: Route {
             target: target.clone(),
+            connect_to: args.connect_to.clone(),
             unix_socket: args.unix.clone(),
             local_addresses: args.local_addr.clone(),
-            tls_resume: !args.tls_no_reuse,
+            tls: tls(&args.tls),
+            follow: args.follow,
         },
         ..LoadSpec::new(target)
     })
+}
+
+fn tls(args: &TlsArgs) -> Tls {
+    let trust = match &args.cacert {
+        _ if args.insecure => Trust::Anyone,
+        Some(path) => Trust::With(path.clone()),
+        None => Trust::System,
+    };
+    let client = args.client_cert.clone().zip(args.client_key.clone());
+    let client = client.map(|(chain, key)| ClientCertificate { chain, key });
+    Tls { resume: !args.tls_no_reuse, trust, client }
 }
 
 fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {

@@ -3,4 +3,5 @@
 mod answers;
 mod content;
 mod no_heap;
+mod route;
 pub mod support;
