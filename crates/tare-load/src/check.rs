@@ -68,6 +68,14 @@ impl LoadSpec {
     }
 
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
+        if program.upload().is_some() {
+            match self {
+                _ if self.is_multiplexed() => return Err(SpecError::UploadByHttp2),
+                _ if self.pipeline > 1 => return Err(SpecError::UploadPipelined),
+                _ if self.content.templates => return Err(SpecError::UploadWithTemplates),
+                _ => {}
+            }
+        }
         let bytes = program.constant().map_or(0, <[u8]>::len);
         if bytes * self.depth() as usize > BATCH_BYTES_MAX {
             return Err(SpecError::RequestTooLong { bytes, pipeline: self.pipeline });

@@ -4,6 +4,7 @@
 //! its `client` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
 //! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
+mod body_file;
 mod capacity;
 mod certificates;
 mod check;
@@ -41,6 +42,7 @@ mod trust;
 mod way;
 mod worker;
 
+pub use body_file::short_body;
 pub use capacity::{CapacitySearch, Missed, Objective};
 pub use certificates::CertificateError;
 pub use error::LoadError;

@@ -204,6 +204,16 @@ impl Worker {
         }
     }
 
+    /// The socket of `c` took `bytes` of what it has to send.
+    #[inline]
+    pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
+        self.client.sent(c, bytes);
+        if self.client.uploads() {
+            self.now_ns = monotonic_ns();
+            self.client.went_on(c, self.now_ns);
+        }
+    }
+
     /// Connection `c` could not be opened.
     pub(crate) fn refused(&mut self, c: u32, why: io::Error) {
         let kind = match why.kind() {

@@ -6,6 +6,7 @@
 //! after the receive call that brought the last byte, and includes the time that the answer waited in the
 //! socket while this thread served others.
 
+use super::SENDS_MAX;
 use super::channel::Channel;
 use super::event_loop::EventLoop;
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
@@ -39,7 +40,8 @@ pub(crate) struct EpollEngine {
     channels: Vec<Option<Channel>>,
     tls: Option<Context>,
     buffer: Vec<u8>,
-    /// Connections whose sockets are not empty yet, and whether the end of their stream follows: no event reports them again.
+    /// Connections whose sockets have more to read, or take more, and whether the end of their stream follows: no event
+    /// reports them again.
     unfinished: Vec<(u32, bool)>,
 }
 
@@ -149,24 +151,39 @@ impl EpollEngine {
                 return;
             }
         }
-        if !self.unfinished.iter().any(|(known, _)| *known == c) {
-            self.unfinished.push((c, end_follows));
-        }
+        self.come_back(c, end_follows);
     }
 
     /// Sends what connection `c` has to send, as far as its socket takes it; the rest goes when it has room.
     #[inline]
     fn flush(&mut self, c: u32) {
-        while let Some(channel) = &mut self.channels[c as usize] {
-            let unsent = self.worker.client.unsent(c);
-            if unsent.is_empty() || self.worker.stage(c) != Stage::Open {
+        for _ in 0..SENDS_MAX {
+            let Some(channel) = &mut self.channels[c as usize] else { return };
+            if self.worker.stage(c) != Stage::Open {
                 return;
             }
-            match channel.send(unsent) {
-                Ok(bytes) => self.worker.client.sent(c, bytes),
+            let sent = match self.worker.client.unsent(c) {
+                Ok([]) => return,
+                Ok(unsent) => channel.send(unsent),
+                Err(_) => {
+                    self.worker.client.broke(c, ErrorKind::BodyFile);
+                    return self.reopen(c);
+                }
+            };
+            match sent {
+                Ok(bytes) => self.worker.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => return self.take_last_words(c),
             }
+        }
+        self.come_back(c, false);
+    }
+
+    /// No event may report that `c` has more to read or to send.
+    #[cold]
+    fn come_back(&mut self, c: u32, end_follows: bool) {
+        if !self.unfinished.iter().any(|(known, _)| *known == c) {
+            self.unfinished.push((c, end_follows));
         }
     }
 

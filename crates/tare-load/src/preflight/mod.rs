@@ -5,9 +5,10 @@ mod connection;
 mod http2;
 mod redirect;
 
+use crate::body_file::PIECE_BYTES;
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
-use crate::request::request_bytes;
+use crate::request::First;
 use crate::spec::{LoadSpec, Protocol, SpecError};
 use crate::target::Target;
 use crate::way::Way;
@@ -65,19 +66,20 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
 /// Asks once; where the answer leads then.
 fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>), LoadError> {
     let mut location = Location::default();
-    let request = request_bytes(spec).map_err(SpecError::from)?;
+    let request = First::of(spec).map_err(SpecError::from)?;
     let way = Way::find(spec)?;
     let endpoint = &way.endpoint;
     let connection = connect(&way, deadline)?;
     let (answer, connection) = match spec.protocol {
-        Protocol::Http1 => {
-            let request = (request.as_slice(), request.starts_with(b"HEAD "));
-            ask(connection, request, endpoint, deadline, &mut location)?
-        }
+        Protocol::Http1 => ask(connection, &request, endpoint, deadline, &mut location)?,
         #[cfg(feature = "http2")]
-        Protocol::Http2 => {
-            http2::ask(connection, (&request, spec.route.target.is_tls()), endpoint, deadline, &mut location)?
-        }
+        Protocol::Http2 => http2::ask(
+            connection,
+            (&request.bytes, spec.route.target.is_tls()),
+            endpoint,
+            deadline,
+            &mut location,
+        )?,
         #[cfg(not(feature = "http2"))]
         Protocol::Http2 => return Err(SpecError::NoHttp2.into()),
     };
@@ -107,15 +109,16 @@ fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>
 /// Asks by HTTP/1; gives the connection back if it stays open.
 fn ask(
     mut connection: Connection,
-    (request, to_head): (&[u8], bool),
+    request: &First,
     endpoint: &Endpoint,
-    deadline: Instant,
+    mut deadline: Instant,
     location: &mut Location,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
     connection.set_timeout(left(deadline) / 2).map_err(no_answer)?;
     // A server may answer before it has read all (413), and read no more.
-    let cut_off = connection.write_all(request).err();
+    let cut_off = send(&mut connection, request, &mut deadline).err();
+    let to_head = request.bytes.starts_with(b"HEAD ");
     let (mut heads, mut reader) = (Heads::new(to_head), AnswerReader::default());
     let (mut buffer, mut filled) = (vec![0; crate::client::BUFFER_BYTES_MIN], 0);
     loop {
@@ -156,4 +159,19 @@ fn ask(
             Err(why) => return Err(LoadError::Malformed { address: endpoint.to_string(), why }),
         }
     }
+}
+
+/// Sends all of a request. While the server takes a long body piece by piece it keeps the time that it had.
+fn send(connection: &mut Connection, request: &First, deadline: &mut Instant) -> io::Result<()> {
+    let patience = left(*deadline);
+    connection.write_all(&request.bytes)?;
+    let Some(body) = &request.upload else { return Ok(()) };
+    let (mut at, mut buffer) = (0, vec![0; PIECE_BYTES]);
+    while at < body.bytes() {
+        let piece = body.piece(at, &mut buffer)?;
+        connection.write_all(piece)?;
+        at += piece.len() as u64;
+        *deadline = Instant::now() + patience;
+    }
+    Ok(())
 }

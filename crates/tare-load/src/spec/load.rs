@@ -63,7 +63,7 @@ pub struct LoadSpec {
     /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
     /// that is opened, and `Connection: close` is sent with it.
     pub keep_alive: bool,
-    /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
+    /// How long an answer may take from the actual send (of a body from a file: from when some of it was sent last), and a connection to open; 1 ms to 1 h, kept to a
     /// twentieth (and never finer than a millisecond).
     pub timeout_ns: u64,
     /// When requests are sent.
@@ -111,6 +111,9 @@ pub struct Content {
     pub headers: Vec<(String, String)>,
     /// Sent with each request, with its length.
     pub body: Vec<u8>,
+    /// Instead of `body`: this file, of any length, is sent from where it is, piece by piece. By HTTP/1.1, one request at a
+    /// time on each connection, and without templates in it.
+    pub body_file: Option<PathBuf>,
     /// Whether `{{…}}` in path, headers, body and request file is replaced anew in each request: `{{counter}}`,
     /// `{{counter:FROM}}`, `{{random:FROM-TO}}`, `{{hex:DIGITS}}`, `{{csv:COLUMN}}`, `{{capture:NAME}}`.
     pub templates: bool,
@@ -162,6 +165,7 @@ impl Default for Content {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            body_file: None,
             templates: false,
             csv_file: None,
             captures: Vec::new(),

@@ -5,7 +5,7 @@ use crate::http2_server::{Act, BROKEN, NOT_FOUND, OK, Server};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, Target, preflight};
+use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight};
 use tare_model::trial::ErrorKind;
 
 #[test]
@@ -175,4 +175,12 @@ fn it_connects_elsewhere_and_follows_redirects() {
     assert_eq!((found.redirects, found.target.to_string().as_str()), (1, "http://shop.test/end"));
     spec.requests_max = Some(100);
     assert_eq!(requests(&whole(&spec.aimed_at(found.target))), 100);
+}
+
+#[test]
+fn a_body_that_stays_in_its_file_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut spec = Server::start(None, |_| Act::Silence).spec();
+    spec.content.body_file = Some(file.path().to_path_buf());
+    assert_eq!(spec.validate(), Err(SpecError::UploadByHttp2));
 }

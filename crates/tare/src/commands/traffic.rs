@@ -3,8 +3,7 @@
 use crate::cli::traffic::{Engine, TlsArgs, TrafficArgs};
 use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
-use anyhow::{Context, anyhow};
-use std::path::Path;
+use anyhow::anyhow;
 use tare_load::{
     CONNECTIONS_DEFAULT, ClientCertificate, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol,
     Route, Target, Tls, Trust, WeightedUrl, Workers,
@@ -13,10 +12,13 @@ use tare_load::{
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
     let message = &args.message;
-    let body = match (&message.body, &message.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => read(path)?,
-        (None, None) => Vec::new(),
+    let (body, body_file) = match (&message.body, &message.body_file) {
+        (Some(text), _) => (text.clone().into_bytes(), None),
+        (None, Some(path)) => match tare_load::short_body(path).map_err(Failure::usage)? {
+            Some(body) => (body, None),
+            None => (Vec::new(), Some(path.clone())),
+        },
+        (None, None) => (Vec::new(), None),
     };
     Ok(LoadSpec {
         content: Content {
@@ -25,6 +27,7 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
             method: message.method.to_ascii_uppercase(),
             headers: headers(&message.headers)?,
             body,
+            body_file,
             templates: message.template,
             csv_file: message.csv.clone(),
             captures: message.capture.clone(),
@@ -102,10 +105,6 @@ fn mix(target: &Target, paths: &[WeightedPath]) -> Result<Vec<WeightedUrl>, Fail
         Ok(WeightedUrl { target, weight: path.weight })
     };
     paths.iter().map(weighted).collect()
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)
 }
 
 /// A header is a name, a colon and a value; what they may hold, the generator judges.

@@ -39,6 +39,9 @@ fn what_failed(kind: ErrorKind) -> &'static str {
         ErrorKind::Status | ErrorKind::Unexpected => "answers were not what was expected",
         ErrorKind::StreamReset | ErrorKind::StreamRefused => "streams were ended by the server",
         ErrorKind::GoAway => "connections were ended by the server (GOAWAY)",
+        ErrorKind::BodyFile => {
+            "uploads ended because the file of their body became shorter or could not be read"
+        }
     }
 }
 

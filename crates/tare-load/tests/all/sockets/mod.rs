@@ -5,3 +5,4 @@ mod content;
 mod no_heap;
 mod route;
 pub mod support;
+mod uploads;
