@@ -20,10 +20,12 @@ impl BodyFile {
     /// Opens the file at `path`, which must be a regular one: it is read as often as it is sent.
     pub(crate) fn open(path: &Path) -> Result<BodyFile, MessageError> {
         let fault = |why: String| MessageError::File { path: path.to_path_buf(), why };
-        let (file, is_file, bytes) = open(path).map_err(|error| fault(error.to_string()))?;
-        if !is_file {
+        // Before it is opened, which of a pipe could take for ever.
+        if !std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.is_file() {
             return Err(fault("it is not a regular file, so it cannot be read more than once".to_owned()));
         }
+        let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+        let bytes = file.metadata().map_err(|error| fault(error.to_string()))?.len();
         Ok(BodyFile { file, bytes })
     }
 
@@ -54,8 +56,9 @@ impl BodyFile {
 /// [`MessageError::File`]: it cannot be read, or what is no regular file has more than 1 MiB.
 pub fn short_body(path: &Path) -> Result<Option<Vec<u8>>, MessageError> {
     let fault = |why: String| MessageError::File { path: path.to_path_buf(), why };
-    let (file, is_file, bytes) = open(path).map_err(|error| fault(error.to_string()))?;
-    if is_file && bytes > BODY_BYTES_MAX as u64 {
+    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+    let metadata = file.metadata().map_err(|error| fault(error.to_string()))?;
+    if metadata.is_file() && metadata.len() > BODY_BYTES_MAX as u64 {
         return Ok(None);
     }
     let mut body = Vec::new();
@@ -65,12 +68,6 @@ pub fn short_body(path: &Path) -> Result<Option<Vec<u8>>, MessageError> {
         return Err(fault("it has more than 1 MiB (hint: only a regular file may have more)".to_owned()));
     }
     Ok(Some(body))
-}
-
-fn open(path: &Path) -> io::Result<(File, bool, u64)> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    Ok((file, metadata.is_file(), metadata.len()))
 }
 
 #[cfg(test)]

@@ -139,6 +139,10 @@ fn words(why: &pem::Error) -> String {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let (mut text, limit) = (Vec::new(), FILE_BYTES_MAX + 1);
+    // Before it is opened, which of a pipe could take for ever.
+    if !std::fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
+        return Err("it is not a regular file, so it cannot be read more than once".to_owned());
+    }
     let file = File::open(path).map_err(|error| error.to_string())?;
     let read = file.take(limit).read_to_end(&mut text).map_err(|error| error.to_string())?;
     if read as u64 == limit { Err("it is longer than 16 MiB".to_owned()) } else { Ok(text) }
@@ -190,6 +194,8 @@ mod tests {
         let chain = path("good.pem", &certificate);
         let with = |key| client(&ClientCertificate { chain: chain.clone(), key }).map(drop);
         assert_eq!(with(path("key.pem", &key)), Ok(()));
+        let long = path("long", "");
+        File::options().write(true).open(&long).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
         for (error, word) in [
             (with(path("empty", "")), "no private key"),
@@ -197,8 +203,9 @@ mod tests {
             (with(folder.path().join("none")), "No such file"),
             (certificates(&path("text", "hello")).map(drop), "no certificate"),
             (certificates(&path("half", &certificate[..100])).map(drop), "well-formed"),
-            (certificates(folder.path()).map(drop), "directory"),
-            (certificates(Path::new("/dev/zero")).map(drop), "16 MiB"),
+            (certificates(folder.path()).map(drop), "regular file"),
+            (certificates(Path::new("/dev/zero")).map(drop), "regular file"),
+            (certificates(&long).map(drop), "16 MiB"),
         ] {
             let text = error.unwrap_err().to_string();
             assert!(text.contains(word) && text.contains("hint: "), "{text}");

@@ -83,6 +83,10 @@ pub(crate) fn words(fault: &Fault) -> (String, &'static str) {
         Fault::BadSignature => {
             ("its issuer has the name of one who is trusted, and another key".to_owned(), OTHER)
         }
+        // What WebPKI says of it has no type here.
+        Fault::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            (SIGNED_ITSELF.to_owned(), OWN)
+        }
         other => (other.to_string(), OTHER),
     }
 }
@@ -93,6 +97,8 @@ fn bare(presented: &str) -> &str {
     inside.unwrap_or(presented).trim_matches('"')
 }
 
+const SIGNED_ITSELF: &str = "it has signed for itself as an issuer, and is not trusted (unknown issuer)";
+const OWN: &str = "--cacert FILE with this very certificate trusts it; --insecure does not verify";
 const EXPIRED: &str = "is this machine's clock right? --insecure does not verify";
 const NAME: &str =
     "write the name in the URL and the address with --connect-to HOST:PORT; --insecure does not verify";

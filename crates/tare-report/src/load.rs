@@ -247,8 +247,11 @@ fn totals(outcome: &LoadOutcome) -> Block {
     let requests = &outcome.requests;
     let answered = requests.count.map_or_else(none, |count| count.to_string());
     let read = outcome.bytes_in.map_or_else(none, |all| bytes(all as f64));
-    let mut pairs =
-        vec![("Requests".to_owned(), format!("{answered} in {}, {read} read", seconds(outcome.elapsed_s)))];
+    // Of uploads more is sent than comes back.
+    let sent = outcome.bytes_out.filter(|sent| outcome.bytes_in.is_some_and(|read| *sent > read));
+    let sent = sent.map_or_else(String::new, |sent| format!(", {} sent", bytes(sent as f64)));
+    let requests_row = format!("{answered} in {}, {read} read{sent}", seconds(outcome.elapsed_s));
+    let mut pairs = vec![("Requests".to_owned(), requests_row)];
     if !outcome.statuses.is_empty() {
         let reported: Vec<String> =
             outcome.statuses.iter().map(|(class, count)| format!("{class} {count}")).collect();

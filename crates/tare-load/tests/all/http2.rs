@@ -5,7 +5,9 @@ use crate::http2_server::{Act, BROKEN, NOT_FOUND, OK, Server};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight};
+use tare_load::{
+    Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight,
+};
 use tare_model::trial::ErrorKind;
 
 #[test]

@@ -119,3 +119,52 @@ fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    fn parse(words: &[&str]) -> Result<LoadSpec, String> {
+        let command = TrafficArgs::augment_args(clap::Command::new("x").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let args = TrafficArgs::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+        spec(&args, Target::parse("https://h/").unwrap()).map_err(|_| "a failure".to_owned())
+    }
+
+    #[test]
+    fn whom_to_trust_and_where_to_connect() {
+        let tls = |words: &[&str]| parse(words).unwrap().route.tls;
+        assert_eq!(tls(&[]), Tls::default());
+        assert_eq!(tls(&["-k"]).trust, Trust::Anyone);
+        assert_eq!(tls(&["--cacert", "a.pem"]).trust, Trust::With("a.pem".into()));
+        let client = ClientCertificate { chain: "c".into(), key: "k".into() };
+        assert_eq!(tls(&["--client-cert", "c", "--client-key", "k"]).client, Some(client));
+        let route = parse(&["--connect-to", "[::1]:444", "--follow"]).unwrap().route;
+        assert_eq!((route.goes_to().to_string().as_str(), route.follow), ("[::1]:444", true));
+        for (words, why) in [
+            (&["-k", "--cacert", "a"][..], "cannot be used with"),
+            (&["--client-cert", "c"], "--client-key"),
+            (&["--client-key", "k"], "--client-cert"),
+            (&["--connect-to", "h"], "HOST:PORT"),
+            (&["--connect-to", "h:1", "--unix", "s"], "cannot be used with"),
+            (&["--follow", "--mix", "1:/a"], "cannot be used with"),
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains(why), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_long_body_stays_in_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let content = |bytes: u64| {
+            file.as_file().set_len(bytes).unwrap();
+            parse(&["--body-file", file.path().to_str().unwrap()]).unwrap().content
+        };
+        let (short, long) = (content(1 << 20), content((1 << 20) + 1));
+        assert_eq!((short.body.len(), short.body_file), (1 << 20, None));
+        assert_eq!((long.body.len(), long.body_file.as_deref()), (0, Some(file.path())));
+        assert!(parse(&["--body-file", "/nowhere"]).is_err());
+    }
+}

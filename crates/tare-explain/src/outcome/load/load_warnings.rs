@@ -180,6 +180,12 @@ impl LoadWarning {
     fn id(&self) -> &'static str {
         match self {
             LoadWarning::Uncounted(_) => "requests-unknown",
+            LoadWarning::NoRequests { mostly: Some((ErrorKind::Tls, _)) } => {
+                "is this the port for https? a server that wants a client certificate gets it by --client-cert and --client-key"
+            }
+            LoadWarning::NoRequests { mostly: Some((ErrorKind::BodyFile, _)) } => {
+                "leave the file as it is while the load runs"
+            }
             LoadWarning::NoRequests { .. } => "no-requests",
             LoadWarning::ServerGone { .. } => SERVER_GONE,
             LoadWarning::OnlyRedirects { .. } => "only-redirects",

@@ -11,6 +11,8 @@ use tare_load::{Generator, LoadSpec, SpecError, preflight};
 use tare_model::trial::ErrorKind;
 
 const BYTES: usize = 3 << 20;
+/// Before each MiB of a slow server.
+const PAUSE: Duration = Duration::from_millis(50);
 const DONE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -27,8 +29,10 @@ fn file() -> tempfile::NamedTempFile {
 /// What a server does with an upload.
 #[derive(Clone, Copy, PartialEq)]
 enum Act {
-    /// Reads all of it, in pieces of this size with this pause between them.
-    Take(usize, Duration),
+    /// Reads all of it.
+    Take,
+    /// Reads so many MiB, a pause before each.
+    Slowly(usize),
     /// Answers when this much has come; takes what comes until the connection is closed.
     Early(usize),
     /// Closes then.
@@ -72,20 +76,25 @@ fn take(connection: &mut TcpStream, act: Act, sent: &[u8]) -> std::io::Result<bo
         head.push(byte[0]);
     }
     let length = format!("Content-Length: {BYTES}\r\n");
-    let is_early = matches!(act, Act::Early(_));
-    assert!(is_early || String::from_utf8_lossy(&head).contains(&length), "another length");
-    let (most, piece, pause) = match act {
-        Act::Take(piece, pause) => (BYTES, piece, pause),
-        Act::Early(most) | Act::CutOff(most) => (most, 16 * 1024, Duration::ZERO),
-        Act::Stall => (0, 1, Duration::ZERO),
+    let is_long = matches!(act, Act::Early(_) | Act::Slowly(_));
+    assert!(is_long || String::from_utf8_lossy(&head).contains(&length), "another length");
+    if let Act::Slowly(count) = act {
+        let mut piece = vec![0; 1 << 20];
+        for _ in 0..count {
+            std::thread::sleep(PAUSE);
+            connection.read_exact(&mut piece)?;
+        }
+        return Ok(true);
+    }
+    let most = match act {
+        Act::Early(most) | Act::CutOff(most) => most,
+        Act::Take | Act::Slowly(_) => BYTES,
+        Act::Stall => 0,
     };
     let mut body = vec![0; most];
-    for piece in body.chunks_mut(piece) {
-        connection.read_exact(piece)?;
-        std::thread::sleep(pause);
-    }
+    connection.read_exact(&mut body)?;
     match act {
-        Act::Take(..) => Ok(body == sent),
+        Act::Take | Act::Slowly(_) => Ok(body == sent),
         Act::Early(_) => {
             connection.write_all(TOO_LARGE)?;
             // What was not read when a connection is closed resets it, and the answer may be lost.
@@ -109,7 +118,7 @@ fn upload(server: &Server, file: &tempfile::NamedTempFile) -> LoadSpec {
 
 #[test]
 fn a_file_of_any_length_is_sent_whole_on_each_connection() {
-    let (server, file) = (serve(Act::Take(64 * 1024, Duration::ZERO)), file());
+    let (server, file) = (serve(Act::Take), file());
     let mut spec = upload(&server, &file);
     assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200);
     for keep_alive in [true, false] {
@@ -125,10 +134,11 @@ fn a_file_of_any_length_is_sent_whole_on_each_connection() {
 
 #[test]
 fn a_server_that_takes_it_slowly_has_its_time_with_each_piece() {
-    // Longer in all than the timeout, which no pause is.
-    let (server, file) = (serve(Act::Take(64 * 1024, Duration::from_millis(10))), file());
-    let mut spec = upload(&server, &file);
-    (spec.connections, spec.timeout_ns, spec.requests_max) = (1, 400_000_000, Some(1));
+    // The whole takes longer than the timeout; what buffers hold of it at the end, ten MiB or so, by far not.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(70 << 20).unwrap();
+    let mut spec = upload(&serve(Act::Slowly(70)), &file);
+    (spec.connections, spec.timeout_ns, spec.requests_max) = (1, 70 * PAUSE.as_nanos() as u64 - 1, Some(1));
     let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (1, 0), "{:?}", sample.errors);
     assert!(sample.latency.value().unwrap().max_ns().unwrap() > spec.timeout_ns);
@@ -164,7 +174,7 @@ fn an_upload_that_is_cut_off_is_an_error() {
 
 #[test]
 fn a_file_that_becomes_shorter_is_an_error_and_nothing_hangs() {
-    let (server, file) = (serve(Act::Take(64 * 1024, Duration::ZERO)), file());
+    let (server, file) = (serve(Act::Take), file());
     let spec = upload(&server, &file);
     let generator = Generator::start(&spec).unwrap();
     super::support::run_until(&generator, |live| live.answers >= 5);
