@@ -1,11 +1,11 @@
 //! Whether a load can be made as asked, before anything is started.
 
-use crate::certificates::{self, CertificateError};
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::spec::{
     CONNECTIONS_MAX, EngineChoice, IN_FLIGHT_MAX, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
     STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust,
 };
+use crate::tls_files::{self, TlsFileError};
 use crate::trust;
 
 impl LoadSpec {
@@ -60,11 +60,11 @@ impl LoadSpec {
     }
 
     /// What the user names; what this machine trusts is read where it is needed.
-    fn validate_tls(&self) -> Result<(), CertificateError> {
+    fn validate_tls(&self) -> Result<(), TlsFileError> {
         if let Trust::With(path) = &self.route.tls.trust {
             trust::with(path)?;
         }
-        self.route.tls.client.as_ref().map_or(Ok(()), |client| certificates::client(client).map(drop))
+        self.route.tls.client.as_ref().map_or(Ok(()), |client| tls_files::client(client).map(drop))
     }
 
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {

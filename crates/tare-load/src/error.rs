@@ -1,8 +1,8 @@
 //! Why load could not be made.
 
-use crate::certificates::CertificateError;
 use crate::host_port::TargetError;
 use crate::spec::SpecError;
+use crate::tls_files::TlsFileError;
 use crate::trust;
 use std::fmt::Display;
 use std::io;
@@ -47,7 +47,7 @@ pub enum LoadError {
     },
     /// Certificates or keys that cannot be used, or none where some are needed.
     #[error(transparent)]
-    Certificates(#[from] CertificateError),
+    TlsFiles(#[from] TlsFileError),
     /// The server is not the one that the URL names, as far as its certificate shows.
     #[error("the certificate of {address} is not trusted: {why} (hint: {hint})")]
     NotTrusted {

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tare_model::load::CertificateCheck;
+use tare_model::load::TlsCertificate;
 use tare_model::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 use tare_sys::{affinity, process};
@@ -39,7 +39,7 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 pub struct Generator {
     spec: Arc<LoadSpec>,
     threads: Vec<Thread>,
-    certificate: Option<CertificateCheck>,
+    tls_certificate: Option<TlsCertificate>,
 }
 
 #[derive(Debug)]
@@ -63,8 +63,8 @@ impl Generator {
         let spec = Arc::new(spec.clone());
         let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
-        let certificate = way.tls.as_ref().map(|tls| tls.check);
-        let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new(), certificate };
+        let tls_certificate = way.tls.as_ref().map(|tls| tls.check);
+        let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new(), tls_certificate };
         for thread in 0..spec.workers.threads {
             let (spec, program, quotas) = (Arc::clone(&spec), Arc::clone(&program), quotas.clone());
             let (way, settled) = (Arc::clone(&way), settled.clone());
@@ -97,8 +97,8 @@ impl Generator {
     }
 
     /// `https`: whether the server's certificate is verified.
-    pub fn certificate(&self) -> Option<CertificateCheck> {
-        self.certificate
+    pub fn tls_certificate(&self) -> Option<TlsCertificate> {
+        self.tls_certificate
     }
 
     /// How far it has come since it began: a few loads, as recent as each thread's last batch of events.

@@ -6,7 +6,6 @@
 
 mod body_file;
 mod capacity;
-mod certificates;
 mod check;
 mod client;
 mod connections;
@@ -38,13 +37,13 @@ mod tally;
 mod target;
 mod template;
 mod tls;
+mod tls_files;
 mod trust;
 mod way;
 mod worker;
 
 pub use body_file::short_body;
 pub use capacity::{CapacitySearch, Missed, Objective};
-pub use certificates::CertificateError;
 pub use error::LoadError;
 pub use generator::Generator;
 pub use host_port::{HostPort, TargetError};
@@ -61,3 +60,4 @@ pub use spec::{
     THINK_NS_MAX, THREADS_MAX, Tls, Trust, Workers,
 };
 pub use target::Target;
+pub use tls_files::TlsFileError;

@@ -1,8 +1,8 @@
 //! TLS as a client, by rustls: its records go through a socket that does not block.
 
-use crate::certificates;
 use crate::error::LoadError;
 use crate::spec::{self, LoadSpec};
+use crate::tls_files;
 use crate::trust;
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
@@ -10,7 +10,7 @@ use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tare_model::load::CertificateCheck;
+use tare_model::load::TlsCertificate;
 use tare_sys::net;
 
 /// HTTP/2 as ALPN calls it.
@@ -24,7 +24,7 @@ pub(crate) struct Handshakes {
     config: ClientConfig,
     name: ServerName<'static>,
     resume: bool,
-    pub(crate) check: CertificateCheck,
+    pub(crate) check: TlsCertificate,
 }
 
 impl Handshakes {
@@ -50,16 +50,16 @@ impl Handshakes {
 }
 
 /// Whom a client trusts and who it is.
-fn config(tls: &spec::Tls, check: CertificateCheck) -> Result<ClientConfig, LoadError> {
+fn config(tls: &spec::Tls, check: TlsCertificate) -> Result<ClientConfig, LoadError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = trust::verifier(&tls.trust, check, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|why| LoadError::Thread { why: io::Error::other(why) })?;
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let Some(client) = &tls.client else { return Ok(builder.with_no_client_auth()) };
-    let (chain, key) = certificates::client(client)?;
+    let (chain, key) = tls_files::client(client)?;
     let config = builder.with_client_auth_cert(chain, key);
-    config.map_err(|why| certificates::key_fault(client, why.to_string()).into())
+    config.map_err(|why| tls_files::key_fault(client, why.to_string()).into())
 }
 
 /// What one thread's handshakes begin with.

@@ -1,7 +1,7 @@
 //! Whether a server is the one that its URL names: chain and name of its certificate, or neither.
 
-use crate::certificates::{self, CertificateError, Places};
 use crate::spec::Trust;
+use crate::tls_files::{self, Places, TlsFileError};
 use rustls::RootCertStore;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -10,24 +10,24 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError as Fault, DigitallySignedStruct, SignatureScheme};
 use std::sync::Arc;
-use tare_model::load::CertificateCheck;
+use tare_model::load::TlsCertificate;
 
 /// Whether the certificate of a server is verified.
-pub(crate) fn check(trust: &Trust, on_this_host: bool) -> CertificateCheck {
+pub(crate) fn check(trust: &Trust, on_this_host: bool) -> TlsCertificate {
     match trust {
-        Trust::Anyone => CertificateCheck::Insecure,
-        Trust::System if on_this_host => CertificateCheck::ThisHost,
-        Trust::System | Trust::With(_) => CertificateCheck::Verified,
+        Trust::Anyone => TlsCertificate::Insecure,
+        Trust::System if on_this_host => TlsCertificate::ThisHost,
+        Trust::System | Trust::With(_) => TlsCertificate::Verified,
     }
 }
 
 /// What judges a server's certificate.
 pub(crate) fn verifier(
     trust: &Trust,
-    check: CertificateCheck,
+    check: TlsCertificate,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, CertificateError> {
-    if check != CertificateCheck::Verified {
+) -> Result<Arc<dyn ServerCertVerifier>, TlsFileError> {
+    if check != TlsCertificate::Verified {
         return Ok(Arc::new(AnyCertificate(Arc::clone(provider))));
     }
     let (roots, given) = match trust {
@@ -37,18 +37,18 @@ pub(crate) fn verifier(
     let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
     match inner {
         Ok(inner) => Ok(Arc::new(Verifier { inner, given })),
-        Err(why) => Err(CertificateError::NoRoots { searched: why.to_string() }),
+        Err(why) => Err(TlsFileError::NoRoots { searched: why.to_string() }),
     }
 }
 
 /// What this machine trusts, if anything, and what a file has, which is given too.
 pub(crate) fn with(
     path: &std::path::Path,
-) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), CertificateError> {
-    let given = certificates::certificates(path)?;
+) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsFileError> {
+    let given = tls_files::certificates(path)?;
     let mut roots = Places::of_system().roots().unwrap_or_else(|_| RootCertStore::empty());
     for certificate in &given {
-        roots.add(certificate.clone()).map_err(|why| CertificateError::File {
+        roots.add(certificate.clone()).map_err(|why| TlsFileError::File {
             path: path.to_path_buf(),
             why: why.to_string(),
             hint: "it must be the certificate of an issuer, or the server's own",

@@ -17,9 +17,9 @@ pub struct LoadRun {
     pub url: String,
     /// What was asked for.
     pub asked: AskedLoad,
-    /// `https`: whether the server's certificate was verified.
+    /// `https`: whether the certificate of the TLS server was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<CertificateCheck>,
+    pub tls_certificate: Option<TlsCertificate>,
     /// With `--follow`: the redirects that led to `url` before the load, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<FollowedRedirects>,
@@ -39,10 +39,10 @@ pub struct LoadRun {
     pub stages: Vec<LoadStage>,
 }
 
-/// Whether the certificate of an `https` server was verified: its chain up to somebody who is trusted, and its name.
+/// Whether the certificate of a TLS server was verified: its chain up to somebody who is trusted, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CertificateCheck {
+pub enum TlsCertificate {
     /// It was.
     Verified,
     /// It was not: the server is on this host, and nobody was named to trust.
@@ -127,9 +127,9 @@ pub struct LoadOutcome {
     pub url: String,
     /// What was asked for.
     pub asked: AskedLoad,
-    /// `https`: whether the server's certificate was verified.
+    /// `https`: whether the certificate of the TLS server was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<CertificateCheck>,
+    pub tls_certificate: Option<TlsCertificate>,
     /// With `--follow`: the redirects that led to `url` before the load, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<FollowedRedirects>,

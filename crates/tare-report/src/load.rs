@@ -10,7 +10,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
-use tare_model::load::{CertificateCheck, LoadOutcome, LoadRun, StageOutcome};
+use tare_model::load::{LoadOutcome, LoadRun, StageOutcome, TlsCertificate};
 use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
@@ -128,7 +128,7 @@ fn headline(outcome: &LoadOutcome) -> Block {
             ),
         );
     }
-    if let Some(certificate) = outcome.certificate {
+    if let Some(certificate) = outcome.tls_certificate {
         pairs.push(("TLS".to_owned(), verified(certificate).to_owned()));
     }
     let transfer = outcome.bytes_in_per_s.map_or_else(none, |rate| format!("{}/s", bytes(rate)));
@@ -136,13 +136,13 @@ fn headline(outcome: &LoadOutcome) -> Block {
     Block::Pairs(pairs)
 }
 
-fn verified(certificate: CertificateCheck) -> &'static str {
+fn verified(certificate: TlsCertificate) -> &'static str {
     match certificate {
-        CertificateCheck::Verified => "certificate verified",
-        CertificateCheck::ThisHost => {
+        TlsCertificate::Verified => "certificate verified",
+        TlsCertificate::ThisHost => {
             "certificate not verified: the server is on this host (--cacert FILE verifies it)"
         }
-        CertificateCheck::Insecure => "certificate not verified (--insecure)",
+        TlsCertificate::Insecure => "certificate not verified (--insecure)",
     }
 }
 

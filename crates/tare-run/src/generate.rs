@@ -42,7 +42,7 @@ pub fn load(
     progress: &mut dyn Progress,
 ) -> Result<(LoadRun, Result<(), LabError>), LabError> {
     let mut generator = Generator::start(spec).map_err(load_failed)?;
-    let certificate = generator.certificate();
+    let tls_certificate = generator.tls_certificate();
     progress.show(Event::Expected { total_s: length.whole.as_secs_f64() });
     let mut watch =
         Watch { begun: Instant::now(), interrupt, progress, answered: 0, ends: spec.requests_max.is_some() };
@@ -61,7 +61,7 @@ pub fn load(
     let run = LoadRun {
         url: spec.route.target.to_string(),
         asked: asked(spec),
-        certificate,
+        tls_certificate,
         redirects: None,
         started_unix_s,
         begin_ns,
@@ -287,9 +287,9 @@ impl Watch<'_> {
 
 /// What was asked for wrongly is the user's to change; anything else is the generator's failure.
 pub(crate) fn load_failed(error: LoadError) -> LabError {
-    use LoadError::{Certificates, Engine, OpenFiles, Redirect, Spec, Target};
+    use LoadError::{Engine, OpenFiles, Redirect, Spec, Target, TlsFiles};
     match error {
-        Spec(_) | Target(_) | Certificates(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. } => {
+        Spec(_) | Target(_) | TlsFiles(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. } => {
             LabError::usage(error.to_string(), "")
         }
         _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },

@@ -46,7 +46,7 @@ fn load(
             open_loop: scheduled.is_some(),
             busy_poll: false,
         },
-        certificate: None,
+        tls_certificate: None,
         redirects: None,
         started_unix_s: 0.0,
         begin_ns: 0,

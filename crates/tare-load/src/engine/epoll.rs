@@ -6,9 +6,8 @@
 //! after the receive call that brought the last byte, and includes the time that the answer waited in the
 //! socket while this thread served others.
 
-use super::SENDS_MAX;
 use super::channel::Channel;
-use super::event_loop::EventLoop;
+use super::event_loop::{EventLoop, SENDS_MAX};
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::tls::Context;

@@ -9,8 +9,7 @@
 //! The kernel reports how a send went before it reports what came afterwards, so an answer never overtakes its
 //! request. What one connection has to send goes in one send after the other.
 
-use super::SENDS_MAX;
-use super::event_loop::EventLoop;
+use super::event_loop::{EventLoop, SENDS_MAX};
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::spec::CONNECTIONS_MAX;

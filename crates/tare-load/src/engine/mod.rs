@@ -16,10 +16,6 @@ use crate::worker::Worker;
 use std::io;
 use tare_sys::uring::Ring;
 
-/// Pieces that are sent to one socket before the others, the timeouts and the caller are served: a server may take a long
-/// body as fast as it is sent.
-const SENDS_MAX: usize = 16;
-
 /// What drives a [`Worker`].
 pub(crate) enum Engine {
     Epoll(Box<epoll::EpollEngine>),

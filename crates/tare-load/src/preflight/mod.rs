@@ -18,7 +18,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tare_http::response::{Answer, AnswerReader, End, Heads, Step};
-use tare_model::load::CertificateCheck;
+use tare_model::load::TlsCertificate;
 
 /// An answer, and a connection to its giver that stays open until this is dropped, so that the server's end
 /// can be looked up meanwhile.
@@ -37,7 +37,7 @@ pub struct Preflight {
     /// The status of the answer.
     pub status: u16,
     /// `https`: whether the server's certificate was verified.
-    pub certificate: Option<CertificateCheck>,
+    pub tls_certificate: Option<TlsCertificate>,
     _connection: Connection,
 }
 
@@ -100,7 +100,7 @@ fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>
         peer_addr: addresses.map(|(_, peer)| peer),
         peer_pid,
         status: answer.status,
-        certificate: way.tls.as_ref().map(|tls| tls.check),
+        tls_certificate: way.tls.as_ref().map(|tls| tls.check),
         _connection: connection,
     };
     Ok((found, next))

@@ -2,9 +2,9 @@
 
 use super::load::IN_FLIGHT_MAX;
 use super::pacing::{RATE_HZ_MAX, STAGES_MAX};
-use crate::certificates::CertificateError;
 use crate::interleaving::{ARMS_MAX, Interleaving};
 use crate::message::MessageError;
+use crate::tls_files::TlsFileError;
 use std::time::Duration;
 
 /// A load that cannot be made as asked.
@@ -83,7 +83,7 @@ pub enum SpecError {
     NoRequests,
     /// Certificates or keys.
     #[error(transparent)]
-    Certificate(#[from] CertificateError),
+    TlsFiles(#[from] TlsFileError),
     /// What is to be sent, or expected.
     #[error(transparent)]
     Message(#[from] MessageError),

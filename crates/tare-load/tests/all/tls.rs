@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tare_load::{ClientCertificate, Generator, LoadError, LoadSpec, Target, Trust, preflight};
-use tare_model::load::CertificateCheck;
+use tare_model::load::TlsCertificate;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -115,13 +115,13 @@ fn a_server_on_this_host_is_verified_where_somebody_is_named_to_trust() {
     let address = serve(config(&issuer.issue("127.0.0.1", |_| {}), None));
     let url = format!("https://{address}/");
     for (trust, check) in [
-        (Trust::System, CertificateCheck::ThisHost),
-        (Trust::Anyone, CertificateCheck::Insecure),
-        (issuer.root(), CertificateCheck::Verified),
+        (Trust::System, TlsCertificate::ThisHost),
+        (Trust::Anyone, TlsCertificate::Insecure),
+        (issuer.root(), TlsCertificate::Verified),
     ] {
         let spec = spec(&url, trust);
-        assert_eq!(preflight(&spec, PATIENCE).unwrap().certificate, Some(check));
-        assert_eq!(Generator::start(&spec).unwrap().certificate(), Some(check));
+        assert_eq!(preflight(&spec, PATIENCE).unwrap().tls_certificate, Some(check));
+        assert_eq!(Generator::start(&spec).unwrap().tls_certificate(), Some(check));
         let sample = whole(&spec);
         assert_eq!((requests(&sample), sample.errors.len()), (100, 0), "{:?}", sample.errors);
     }
@@ -196,7 +196,7 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
     let stranger = ClientCertificate { key: mine(&issuer).key, ..mine(&clients) };
     spec.route.tls.client = Some(stranger);
     let error = Generator::start(&spec).unwrap_err();
-    assert!(matches!(error, LoadError::Certificates(_)), "{error}");
+    assert!(matches!(error, LoadError::TlsFiles(_)), "{error}");
     assert!(error.to_string().contains("me.key"), "{error}");
 }
 
@@ -217,7 +217,7 @@ fn a_unix_socket_carries_tls_too() {
     });
     let mut spec = spec("https://whoever.test/", issuer.root());
     spec.route.unix_socket = Some(path);
-    assert_eq!(preflight(&spec, PATIENCE).unwrap().certificate, Some(CertificateCheck::Verified));
+    assert_eq!(preflight(&spec, PATIENCE).unwrap().tls_certificate, Some(TlsCertificate::Verified));
     assert_eq!(sample(&spec, 50, 0).errors.len(), 0);
 }
 
@@ -228,7 +228,7 @@ fn it_connects_elsewhere_and_asks_for_the_url_all_the_same() {
     let mut spec = spec("https://shop.test:9/", issuer.root());
     spec.route.connect_to = Some(address.to_string().parse().unwrap());
     let found = preflight(&spec, PATIENCE).unwrap();
-    assert_eq!((found.certificate, found.peer_addr), (Some(CertificateCheck::Verified), Some(address)));
+    assert_eq!((found.tls_certificate, found.peer_addr), (Some(TlsCertificate::Verified), Some(address)));
     assert_eq!(requests(&whole(&spec)), 100);
     spec.route.target = Target::parse("https://other.test/").unwrap();
     assert!(refused(&spec).contains("it is for shop.test and not for other.test"), "{}", refused(&spec));

@@ -26,7 +26,7 @@ pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight
             format!("nothing answers at {}: {error}", load.route.target),
             "is this its address? one that is slow to answer needs a longer --timeout",
         ),
-        error @ (LoadError::NotTrusted { .. } | LoadError::Certificates(_) | LoadError::Redirect { .. }) => {
+        error @ (LoadError::NotTrusted { .. } | LoadError::TlsFiles(_) | LoadError::Redirect { .. }) => {
             LabError::usage(error.to_string(), "")
         }
         // Something is there: what is wrong with it says what to do.

@@ -31,7 +31,7 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
         warnings,
         url: run.url.clone(),
         asked: run.asked.clone(),
-        certificate: run.certificate,
+        tls_certificate: run.tls_certificate,
         redirects: run.redirects.clone(),
         elapsed_s: facts.elapsed_s,
         rate_hz: facts.rate_hz,

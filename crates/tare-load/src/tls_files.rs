@@ -23,7 +23,7 @@ const BUNDLES: [&str; 5] = [
 
 /// Certificates or keys that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CertificateError {
+pub enum TlsFileError {
     /// A file of the user's.
     #[error("{}: {why} (hint: {hint})", path.display())]
     File {
@@ -74,7 +74,7 @@ impl Places {
 
     /// All certificates there that can be used: the first file that has any, and all of the folders. Others are passed
     /// over, as whoever made these lists did not make them for us.
-    pub(crate) fn roots(&self) -> Result<RootCertStore, CertificateError> {
+    pub(crate) fn roots(&self) -> Result<RootCertStore, TlsFileError> {
         let mut roots = RootCertStore::empty();
         let add = |roots: &mut RootCertStore, path: &Path| {
             roots.add_parsable_certificates(read(path).map(|text| parsable(&text)).unwrap_or_default()).0
@@ -87,7 +87,7 @@ impl Places {
             }
         }
         if roots.is_empty() {
-            return Err(CertificateError::NoRoots { searched: self.searched.clone() });
+            return Err(TlsFileError::NoRoots { searched: self.searched.clone() });
         }
         Ok(roots)
     }
@@ -98,9 +98,9 @@ fn parsable(text: &[u8]) -> Vec<CertificateDer<'static>> {
 }
 
 /// The certificates in a file that a user names, at least one.
-pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFileError> {
     const HINT: &str = "a certificate in PEM begins with -----BEGIN CERTIFICATE-----";
-    let fault = |why: String| CertificateError::File { path: path.to_path_buf(), why, hint: HINT };
+    let fault = |why: String| TlsFileError::File { path: path.to_path_buf(), why, hint: HINT };
     let text = read(path).map_err(fault)?;
     let found: Vec<_> =
         CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(|why| fault(words(&why)))?;
@@ -110,7 +110,7 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// A client's certificates and its key.
 pub(crate) fn client(
     client: &ClientCertificate,
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CertificateError> {
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsFileError> {
     let chain = certificates(&client.chain)?;
     let key = read(&client.key).and_then(|text| {
         PrivateKeyDer::from_pem_slice(&text).map_err(|why| match why {
@@ -124,9 +124,9 @@ pub(crate) fn client(
 }
 
 /// A key that cannot be used.
-pub(crate) fn key_fault(client: &ClientCertificate, why: String) -> CertificateError {
+pub(crate) fn key_fault(client: &ClientCertificate, why: String) -> TlsFileError {
     const HINT: &str = "it must be the certificate's own key, in PEM, without a password: openssl pkey -in KEY -out PLAIN takes one off";
-    CertificateError::File { path: client.key.clone(), why, hint: HINT }
+    TlsFileError::File { path: client.key.clone(), why, hint: HINT }
 }
 
 fn encrypted(text: &[u8]) -> bool {
