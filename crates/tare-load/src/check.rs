@@ -3,8 +3,10 @@
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::spec::{
     CONNECTIONS_MAX, EngineChoice, IN_FLIGHT_MAX, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
-    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX,
+    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust,
 };
+use crate::tls_files::{self, TlsFileError};
+use crate::trust;
 
 impl LoadSpec {
     /// Whether this load can be made; reads the files that it names.
@@ -18,6 +20,7 @@ impl LoadSpec {
     /// Checks everything and compiles what is to be sent.
     pub(crate) fn compile(&self) -> Result<Program, SpecError> {
         self.validate_counts()?;
+        self.validate_tls()?;
         let program = Program::load(self)?;
         self.validate_request(&program)?;
         Ok(program)
@@ -56,7 +59,23 @@ impl LoadSpec {
         Ok(())
     }
 
+    /// What the user names; what this machine trusts is read where it is needed.
+    fn validate_tls(&self) -> Result<(), TlsFileError> {
+        if let Trust::With(path) = &self.route.tls.trust {
+            trust::with(path)?;
+        }
+        self.route.tls.client.as_ref().map_or(Ok(()), |client| tls_files::client(client).map(drop))
+    }
+
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
+        if program.upload().is_some() {
+            match self {
+                _ if self.is_multiplexed() => return Err(SpecError::UploadByHttp2),
+                _ if self.pipeline > 1 => return Err(SpecError::UploadPipelined),
+                _ if self.content.templates => return Err(SpecError::UploadWithTemplates),
+                _ => {}
+            }
+        }
         let bytes = program.constant().map_or(0, <[u8]>::len);
         if bytes * self.depth() as usize > BATCH_BYTES_MAX {
             return Err(SpecError::RequestTooLong { bytes, pipeline: self.pipeline });

@@ -4,7 +4,7 @@ use crate::error::LoadError;
 use crate::spec::LoadSpec;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,13 +33,21 @@ impl Endpoint {
         if let Some(path) = &spec.route.unix_socket {
             return Ok(Endpoint::Unix(path.clone()));
         }
-        let remote = choose_address(&spec.route.target.resolve()?);
+        let remote = choose_address(&spec.route.goes_to().resolve()?);
         let locals = if spec.route.local_addresses.is_empty() {
             loopback(remote, spec.connections)
         } else {
             spec.route.local_addresses.clone()
         };
         Ok(Endpoint::Tcp { remote, locals })
+    }
+
+    /// Whether it is on this host, as the kernel routes.
+    pub(crate) fn is_this_host(&self) -> bool {
+        match self {
+            Endpoint::Tcp { remote, .. } => is_own(*remote),
+            Endpoint::Unix(_) => true,
+        }
     }
 
     /// Begins the `n`th connection, without blocking.
@@ -64,6 +72,18 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// Whether the kernel would go there from that very address. Nothing is sent.
+fn is_own(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    let any: IpAddr = if ip.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let from = || {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(address)?;
+        socket.local_addr()
+    };
+    ip.is_loopback() || ip == any || from().is_ok_and(|from: SocketAddr| from.ip() == ip)
+}
+
 /// All of 127.0.0.0/8 is this host: as many of its addresses as the connections need.
 fn loopback(remote: SocketAddr, connections: u32) -> Vec<IpAddr> {
     let addresses = connections.div_ceil(CONNECTIONS_PER_ADDRESS);
@@ -85,6 +105,22 @@ fn choose_address(addresses: &[SocketAddr]) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_host_is_known_by_its_addresses() {
+        for (address, own) in [
+            ("127.0.0.1:1", true),
+            ("127.8.9.10:1", true),
+            ("0.0.0.0:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("192.0.2.1:443", false),
+            ("[2001:db8::1]:443", false),
+            ("255.255.255.255:9", false),
+        ] {
+            assert_eq!(is_own(address.parse().unwrap()), own, "{address}");
+        }
+    }
 
     #[test]
     fn loopback_has_addresses_for_as_many_as_needed() {

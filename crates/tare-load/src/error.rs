@@ -1,7 +1,9 @@
 //! Why load could not be made.
 
+use crate::host_port::TargetError;
 use crate::spec::SpecError;
-use crate::target::TargetError;
+use crate::tls_files::TlsFileError;
+use crate::trust;
 use std::fmt::Display;
 use std::io;
 use tare_http::response::Malformed;
@@ -16,6 +18,16 @@ pub enum LoadError {
     /// The URL, or the name in it.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// A redirect that is not followed.
+    #[error("{from} redirects to {to}: {why}")]
+    Redirect {
+        /// What was asked for.
+        from: String,
+        /// As the server has it.
+        to: String,
+        /// Why it is not followed.
+        why: String,
+    },
     /// No connection could be opened.
     #[error("cannot connect to {address}: {why} (hint: does the server listen there?)")]
     NoConnection {
@@ -32,6 +44,29 @@ pub enum LoadError {
     PortsExhausted {
         /// Where to.
         address: String,
+    },
+    /// Certificates or keys that cannot be used, or none where some are needed.
+    #[error(transparent)]
+    TlsFiles(#[from] TlsFileError),
+    /// The server is not the one that the URL names, as far as its certificate shows.
+    #[error("the certificate of {address} is not trusted: {why} (hint: {hint})")]
+    NotTrusted {
+        /// Where to.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+        /// What may help.
+        hint: &'static str,
+    },
+    /// The server ended the TLS handshake.
+    #[error(
+        "{address} refused TLS: {why} (hint: it may want a client certificate that it trusts: --client-cert FILE --client-key FILE)"
+    )]
+    TlsRefused {
+        /// Where to.
+        address: String,
+        /// Its reason.
+        why: io::Error,
     },
     /// The TLS handshake failed.
     #[error("no TLS with {address}: {why} (hint: is this the port for https?)")]
@@ -108,8 +143,19 @@ impl LoadError {
                 LoadError::PortsExhausted { address: endpoint.to_string() }
             }
             io::ErrorKind::Unsupported => LoadError::NoHttp2 { address: endpoint.to_string(), why },
-            io::ErrorKind::InvalidData => LoadError::Tls { address: endpoint.to_string(), why },
+            io::ErrorKind::InvalidData => LoadError::tls(endpoint.to_string(), why),
             _ => LoadError::NoConnection { address: endpoint.to_string(), why },
+        }
+    }
+
+    fn tls(address: String, why: io::Error) -> LoadError {
+        match why.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(rustls::Error::InvalidCertificate(fault)) => {
+                let (why, hint) = trust::words(fault);
+                LoadError::NotTrusted { address, why, hint }
+            }
+            Some(rustls::Error::AlertReceived(_)) => LoadError::TlsRefused { address, why },
+            _ => LoadError::Tls { address, why },
         }
     }
 }

@@ -39,6 +39,11 @@ impl Fault {
         Fault { kind: ErrorKind::Malformed, why }
     }
 
+    /// The file of a body ended early or could not be read.
+    pub(crate) fn body_file() -> Fault {
+        ErrorKind::BodyFile.into()
+    }
+
     /// An open connection ended without an error, though an answer was to come.
     pub(crate) fn closed(in_answer: bool) -> Fault {
         let why = if in_answer { "closed in the middle of an answer" } else { "closed without an answer" };

@@ -1,7 +1,6 @@
 //! The generator as its driver sees it: start, watch, cut, stop.
 
 use crate::client::Client;
-use crate::endpoint::Endpoint;
 use crate::engine::{self, Engine};
 use crate::error::LoadError;
 use crate::files::Table;
@@ -12,13 +11,16 @@ use crate::request::Requests;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing, SpecError};
 use crate::tally::Tally;
+use crate::way::Way;
 use crate::worker::{Settled, Worker};
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tare_model::load::TlsCertificate;
 use tare_model::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 use tare_sys::{affinity, process};
@@ -37,6 +39,7 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 pub struct Generator {
     spec: Arc<LoadSpec>,
     threads: Vec<Thread>,
+    tls_certificate: Option<TlsCertificate>,
 }
 
 #[derive(Debug)]
@@ -56,14 +59,15 @@ impl Generator {
         let program = Arc::new(spec.compile()?);
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
         let table = Table::of(spec, limit)?;
-        let endpoint = Arc::new(Endpoint::resolve(spec)?);
+        let way = Arc::new(Way::find(spec)?);
         let spec = Arc::new(spec.clone());
         let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();
-        let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new() };
+        let tls_certificate = way.tls.as_ref().map(|tls| tls.check);
+        let mut generator = Generator { spec: Arc::clone(&spec), threads: Vec::new(), tls_certificate };
         for thread in 0..spec.workers.threads {
             let (spec, program, quotas) = (Arc::clone(&spec), Arc::clone(&program), quotas.clone());
-            let (endpoint, settled) = (Arc::clone(&endpoint), settled.clone());
+            let (way, settled) = (Arc::clone(&way), settled.clone());
             let worker = move |shared| {
                 let requests = Requests::new(&spec, &program, thread).map_err(SpecError::from)?;
                 let places = spec.connections_of(thread) * spec.lanes();
@@ -74,12 +78,12 @@ impl Generator {
                     Quota::new(quotas, spec.pacing != Pacing::Closed),
                     &program.heads(),
                 );
-                Ok(Worker::new(spec, thread, endpoint, shared, client, settled))
+                Ok(Worker::new(spec, thread, way, shared, client, settled))
             };
             generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);
         }
         drop(settled);
-        await_connections(&reports, &generator.threads, spec.connections, &endpoint)?;
+        await_connections(&reports, &generator.threads, spec.connections, &way.endpoint)?;
         let begin_ns = monotonic_ns();
         for thread in &generator.threads {
             thread.shared.begin(begin_ns).map_err(|why| LoadError::Thread { why })?;
@@ -90,6 +94,11 @@ impl Generator {
     /// The kernel's ids of the threads.
     pub fn thread_ids(&self) -> Vec<u32> {
         self.threads.iter().map(|thread| thread.tid).collect()
+    }
+
+    /// `https`: whether the server's certificate is verified.
+    pub fn tls_certificate(&self) -> Option<TlsCertificate> {
+        self.tls_certificate
     }
 
     /// How far it has come since it began: a few loads, as recent as each thread's last batch of events.
@@ -222,7 +231,7 @@ fn await_connections(
     reports: &Receiver<Settled>,
     threads: &[Thread],
     connections: u32,
-    endpoint: &Endpoint,
+    endpoint: &impl Display,
 ) -> Result<(), LoadError> {
     let deadline = Instant::now() + RAMP_MAX + RAMP_PER_CONNECTION * connections;
     let (mut settled, mut open, mut why) = (0, 0, None);

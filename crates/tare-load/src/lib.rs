@@ -4,6 +4,7 @@
 //! its `client` (requests and answers), both without I/O: `pacing` says when to send, `tare_http::response` what
 //! was answered, and `tally` counts. [`preflight`] asks once before any load.
 
+mod body_file;
 mod capacity;
 mod check;
 mod client;
@@ -14,12 +15,14 @@ mod error;
 mod fault;
 mod files;
 mod generator;
+mod host_port;
 #[cfg(feature = "http2")]
 mod http2;
 mod inspect;
 mod interleaving;
 mod lines;
 mod live;
+mod location;
 mod merge;
 mod message;
 mod pacing;
@@ -35,11 +38,16 @@ mod tally;
 mod target;
 mod template;
 mod tls;
+mod tls_files;
+mod trust;
+mod way;
 mod worker;
 
+pub use body_file::short_body;
 pub use capacity::{CapacitySearch, Missed, Objective};
 pub use error::LoadError;
 pub use generator::Generator;
+pub use host_port::{HostPort, TargetError};
 pub use interleaving::{ARMS_MAX, Interleaving, Slices, TURN_NS_MAX, TURN_NS_MIN};
 pub use live::Live;
 pub use message::{
@@ -48,8 +56,9 @@ pub use message::{
 };
 pub use preflight::{Preflight, preflight};
 pub use spec::{
-    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, Content, EngineChoice, Gaps, LoadSpec, PIPELINE_MAX, Pacing,
-    Protocol, RATE_HZ_MAX, Route, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage, THINK_NS_MAX, THREADS_MAX,
-    Workers,
+    CONNECTIONS_DEFAULT, CONNECTIONS_MAX, ClientCertificate, Content, EngineChoice, Gaps, LoadSpec,
+    PIPELINE_MAX, Pacing, Protocol, RATE_HZ_MAX, Route, STAGE_NS_MAX, STAGES_MAX, SpecError, Stage,
+    THINK_NS_MAX, THREADS_MAX, Tls, Trust, Workers,
 };
-pub use target::{Target, TargetError};
+pub use target::Target;
+pub use tls_files::TlsFileError;

@@ -12,10 +12,12 @@ pub const CAPTURES_MAX: usize = 16;
 /// Most of a body that is looked at, for checks and captures, in bytes.
 pub const BODY_KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Longest request in bytes, without its templates' values.
-const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+/// Longest head of a request in bytes, and longest body that is held, without its templates' values.
+const HEAD_BYTES_MAX: usize = 1024 * 1024;
+/// See [`HEAD_BYTES_MAX`].
+pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Longest line of a request file.
-pub(crate) const LINE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+pub(crate) const LINE_BYTES_MAX: usize = HEAD_BYTES_MAX + BODY_BYTES_MAX;
 
 /// A URL among several.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +112,9 @@ pub enum MessageError {
         why: &'static str,
     },
     /// A request of this length.
-    #[error("a request of {bytes} bytes is too long (hint: at most 1 MiB)")]
+    #[error(
+        "a request of {bytes} bytes is too long (hint: at most 1 MiB each for head and body; a file of any length may be the body)"
+    )]
     TooLong {
         /// Its length.
         bytes: usize,
@@ -199,8 +203,11 @@ impl Message {
             }
         }
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-        let bytes = self.path.len() + headers + self.body.len();
-        if bytes > REQUEST_BYTES_MAX { Err(MessageError::TooLong { bytes }) } else { Ok(()) }
+        let head = self.path.len() + headers;
+        if head > HEAD_BYTES_MAX || self.body.len() > BODY_BYTES_MAX {
+            return Err(MessageError::TooLong { bytes: head + self.body.len() });
+        }
+        Ok(())
     }
 }
 

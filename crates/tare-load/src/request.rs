@@ -1,11 +1,13 @@
 //! What is sent: compiled before the run, and for requests that never change, bytes built once.
 
+use crate::body_file::{BodyFile, PIECE_BYTES};
 use crate::lines::Lines;
 use crate::message::{self, Message, MessageError};
 use crate::random::Random;
 use crate::spec::LoadSpec;
 use crate::table::Table;
 use crate::template::{self, Names, Piece, Place, Values, push_bytes, write_number};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +32,8 @@ pub(crate) struct Program {
     /// Sums of the weights up to each recipe.
     sums: Vec<u64>,
     file: Option<PathBuf>,
+    /// What follows each request's head, where that is no part of the recipes.
+    upload: Option<Arc<BodyFile>>,
     names: Names,
     common: Common,
 }
@@ -54,7 +58,10 @@ impl Program {
             close: !spec.keep_alive,
             http2: spec.is_multiplexed(),
         };
+        // A file of requests has bodies of its own.
+        let upload = spec.content.body_file.as_deref().filter(|_| spec.content.request_file.is_none());
         let mut program = Program {
+            upload: upload.map(BodyFile::open).transpose()?.map(Arc::new),
             recipes: Vec::new(),
             sums: Vec::new(),
             file: spec.content.request_file.clone(),
@@ -65,7 +72,7 @@ impl Program {
             method: spec.content.method.clone(),
             path: path.to_owned(),
             headers: spec.content.headers.clone(),
-            body: spec.content.body.clone(),
+            body: if upload.is_some() { Vec::new() } else { spec.content.body.clone() },
         };
         let paths = spec.content.urls.iter().map(|url| (url.target.path(), u64::from(url.weight)));
         let paths: Vec<_> =
@@ -93,6 +100,11 @@ impl Program {
             },
             _ => None,
         }
+    }
+
+    /// What follows each request's head, where that stays in its file.
+    pub(crate) fn upload(&self) -> Option<&Arc<BodyFile>> {
+        self.upload.as_ref()
     }
 
     /// For each memory of heads that answers need: whether its requests are `HEAD`.
@@ -130,8 +142,9 @@ impl Program {
         if !body.iter().all(|piece| matches!(piece, Piece::Bytes(_))) {
             return Ok(Recipe { head, body: Some(body), to_head });
         }
-        if !message.body.is_empty() || matches!(message.method.as_str(), "POST" | "PUT" | "PATCH") {
-            push_bytes(&mut head, format!("Content-Length: {}\r\n", message.body.len()).as_bytes());
+        let bytes = self.upload.as_ref().map_or(message.body.len() as u64, |upload| upload.bytes());
+        if bytes > 0 || matches!(message.method.as_str(), "POST" | "PUT" | "PATCH") {
+            push_bytes(&mut head, format!("Content-Length: {bytes}\r\n").as_bytes());
         }
         push_bytes(&mut head, b"\r\n");
         push_bytes(&mut head, &message.body);
@@ -139,13 +152,37 @@ impl Program {
     }
 }
 
-/// A request that was written.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Written {
-    /// Its length in bytes.
-    pub(crate) len: u32,
+/// A request that was written: how long it is and which memory of heads its answer needs, in one word, as each request in
+/// flight has one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Written(u64);
+
+/// Bits of a [`Written`] for its heads.
+const HEADS_BITS: u32 = 8;
+const _: () = assert!(HEADS_MAX <= 1 << HEADS_BITS);
+
+impl Written {
+    #[inline]
+    pub(crate) fn new(bytes: u64, heads: u8) -> Written {
+        Written(bytes << HEADS_BITS | u64::from(heads))
+    }
+
+    /// Its length in bytes, with its body.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        (self.0 >> HEADS_BITS) as usize
+    }
+
     /// Which memory of heads its answer needs.
-    pub(crate) heads: u32,
+    #[inline]
+    pub(crate) fn heads(self) -> usize {
+        (self.0 & ((1 << HEADS_BITS) - 1)) as usize
+    }
+
+    /// With so many bytes behind it.
+    fn followed_by(self, bytes: u64) -> Written {
+        Written(self.0 + (bytes << HEADS_BITS))
+    }
 }
 
 /// One thread's requests.
@@ -158,6 +195,16 @@ pub(crate) enum Requests {
         len: u32,
     },
     Varying(Box<Varying>),
+    Upload(Box<Upload>),
+}
+
+/// Requests whose body stays in its file; a connection has one at a time.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Never uploads themselves.
+    heads: Requests,
+    body: Arc<BodyFile>,
+    piece: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -174,6 +221,19 @@ pub(crate) struct Varying {
 impl Requests {
     /// The part of thread `thread`; `spec` has been validated, `program` is its own.
     pub(crate) fn new(spec: &LoadSpec, program: &Arc<Program>, thread: u32) -> Result<Self, MessageError> {
+        let heads = Requests::held(spec, program, thread)?;
+        Ok(match program.upload() {
+            None => heads,
+            Some(body) => Requests::Upload(Box::new(Upload {
+                heads,
+                body: Arc::clone(body),
+                piece: vec![0; PIECE_BYTES],
+            })),
+        })
+    }
+
+    /// All of them but what stays in a file.
+    fn held(spec: &LoadSpec, program: &Arc<Program>, thread: u32) -> Result<Self, MessageError> {
         if let Some(one) = program.constant() {
             return Ok(Requests::Constant {
                 len: one.len() as u32,
@@ -200,8 +260,9 @@ impl Requests {
     #[inline]
     pub(crate) fn write(&mut self, out: &mut Vec<u8>, captured: &[Vec<u8>]) -> Written {
         match self {
-            Requests::Constant { len, .. } => Written { len: *len, heads: 0 },
+            Requests::Constant { len, .. } => Written::new(u64::from(*len), 0),
             Requests::Varying(varying) => varying.write(out, captured),
+            Requests::Upload(upload) => upload.heads.write(out, captured).followed_by(upload.body.bytes()),
         }
     }
 
@@ -209,18 +270,49 @@ impl Requests {
     pub(crate) fn constant_bytes(&self) -> Option<u32> {
         match self {
             Requests::Constant { len, .. } => Some(*len),
-            Requests::Varying(_) => None,
+            Requests::Varying(_) | Requests::Upload(_) => None,
         }
     }
 
-    /// The last `unsent` bytes of what is in flight on a connection that wrote to `out`.
+    /// What is to be sent next of the last `unsent` of the `outstanding` bytes in flight on a connection that wrote to
+    /// `out`; not all of it where it stays in a file, which may have become shorter.
     #[inline]
-    pub(crate) fn tail<'a>(&'a self, out: &'a [u8], unsent: usize) -> &'a [u8] {
-        let bytes = match self {
+    pub(crate) fn tail<'a>(
+        &'a mut self,
+        out: &'a [u8],
+        (outstanding, unsent): (usize, usize),
+    ) -> io::Result<&'a [u8]> {
+        match self {
+            Requests::Constant { repeated, .. } => Ok(last(repeated, unsent)),
+            Requests::Varying(_) => Ok(last(out, unsent)),
+            Requests::Upload(upload) => upload.tail(out, outstanding, unsent),
+        }
+    }
+
+    /// Whether bodies stay in their file.
+    #[inline]
+    pub(crate) fn are_uploads(&self) -> bool {
+        matches!(self, Requests::Upload(_))
+    }
+}
+
+#[inline]
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    &bytes[bytes.len() - count.min(bytes.len())..]
+}
+
+impl Upload {
+    fn tail<'a>(&'a mut self, out: &'a [u8], outstanding: usize, unsent: usize) -> io::Result<&'a [u8]> {
+        let head = match &self.heads {
             Requests::Constant { repeated, .. } => repeated.as_slice(),
-            Requests::Varying(_) => out,
+            Requests::Varying(_) | Requests::Upload(_) => out,
         };
-        &bytes[bytes.len() - unsent.min(bytes.len())..]
+        let sent = outstanding.saturating_sub(unsent);
+        match sent.checked_sub(head.len()) {
+            _ if unsent == 0 => Ok(&[]),
+            None => Ok(&head[sent..]),
+            Some(at) => self.body.piece(at as u64, &mut self.piece),
+        }
     }
 }
 
@@ -249,7 +341,7 @@ impl Varying {
         }
         self.number += self.threads;
         let heads = if program.file.is_some() { usize::from(recipe.to_head) } else { chosen % HEADS_MAX };
-        Written { len: (out.len() - begin) as u32, heads: heads as u32 }
+        Written::new((out.len() - begin) as u64, heads as u8)
     }
 
     /// Which recipe is next: multiples of the golden ratio fall evenly, and so into each share as its weight says.
@@ -262,11 +354,26 @@ impl Varying {
 }
 
 /// One request as it is sent first.
-pub(crate) fn request_bytes(spec: &LoadSpec) -> Result<Vec<u8>, MessageError> {
-    let mut requests = Requests::new(spec, &Arc::new(Program::load(spec)?), 0)?;
-    let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.content.captures.len()]);
-    let written = requests.write(&mut out, &empty);
-    Ok(requests.tail(&out, written.len as usize).to_vec())
+#[derive(Debug)]
+pub(crate) struct First {
+    /// All that does not stay in a file.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) upload: Option<Arc<BodyFile>>,
+}
+
+impl First {
+    pub(crate) fn of(spec: &LoadSpec) -> Result<First, MessageError> {
+        let program = Arc::new(Program::load(spec)?);
+        let mut requests = Requests::held(spec, &program, 0)?;
+        let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.content.captures.len()]);
+        requests.write(&mut out, &empty);
+        let bytes = if let Requests::Constant { repeated, len } = requests {
+            repeated[..len as usize].to_vec()
+        } else {
+            out
+        };
+        Ok(First { bytes, upload: program.upload().cloned() })
+    }
 }
 
 #[cfg(test)]
@@ -280,7 +387,7 @@ mod tests {
     }
 
     fn text(spec: &LoadSpec) -> String {
-        String::from_utf8(request_bytes(spec).unwrap()).unwrap()
+        String::from_utf8(First::of(spec).unwrap().bytes).unwrap()
     }
 
     #[test]
@@ -306,10 +413,51 @@ mod tests {
         let mut spec = spec();
         spec.pipeline = 2;
         let mut requests = Requests::new(&spec, &Arc::new(Program::load(&spec).unwrap()), 0).unwrap();
-        let len = requests.write(&mut Vec::new(), &[]).len as usize;
-        assert_eq!(requests.tail(&[], 3), b"\n\r\n");
-        assert_eq!(requests.tail(&[], len), request_bytes(&spec).unwrap());
-        assert_eq!(requests.tail(&[], 1000).len(), 2 * len);
+        let len = requests.write(&mut Vec::new(), &[]).len();
+        let mut tail = |unsent| requests.tail(&[], (2 * len, unsent)).unwrap().to_vec();
+        assert_eq!(tail(3), b"\n\r\n");
+        assert_eq!(tail(len), First::of(&spec).unwrap().bytes);
+        assert_eq!(tail(1000).len(), 2 * len);
+    }
+
+    #[test]
+    fn an_upload_is_its_head_and_then_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let body: Vec<u8> = (0..2 * PIECE_BYTES + 5).map(|k| (k / 7) as u8).collect();
+        std::fs::write(file.path(), &body).unwrap();
+        for paths in [vec!["/a"], vec!["/a", "/bb"]] {
+            let mut spec = spec();
+            let url = |path: &&str| WeightedUrl {
+                target: Target::parse(&format!("http://h:81{path}")).unwrap(),
+                weight: 1,
+            };
+            (spec.content.urls, spec.content.method) = (paths.iter().map(url).collect(), "PUT".to_owned());
+            spec.content.body_file = Some(file.path().to_path_buf());
+            let program = Arc::new(Program::load(&spec).unwrap());
+            let mut requests = Requests::new(&spec, &program, 0).unwrap();
+            for path in paths.iter().chain(&paths) {
+                let mut out = Vec::new();
+                let len = requests.write(&mut out, &[]).len();
+                let (mut sent, mut pieces) = (Vec::new(), 0);
+                while sent.len() < len {
+                    let piece = requests.tail(&out, (len, len - sent.len())).unwrap();
+                    // A socket takes what it likes.
+                    sent.extend_from_slice(&piece[..piece.len().min(40_000)]);
+                    pieces += 1;
+                }
+                assert!(requests.tail(&out, (len, 0)).unwrap().is_empty() && pieces >= 5);
+                let head =
+                    format!("PUT {path} HTTP/1.1\r\nHost: h:81\r\nContent-Length: {}\r\n\r\n", body.len());
+                assert!(sent.starts_with(head.as_bytes()) && sent[head.len()..] == body, "{path}");
+            }
+            assert!(requests.are_uploads() && requests.constant_bytes().is_none());
+        }
+    }
+
+    #[test]
+    fn a_written_request_is_one_word() {
+        let written = Written::new(5, 63).followed_by(1 << 40);
+        assert_eq!((written.len(), written.heads(), size_of::<Written>()), ((1 << 40) + 5, 63, 8));
     }
 
     #[test]
@@ -329,8 +477,8 @@ mod tests {
             for _ in 0..2000 {
                 let mut out = Vec::new();
                 let written = requests.write(&mut out, &[]);
-                assert_eq!(written.len as usize, out.len());
-                count[written.heads as usize] += 1;
+                assert_eq!(written.len(), out.len());
+                count[written.heads()] += 1;
                 let out = String::from_utf8(out).unwrap();
                 let number = out
                     .split_once('?')

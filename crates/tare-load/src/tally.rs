@@ -220,6 +220,7 @@ fn index_of(kind: ErrorKind) -> usize {
         ErrorKind::StreamReset => 8,
         ErrorKind::StreamRefused => 9,
         ErrorKind::GoAway => 10,
+        ErrorKind::BodyFile => 11,
     }
 }
 

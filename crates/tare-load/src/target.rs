@@ -1,76 +1,14 @@
 //! Where the load goes: an `http://` or `https://` URL, taken apart.
 
+use crate::host_port::{HostPort, TargetError, URL_BYTES_MAX};
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-
-/// Longest URL that is taken, in bytes: what common servers accept as a request line.
-const URL_BYTES_MAX: usize = 8000;
-
-/// A URL that no load can be sent to, or a name that leads nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TargetError {
-    /// Nothing like `http://` at the start.
-    #[error("`{url}` is not a URL (hint: write http://HOST[:PORT]/PATH)")]
-    NoScheme {
-        /// As given.
-        url: String,
-    },
-    /// Another protocol.
-    #[error("unknown scheme `{scheme}` (hint: write http://HOST[:PORT]/PATH)")]
-    UnknownScheme {
-        /// As given.
-        scheme: String,
-    },
-    /// The URL names no host.
-    #[error("`{url}` has no host (hint: write http://HOST[:PORT]/PATH)")]
-    NoHost {
-        /// As given.
-        url: String,
-    },
-    /// The host is neither a name nor an address.
-    #[error("`{host}` is not a host name, an IPv4 address or an IPv6 address in brackets")]
-    BadHost {
-        /// As given.
-        host: String,
-    },
-    /// The port is not a number from 1 to 65535.
-    #[error("`{port}` is not a port (hint: a number from 1 to 65535)")]
-    BadPort {
-        /// As given.
-        port: String,
-    },
-    /// `user:password@`.
-    #[error("credentials in a URL are not sent (hint: give an Authorization header)")]
-    Credentials,
-    /// The path has bytes that no request line can carry.
-    #[error("the path has spaces, control or non-ASCII characters (hint: percent-encode them)")]
-    BadPath,
-    /// Longer than any server would take.
-    #[error("the URL is longer than {URL_BYTES_MAX} bytes")]
-    TooLong,
-    /// The name could not be resolved.
-    #[error("cannot find the host `{host}`: {why} (hint: check the name, or give an address)")]
-    Unresolved {
-        /// The name.
-        host: String,
-        /// What the resolver said.
-        why: String,
-    },
-}
 
 /// Where the load goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     tls: bool,
-    host: Host,
-    port: u16,
+    at: HostPort,
     path: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Host {
-    Address(IpAddr),
-    Name(String),
 }
 
 impl Target {
@@ -101,19 +39,14 @@ impl Target {
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(TargetError::BadPath);
         }
-        let (host, port) = split_port(authority)?;
-        let port = match port {
-            None => default_port(tls),
-            Some(text) => parse_port(text)?,
-        };
-        let host = parse_host(host, url)?;
+        let at = HostPort::of_url(authority, default_port(tls), url)?;
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Target { tls, host, port, path })
+        Ok(Target { tls, at, path })
     }
 
     /// Whether both are on the same scheme, host and port.
     pub fn same_place(&self, other: &Target) -> bool {
-        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
+        (self.tls, &self.at) == (other.tls, &other.at)
     }
 
     /// This path on the scheme, host and port of `place`.
@@ -129,12 +62,17 @@ impl Target {
 
     /// The host's name or address, an IPv6 address in brackets.
     pub fn host(&self) -> String {
-        self.host.to_string()
+        self.at.host()
+    }
+
+    /// Host and port.
+    pub fn at(&self) -> &HostPort {
+        &self.at
     }
 
     /// The port, 80 (`https`: 443) when the URL has none.
     pub fn port(&self) -> u16 {
-        self.port
+        self.at.port()
     }
 
     /// Path and query, as they stand in the request line.
@@ -144,26 +82,13 @@ impl Target {
 
     /// The value of the `Host` header: no port when it is the scheme's own.
     pub fn authority(&self) -> String {
-        if self.port == default_port(self.tls) {
-            self.host.to_string()
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        if self.port() == default_port(self.tls) { self.host() } else { self.at.to_string() }
     }
 
-    /// The addresses of the host, in the resolver's order, at least one. Asks the resolver for names.
-    ///
-    /// # Errors
-    /// [`TargetError::Unresolved`].
-    pub fn resolve(&self) -> Result<Vec<SocketAddr>, TargetError> {
-        let name = match &self.host {
-            Host::Address(address) => return Ok(vec![SocketAddr::new(*address, self.port)]),
-            Host::Name(name) => name,
-        };
-        let unresolved = |why: String| TargetError::Unresolved { host: name.clone(), why };
-        let found: Vec<_> =
-            (name.as_str(), self.port).to_socket_addrs().map_err(|e| unresolved(e.to_string()))?.collect();
-        if found.is_empty() { Err(unresolved("no address".to_owned())) } else { Ok(found) }
+    /// The same place with another path, which begins with `/`.
+    #[must_use]
+    pub(crate) fn with_path(&self, change: impl FnOnce(&str) -> String) -> Target {
+        Target { path: change(&self.path), ..self.clone() }
     }
 }
 
@@ -173,59 +98,8 @@ impl fmt::Display for Target {
     }
 }
 
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Host::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
-            Host::Address(IpAddr::V4(address)) => write!(f, "{address}"),
-            Host::Name(name) => f.write_str(name),
-        }
-    }
-}
-
 fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
-}
-
-/// Host and port of an authority; the colons of an IPv6 address stand in brackets.
-fn split_port(authority: &str) -> Result<(&str, Option<&str>), TargetError> {
-    if !authority.starts_with('[') {
-        return Ok(authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))));
-    }
-    let bad_host = || TargetError::BadHost { host: authority.to_owned() };
-    let (inside, after) = authority.split_once(']').ok_or_else(bad_host)?;
-    let host = &authority[..inside.len() + 1];
-    match after.strip_prefix(':') {
-        Some(port) => Ok((host, Some(port))),
-        None if after.is_empty() => Ok((host, None)),
-        None => Err(bad_host()),
-    }
-}
-
-fn parse_port(text: &str) -> Result<u16, TargetError> {
-    let bad_port = || TargetError::BadPort { port: text.to_owned() };
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(bad_port());
-    }
-    text.parse().ok().filter(|&port| port != 0).ok_or_else(bad_port)
-}
-
-fn parse_host(host: &str, url: &str) -> Result<Host, TargetError> {
-    let bad_host = || TargetError::BadHost { host: host.to_owned() };
-    if host.is_empty() || host == "[]" {
-        return Err(TargetError::NoHost { url: url.to_owned() });
-    }
-    if let Some(inside) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return inside.parse::<Ipv6Addr>().map(|v6| Host::Address(v6.into())).map_err(|_| bad_host());
-    }
-    if let Ok(v4) = host.parse() {
-        return Ok(Host::Address(IpAddr::V4(v4)));
-    }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    if host.len() > 253 || !host.bytes().all(plain) {
-        return Err(bad_host());
-    }
-    Ok(Host::Name(host.to_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -286,11 +160,10 @@ mod tests {
 
     #[test]
     fn names_are_resolved_addresses_are_not_asked_for() {
-        let address = Target::parse("http://127.0.0.1:81/").unwrap().resolve().unwrap();
+        let resolve = |url| Target::parse(url).unwrap().at().resolve().unwrap();
+        let address = resolve("http://127.0.0.1:81/");
         assert_eq!(address, ["127.0.0.1:81".parse().unwrap()]);
-        assert!(
-            Target::parse("http://localhost:81/").unwrap().resolve().unwrap().iter().all(|a| a.port() == 81)
-        );
+        assert!(resolve("http://localhost:81/").iter().all(|address| address.port() == 81));
     }
 
     proptest! {

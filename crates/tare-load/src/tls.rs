@@ -1,13 +1,16 @@
 //! TLS as a client, by rustls: its records go through a socket that does not block.
 
+use crate::error::LoadError;
+use crate::spec::{self, LoadSpec};
+use crate::tls_files;
+use crate::trust;
 use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use tare_model::load::TlsCertificate;
 use tare_sys::net;
 
 /// HTTP/2 as ALPN calls it.
@@ -15,7 +18,51 @@ const HTTP2: &str = "h2";
 /// Sessions that one thread remembers for resumption.
 const SESSIONS: usize = 256;
 
-/// What handshakes with one server begin with; each thread has its own, so that none waits for another.
+/// What all handshakes of a load have in common: its files are read.
+#[derive(Debug)]
+pub(crate) struct Handshakes {
+    config: ClientConfig,
+    name: ServerName<'static>,
+    resume: bool,
+    pub(crate) check: TlsCertificate,
+}
+
+impl Handshakes {
+    /// With the server that `spec` names; with HTTP/2 nothing else is offered to it (ALPN).
+    pub(crate) fn of(spec: &LoadSpec, on_this_host: bool) -> Result<Handshakes, LoadError> {
+        let (tls, host) = (&spec.route.tls, spec.route.target.host());
+        let check = trust::check(&tls.trust, on_this_host);
+        let mut config = config(tls, check)?;
+        config.alpn_protocols =
+            if spec.is_multiplexed() { vec![HTTP2.as_bytes().to_vec()] } else { Vec::new() };
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned());
+        let name = name.map_err(|why| LoadError::Tls { address: host, why: io::Error::other(why) })?;
+        Ok(Handshakes { config, name, resume: tls.resume, check })
+    }
+
+    /// For one thread: it remembers sessions of its own, so that none waits for another.
+    pub(crate) fn context(&self) -> Context {
+        let mut config = self.config.clone();
+        config.resumption =
+            if self.resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
+        Context { config: Arc::new(config), name: self.name.clone() }
+    }
+}
+
+/// Whom a client trusts and who it is.
+fn config(tls: &spec::Tls, check: TlsCertificate) -> Result<ClientConfig, LoadError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = trust::verifier(&tls.trust, check, &provider)?;
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|why| LoadError::Thread { why: io::Error::other(why) })?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let Some(client) = &tls.client else { return Ok(builder.with_no_client_auth()) };
+    let (chain, key) = tls_files::client(client)?;
+    let config = builder.with_client_auth_cert(chain, key);
+    config.map_err(|why| tls_files::key_fault(client, why.to_string()).into())
+}
+
+/// What one thread's handshakes begin with.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     config: Arc<ClientConfig>,
@@ -23,21 +70,6 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// For the server of this name or address; with `http2` nothing else is offered to it (ALPN).
-    pub(crate) fn new(host: &str, resume: bool, http2: bool) -> io::Result<Context> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let any = Arc::new(AnyCertificate(Arc::clone(&provider)));
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(io::Error::other)?.dangerous();
-        let mut config = builder.with_custom_certificate_verifier(any).with_no_client_auth();
-        config.resumption =
-            if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
-        config.alpn_protocols = if http2 { vec![HTTP2.as_bytes().to_vec()] } else { Vec::new() };
-        let host = host.trim_matches(['[', ']']).to_owned();
-        let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        Ok(Context { config: Arc::new(config), name })
-    }
-
     /// A new connection's state, its first message ready to be sent.
     pub(crate) fn connect(&self) -> io::Result<Tls> {
         Ok(Tls { connection: self.client()?, drained: false })
@@ -127,16 +159,18 @@ impl Tls {
         let mut from = Socket { fd: socket, drained: false };
         let read = self.connection.read_tls(&mut from)?;
         self.drained = from.drained;
-        self.connection.process_new_packets().map_err(|error| io::Error::new(kind_of(&error), error))?;
+        self.connection.process_new_packets().map_err(failure)?;
         Ok(read)
     }
 }
 
-fn kind_of(error: &rustls::Error) -> io::ErrorKind {
-    match error {
+/// What went wrong with TLS, as sockets report it.
+pub(crate) fn failure(error: rustls::Error) -> io::Error {
+    let kind = match error {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => io::ErrorKind::Unsupported,
         _ => io::ErrorKind::InvalidData,
-    }
+    };
+    io::Error::new(kind, error)
 }
 
 /// A socket as rustls reads and writes it.
@@ -161,44 +195,5 @@ impl Write for Socket<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Takes every certificate: what is under test seldom has a public one, and nothing secret is sent.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -4,14 +4,14 @@
 
 use crate::client::{Client, Verdict};
 use crate::connections::{Connections, Stage};
-use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::live::Live;
 use crate::pacing::Schedule;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing};
 use crate::tally::AtEnd;
-use crate::tls::Context;
+use crate::tls::{Context, Handshakes};
+use crate::way::Way;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
     spec: Arc<LoadSpec>,
     thread: u32,
     lanes: Lanes,
-    endpoint: Arc<Endpoint>,
+    way: Arc<Way>,
     shared: Arc<Shared>,
     connections: Connections,
     housekeeping_ns: u64,
@@ -84,7 +84,7 @@ impl Worker {
     pub(crate) fn new(
         spec: Arc<LoadSpec>,
         thread: u32,
-        endpoint: Arc<Endpoint>,
+        way: Arc<Way>,
         shared: Arc<Shared>,
         mut client: Client,
         settled: Sender<Settled>,
@@ -97,7 +97,7 @@ impl Worker {
             lanes: Lanes { each: spec.lanes(), allowed: spec.lanes() },
             spec,
             thread,
-            endpoint,
+            way,
             shared,
             connections: Connections::new(connections),
             housekeeping_ns: 0,
@@ -177,16 +177,14 @@ impl Worker {
     }
 
     /// What TLS handshakes begin with, where the target wants them.
-    pub(crate) fn tls(&self) -> io::Result<Option<Context>> {
-        let target = &self.spec.route.target;
-        let context = || Context::new(&target.host(), self.spec.route.tls_resume, self.spec.is_multiplexed());
-        target.is_tls().then(context).transpose()
+    pub(crate) fn tls(&self) -> Option<Context> {
+        self.way.tls.as_ref().map(Handshakes::context)
     }
 
     /// A socket on its way to the server, for connection `c`.
     pub(crate) fn connect(&self, c: u32) -> io::Result<(OwnedFd, Connecting)> {
         // Each thread uses the local addresses one after the other.
-        self.endpoint.connect(c * self.spec.workers.threads + self.thread)
+        self.way.endpoint.connect(c * self.spec.workers.threads + self.thread)
     }
 
     /// Connection `c` can be used.
@@ -203,6 +201,16 @@ impl Worker {
         self.lanes.allowed = lanes.min(self.lanes.each);
         for lane in self.lanes(c).take(lanes as usize) {
             self.client.opened(lane, self.now_ns);
+        }
+    }
+
+    /// The socket of `c` took `bytes` of what it has to send.
+    #[inline]
+    pub(crate) fn sent(&mut self, c: u32, bytes: usize) {
+        self.client.sent(c, bytes);
+        if self.client.uploads() {
+            self.now_ns = monotonic_ns();
+            self.client.went_on(c, self.now_ns);
         }
     }
 

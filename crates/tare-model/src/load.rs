@@ -17,6 +17,12 @@ pub struct LoadRun {
     pub url: String,
     /// What was asked for.
     pub asked: AskedLoad,
+    /// `https`: whether the certificate of the TLS server was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<TlsCertificate>,
+    /// With `--follow`: the redirects that led to `url` before the load, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<FollowedRedirects>,
     /// Wall clock at the start, seconds since 1970, for logs.
     pub started_unix_s: f64,
     /// Monotonic stamp of the window's start, the origin of the series.
@@ -31,6 +37,27 @@ pub struct LoadRun {
     /// The stages of `--steps`, each for itself, in order; those that the warm-up held are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<LoadStage>,
+}
+
+/// Whether the certificate of a TLS server was verified: its chain up to somebody who is trusted, and its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsCertificate {
+    /// It was.
+    Verified,
+    /// It was not: the server is on this host, and nobody was named to trust.
+    ThisHost,
+    /// It was not, as asked for (`--insecure`).
+    Insecure,
+}
+
+/// Redirects that were followed before a load.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FollowedRedirects {
+    /// The URL that was given.
+    pub from: String,
+    /// How many led from there to the URL that was loaded.
+    pub count: u32,
 }
 
 /// One stage of a load whose rate changes.
@@ -100,6 +127,12 @@ pub struct LoadOutcome {
     pub url: String,
     /// What was asked for.
     pub asked: AskedLoad,
+    /// `https`: whether the certificate of the TLS server was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<TlsCertificate>,
+    /// With `--follow`: the redirects that led to `url` before the load, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<FollowedRedirects>,
     /// Length of the window in seconds.
     pub elapsed_s: f64,
     /// Answers per second; `None` where they could not be counted.

@@ -291,11 +291,13 @@ pub enum ErrorKind {
     /// HTTP/2: the server ended the connection and gave an error as the reason.
     #[serde(rename = "goaway")]
     GoAway,
+    /// The file that the body is sent from became shorter, or could not be read.
+    BodyFile,
 }
 
 impl ErrorKind {
     /// All kinds.
-    pub const ALL: [ErrorKind; 11] = [
+    pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Connect,
         ErrorKind::Io,
         ErrorKind::Timeout,
@@ -307,6 +309,7 @@ impl ErrorKind {
         ErrorKind::StreamReset,
         ErrorKind::StreamRefused,
         ErrorKind::GoAway,
+        ErrorKind::BodyFile,
     ];
 
     /// Its key in data.
@@ -323,6 +326,7 @@ impl ErrorKind {
             ErrorKind::StreamReset => "stream-reset",
             ErrorKind::StreamRefused => "stream-refused",
             ErrorKind::GoAway => "goaway",
+            ErrorKind::BodyFile => "body-file",
         }
     }
 }

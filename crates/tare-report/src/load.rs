@@ -10,7 +10,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
-use tare_model::load::{LoadOutcome, LoadRun};
+use tare_model::load::{LoadOutcome, LoadRun, TlsCertificate};
 use tare_model::outcome::{GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
@@ -118,9 +118,32 @@ fn headline(outcome: &LoadOutcome) -> Block {
         ),
         ("Requests/sec".to_owned(), format!("{}{rate}", figure(outcome.rate_hz))),
     ];
+    if let Some(followed) = &outcome.redirects {
+        let redirects = words::things(followed.count as usize, "redirect");
+        pairs.insert(
+            1,
+            (
+                "Followed".to_owned(),
+                format!("{redirects} from {} to this URL, before the load", followed.from),
+            ),
+        );
+    }
+    if let Some(certificate) = outcome.tls_certificate {
+        pairs.push(("TLS".to_owned(), verified(certificate).to_owned()));
+    }
     let transfer = outcome.bytes_in_per_s.map_or_else(none, |rate| format!("{}/s", bytes(rate)));
     pairs.push(("Transfer/sec".to_owned(), transfer));
     Block::Pairs(pairs)
+}
+
+fn verified(certificate: TlsCertificate) -> &'static str {
+    match certificate {
+        TlsCertificate::Verified => "certificate verified",
+        TlsCertificate::ThisHost => {
+            "certificate not verified: the server is on this host (--cacert FILE verifies it)"
+        }
+        TlsCertificate::Insecure => "certificate not verified (--insecure)",
+    }
 }
 
 fn is_full(outcome: &LoadOutcome) -> bool {
@@ -204,8 +227,11 @@ fn totals(outcome: &LoadOutcome) -> Block {
     let requests = &outcome.requests;
     let answered = requests.count.map_or_else(none, |count| count.to_string());
     let read = outcome.bytes_in.map_or_else(none, |all| bytes(all as f64));
-    let mut pairs =
-        vec![("Requests".to_owned(), format!("{answered} in {}, {read} read", seconds(outcome.elapsed_s)))];
+    // Of uploads more is sent than comes back.
+    let sent = outcome.bytes_out.filter(|sent| outcome.bytes_in.is_some_and(|read| *sent > read));
+    let sent = sent.map_or_else(String::new, |sent| format!(", {} sent", bytes(sent as f64)));
+    let requests_row = format!("{answered} in {}, {read} read{sent}", seconds(outcome.elapsed_s));
+    let mut pairs = vec![("Requests".to_owned(), requests_row)];
     if !outcome.statuses.is_empty() {
         let reported: Vec<String> =
             outcome.statuses.iter().map(|(class, count)| format!("{class} {count}")).collect();

@@ -1,5 +1,6 @@
 //! Load without a session: no observers, no record; what the generator counts is all there is.
 
+use crate::ask::preflight;
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use tare_load::{
     CapacitySearch, Gaps, Generator, LoadError, LoadSpec, Objective, Pacing, Protocol, RATE_HZ_MAX, Stage,
 };
 use tare_model::latency::Packed;
-use tare_model::load::{AskedLoad, Capacity, LoadInterval, LoadRun, LoadStage};
+use tare_model::load::{AskedLoad, Capacity, FollowedRedirects, LoadInterval, LoadRun, LoadStage};
 use tare_model::trial::HttpSample;
 
 /// How often the live rate is shown and the interrupt flag looked at.
@@ -41,6 +42,7 @@ pub fn load(
     progress: &mut dyn Progress,
 ) -> Result<(LoadRun, Result<(), LabError>), LabError> {
     let mut generator = Generator::start(spec).map_err(load_failed)?;
+    let tls_certificate = generator.tls_certificate();
     progress.show(Event::Expected { total_s: length.whole.as_secs_f64() });
     let mut watch =
         Watch { begun: Instant::now(), interrupt, progress, answered: 0, ends: spec.requests_max.is_some() };
@@ -59,6 +61,8 @@ pub fn load(
     let run = LoadRun {
         url: spec.route.target.to_string(),
         asked: asked(spec),
+        tls_certificate,
+        redirects: None,
         started_unix_s,
         begin_ns,
         sample,
@@ -67,6 +71,23 @@ pub fn load(
         stages,
     };
     Ok((run, end))
+}
+
+/// Goes where the redirects of the load's URL lead, if it is to follow them: the load to the last one.
+///
+/// # Errors
+/// [`LabError::Usage`] where a redirect is not followed, [`LabError::Load`] where nobody answers.
+pub fn follow(
+    spec: LoadSpec,
+    interrupt: &AtomicBool,
+) -> Result<(LoadSpec, Option<FollowedRedirects>), LabError> {
+    if !spec.route.follow {
+        return Ok((spec, None));
+    }
+    let found = preflight(&spec, interrupt)?.map_err(load_failed)?;
+    let followed = FollowedRedirects { from: spec.route.target.to_string(), count: found.redirects };
+    let spec = if found.redirects > 0 { spec.aimed_at(found.target.clone()) } else { spec };
+    Ok((spec, Some(followed).filter(|followed| followed.count > 0)))
 }
 
 /// Of a search's whole time, one run at one rate takes this part, within bounds.
@@ -266,9 +287,11 @@ impl Watch<'_> {
 
 /// What was asked for wrongly is the user's to change; anything else is the generator's failure.
 pub(crate) fn load_failed(error: LoadError) -> LabError {
-    use LoadError::{Engine, OpenFiles, Spec, Target};
+    use LoadError::{Engine, OpenFiles, Redirect, Spec, Target, TlsFiles};
     match error {
-        Spec(_) | Target(_) | OpenFiles { .. } | Engine { .. } => LabError::usage(error.to_string(), ""),
+        Spec(_) | Target(_) | TlsFiles(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. } => {
+            LabError::usage(error.to_string(), "")
+        }
         _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }

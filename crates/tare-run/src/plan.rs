@@ -34,7 +34,7 @@ pub(crate) fn resolve(mut request: ServerRequest, facts: &MachineFacts) -> Resul
     within_budget(&mut request, &levels)?;
     request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
     check_threads(&request)?;
-    check_unix_socket(&request)?;
+    check_route(&request)?;
     check_cpus("--sut-cpus", request.place.sut_cpus.as_deref(), facts)?;
     check_cpus("--load-cpus", request.place.load_cpus.as_deref(), facts)?;
     Ok(Resolved { request, by_connections, levels })
@@ -128,12 +128,17 @@ fn check_threads(request: &ServerRequest) -> Result<(), LabError> {
     }
 }
 
-/// The embedded server listens on a port.
-fn check_unix_socket(request: &ServerRequest) -> Result<(), LabError> {
-    match (&request.sut, &request.traffic.route.unix_socket) {
-        (SutRequest::Embedded, Some(_)) => Err(LabError::usage(
+/// The embedded server listens on a port that nobody knows before.
+fn check_route(request: &ServerRequest) -> Result<(), LabError> {
+    let route = &request.traffic.route;
+    match request.sut {
+        SutRequest::Embedded if route.unix_socket.is_some() => Err(LabError::usage(
             "--unix leads to no server: the built-in one listens on a port",
             "add a URL, whose path is then asked for on the socket, as http://localhost/",
+        )),
+        SutRequest::Embedded if route.connect_to.is_some() => Err(LabError::usage(
+            "--connect-to leads past the built-in server, which listens on a port of its own",
+            "add the URL that is to be asked for there",
         )),
         _ => Ok(()),
     }

@@ -15,6 +15,7 @@ use crate::progress::{Event, Progress};
 use crate::reference_level::Reference;
 use crate::request::{LoadRequest, Request};
 use crate::running::{Held, Running, Session};
+use crate::subjects::answer::notes;
 use crate::subjects::sut::Sut;
 use crate::subjects::{self, embedded};
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let topology = running.topology.clone();
     let subject = subjects::of(&resolved)?;
     let mut sut = subject.open(&resolved, running)?;
+    notes(&resolved.request.traffic, &sut, running)?;
     let first = match resolved.by_connections {
         true => loads::show(&resolved, &mut sut, running)?,
         false => None,

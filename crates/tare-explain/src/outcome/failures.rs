@@ -39,6 +39,10 @@ impl Mostly {
             ErrorKind::Io if self.is_reset() => {
                 "ask for the URL by hand, and see the server's log: it takes connections and resets them (another protocol, as https, or a limit)"
             }
+            ErrorKind::Tls => {
+                "is this the port for https? a server that wants a client certificate gets it by --client-cert and --client-key"
+            }
+            ErrorKind::BodyFile => "leave the file of the body as it is while the load runs",
             _ => NO_REQUESTS_HINT,
         }
     }
@@ -73,5 +77,8 @@ fn what_failed(kind: ErrorKind) -> &'static str {
         ErrorKind::Unexpected => "answers were not what was expected",
         ErrorKind::StreamReset | ErrorKind::StreamRefused => "streams were ended by the server",
         ErrorKind::GoAway => "connections were ended by the server (GOAWAY)",
+        ErrorKind::BodyFile => {
+            "uploads ended because the file of their body became shorter or could not be read"
+        }
     }
 }

@@ -46,6 +46,8 @@ fn load(
             open_loop: scheduled.is_some(),
             busy_poll: false,
         },
+        tls_certificate: None,
+        redirects: None,
         started_unix_s: 0.0,
         begin_ns: 0,
         sample,

@@ -58,7 +58,7 @@ impl Alike {
         let room = places.depth - place.in_flight;
         let count = quota.spend_up_to(room);
         let ring = &mut places.rings[(c * places.depth) as usize..][..places.depth as usize];
-        let written = Written { len: self.bytes, heads: 0 };
+        let written = Written::new(u64::from(self.bytes), 0);
         let mut slot = place.first + place.in_flight;
         for _ in 0..count {
             slot = if slot >= places.depth { slot - places.depth } else { slot };

@@ -22,6 +22,7 @@ use crate::tally::Tally;
 use alike::Alike;
 use places::{Places, Sent};
 use std::collections::VecDeque;
+use std::io;
 use std::ops::Range;
 use tare_http::response::{Answer, AnswerReader, End, HEAD_BYTES_MAX, Heads, Step};
 use tare_model::trial::ErrorKind;
@@ -143,7 +144,7 @@ impl Client {
                 return self.fail(c, Fault::malformed("bytes that no request asked for"));
             };
             let connection = self.places.at_mut(c);
-            let heads = &mut self.heads[current.written.heads as usize];
+            let heads = &mut self.heads[current.written.heads()];
             let step = match &mut self.inspect {
                 None => connection.reader.read(heads, &bytes[at..]),
                 Some(inspect) => connection.reader.read_to(heads, &bytes[at..], &mut inspect.listener(c)),
@@ -392,11 +393,30 @@ impl Client {
         }
     }
 
-    /// What connection `c` has to send now.
+    /// What connection `c` has to send now; an error where a file that it is in no longer has it.
     #[inline]
-    pub(crate) fn unsent(&self, c: u32) -> &[u8] {
+    pub(crate) fn unsent(&mut self, c: u32) -> io::Result<&[u8]> {
         let connection = self.places.at(c);
-        self.requests.tail(&connection.out, connection.unsent)
+        self.requests.tail(&connection.out, (connection.outstanding, connection.unsent))
+    }
+
+    /// Whether connection `c` has anything to send.
+    #[inline]
+    pub(crate) fn has_unsent(&self, c: u32) -> bool {
+        self.places.at(c).unsent > 0
+    }
+
+    /// Whether requests are as long as a file, so that sending one takes time.
+    #[inline]
+    pub(crate) fn uploads(&self) -> bool {
+        self.requests.are_uploads()
+    }
+
+    /// Some of the upload of connection `c` was taken at `now_ns`: the server is at work, and has its time from here on.
+    pub(crate) fn went_on(&mut self, c: u32, now_ns: u64) {
+        if self.places.at(c).in_flight > 0 {
+            self.places.went_on(c, now_ns);
+        }
     }
 
     /// The socket of `c` took `bytes` of [`Client::unsent`].

@@ -95,7 +95,13 @@ impl Places {
     #[inline]
     pub(super) fn left_whole(&self, c: u32) -> bool {
         let place = self.at(c);
-        place.outstanding - place.unsent >= self.current(c).written.len as usize
+        place.outstanding - place.unsent >= self.current(c).written.len()
+    }
+
+    /// More of the current request of place `c` left at `now_ns`.
+    pub(super) fn went_on(&mut self, c: u32, now_ns: u64) {
+        let at = (c * self.depth + self.at(c).first) as usize;
+        self.rings[at].sent_ns = now_ns;
     }
 
     /// What is in flight at place `c` is sent again, at `now_ns`.
@@ -118,8 +124,8 @@ impl Places {
         }
         self.rings[(c * self.depth + slot) as usize] = sent;
         place.in_flight += 1;
-        place.outstanding += sent.written.len as usize;
-        place.unsent += sent.written.len as usize;
+        place.outstanding += sent.written.len();
+        place.unsent += sent.written.len();
     }
 
     /// Takes the first request in flight of place `c` out; there is one.
@@ -129,12 +135,12 @@ impl Places {
         let place = &mut self.all[c as usize];
         place.first = if place.first + 1 == self.depth { 0 } else { place.first + 1 };
         place.in_flight -= 1;
-        place.outstanding -= sent.written.len as usize;
+        place.outstanding -= sent.written.len();
         place.unsent = place.unsent.min(place.outstanding);
         if place.outstanding == 0 {
             place.out.clear();
         } else if !place.out.is_empty() {
-            place.out.drain(..sent.written.len as usize);
+            place.out.drain(..sent.written.len());
         }
         sent
     }

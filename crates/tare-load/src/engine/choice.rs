@@ -25,6 +25,8 @@ pub(crate) fn choose(spec: &LoadSpec) -> Choice {
         _ if spec.is_multiplexed() => Choice::Http2,
         EngineChoice::Epoll => Choice::Epoll,
         EngineChoice::IoUring => Choice::IoUring,
+        // A long body takes a system call for each piece whichever way.
+        EngineChoice::Auto if spec.content.body_file.is_some() => Choice::Epoll,
         EngineChoice::Auto if batches && !spec.route.target.is_tls() => Choice::Either,
         EngineChoice::Auto => Choice::Epoll,
     }

@@ -7,7 +7,7 @@
 //! socket while this thread served others.
 
 use super::channel::Channel;
-use super::event_loop::EventLoop;
+use super::event_loop::{EventLoop, SENDS_MAX};
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::fault::Fault;
@@ -39,7 +39,8 @@ pub(crate) struct EpollEngine {
     channels: Vec<Option<Channel>>,
     tls: Option<Context>,
     buffer: Vec<u8>,
-    /// Connections whose sockets are not empty yet, and whether the end of their stream follows: no event reports them again.
+    /// Connections whose sockets have more to read, or take more, and whether the end of their stream follows: no event
+    /// reports them again.
     unfinished: Vec<(u32, bool)>,
 }
 
@@ -49,7 +50,7 @@ impl EpollEngine {
         let epoll = Epoll::new()?;
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
         let channels = (0..worker.connections()).map(|_| None).collect();
-        let tls = worker.tls()?;
+        let tls = worker.tls();
         let buffer = vec![0; BUFFER_BYTES];
         Ok(EpollEngine { worker, epoll, channels, tls, buffer, unfinished: Vec::new() })
     }
@@ -148,24 +149,39 @@ impl EpollEngine {
                 return;
             }
         }
-        if !self.unfinished.iter().any(|(known, _)| *known == c) {
-            self.unfinished.push((c, end_follows));
-        }
+        self.come_back(c, end_follows);
     }
 
     /// Sends what connection `c` has to send, as far as its socket takes it; the rest goes when it has room.
     #[inline]
     fn flush(&mut self, c: u32) {
-        while let Some(channel) = &mut self.channels[c as usize] {
-            let unsent = self.worker.client.unsent(c);
-            if unsent.is_empty() || self.worker.stage(c) != Stage::Open {
+        for _ in 0..SENDS_MAX {
+            let Some(channel) = &mut self.channels[c as usize] else { return };
+            if self.worker.stage(c) != Stage::Open {
                 return;
             }
-            match channel.send(unsent) {
-                Ok(bytes) => self.worker.client.sent(c, bytes),
+            let sent = match self.worker.client.unsent(c) {
+                Ok([]) => return,
+                Ok(unsent) => channel.send(unsent),
+                Err(_) => {
+                    self.worker.client.broke(c, Fault::body_file());
+                    return self.reopen(c);
+                }
+            };
+            match sent {
+                Ok(bytes) => self.worker.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => return self.take_last_words(c, &error),
             }
+        }
+        self.come_back(c, false);
+    }
+
+    /// No event may report that `c` has more to read or to send.
+    #[cold]
+    fn come_back(&mut self, c: u32, end_follows: bool) {
+        if !self.unfinished.iter().any(|(known, _)| *known == c) {
+            self.unfinished.push((c, end_follows));
         }
     }
 

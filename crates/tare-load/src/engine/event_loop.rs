@@ -4,6 +4,10 @@ use crate::worker::Worker;
 use std::io;
 use tare_sys::time::monotonic_ns;
 
+/// Pieces that are sent to one socket before the others, the timeouts and the caller are served: a server may take a long
+/// body as fast as it is sent.
+pub(super) const SENDS_MAX: usize = 16;
+
 /// What every engine does when the events of a pass have been served.
 pub(super) trait EventLoop {
     fn worker(&mut self) -> &mut Worker;

@@ -85,7 +85,7 @@ impl Http2Engine {
         epoll.add(worker.waker(), Interest::READ, WAKER)?;
         let connections = worker.connections();
         let places = worker.lanes(connections).start;
-        let tls = worker.tls()?;
+        let tls = worker.tls();
         Ok(Http2Engine {
             epoll,
             asks: Asks::new(tls.is_some()),
@@ -228,11 +228,13 @@ impl Http2Engine {
         let c = self.connection_of(place);
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
         let client = &mut self.worker.client;
-        if client.unsent(place).is_empty() {
+        if !client.has_unsent(place) {
             return;
         }
         let waker = self.woken.waker(c);
-        let sent = match self.asks.of(client.unsent(place)) {
+        // No request of HTTP/2 stays in a file, so each is there.
+        let ask = client.unsent(place).ok().and_then(|bytes| self.asks.of(bytes));
+        let sent = match ask {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),
             None => {
                 client.lost(place, Fault::malformed("a request that HTTP/2 cannot carry"));

@@ -9,7 +9,7 @@
 //! The kernel reports how a send went before it reports what came afterwards, so an answer never overtakes its
 //! request. What one connection has to send goes in one send after the other.
 
-use super::event_loop::EventLoop;
+use super::event_loop::{EventLoop, SENDS_MAX};
 use crate::client::{BUFFER_BYTES_MIN, Verdict};
 use crate::connections::Stage;
 use crate::fault::Fault;
@@ -167,7 +167,7 @@ impl IoUringEngine {
         let Some((c, link)) = find(&mut self.links, token) else { return Ok(()) };
         link.sending = false;
         match outcome.count() {
-            Ok(bytes) => self.worker.client.sent(c, bytes),
+            Ok(bytes) => self.worker.sent(c, bytes),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
                 self.cannot_send(c, &error);
@@ -177,7 +177,7 @@ impl IoUringEngine {
         if !self.ring.bytes().is_empty() {
             return await_room(&mut self.ring, link);
         }
-        if !self.worker.client.unsent(c).is_empty() {
+        if self.worker.client.has_unsent(c) {
             self.touch(c);
         }
         Ok(())
@@ -235,9 +235,17 @@ impl IoUringEngine {
     /// Sends what connection `c` has to send, unless something of it is on its way; the rest goes when that is over.
     #[inline]
     fn flush(&mut self, c: u32) -> io::Result<()> {
-        while let Some(link) = &mut self.links[c as usize] {
-            let unsent = self.worker.client.unsent(c);
-            if unsent.is_empty() || link.sending || link.watched || link.broken {
+        for _ in 0..SENDS_MAX {
+            let Some(link) = &mut self.links[c as usize] else { return Ok(()) };
+            if link.sending || link.watched || link.broken {
+                return Ok(());
+            }
+            let Ok(unsent) = self.worker.client.unsent(c) else {
+                self.worker.client.broke(c, Fault::body_file());
+                self.reopen(c);
+                return Ok(());
+            };
+            if unsent.is_empty() {
                 return Ok(());
             }
             if unsent.len() <= RING_SEND_BYTES_MAX && self.ring.send(&link.socket, unsent, link.token)? {
@@ -245,7 +253,7 @@ impl IoUringEngine {
                 return Ok(());
             }
             match net::send(&link.socket, unsent) {
-                Ok(bytes) => self.worker.client.sent(c, bytes),
+                Ok(bytes) => self.worker.sent(c, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return await_room(&mut self.ring, link);
                 }
@@ -254,7 +262,8 @@ impl IoUringEngine {
             // That took time: the next requests begin later.
             self.worker.now_ns = monotonic_ns();
         }
-        Ok(())
+        // Others are served before the ring reports that there still is room.
+        self.links[c as usize].as_mut().map_or(Ok(()), |link| await_room(&mut self.ring, link))
     }
 
     /// Whoever is being received from says why, or has answered already.

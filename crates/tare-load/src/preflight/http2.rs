@@ -1,6 +1,7 @@
 //! The same by HTTP/2: on a socket that blocks, it waits where nothing else can be done.
 
 use super::connection::{Connection, left};
+use super::redirect::Location;
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire};
@@ -40,6 +41,7 @@ pub(super) fn ask(
     (request, tls): (&[u8], bool),
     endpoint: &Endpoint,
     deadline: Instant,
+    location: &mut Location,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer =
         |why: io::ErrorKind| LoadError::NoAnswer { address: endpoint.to_string(), why: why.into() };
@@ -55,7 +57,7 @@ pub(super) fn ask(
     };
     let answer = loop {
         let over = link.advance(&mut cx).is_ready();
-        match exchange.poll(&mut cx, None::<()>) {
+        match exchange.poll(&mut cx, Some(&mut *location)) {
             Poll::Ready(Ok(answer)) => break answer,
             Poll::Ready(Err(Failure::Untouched)) => return Err(no_answer(io::ErrorKind::ConnectionAborted)),
             Poll::Ready(Err(Failure::Lost(fault))) => {

@@ -4,6 +4,7 @@ use super::load::IN_FLIGHT_MAX;
 use super::pacing::{RATE_HZ_MAX, STAGES_MAX};
 use crate::interleaving::{ARMS_MAX, Interleaving};
 use crate::message::MessageError;
+use crate::tls_files::TlsFileError;
 use std::time::Duration;
 
 /// A load that cannot be made as asked.
@@ -80,6 +81,9 @@ pub enum SpecError {
     /// The number of requests to stop after.
     #[error("a run of 0 requests has nothing to measure (hint: at least 1)")]
     NoRequests,
+    /// Certificates or keys.
+    #[error(transparent)]
+    TlsFiles(#[from] TlsFileError),
     /// What is to be sent, or expected.
     #[error(transparent)]
     Message(#[from] MessageError),
@@ -89,6 +93,22 @@ pub enum SpecError {
         /// As given.
         given_ns: u64,
     },
+    /// A body from a file, by HTTP/2.
+    #[error(
+        "a body of more than 1 MiB goes by HTTP/1.1 only (hint: leave out --http2, or send a shorter file)"
+    )]
+    UploadByHttp2,
+    /// A body from a file, several at once on a connection.
+    #[error(
+        "a body of more than 1 MiB is sent alone on its connection (hint: leave out --pipeline and add connections)"
+    )]
+    UploadPipelined,
+    /// A body from a file, with templates.
+    #[error(
+        "templates are not looked for in a body of more than 1 MiB (hint: leave out --template, or vary the requests by a \
+         --request-file)"
+    )]
+    UploadWithTemplates,
     /// The request is too long.
     #[error(
         "requests of {bytes} bytes, {pipeline} in a row, are too long (hint: fewer headers or a lower depth)"

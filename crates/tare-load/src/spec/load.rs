@@ -1,6 +1,8 @@
 //! What load to make: plain data, checked (`check`) before anything is started.
 
 use super::pacing::Pacing;
+use super::tls::Tls;
+use crate::host_port::HostPort;
 use crate::message::{Capture, Expect, WeightedUrl};
 use crate::target::Target;
 use std::net::IpAddr;
@@ -61,7 +63,7 @@ pub struct LoadSpec {
     /// Whether connections carry more than one request; otherwise each request has its own, its latency begins before
     /// that is opened, and `Connection: close` is sent with it.
     pub keep_alive: bool,
-    /// How long an answer may take from the actual send, and a connection to open; 1 ms to 1 h, kept to a
+    /// How long an answer may take from the actual send (of a body from a file: from when some of it was sent last), and a connection to open; 1 ms to 1 h, kept to a
     /// twentieth (and never finer than a millisecond).
     pub timeout_ns: u64,
     /// When requests are sent.
@@ -80,14 +82,18 @@ pub struct LoadSpec {
 pub struct Route {
     /// Where to.
     pub target: Target,
+    /// Connect there instead of the URL's host and port: what is asked for, and whose certificate it must be, stays the URL's.
+    pub connect_to: Option<HostPort>,
     /// Connect to this Unix socket instead of the URL's host and port.
     pub unix_socket: Option<PathBuf>,
     /// Local addresses to connect from, one after the other: each has ports for about 28,000 connections to one server.
     /// Empty: the kernel's choice, on loopback as many of 127.0.0.0/8 as the connections need.
     pub local_addresses: Vec<IpAddr>,
-    /// `https`: resume TLS sessions when connections are opened again. Certificates are never verified: a load
-    /// generator is pointed at servers under test.
-    pub tls_resume: bool,
+    /// How `https` is spoken.
+    pub tls: Tls,
+    /// Whether [`crate::preflight`] goes on where a redirect leads, up to ten of them on the same host: the load then goes
+    /// to the last URL.
+    pub follow: bool,
 }
 
 /// What is sent.
@@ -105,6 +111,9 @@ pub struct Content {
     pub headers: Vec<(String, String)>,
     /// Sent with each request, with its length.
     pub body: Vec<u8>,
+    /// Instead of `body`: this file, of any length, is sent from where it is, piece by piece. By HTTP/1.1, one request at a
+    /// time on each connection, and without templates in it.
+    pub body_file: Option<PathBuf>,
     /// Whether `{{…}}` in path, headers, body and request file is replaced anew in each request: `{{counter}}`,
     /// `{{counter:FROM}}`, `{{random:FROM-TO}}`, `{{hex:DIGITS}}`, `{{csv:COLUMN}}`, `{{capture:NAME}}`.
     pub templates: bool,
@@ -131,7 +140,19 @@ pub struct Workers {
 impl Route {
     /// To `target`, from where the kernel chooses.
     pub fn to(target: Target) -> Self {
-        Route { target, unix_socket: None, local_addresses: Vec::new(), tls_resume: true }
+        Route {
+            target,
+            connect_to: None,
+            unix_socket: None,
+            local_addresses: Vec::new(),
+            tls: Tls::default(),
+            follow: false,
+        }
+    }
+
+    /// Where connections go, unless to a Unix socket.
+    pub fn goes_to(&self) -> &HostPort {
+        self.connect_to.as_ref().unwrap_or(self.target.at())
     }
 }
 
@@ -144,6 +165,7 @@ impl Default for Content {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            body_file: None,
             templates: false,
             csv_file: None,
             captures: Vec::new(),

@@ -3,6 +3,7 @@
 mod error;
 mod load;
 mod pacing;
+mod tls;
 
 pub use error::SpecError;
 pub(crate) use load::IN_FLIGHT_MAX;
@@ -11,3 +12,4 @@ pub use load::{
     THREADS_MAX, Workers,
 };
 pub use pacing::{Gaps, Pacing, RATE_HZ_MAX, STAGE_NS_MAX, STAGES_MAX, Stage, THINK_NS_MAX};
+pub use tls::{ClientCertificate, Tls, Trust};

@@ -5,7 +5,9 @@ use crate::http2_server::{Act, BROKEN, NOT_FOUND, OK, Server};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, Target, preflight};
+use tare_load::{
+    Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight,
+};
 use tare_model::trial::ErrorKind;
 
 #[test]
@@ -163,4 +165,24 @@ fn tls_carries_it_where_both_agree_on_it() {
             assert!(matches!(started, LoadError::NoHttp2 { .. }), "{started}");
         }
     }
+}
+
+#[test]
+fn it_connects_elsewhere_and_follows_redirects() {
+    let server = Server::start(None, |n| if n == 0 { Act::Redirect } else { Act::Status(OK) });
+    let mut spec = server.spec();
+    spec.route.target = Target::parse("http://shop.test/a").unwrap();
+    (spec.route.connect_to, spec.route.follow) = (Some(server.address.to_string().parse().unwrap()), true);
+    let found = preflight(&spec, Duration::from_secs(10)).unwrap();
+    assert_eq!((found.redirects, found.target.to_string().as_str()), (1, "http://shop.test/end"));
+    spec.requests_max = Some(100);
+    assert_eq!(requests(&whole(&spec.aimed_at(found.target))), 100);
+}
+
+#[test]
+fn a_body_that_stays_in_its_file_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut spec = Server::start(None, |_| Act::Silence).spec();
+    spec.content.body_file = Some(file.path().to_path_buf());
+    assert_eq!(spec.validate(), Err(SpecError::UploadByHttp2));
 }

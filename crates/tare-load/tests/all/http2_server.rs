@@ -28,6 +28,8 @@ pub enum Act {
     Status(u8),
     /// 200 with these bytes and an end, after a head that promises so many.
     Body(&'static [u8], Option<usize>),
+    /// 302 to `/end`.
+    Redirect,
     /// The stream is reset with this code.
     Reset(u32),
     /// Half an answer, then the same.
@@ -166,6 +168,14 @@ fn answer(out: &mut Vec<u8>, stream: u32, act: Act) -> bool {
             }
             frame(out, HEADERS, END_HEADERS, stream, &head);
             frame(out, DATA, END_STREAM, stream, body);
+        }
+        Act::Redirect => {
+            // `:status` is entry 8 of the table, `location` 46.
+            let mut head = vec![0x08, 3];
+            head.extend_from_slice(b"302");
+            head.extend_from_slice(&[0x0f, 46 - 15, 4]);
+            head.extend_from_slice(b"/end");
+            frame(out, HEADERS, END_HEADERS | END_STREAM, stream, &head);
         }
         Act::Reset(code) => frame(out, RST_STREAM, 0, stream, &code.to_be_bytes()),
         Act::HalfThenReset(code) => {

@@ -12,6 +12,7 @@ mod http2_server;
 mod io_uring;
 #[path = "../../../tare-server/tests/all/own_process.rs"]
 mod own_process;
+mod tls;
 
 use tare_sys::heap::CountingHeap;
 

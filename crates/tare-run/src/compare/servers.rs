@@ -100,6 +100,18 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     if request.traffic.route.unix_socket.is_some() {
         return Err(LabError::usage("--unix leads to one server, and there are several", "leave it out"));
     }
+    if request.traffic.route.connect_to.is_some() {
+        return Err(LabError::usage(
+            "--connect-to leads to one server, and there are several",
+            "leave it out",
+        ));
+    }
+    if request.traffic.route.follow {
+        return Err(LabError::usage(
+            "--follow is for one server: of several, each could lead elsewhere",
+            "give the URLs that the redirects lead to",
+        ));
+    }
     let connections = request.connections.unwrap_or(request.traffic.connections);
     let traffic = LoadSpec { connections, ..request.traffic.clone() };
     traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;

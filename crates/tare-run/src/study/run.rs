@@ -157,7 +157,7 @@ fn pass(
 /// A port that is taken when all that a launch started is gone: the next one could not have it, and another server be measured for it.
 fn port_is_free(request: &ServerRequest) -> Result<(), LabError> {
     let target = &request.traffic.route.target;
-    if !matches!(request.sut, SutRequest::Start(_)) || !is_taken(target) {
+    if !matches!(request.sut, SutRequest::Start(_)) || !is_taken(target.at()) {
         return Ok(());
     }
     let what = format!("left port {} taken: whoever listens there is none that it started", target.port());

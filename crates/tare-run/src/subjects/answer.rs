@@ -1,53 +1,21 @@
 //! Asking a server as the load will, and whose processes answer.
 
+use super::sut::Sut;
+use crate::ask::preflight;
 use crate::error::LabError;
 use crate::process::{alive, descendants};
+use crate::running::Running;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tare_load::{LoadError, LoadSpec, Preflight, Target};
+use tare_load::{HostPort, LoadError, LoadSpec, Preflight, Target, Trust};
 use tare_machine::namespaces::{self, Server};
 use tare_machine::{Root, sockets};
 
-/// How long one attempt to get an answer may take, at least and at most: else as long as the load's own timeout.
-const ATTEMPT_MIN: Duration = Duration::from_secs(2);
-const ATTEMPT_MAX: Duration = Duration::from_secs(30);
-/// How often an attempt looks whether the user has had enough.
-const POLL: Duration = Duration::from_millis(20);
 /// How long a listener may take to accept; the kernel does so for it.
 const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
 
-/// Asks once as the load will; a load with patience has it here too.
-///
-/// # Errors
-/// What the attempt came to, or [`LabError::Interrupted`]: what still waits for an answer then ends by its own time limit.
-pub(super) fn preflight(
-    load: &LoadSpec,
-    interrupt: &AtomicBool,
-) -> Result<Result<Preflight, LoadError>, LabError> {
-    let within = Duration::from_nanos(load.timeout_ns).clamp(ATTEMPT_MIN, ATTEMPT_MAX);
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let asked = load.clone();
-    let ask = move || {
-        // Nobody is there to receive it if the user had enough meanwhile.
-        let _ = sender.send(tare_load::preflight(&asked, within));
-    };
-    let thread = std::thread::Builder::new().name("tare-preflight".into()).spawn(ask);
-    thread.map_err(|error| LabError::Observe(format!("no thread could be started: {error}")))?;
-    loop {
-        match receiver.recv_timeout(POLL) {
-            Ok(answer) => return Ok(answer),
-            Err(_) if interrupt.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(LabError::Observe("the first request was not finished".to_owned()));
-            }
-        }
-    }
-}
-
-/// The same, where it must be answered.
+/// Asks once as the load will, where it must be answered.
 pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight, LabError> {
     preflight(load, interrupt)?.map_err(|error| match error {
         LoadError::NoConnection { why, .. } => LabError::usage(
@@ -58,9 +26,39 @@ pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight
             format!("nothing answers at {}: {error}", load.route.target),
             "is this its address? one that is slow to answer needs a longer --timeout",
         ),
+        error @ (LoadError::NotTrusted { .. } | LoadError::TlsFiles(_) | LoadError::Redirect { .. }) => {
+            LabError::usage(error.to_string(), "")
+        }
         // Something is there: what is wrong with it says what to do.
         error => LabError::usage(format!("nothing answers at {}: {error}", load.route.target), ""),
     })
+}
+
+/// Where the load goes after that answer. What is measured beside it was planned for the scheme that the user gave.
+pub(super) fn landed(load: &LoadSpec, preflight: &Preflight) -> Result<Target, LabError> {
+    let (asked, target) = (&load.route.target, &preflight.target);
+    if asked.is_tls() != target.is_tls() {
+        return Err(LabError::usage(
+            format!("{asked} redirects to {target}, which is another protocol"),
+            "give this URL",
+        ));
+    }
+    Ok(target.clone())
+}
+
+/// What to know of the way to a server whose load it is.
+pub(crate) fn notes(load: &LoadSpec, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
+    let route = &load.route;
+    let Some(target) = &sut.target else { return Ok(()) };
+    if route.follow && *target != route.target {
+        let text = format!("{} redirects to {target}: that is where the load goes", route.target);
+        running.notice("redirects-followed", &text, "this URL can be given by itself, without --follow")?;
+    }
+    if route.tls.trust == Trust::Anyone && target.is_tls() {
+        let text = format!("the certificate of {} was not verified (--insecure)", target.authority());
+        running.notice("certificate-not-verified", &text, "--cacert FILE names an issuer to trust")?;
+    }
+    Ok(())
 }
 
 /// The processes that answered, and whether they are in our own network namespace.
@@ -83,8 +81,8 @@ fn of_unix_socket(listener: u32) -> Result<Vec<u32>, sockets::NotFound> {
     Ok(descendants(listener))
 }
 
-/// Whether somebody listens where this leads, be it that nobody answers there.
-pub(crate) fn is_taken(target: &Target) -> bool {
-    let addresses = target.resolve().unwrap_or_default();
+/// Whether somebody listens there, be it that nobody answers there.
+pub(crate) fn is_taken(at: &HostPort) -> bool {
+    let addresses = at.resolve().unwrap_or_default();
     addresses.iter().any(|address| TcpStream::connect_timeout(address, ACCEPT_WITHIN).is_ok())
 }

@@ -1,6 +1,6 @@
 //! A server that runs already, named by its process.
 
-use super::answer::reach;
+use super::answer::{landed, reach};
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -32,7 +32,7 @@ impl Subject for Attached {
             return Ok(Sut::connected(pids, kind));
         }
         let load = &resolved.request.traffic;
-        reach(load, running.interrupt)?;
-        Ok(Sut::answering(load.route.target.clone(), pids, kind))
+        let target = landed(load, &reach(load, running.interrupt)?)?;
+        Ok(Sut::answering(target, pids, kind).reached_by(&load.route))
     }
 }

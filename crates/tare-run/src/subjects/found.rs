@@ -1,6 +1,6 @@
 //! The server that answers at a URL.
 
-use super::answer::{find_server, reach};
+use super::answer::{find_server, landed, reach};
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -36,8 +36,8 @@ impl Subject for Found {
 /// Finds the server that answers the load's first request.
 fn find(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Sut, LabError> {
     let preflight = reach(load, interrupt)?;
-    let target = load.route.target.clone();
-    Ok(match find_server(&preflight) {
+    let target = landed(load, &preflight)?;
+    let sut = match find_server(&preflight) {
         Ok(server) => {
             let pids = server.pids;
             let mut sut = Sut::answering(target, pids.clone(), plan::Sut::Attached { pids });
@@ -56,7 +56,8 @@ fn find(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Sut, LabError> {
             };
             sut
         }
-    })
+    };
+    Ok(sut.reached_by(&load.route))
 }
 
 #[cfg(test)]

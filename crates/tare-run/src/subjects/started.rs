@@ -1,9 +1,10 @@
 //! A server that is started through sh and stopped afterwards.
 
-use super::answer::{find_server, is_taken, preflight};
+use super::answer::{find_server, is_taken, landed};
 use super::fit;
 use super::subject::Subject;
 use super::sut::{Sut, dead};
+use crate::ask::preflight;
 use crate::error::LabError;
 use crate::place;
 use crate::plan::Resolved;
@@ -13,7 +14,7 @@ use crate::request::SutRequest;
 use crate::running::Running;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tare_load::LoadSpec;
+use tare_load::{LoadError, LoadSpec};
 use tare_machine::journal::Journal;
 use tare_machine::{Root, peers};
 use tare_model::plan;
@@ -46,11 +47,17 @@ impl Subject for Command {
         if resolved.by_connections {
             return launch(command, &cpus, environment, &running.journal)?.listening(running.interrupt);
         }
-        if preflight(load, running.interrupt)?.is_ok() {
-            return Err(LabError::usage(
-                format!("something answers at {} already", load.route.target),
-                "stop it first, or leave out --sut to measure it as it is",
-            ));
+        match preflight(load, running.interrupt)? {
+            // Who refuses is there too.
+            Ok(_)
+            | Err(LoadError::NotTrusted { .. } | LoadError::TlsRefused { .. } | LoadError::Redirect { .. }) =>
+            {
+                return Err(LabError::usage(
+                    format!("something answers at {} already", load.route.target),
+                    "stop it first, or leave out --sut to measure it as it is",
+                ));
+            }
+            Err(_) => {}
         }
         launch(command, &cpus, environment, &running.journal)?.answered(load, &[], running.interrupt)
     }
@@ -58,22 +65,19 @@ impl Subject for Command {
     /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.
     fn close(&self, sut: &mut Sut, resolved: &Resolved, running: &mut Running<'_>) -> Result<(), LabError> {
         sut.stop();
-        let Some(target) =
-            sut.target.as_ref().filter(|_| resolved.request.traffic.route.unix_socket.is_none())
-        else {
-            return Ok(());
-        };
-        if !is_taken(target) {
+        let route = sut.aim(&resolved.request.traffic).route;
+        let at = route.goes_to();
+        if sut.target.is_none() || route.unix_socket.is_some() || !is_taken(at) {
             return Ok(());
         }
         stop_orphans();
-        if is_taken(target) {
+        if is_taken(at) {
             // Of somebody whom another has started, a service manager say: whoever wants the port again gets an error.
             return Ok(());
         }
         let text = format!(
             "port {} was still taken when the server had been stopped: by processes that had left its group, which were stopped as well",
-            target.port()
+            at.port()
         );
         running.notice(
             "port-kept",
@@ -126,6 +130,15 @@ impl Starting {
         let preflight = loop {
             match preflight(load, interrupt)? {
                 Ok(preflight) => break preflight,
+                // It answers, and time will not change this.
+                Err(
+                    error @ (LoadError::NotTrusted { .. }
+                    | LoadError::TlsRefused { .. }
+                    | LoadError::Redirect { .. }),
+                ) => {
+                    let last_output = self.started.output_so_far();
+                    return Err(LabError::Sut { what: format!("cannot be asked: {error}"), last_output });
+                }
                 Err(_) => wait(&mut self.started, others, self.deadline, "answer", interrupt)?,
             }
         };
@@ -134,7 +147,7 @@ impl Starting {
             Err(_) => (descendants(self.started.pid()), true),
         };
         let kind = plan::Sut::Started { command: self.command };
-        let mut sut = Sut::answering(load.route.target.clone(), pids, kind);
+        let mut sut = Sut::answering(landed(load, &preflight)?, pids, kind).reached_by(&load.route);
         if !same_namespace {
             sut.transport = plan::Transport::Namespace;
         }

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::process::{Started, alive};
-use tare_load::{LoadSpec, Target};
+use tare_load::{LoadSpec, Route, Target};
 use tare_machine::{Root, procs};
 use tare_model::plan::{self, Transport};
 use tare_sys::process::{self, Signal};
@@ -27,6 +27,14 @@ impl Sut {
     pub(super) fn answering(target: Target, pids: Vec<u32>, kind: plan::Sut) -> Sut {
         let port = Some(target.port());
         Sut { target: Some(target), port, pids, kind, transport: Transport::Loopback, started: None }
+    }
+
+    /// The same, where it is reached by this route.
+    pub(super) fn reached_by(mut self, route: &Route) -> Sut {
+        if let Some(at) = &route.connect_to {
+            self.port = Some(at.port());
+        }
+        self
     }
 
     /// One that is connected to, whatever it speaks.

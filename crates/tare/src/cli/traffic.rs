@@ -5,10 +5,10 @@ use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tare_load::Capture;
+use tare_load::{Capture, HostPort};
 
 /// Every argument here, for those that exclude them all: somebody else's generator, a program.
-pub const ALL: [&str; 29] = [
+pub const ALL: [&str; 35] = [
     "connections",
     "threads",
     "rate",
@@ -24,6 +24,12 @@ pub const ALL: [&str; 29] = [
     "engine",
     "local_addr",
     "unix",
+    "connect_to",
+    "follow",
+    "insecure",
+    "cacert",
+    "client_cert",
+    "client_key",
     "tls_no_reuse",
     "method",
     "headers",
@@ -89,12 +95,38 @@ pub struct TrafficArgs {
     /// Connect to this Unix socket instead of the URL's host and port.
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
-    /// https: a full handshake for each connection, no resumed sessions. Certificates are never verified.
-    #[arg(long)]
-    pub tls_no_reuse: bool,
+    /// Connect there instead of the URL's host and port. The URL's own stay in the Host header and are whose certificate is asked for.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix")]
+    pub connect_to: Option<HostPort>,
+    /// Before the load, go where the URL's redirects lead, up to 10 of them on the same host: the load then goes to the last URL alone.
+    #[arg(long, conflicts_with_all = ["mix", "request_file"])]
+    pub follow: bool,
 
     #[command(flatten)]
+    pub tls: TlsArgs,
+    #[command(flatten)]
     pub message: MessageArgs,
+}
+
+/// https: whom to trust, and who the generator is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS (https)")]
+pub struct TlsArgs {
+    /// Do not verify the server's certificate. Without this it is (chain and name), unless the server is on this host.
+    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    pub insecure: bool,
+    /// Trust the certificates in this file (PEM) as well, and verify servers on this host too.
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// Show this certificate, with its chain (PEM), to a server that asks for one.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<PathBuf>,
+    /// The private key of --client-cert (PEM, without a password).
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<PathBuf>,
+    /// A full handshake for each connection, no resumed sessions.
+    #[arg(long)]
+    pub tls_no_reuse: bool,
 }
 
 /// What moves the bytes.
@@ -121,7 +153,7 @@ pub struct MessageArgs {
     /// Send this body.
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
     pub body: Option<String>,
-    /// Send this file as the body.
+    /// Send this file as the body; of more than 1 MiB it is sent from the disk piece by piece, however long (HTTP/1.1, without --pipeline and --template), and --timeout counts from when its last piece was sent.
     #[arg(long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
     /// Ask for this path with this weight instead of the URL's own; give it several times: 9:/ 1:/cart. All go to one server.

@@ -39,8 +39,9 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
     place(&mut spec, args);
     let length = length(args, &spec)?;
     let interrupt = super::interrupt_flag()?;
+    let (spec, redirects) = generate::follow(spec, &interrupt)?;
     let mut progress = progress::display(args.quiet);
-    let (run, end) = match &args.find {
+    let (mut run, end) = match &args.find {
         Some(goal) => {
             let latency_ns_max = u64::try_from(goal.latency.as_nanos()).unwrap_or(u64::MAX);
             let objective = Objective { quantile: goal.quantile, latency_ns_max, share_min: SHARE_MIN };
@@ -49,6 +50,7 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
         None => generate::load(&spec, length, &interrupt, progress.as_mut())?,
     };
     drop(progress);
+    run.redirects = redirects;
     let outcome = tare_explain::load::explain(&run);
     emit(args, &run, &outcome, style)?;
     end?;

@@ -1,22 +1,24 @@
 //! The load that was asked for: arguments to the generator's own words.
 
-use crate::cli::traffic::{Engine, TrafficArgs};
+use crate::cli::traffic::{Engine, TlsArgs, TrafficArgs};
 use crate::cli::values::WeightedPath;
 use crate::failure::Failure;
-use anyhow::{Context, anyhow};
-use std::path::Path;
+use anyhow::anyhow;
 use tare_load::{
-    CONNECTIONS_DEFAULT, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol, Route, Target,
-    WeightedUrl, Workers,
+    CONNECTIONS_DEFAULT, ClientCertificate, Content, EngineChoice, Expect, Gaps, LoadSpec, Pacing, Protocol,
+    Route, Target, Tls, Trust, WeightedUrl, Workers,
 };
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
     let message = &args.message;
-    let body = match (&message.body, &message.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => read(path)?,
-        (None, None) => Vec::new(),
+    let (body, body_file) = match (&message.body, &message.body_file) {
+        (Some(text), _) => (text.clone().into_bytes(), None),
+        (None, Some(path)) => match tare_load::short_body(path).map_err(Failure::usage)? {
+            Some(body) => (body, None),
+            None => (Vec::new(), Some(path.clone())),
+        },
+        (None, None) => (Vec::new(), None),
     };
     Ok(LoadSpec {
         content: Content {
@@ -25,6 +27,7 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
             method: message.method.to_ascii_uppercase(),
             headers: headers(&message.headers)?,
             body,
+            body_file,
             templates: message.template,
             csv_file: message.csv.clone(),
             captures: message.capture.clone(),
@@ -53,12 +56,25 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
         timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
         route: Route {
             target: target.clone(),
+            connect_to: args.connect_to.clone(),
             unix_socket: args.unix.clone(),
             local_addresses: args.local_addr.clone(),
-            tls_resume: !args.tls_no_reuse,
+            tls: tls(&args.tls),
+            follow: args.follow,
         },
         ..LoadSpec::new(target)
     })
+}
+
+fn tls(args: &TlsArgs) -> Tls {
+    let trust = match &args.cacert {
+        _ if args.insecure => Trust::Anyone,
+        Some(path) => Trust::With(path.clone()),
+        None => Trust::System,
+    };
+    let client = args.client_cert.clone().zip(args.client_key.clone());
+    let client = client.map(|(chain, key)| ClientCertificate { chain, key });
+    Tls { resume: !args.tls_no_reuse, trust, client }
 }
 
 fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
@@ -91,10 +107,6 @@ fn mix(target: &Target, paths: &[WeightedPath]) -> Result<Vec<WeightedUrl>, Fail
     paths.iter().map(weighted).collect()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)
-}
-
 /// A header is a name, a colon and a value; what they may hold, the generator judges.
 fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     given
@@ -106,4 +118,53 @@ fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
             Ok((name.to_owned(), value.trim().to_owned()))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    fn parse(words: &[&str]) -> Result<LoadSpec, String> {
+        let command = TrafficArgs::augment_args(clap::Command::new("x").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let args = TrafficArgs::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+        spec(&args, Target::parse("https://h/").unwrap()).map_err(|_| "a failure".to_owned())
+    }
+
+    #[test]
+    fn whom_to_trust_and_where_to_connect() {
+        let tls = |words: &[&str]| parse(words).unwrap().route.tls;
+        assert_eq!(tls(&[]), Tls::default());
+        assert_eq!(tls(&["-k"]).trust, Trust::Anyone);
+        assert_eq!(tls(&["--cacert", "a.pem"]).trust, Trust::With("a.pem".into()));
+        let client = ClientCertificate { chain: "c".into(), key: "k".into() };
+        assert_eq!(tls(&["--client-cert", "c", "--client-key", "k"]).client, Some(client));
+        let route = parse(&["--connect-to", "[::1]:444", "--follow"]).unwrap().route;
+        assert_eq!((route.goes_to().to_string().as_str(), route.follow), ("[::1]:444", true));
+        for (words, why) in [
+            (&["-k", "--cacert", "a"][..], "cannot be used with"),
+            (&["--client-cert", "c"], "--client-key"),
+            (&["--client-key", "k"], "--client-cert"),
+            (&["--connect-to", "h"], "HOST:PORT"),
+            (&["--connect-to", "h:1", "--unix", "s"], "cannot be used with"),
+            (&["--follow", "--mix", "1:/a"], "cannot be used with"),
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains(why), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_long_body_stays_in_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let content = |bytes: u64| {
+            file.as_file().set_len(bytes).unwrap();
+            parse(&["--body-file", file.path().to_str().unwrap()]).unwrap().content
+        };
+        let (short, long) = (content(1 << 20), content((1 << 20) + 1));
+        assert_eq!((short.body.len(), short.body_file), (1 << 20, None));
+        assert_eq!((long.body.len(), long.body_file.as_deref()), (0, Some(file.path())));
+        assert!(parse(&["--body-file", "/nowhere"]).is_err());
+    }
 }

@@ -542,3 +542,41 @@ fn an_interrupted_run_prints_what_there_is() {
     let result: serde_json::Value = crate::support::schema::read(&["load"], &output.stdout);
     assert!(number(&result, "/requests/count") > 0.0);
 }
+
+/// Asks for everything again at `/new`.
+fn moved_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            std::thread::spawn(move || {
+                let (mut connection, mut request) = (connection.unwrap(), [0; 4096]);
+                while let Ok(read @ 1..) = connection.read(&mut request) {
+                    let request = String::from_utf8_lossy(&request[..read]);
+                    assert!(request.contains("\r\nHost: shop.test\r\n"), "{request}");
+                    let answer = match request.starts_with("GET /new ") {
+                        true => "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+                        false => "HTTP/1.1 302 Found\r\nLocation: new\r\nContent-Length: 0\r\n\r\n",
+                    };
+                    if connection.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn redirects_are_followed_before_the_load_at_another_address() {
+    let _alone = alone();
+    let address = format!("127.0.0.1:{}", moved_server());
+    let options = ["-n100", "-t1", "-c2", "--connect-to", &address];
+    let (result, code) = load(&[&options[..], &["--follow"]].concat(), "http://shop.test/old");
+    assert_eq!((code, number(&result, "/statuses/2xx")), (0, 100.0), "{result:#}");
+    assert_eq!(result["url"], "http://shop.test/new");
+    assert_eq!(result["redirects"], serde_json::json!({ "from": "http://shop.test/old", "count": 1 }));
+    let (result, _) = load(&options, "http://shop.test/old");
+    assert!(warnings(&result).contains(&"only-redirects"), "{result:#}");
+}

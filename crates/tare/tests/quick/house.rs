@@ -58,6 +58,7 @@ const EXPLAIN: arrows::Folders = &[
 
 const RUN: arrows::Folders = &[
     ("error", &[]),
+    ("ask", &["error"]),
     ("duration", &[]),
     ("progress", &[]),
     ("records", &["error"]),
@@ -68,10 +69,10 @@ const RUN: arrows::Folders = &[
     ("levels", &["request"]),
     ("place", &["error", "request"]),
     ("plan", &["error", "request", "levels"]),
-    ("generate", &["error", "progress"]),
+    ("generate", &["error", "ask", "progress"]),
     ("running", &["error", "progress", "records", "recovery", "process"]),
     ("left_behind", &["error", "process", "running"]),
-    ("subjects", &["error", "progress", "process", "request", "place", "plan", "running"]),
+    ("subjects", &["error", "ask", "progress", "process", "request", "place", "plan", "running"]),
     ("timed", &["error", "process", "running", "subjects"]),
     ("start_up", &["error", "process", "request", "running", "subjects", "timed"]),
     ("identity", &["request", "subjects"]),

@@ -31,6 +31,8 @@ pub fn explain(run: &LoadRun) -> LoadOutcome {
         warnings,
         url: run.url.clone(),
         asked: run.asked.clone(),
+        tls_certificate: run.tls_certificate,
+        redirects: run.redirects.clone(),
         elapsed_s: facts.elapsed_s,
         rate_hz: facts.rate_hz,
         rate_is: match run.asked.open_loop {

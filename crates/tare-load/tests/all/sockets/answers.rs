@@ -8,7 +8,7 @@ use std::time::Duration;
 use tare_load::{Gaps, Generator, LoadError, Pacing, preflight};
 use tare_model::trial::{ErrorKind, HttpSample};
 
-fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
+pub fn only(sample: &HttpSample, kind: ErrorKind) -> u64 {
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [kind], "{:?}", sample.errors);
     sample.errors[&kind]
 }

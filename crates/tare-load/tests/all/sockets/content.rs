@@ -138,7 +138,7 @@ fn tls_carries_it_too_with_sessions_resumed_or_not() {
     (spec.connections, spec.requests_max) = (3, Some(200));
     assert_eq!(whole(&spec).errors.len(), 0);
     for resume in [false, true] {
-        (spec.keep_alive, spec.route.tls_resume, spec.requests_max) = (false, resume, Some(60));
+        (spec.keep_alive, spec.route.tls.resume, spec.requests_max) = (false, resume, Some(60));
         resumed.store(0, Ordering::SeqCst);
         let sample = whole(&spec);
         assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);

@@ -3,4 +3,6 @@
 mod answers;
 mod content;
 mod no_heap;
+mod route;
 pub mod support;
+mod uploads;

@@ -1,0 +1,66 @@
+//! Whether an answer leads elsewhere, and where.
+
+use crate::error::LoadError;
+use crate::location;
+use crate::spec::LoadSpec;
+use crate::target::Target;
+use tare_http::response::{Listener, header};
+
+/// Most redirects that are followed one after the other.
+pub(super) const REDIRECTS_MAX: u32 = 10;
+
+/// The `Location` of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Location(Option<Vec<u8>>);
+
+impl Listener for Location {
+    fn head(&mut self, head: &[u8]) {
+        self.0 = header(head, "location").map(<[u8]>::to_vec);
+    }
+
+    fn body(&mut self, _: &[u8]) {}
+}
+
+impl Listener for &mut Location {
+    fn head(&mut self, head: &[u8]) {
+        Location::head(self, head);
+    }
+
+    fn body(&mut self, _: &[u8]) {}
+}
+
+impl Location {
+    /// Where an answer with this status leads; `None` where it is the answer that was asked for.
+    ///
+    /// # Errors
+    /// [`LoadError::Redirect`]: somewhere that the load may not go.
+    pub(super) fn leads(&self, spec: &LoadSpec, status: u16) -> Result<Option<Target>, LoadError> {
+        let Some(location) = self.0.as_ref().filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
+            return Ok(None);
+        };
+        let (route, from) = (&spec.route, &spec.route.target);
+        let refused = |why: &str| LoadError::Redirect {
+            from: from.to_string(),
+            to: String::from_utf8_lossy(location).trim().to_owned(),
+            why: why.to_owned(),
+        };
+        let to = location::resolve(from, location).map_err(|why| refused(&why.to_string()))?;
+        // Load goes nowhere that the user has not named.
+        if !to.at().same_host(from.at()) {
+            return Err(refused("redirect to another server (hint: to load that one, give its URL)"));
+        }
+        let fixed = route.unix_socket.is_some() || route.connect_to.is_some();
+        if fixed && !to.same_place(from) {
+            return Err(refused(
+                "another port than that of --unix or --connect-to (hint: give this URL, with where to connect for it)",
+            ));
+        }
+        let method = spec.content.method.as_str();
+        if !matches!(status, 307 | 308) && !matches!(method, "GET" | "HEAD") {
+            return Err(refused(&format!(
+                "after {status} a {method} goes on as GET (hint: load either URL by itself)"
+            )));
+        }
+        Ok(Some(to))
+    }
+}
