@@ -143,7 +143,7 @@ fn a_step_behind_a_ramp_shows_the_capacity() {
 fn a_pause_at_the_end_is_no_capacity() {
     let paused = || {
         let unsent = Unsent { left_before: 0, at_begin: 0, at_end: 300 };
-        Driven { rate_hz: 4_850.0, unsent, ..followed(5_000.0) }
+        Driven { rate_hz: 4_850.0, busy: 0.99, unsent, ..followed(5_000.0) }
     };
     let explained = |counts: &dyn Fn(u64) -> u64| {
         let mut record = driven(2, &[followed(3_000.0), paused()]);
