@@ -17,16 +17,19 @@ pub struct Decoder {
     overhead_bytes: usize,
 }
 
+/// Leading zeroes that a size is padded with: what is above only costs time.
+const ZEROES_MAX: usize = 64;
+
 /// How much of a chunked body is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Longest body, decoded.
     pub body_bytes: u64,
-    /// Most leading zeroes of a size; most bytes of extensions and of trailer fields.
+    /// Most bytes of extensions and of trailer fields.
     pub overhead_bytes: usize,
     /// Whether extensions of each chunk, and the trailer, are bounded for themselves: a body without a bound has any number of chunks.
     pub each_chunk: bool,
-    /// Whether white space may stand behind a size or an extension, against the grammar: old servers pad sizes, and clients take it.
+    /// Whether white space may stand behind a size or an extension's value, against the grammar: old servers pad sizes, and clients take it.
     pub padding: bool,
 }
 
@@ -172,7 +175,11 @@ impl Decoder {
         self.chunk_bytes = self.chunk_bytes << 4 | u64::from(value);
         // Other digits end by themselves, with the largest number.
         self.zeroes += usize::from(self.chunk_bytes == 0);
-        if self.zeroes > bounds.overhead_bytes { Err(Fault::LineTooLong) } else { Ok(State::Size) }
+        if self.zeroes > ZEROES_MAX.min(bounds.overhead_bytes) {
+            Err(Fault::LineTooLong)
+        } else {
+            Ok(State::Size)
+        }
     }
 
     fn size_known(&mut self, bounds: &Bounds) -> Result<State, Fault> {

@@ -5,7 +5,7 @@ use crate::spec::{
     CONNECTIONS_MAX, EngineChoice, IN_FLIGHT_MAX, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
     STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust,
 };
-use crate::tls_files::{self, TlsFileError};
+use crate::tls_files;
 use crate::trust;
 
 impl LoadSpec {
@@ -60,11 +60,17 @@ impl LoadSpec {
     }
 
     /// What the user names; what this machine trusts is read where it is needed.
-    fn validate_tls(&self) -> Result<(), TlsFileError> {
-        if let Trust::With(path) = &self.route.tls.trust {
+    fn validate_tls(&self) -> Result<(), SpecError> {
+        let tls = &self.route.tls;
+        let are_named = tls.client.is_some() || matches!(tls.trust, Trust::With(_));
+        // A redirect may lead to https.
+        if are_named && !self.route.target.is_tls() && !self.route.follow {
+            return Err(SpecError::CertificatesWithoutTls);
+        }
+        if let Trust::With(path) = &tls.trust {
             trust::with(path)?;
         }
-        self.route.tls.client.as_ref().map_or(Ok(()), |client| tls_files::client(client).map(drop))
+        Ok(tls.client.as_ref().map_or(Ok(()), |client| tls_files::client(client).map(drop))?)
     }
 
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
@@ -72,6 +78,9 @@ impl LoadSpec {
             match self {
                 _ if self.is_multiplexed() => return Err(SpecError::UploadByHttp2),
                 _ if self.pipeline > 1 => return Err(SpecError::UploadPipelined),
+                _ if matches!(self.pacing, Pacing::Interleaved(_)) => {
+                    return Err(SpecError::UploadInterleaved);
+                }
                 _ if self.content.templates => return Err(SpecError::UploadWithTemplates),
                 _ => {}
             }

@@ -77,8 +77,14 @@ impl Observer for LoadConnections {
         self.way = None;
         self.server_port = scene.watch.server_port;
         if let LoadWatch::Process(pids) = &scene.watch.load {
+            let family = scene.family(pids);
+            if family.len() > PROCESSES_MAX {
+                let why = format!("the generator has more than {PROCESSES_MAX} processes");
+                self.way = Some(Err(Missing::new(why)));
+                return;
+            }
             self.way = Some(SockDiag::open().map_err(|error| unread(&error)));
-            for pid in scene.family(pids).into_iter().take(PROCESSES_MAX) {
+            for pid in family {
                 self.own.extend(sockets_of(&scene.root, pid));
             }
         }

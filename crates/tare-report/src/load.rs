@@ -162,7 +162,7 @@ fn stages_of(outcome: &LoadOutcome) -> Vec<Block> {
                 "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}, if nobody kept the generator off its CPUs.",
                 words::things(outcome.asked.connections as usize, "connection")
             ),
-            (Some(missed), None) if is_ramp => format!(
+            (Some(missed), None) if is_ramp && !is_full(outcome) => format!(
                 "The server followed up to {held}, and not the ramp to {missed:.0} req/s on average: within it is its capacity. Stages of one rate each (3k:5s,4k:5s) show where."
             ),
             (Some(missed), None) => format!(

@@ -40,10 +40,16 @@ pub(crate) fn is_ramp(stage: &StageOutcome) -> bool {
     stage.from_hz != stage.to_hz
 }
 
+/// Whether nothing was asked for in it.
+pub(crate) fn is_pause(stage: &StageOutcome) -> bool {
+    stage.from_hz == 0.0 && stage.to_hz == 0.0
+}
+
 fn verdict(stage: &StageOutcome) -> &'static str {
     match stage.followed {
         Some(false) => "not followed",
-        _ if !stage.valid && stage.left_before > 0 => "began with a backlog",
+        _ if is_pause(stage) => "pause",
+        _ if stage.warnings.iter().any(|warning| warning.id == "left-over") => "began with a backlog",
         _ if !stage.valid => "not valid",
         Some(true) => "followed",
         None => "unknown",

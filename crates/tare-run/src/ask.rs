@@ -15,7 +15,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Asks once as the load will; a load with patience has it here too.
 ///
 /// # Errors
-/// What the attempt came to, or [`LabError::Interrupted`]: what still waits for an answer then ends by its own time limit.
+/// What the attempt came to, or [`LabError::Interrupted`]: what still waits for an answer then ends by its own time limit, an upload when the
+/// server takes no more of it, and both with this process.
 pub(crate) fn preflight(
     load: &LoadSpec,
     interrupt: &AtomicBool,

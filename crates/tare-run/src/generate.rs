@@ -84,6 +84,7 @@ pub fn follow(
     if !spec.route.follow {
         return Ok((spec, None));
     }
+    spec.validate().map_err(|error| load_failed(error.into()))?;
     let found = preflight(&spec, interrupt)?.map_err(load_failed)?;
     let followed = FollowedRedirects { from: spec.route.target.to_string(), count: found.redirects };
     let spec = if found.redirects > 0 { spec.aimed_at(found.target.clone()) } else { spec };

@@ -154,14 +154,15 @@ fn by_stage(asked: Level, traffic: &LoadSpec) -> Vec<Level> {
     stages.iter().enumerate().map(level).collect()
 }
 
-/// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept. Beside itself
-/// it shows nothing.
+/// Whether the reference server can be measured as the SUT is: over the same transport, on connections that are kept, and by requests that end
+/// within their turn. Beside itself it shows nothing.
 fn reference_would_tell(request: &ServerRequest) -> bool {
     let traffic = &request.traffic;
     let same_transport = !traffic.route.target.is_tls()
         && traffic.route.unix_socket.is_none()
         && traffic.protocol == Protocol::Http1;
     same_transport
+        && traffic.content.body_file.is_none()
         && traffic.keep_alive
         && request.sut != SutRequest::Embedded
         && traffic.connections <= BLOCK_CONNECTIONS_MAX

@@ -53,7 +53,7 @@ counters! {
     turned_away,
     /// Bodies answered with 503 because all of them together took as much memory as they may.
     bodies_refused,
-    /// Times that accepting paused because descriptors or memory ran out.
+    /// Times that accepting paused because descriptors or memory ran out, or because the server was full.
     accept_pauses,
     /// Connections closed by a timeout.
     timed_out,

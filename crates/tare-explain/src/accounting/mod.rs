@@ -12,6 +12,7 @@ pub(crate) use attribute::cpus::Cpu;
 pub(crate) use attribute::entitlement::{Entitlement, Loss, tare_name};
 pub(crate) use attribute::thread::Thread;
 pub(crate) use attribute::working::Limit;
+pub(crate) use close::answered::Answered;
 pub(crate) use close::closed::Closed;
 pub(crate) use raw::around::{Connections, OpenFiles};
 pub(crate) use raw::asleep::Asleep;

@@ -49,11 +49,11 @@ fn describe(accounting: &Accounting) -> Draft {
         ),
         None => "the server's side cannot be seen from here".to_owned(),
     };
-    let waits = generator::waits_share(pool).filter(|_| kept_off(accounting) == Some(Side::Generator));
+    let waits = generator::kept_off_share(pool).filter(|_| kept_off(accounting) == Some(Side::Generator));
     let (how, confidence, remedy) = match waits {
         Some(waits) => (
             format!("other programs kept it off its CPUs {} of the time", percent(waits)),
-            accounting.support(generator::waits_share, LOSS_SHARE_MIN),
+            accounting.support(generator::kept_off_share, LOSS_SHARE_MIN),
             "stop the other programs on the generator's CPUs, or give the generator other CPUs (--load-cpus)",
         ),
         None => (

@@ -116,9 +116,9 @@ fn on_the_way(accounting: &Accounting) -> Option<f64> {
     Some((server.on_the_way_s / server.open_s).min(1.0))
 }
 
-/// The same without the time in which the generator was ready and had no CPU: an answer that it cannot read is acknowledged late.
+/// The same without the time in which others had the generator's CPU: an answer that it cannot read is acknowledged late.
 fn between_the_sides(accounting: &Accounting) -> Option<f64> {
-    let waits = generator::waits_share(&accounting.asked.pool).unwrap_or(0.0);
+    let waits = generator::kept_off_share(&accounting.asked.pool).unwrap_or(0.0);
     Some((on_the_way(accounting)? - waits).max(0.0))
 }
 

@@ -1,5 +1,6 @@
 //! `offered-load`: a fixed rate below capacity; nothing is wrong.
 
+use crate::accounting::Closed;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
@@ -30,11 +31,15 @@ fn applies(accounting: &Accounting) -> bool {
     schedule::reached(&accounting.asked.pool)
 }
 
+/// Of the schedule, what did not miss its answer.
+fn followed_share(pool: &Closed) -> Option<f64> {
+    let scheduled = pool.answered.scheduled.filter(|scheduled| *scheduled > 0.0)?;
+    Some(1.0 - schedule::missing(pool)? / scheduled)
+}
+
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
-    let achieved =
-        pool.answered.requests.zip(pool.answered.scheduled).filter(|(_, scheduled)| *scheduled > 0.0);
-    let achieved = achieved.map_or(0.0, |(requests, scheduled)| requests / scheduled);
+    let achieved = followed_share(pool).unwrap_or(0.0);
     let rate_hz = pool.rate_hz().unwrap_or(0.0);
     let busy = accounting.sut().map(|sut| sut.busy() / sut.cpus());
     let beside =
@@ -53,8 +58,7 @@ fn describe(accounting: &Accounting) -> Draft {
             100.0 * achieved
         ),
         effect_ln: accounting.effect(TareCause::NoWork),
-        confidence: accounting
-            .support(|window| Some(window.answered.requests? / window.answered.scheduled?), 0.99),
+        confidence: accounting.support(followed_share, 1.0 - schedule::MISSING_MAX),
         evidence,
         remedy: "nothing is wrong; to see what the server can do, raise the rate or drive a closed loop"
             .to_owned(),

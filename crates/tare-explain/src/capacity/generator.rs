@@ -28,6 +28,16 @@ pub(crate) fn waits_share(window: &Closed) -> Option<f64> {
     (wall_s > 0.0).then(|| ratio(waited_s, wall_s).min(1.0))
 }
 
+/// How much of their time its serving threads were ready behind programs that are neither side's, 0..=1; `None` when unseen. Not what they wait
+/// behind each other, or for a quota.
+pub(crate) fn kept_off_share(window: &Closed) -> Option<f64> {
+    let senders =
+        || window.threads_of(Role::Load).filter(|thread| thread.serves() && thread.queue_s.is_some());
+    let behind_s: f64 = senders().map(|thread| thread.wait.behind_s.other).sum();
+    let wall_s: f64 = senders().map(|thread| thread.wall_s).sum();
+    (wall_s > 0.0).then(|| ratio(behind_s, wall_s).min(1.0))
+}
+
 /// How full the CPUs are that the generator may use: its own and everybody's time there. `None` when they were
 /// not read. Counts only where the generator itself does most of the filling.
 pub(crate) fn cpu_share(window: &Closed) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Schedules of open loops, and which stage of a changing rate decides.
 
-use crate::accounting::Closed;
+use crate::accounting::{Answered, Closed};
 use tare_model::plan::{HttpWorkload, PlannedStage};
 use tare_model::trial::{Measure, Trial};
 
@@ -11,17 +11,21 @@ const SLICES_MIN: usize = 8;
 /// More failed attempts than this, and the figure is not one of the workload.
 pub(crate) const ERROR_SHARE_MAX: f64 = 0.001;
 
-/// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge. Of a stage it is known how many
-/// requests waited for a connection at its edges: only by how many more these became, and by what had no answer, it missed its schedule.
+/// Whether an open loop got answers to what it was to send; one a trial may be on its way at the edge.
 pub(crate) fn reached(pool: &Closed) -> bool {
-    let (Some(scheduled), Some(requests)) = (pool.answered.scheduled, pool.answered.requests) else {
-        return false;
-    };
-    let missing = match pool.answered.more_unsent {
-        Some(more) => more.max(0.0) + pool.answered.answerless(),
-        None => scheduled - requests,
-    };
+    let (Some(scheduled), Some(missing)) = (pool.answered.scheduled, missing(pool)) else { return false };
     scheduled > 0.0 && missing <= MISSING_MAX * scheduled + f64::from(pool.span.trials)
+}
+
+/// Requests of the schedule without an answer. Of a stage it is known how many requests waited for a connection at its edges: only by how many
+/// more these became, or by how far answers fell behind on connections that had room, and by what had no answer, it missed its schedule.
+pub(crate) fn missing(pool: &Closed) -> Option<f64> {
+    let Answered { scheduled, requests, more_unsent, fell_behind, .. } = &pool.answered;
+    let (scheduled, requests) = ((*scheduled)?, (*requests)?);
+    Some(match more_unsent {
+        Some(more) => more.max(*fell_behind) + pool.answered.answerless(),
+        None => scheduled - requests,
+    })
 }
 
 /// Whether an open loop got fewer answers than it was to send: its latencies then are those of a load that nobody asked

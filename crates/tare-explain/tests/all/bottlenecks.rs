@@ -203,6 +203,27 @@ fn eight_generator_threads_on_one_cpu_are_oversubscribed() {
     sound(&outcome);
 }
 
+/// Others have the CPUs of both sides, and the generator waits longer; or its threads wait behind each other.
+#[test]
+fn a_generator_is_kept_off_by_others_and_not_by_its_own_threads() {
+    let said = |threads: Vec<Thread>| {
+        let outcome = explain(&asked(&Scene { threads, ..Scene::default() }));
+        let summaries = outcome.verdict.findings.iter().map(|finding| finding.summary.clone());
+        (outcome.verdict.bottleneck, summaries.collect::<Vec<_>>().join("\n"))
+    };
+    let other = |cpu, run| Thread::new(Role::Other, "yes", 70 + cpu, cpu, run, 0.0);
+    let beside = vec![server(0.21, 0.38), generator(0.18, 0.45), other(0, 0.55), other(1, 0.75)];
+    let (bottleneck, summaries) = said(beside);
+    assert_eq!(bottleneck, Cause::LoadGeneratorBound, "{summaries}");
+    assert!(summaries.contains("other programs kept it off its CPUs 45 %"), "{summaries}");
+    let mut siblings: Vec<Thread> = (0..4)
+        .map(|i| Thread { name: "wrk", ..Thread::new(Role::Load, "wrk", 900 + i, 1, 0.15, 0.4) })
+        .collect();
+    siblings.extend([server(0.5, 0.26), other(0, 0.3)]);
+    let (_, summaries) = said(siblings);
+    assert!(!summaries.contains("other programs kept it off"), "{summaries}");
+}
+
 #[test]
 fn steal_is_the_bottleneck_where_the_hypervisor_took_most() {
     let scene =

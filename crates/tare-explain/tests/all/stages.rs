@@ -162,6 +162,28 @@ fn a_pause_at_the_end_is_no_capacity() {
     assert_eq!((deciding(&full), full.answers.followed.unwrap().capacity_hz), (Some(2), Some(4850.0)));
 }
 
+/// A server that does 100 a second and is asked for 110: what it does not answer has a connection of its own. One that takes 200 ms for each
+/// is only slow.
+#[test]
+fn a_backlog_that_finds_room_on_connections_is_missed_all_the_same() {
+    let explained = |answered: &dyn Fn(u64) -> u64, in_flight: u64| {
+        let mut record = driven(2, &[followed(50.0), followed(110.0)]);
+        for trial in record.trials.iter_mut().filter(|trial| trial.level == 1) {
+            let Measure::Http(sample) = &mut trial.sample else { continue };
+            let begin_ns = trial.observation.begin_ns;
+            sample.slices = (1..=20).map(|at| (begin_ns + at * 100_000_000, answered(at))).collect();
+            sample.requests = Reading::Measured((1..=20).map(answered).sum());
+            sample.in_flight = Reading::Measured(in_flight);
+        }
+        let outcome = explain(&record);
+        outcome.answers.stages[1].counted.followed
+    };
+    assert_eq!(explained(&|_| 10, 25), Some(false));
+    assert_eq!(explained(&|_| 11, 0), Some(true));
+    assert_eq!(explained(&|at| if at > 2 { 11 } else { 0 }, 22), Some(true));
+    assert_eq!(explained(&|_| 0, 225), Some(false), "it stands still");
+}
+
 /// An interrupted pass has fewer stages, and a pause asks for nothing.
 #[test]
 fn stages_without_a_trial_or_without_requests_decide_nothing() {

@@ -159,11 +159,23 @@ impl Heads {
             self.known.extend_from_slice(&bytes[..head.len]);
             self.known_head = head;
         }
-        if matches!(head.status, 301..=303 | 307 | 308) && self.redirected_to.is_none() {
-            self.redirected_to = header(&bytes[..head.len], "location").map(shown);
+        if is_redirect(head.status) {
+            self.saw_redirect(header(&bytes[..head.len], "location"));
         }
         Ok(Some(head))
     }
+
+    /// An answer that [redirects](is_redirect) said where to; the first one is kept.
+    pub fn saw_redirect(&mut self, location: Option<&[u8]>) {
+        if self.redirected_to.is_none() {
+            self.redirected_to = location.map(shown);
+        }
+    }
+}
+
+/// Whether an answer with this status sends its client elsewhere.
+pub fn is_redirect(status: u16) -> bool {
+    matches!(status, 301..=303 | 307 | 308)
 }
 
 /// A value as it can be shown: without controls, and no longer than a line or a few.

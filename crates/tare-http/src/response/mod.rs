@@ -10,5 +10,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use head::{Answer, Framing, HEAD_BYTES_MAX, HEADERS_MAX, Head, Heads, Malformed, Repeated, header};
+pub use head::{
+    Answer, Framing, HEAD_BYTES_MAX, HEADERS_MAX, Head, Heads, Malformed, Repeated, header, is_redirect,
+};
 pub use reader::{AnswerReader, End, Listener, Step};

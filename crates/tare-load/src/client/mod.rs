@@ -202,6 +202,14 @@ impl Client {
         }
     }
 
+    /// An answer that was read elsewhere leads there.
+    #[cfg(feature = "http2")]
+    pub(crate) fn saw_redirect(&mut self, location: &[u8]) {
+        if let Some(heads) = self.heads.first_mut() {
+            heads.saw_redirect(Some(location));
+        }
+    }
+
     /// Where the first redirect led to, if one said so.
     pub(crate) fn redirected_to(&self) -> Option<String> {
         self.heads.iter().find_map(|heads| heads.redirected_to.clone())

@@ -190,6 +190,9 @@ impl Http2Engine {
             Poll::Pending if exchange.has_begun() => client.began(place, now_ns),
             Poll::Pending => {}
             Poll::Ready(outcome) => {
+                if let Some(location) = exchange.location.take() {
+                    client.saw_redirect(location.as_bytes());
+                }
                 self.exchanges[place as usize] = None;
                 match self.settle(c, place, outcome, now_ns) {
                     Verdict::Keep => self.send(place),

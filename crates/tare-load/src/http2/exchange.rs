@@ -3,11 +3,13 @@
 use crate::fault::Fault;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
+use http::HeaderValue;
+use http::header::LOCATION;
 use http::response::Parts;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tare_http::response::{Answer, Listener};
+use tare_http::response::{Answer, Listener, is_redirect};
 use tare_model::trial::ErrorKind;
 
 /// Why there is no answer.
@@ -24,6 +26,8 @@ pub(crate) struct Exchange {
     stage: Stage,
     status: u16,
     body_bytes: u64,
+    /// Where a redirect leads.
+    pub(crate) location: Option<HeaderValue>,
 }
 
 enum Stage {
@@ -33,7 +37,7 @@ enum Stage {
 
 impl Exchange {
     pub(super) fn new(response: ResponseFuture) -> Self {
-        Exchange { stage: Stage::Head(response), status: 0, body_bytes: 0 }
+        Exchange { stage: Stage::Head(response), status: 0, body_bytes: 0, location: None }
     }
 
     /// Whether its head has come.
@@ -52,6 +56,9 @@ impl Exchange {
                 Stage::Head(response) => {
                     let (parts, body) = ready!(Pin::new(response).poll(cx)).map_err(failure)?.into_parts();
                     self.status = parts.status.as_u16();
+                    if is_redirect(self.status) {
+                        self.location = parts.headers.get(LOCATION).cloned();
+                    }
                     if let Some(listener) = &mut listener {
                         listener.head(&head(&parts));
                     }

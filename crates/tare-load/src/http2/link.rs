@@ -130,9 +130,28 @@ impl<T: Transport + 'static> Link<T> {
     }
 }
 
+/// What rustls said of a connection that had passed its handshake, in words: h2 keeps nothing else. With TLS 1.3 a server says only then what it
+/// thinks of a client's certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct TlsEnded(String);
+
+impl TlsEnded {
+    /// Whether the other side ended it.
+    pub(crate) fn is_alert(&self) -> bool {
+        self.0.contains("alert")
+    }
+}
+
 /// Why a connection never became one of HTTP/2. A server of HTTP/1 may close it and send nothing.
 fn no_http2(error: h2::Error) -> io::Error {
     match error.get_io() {
+        Some(why) if why.kind() == io::ErrorKind::InvalidData => {
+            io::Error::new(why.kind(), TlsEnded(why.to_string()))
+        }
+        None if error.is_go_away() && error.is_remote() => {
+            io::Error::new(io::ErrorKind::ConnectionAborted, error)
+        }
         Some(why) => io::Error::new(why.kind(), format!("it ended before the server spoke HTTP/2 ({why})")),
         None => io::Error::new(io::ErrorKind::Unsupported, error),
     }

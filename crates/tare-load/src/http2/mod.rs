@@ -8,7 +8,7 @@ mod wire;
 mod woken;
 
 pub(crate) use exchange::{Exchange, Failure};
-pub(crate) use link::{Link, Sent};
+pub(crate) use link::{Link, Sent, TlsEnded};
 pub(crate) use message::{Asks, is_authority};
 pub(crate) use wire::{Transport, Wire};
 pub(crate) use woken::Woken;

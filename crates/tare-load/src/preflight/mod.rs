@@ -46,8 +46,8 @@ pub struct Preflight {
 /// # Errors
 /// [`LoadError`]: what cannot be asked for, who cannot be reached, no answer, or a redirect that leads where no load may go.
 pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadError> {
-    let deadline = Instant::now() + timeout;
-    let (mut found, mut next) = once(spec, deadline)?;
+    let mut deadline = Instant::now() + timeout;
+    let (mut found, mut next) = once(spec, &mut deadline)?;
     while let Some(target) = next {
         let redirects = found.redirects + 1;
         if redirects > REDIRECTS_MAX {
@@ -57,19 +57,19 @@ pub fn preflight(spec: &LoadSpec, timeout: Duration) -> Result<Preflight, LoadEr
         }
         // The connection before is not the one that stays.
         drop(found);
-        (found, next) = once(&spec.aimed_at(target), deadline)?;
+        (found, next) = once(&spec.aimed_at(target), &mut deadline)?;
         found.redirects = redirects;
     }
     Ok(found)
 }
 
-/// Asks once; where the answer leads then.
-fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>), LoadError> {
+/// Asks once; where the answer leads then. An upload that goes on moves the deadline.
+fn once(spec: &LoadSpec, deadline: &mut Instant) -> Result<(Preflight, Option<Target>), LoadError> {
     let mut location = Location::default();
     let request = First::of(spec).map_err(SpecError::from)?;
     let way = Way::find(spec)?;
     let endpoint = &way.endpoint;
-    let connection = connect(&way, deadline)?;
+    let connection = connect(&way, *deadline)?;
     let (answer, connection) = match spec.protocol {
         Protocol::Http1 => ask(connection, &request, endpoint, deadline, &mut location)?,
         #[cfg(feature = "http2")]
@@ -77,7 +77,7 @@ fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>
             connection,
             (&request.bytes, spec.route.target.is_tls()),
             endpoint,
-            deadline,
+            *deadline,
             &mut location,
         )?,
         #[cfg(not(feature = "http2"))]
@@ -86,7 +86,7 @@ fn once(spec: &LoadSpec, deadline: Instant) -> Result<(Preflight, Option<Target>
     let connection = match connection {
         Some(connection) => connection,
         // The server is closing that one: another, with nothing asked on it, stays.
-        None => connect(&way, deadline)?,
+        None => connect(&way, *deadline)?,
     };
     let (addresses, peer_pid) = match &connection.socket {
         Socket::Tcp(tcp) => (tcp.local_addr().ok().zip(tcp.peer_addr().ok()), None),
@@ -111,21 +111,21 @@ fn ask(
     mut connection: Connection,
     request: &First,
     endpoint: &Endpoint,
-    mut deadline: Instant,
+    deadline: &mut Instant,
     location: &mut Location,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer = |why| LoadError::NoAnswer { address: endpoint.to_string(), why };
-    connection.set_timeout(left(deadline) / 2).map_err(no_answer)?;
+    connection.set_timeout(left(*deadline) / 2).map_err(no_answer)?;
     // A server may answer before it has read all (413), and read no more.
-    let cut_off = send(&mut connection, request, &mut deadline).err();
+    let cut_off = send(&mut connection, request, deadline).err();
     let to_head = request.bytes.starts_with(b"HEAD ");
     let (mut heads, mut reader) = (Heads::new(to_head), AnswerReader::default());
     let (mut buffer, mut filled) = (vec![0; crate::client::BUFFER_BYTES_MIN], 0);
     loop {
-        if Instant::now() >= deadline {
+        if Instant::now() >= *deadline {
             return Err(no_answer(io::ErrorKind::TimedOut.into()));
         }
-        connection.set_timeout(left(deadline)).map_err(no_answer)?;
+        connection.set_timeout(left(*deadline)).map_err(no_answer)?;
         let fresh = match connection.read(&mut buffer[filled..]) {
             Ok(fresh) => fresh,
             Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,

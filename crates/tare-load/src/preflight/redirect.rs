@@ -49,6 +49,9 @@ impl Location {
         if !to.at().same_host(from.at()) {
             return Err(refused("redirect to another server (hint: to load that one, give its URL)"));
         }
+        if from.is_tls() && !to.is_tls() {
+            return Err(refused("from https to http (hint: to load that one, give its URL)"));
+        }
         let fixed = route.unix_socket.is_some() || route.connect_to.is_some();
         if fixed && !to.same_place(from) {
             return Err(refused(
@@ -62,5 +65,25 @@ impl Location {
             )));
         }
         Ok(Some(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_out_of_tls_or_to_another_server() {
+        let leads = |from: &str, location: &str| {
+            let spec = LoadSpec::new(Target::parse(from).unwrap());
+            let led = Location(Some(location.as_bytes().to_vec())).leads(&spec, 302);
+            led.map(|to| to.map(|to| to.to_string())).map_err(|error| error.to_string())
+        };
+        assert_eq!(leads("http://h/a", "https://h/b"), Ok(Some("https://h/b".to_owned())));
+        assert_eq!(leads("https://h/a", "/b"), Ok(Some("https://h/b".to_owned())));
+        for (location, word) in [("http://h/b", "from https to http"), ("https://other/", "another server")] {
+            let why = leads("https://h/a", location).unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
     }
 }

@@ -103,6 +103,17 @@ pub enum SpecError {
         "a body of more than 1 MiB is sent alone on its connection (hint: leave out --pipeline and add connections)"
     )]
     UploadPipelined,
+    /// A body from a file, in turns with other loads.
+    #[error(
+        "a body of more than 1 MiB does not end within the turns of servers that are compared (hint: measure each by tare run, or send a \
+         shorter file)"
+    )]
+    UploadInterleaved,
+    /// Certificates that nobody will see.
+    #[error(
+        "certificates are for https, and the URL is of http (hint: leave out --cacert and --client-cert, or write https://)"
+    )]
+    CertificatesWithoutTls,
     /// A body from a file, with templates.
     #[error(
         "templates are not looked for in a body of more than 1 MiB (hint: leave out --template, or vary the requests by a \

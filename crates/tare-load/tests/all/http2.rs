@@ -180,6 +180,15 @@ fn it_connects_elsewhere_and_follows_redirects() {
 }
 
 #[test]
+fn where_redirects_lead_is_said() {
+    let server = Server::start(None, |_| Act::Redirect);
+    let mut spec = server.spec();
+    spec.requests_max = Some(10);
+    let detail = whole(&spec).detail.unwrap();
+    assert_eq!((detail.status_classes[2], detail.said.redirected_to.as_deref()), (10, Some("/end")));
+}
+
+#[test]
 fn a_body_that_stays_in_its_file_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut spec = Server::start(None, |_| Act::Silence).spec();

@@ -193,6 +193,16 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
         assert!(error.to_string().contains("--client-cert"), "{error}");
     }
 
+    #[cfg(feature = "http2")]
+    {
+        let mut config = config(&issuer.issue("127.0.0.1", |_| {}), Some(&clients));
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let mut spec = self::spec(&format!("https://{}/", serve(config)), Trust::System);
+        spec.protocol = tare_load::Protocol::Http2;
+        let error = preflight(&spec, PATIENCE).unwrap_err();
+        assert!(matches!(error, LoadError::TlsRefused { .. }), "{error}");
+    }
+
     let stranger = ClientCertificate { key: mine(&issuer).key, ..mine(&clients) };
     spec.route.tls.client = Some(stranger);
     let error = Generator::start(&spec).unwrap_err();

@@ -47,15 +47,16 @@ pub struct WatchedStage {
     pub bottleneck_confidence: Option<f64>,
     /// The bottleneck with its proof.
     pub finding: Option<Finding>,
-    /// Whether gross, tare, net, bottleneck and time accounting of the whole result are those of this stage: of the first one that was not
-    /// followed, else of the highest rate.
+    /// Whether gross, tare, net, bottleneck and time accounting of the whole result are those of this stage: of the first one of one
+    /// rate that was not followed and did not fail, else of the highest rate that was followed.
     pub decides: bool,
 }
 
 /// How far a server followed stages of a rising rate.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Followed {
-    /// The highest rate that was offered and answered before the first stage that was not; `null` where the first one was not.
+    /// The highest rate that was offered and answered before the first stage that was not; `null` where none of these
+    /// is valid.
     pub held_hz: Option<f64>,
     /// What was offered in the first stage that the server could not follow; `null` where it followed all.
     pub missed_hz: Option<f64>,

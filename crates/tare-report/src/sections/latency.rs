@@ -127,7 +127,8 @@ fn counted(own: &OwnCount) -> String {
     let (segments, received) = match (&own.segments, &own.bytes) {
         (Reading::Measured(segments), Reading::Measured(received)) => (*segments, *received),
         (Reading::Missing(why), _) | (_, Reading::Missing(why)) => {
-            return format!("by the generator alone: {}", why.why);
+            let by = if own.reported_answers.is_some() { "by the generator alone" } else { "by nobody" };
+            return format!("{by}: {}", why.why);
         }
         _ => return "by the generator alone".to_owned(),
     };
@@ -138,9 +139,9 @@ fn counted(own: &OwnCount) -> String {
         }
         None => String::new(),
     };
-    let until = own
-        .unread_s
-        .map_or_else(String::new, |unread_s| format!(" until {} before its end", seconds(unread_s)));
+    let until = own.unread_s.map_or_else(String::new, |unread_s| {
+        format!(" until {} before the end of their windows, in all", seconds(unread_s))
+    });
     format!(
         "the generator's connections received {} segments{}{until}{reported}",
         count(segments as f64),

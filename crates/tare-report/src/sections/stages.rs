@@ -4,7 +4,7 @@ use super::source::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::joined;
 use crate::{stages, words};
-use tare_model::outcome::{Followed, WatchedStage};
+use tare_model::outcome::{Cause, Followed, Warning, WatchedStage};
 
 pub(crate) static SECTION: Section =
     Section { title: "Stages", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
@@ -18,7 +18,7 @@ fn build(source: &Source) -> Vec<Block> {
     blocks.extend(why_not_valid(&answers.stages).map(|text| Block::Line(Text::plain(text))));
     let other = answers.stages.iter().find(|stage| stage.decides).map(|stage| stage.stage);
     blocks.extend(other.map(|stage| {
-        Block::Line(Text::dim(format!("All that follows is of stage {stage}, in all its trials together.")))
+        Block::Line(Text::dim(format!("Figures, bottleneck, latencies and time accounting below are of stage {stage}, in all its trials together.")))
     }));
     blocks
 }
@@ -44,7 +44,10 @@ fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
     };
     let so_far = match followed.held_hz {
         Some(hz) => format!("The server followed {hz:.0} req/s and no longer {too_many}"),
-        None => format!("The server did not follow {too_many} req/s, and nothing less was tried before"),
+        None if all.first().is_some_and(|first| first.stage == missed.stage) => {
+            format!("The server did not follow {too_many} req/s, and nothing less was tried before")
+        }
+        None => format!("The server did not follow {too_many} req/s, and no stage before it is valid"),
     };
     let decides = all.iter().find(|stage| stage.decides).unwrap_or(missed);
     // Of the stage that decides, the report begins with all of it.
@@ -67,7 +70,7 @@ fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
             "{so_far}. Of {offered:.0} req/s it answered {hz:.0}: that is its capacity.{}",
             because(decides)
         ),
-        None if stages::is_ramp(&missed.counted) => format!(
+        None if lies_within(missed) => format!(
             "{so_far}: its capacity lies within. Stages of one rate each (3k:5s,4k:5s) show where.{}",
             because(missed)
         ),
@@ -75,9 +78,22 @@ fn summary(followed: &Followed, all: &[WatchedStage]) -> String {
     }
 }
 
+/// Whether a ramp passed what the server can do: not where the generator gave out, or requests failed.
+fn lies_within(missed: &WatchedStage) -> bool {
+    stages::is_ramp(&missed.counted)
+        && missed.counted.followed == Some(false)
+        && missed.bottleneck != Cause::LoadGeneratorBound
+}
+
 /// Of the first stage that was followed and is not valid all the same.
 fn why_not_valid(all: &[WatchedStage]) -> Option<String> {
-    let stage = all.iter().find(|stage| !stage.counted.valid && stage.counted.followed != Some(false))?;
-    let warning = stage.counted.warnings.first()?;
+    let is_it = |stage: &&WatchedStage| {
+        !stage.counted.valid && stage.counted.followed != Some(false) && !stages::is_pause(&stage.counted)
+    };
+    let stage = all.iter().find(is_it)?;
+    // Few answers, and accounting that is a little open, alone make nothing invalid.
+    let is_reason = |warning: &&Warning| !matches!(warning.id.as_str(), "few-requests" | "accounting-open");
+    let warnings = &stage.counted.warnings;
+    let warning = warnings.iter().find(is_reason).or_else(|| warnings.first())?;
     Some(format!("Stage {} is not valid: {}.", stage.stage, warning.text.trim_end_matches('.')))
 }

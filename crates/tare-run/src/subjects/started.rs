@@ -57,6 +57,7 @@ impl Subject for Command {
                     "stop it first, or leave out --sut to measure it as it is",
                 ));
             }
+            Err(error @ LoadError::TlsFiles(_)) => return Err(LabError::usage(error.to_string(), "")),
             Err(_) => {}
         }
         launch(command, &cpus, environment, &running.journal)?.answered(load, &[], running.interrupt)
@@ -134,6 +135,7 @@ impl Starting {
                 Err(
                     error @ (LoadError::NotTrusted { .. }
                     | LoadError::TlsRefused { .. }
+                    | LoadError::TlsFiles(_)
                     | LoadError::Redirect { .. }),
                 ) => {
                     let last_output = self.started.output_so_far();

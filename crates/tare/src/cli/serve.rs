@@ -157,7 +157,7 @@ pub struct LimitArgs {
     pub max_body: u32,
     /// Memory for bodies that come in pieces, over all connections, in bytes; 503 beyond. At least that of one longest body.
     ///
-    /// Bodies that arrive whole with their head are answered where they lie, and take none.
+    /// Bodies with a Content-Length that arrive whole with their head are answered where they lie, and take none.
     #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024,
           value_parser = clap::value_parser!(u64).range(0..=1024 * 1024 * 1024 * 1024))]
     pub max_bodies: u64,

@@ -19,7 +19,12 @@ pub(crate) struct Answered {
     pub in_flight_s: Option<f64>,
     /// A stage: by how many more requests waited for a connection at its end than at its beginning.
     pub more_unsent: Option<f64>,
+    /// A stage: requests by which answers fell behind the schedule to the end of the window, beyond chance. They may all be on connections.
+    pub fell_behind: f64,
 }
+
+/// Fewer slices say nothing of the second half of a window.
+const SLICES_MIN: usize = 8;
 
 impl Answered {
     pub(super) fn of(sample: &Measure) -> Answered {
@@ -31,6 +36,7 @@ impl Answered {
                 scheduled: http.scheduled.map(|count| count as f64),
                 in_flight_s: in_flight_s(http),
                 more_unsent: http.detail.as_ref().and_then(|detail| detail.unsent).map(more),
+                fell_behind: fell_behind(http).unwrap_or(0.0),
             },
             Measure::Command(command) => {
                 Answered { elapsed_s: command.wall_ns as f64 / 1e9, ..Answered::default() }
@@ -44,6 +50,7 @@ impl Answered {
         self.scheduled = sum(self.scheduled, other.scheduled);
         self.in_flight_s = sum(self.in_flight_s, other.in_flight_s);
         self.more_unsent = sum(self.more_unsent, other.more_unsent);
+        self.fell_behind += other.fell_behind;
         for (kind, count) in &other.errors {
             *self.errors.entry(*kind).or_default() += count;
         }
@@ -84,6 +91,24 @@ impl Answered {
 
 fn more(unsent: Unsent) -> f64 {
     unsent.at_end as f64 - unsent.at_begin as f64
+}
+
+/// Requests without an answer in the whole window or, where these are fewer, twice those of its second half: a server that is slow from the
+/// start has them in the first half alone, a rate that grows or falls has answers for them in one half. Of a slow server's requests in flight
+/// there are now more and now fewer: chance is twice the root of their number.
+fn fell_behind(http: &HttpSample) -> Option<f64> {
+    http.detail.as_ref()?.unsent?;
+    let scheduled = http.scheduled? as f64;
+    let errors: u64 =
+        http.errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, n)| n).sum();
+    let in_all = scheduled - *http.requests.value()? as f64 - errors as f64;
+    let half = http.slices.len() / 2;
+    let (first, second) = http.slices.split_at_checked(half).filter(|_| http.slices.len() >= SLICES_MIN)?;
+    let lasted_ns = second.last()?.0.checked_sub(first.last()?.0)?;
+    let due = scheduled * lasted_ns as f64 / http.elapsed_ns.max(1) as f64;
+    let late = due - second.iter().map(|(_, count)| *count as f64).sum::<f64>();
+    let chance = 2.0 * (http.in_flight.value().copied().unwrap_or(0) as f64).sqrt();
+    Some((in_all.min(2.0 * late) - chance).max(0.0))
 }
 
 fn in_flight_s(http: &HttpSample) -> Option<f64> {

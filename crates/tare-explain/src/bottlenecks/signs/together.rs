@@ -39,7 +39,7 @@ impl Together {
 pub(crate) fn kept_off(accounting: &Accounting) -> Option<Side> {
     server(accounting)?;
     let pool = &accounting.asked.pool;
-    let (server, generator) = (accounting.lost(TareCause::Preempted), generator::waits_share(pool)?);
+    let (server, generator) = (accounting.lost(TareCause::Preempted), generator::kept_off_share(pool)?);
     let both = server.min(generator) >= LOSS_SHARE_MIN && server + generator >= KEPT_OFF_MIN;
     let longer = if server >= generator { Side::Server } else { Side::Generator };
     (both && shared_cpus(pool).is_empty()).then_some(longer)
