@@ -71,7 +71,7 @@ fn much_more_cpu_is_found_and_can_fail() {
         "/plaintext",
         "/spin?ns=200000",
         "--budget",
-        "24s",
+        "36s",
         "--window",
         "200ms",
         "--precision",

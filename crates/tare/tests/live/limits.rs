@@ -7,9 +7,9 @@ use serde_json::Value;
 /// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
 const OPEN: f64 = 0.05;
 
-/// Three trials give the same bottleneck as more, and none by the reference server. That this, which runs on the server's CPU, is not
+/// Two trials give the same bottleneck as more, and none by the reference server. That this, which runs on the server's CPU, is not
 /// taken for somebody else is asked where nothing is left out: undisturbed, and where there is somebody else.
-const SHORT: &[&str] = &["-w", "300ms", "--trials", "3", "--no-reference"];
+const SHORT: &[&str] = &["-w", "300ms", "--trials", "2", "--no-reference"];
 const BY_DEFAULT: &[&str] = &[];
 /// As by default, with the reference server and all levels, for less time.
 const FEW_TRIALS: &[&str] = &["-w", "300ms", "--trials", "3"];
