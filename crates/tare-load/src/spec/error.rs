@@ -103,7 +103,7 @@ pub enum SpecError {
         "a body of more than 1 MiB is sent alone on its connection (hint: leave out --pipeline and add connections)"
     )]
     UploadPipelined,
-    /// A body from a file, in turns with other loads.
+    /// A body from a file, interleaved with other loads.
     #[error(
         "a body of more than 1 MiB does not end within the turns of servers that are compared (hint: measure each by tare run, or send a \
          shorter file)"
