@@ -22,20 +22,18 @@ pub(crate) fn ready_share(window: &Closed) -> Option<f64> {
 
 /// How much of their time its serving threads were ready and waited for a CPU, 0..=1; `None` when unseen.
 pub(crate) fn waits_share(window: &Closed) -> Option<f64> {
-    let senders = || window.threads_of(Role::Load).filter(|thread| thread.serves());
-    let waited_s: f64 = senders().filter_map(|thread| thread.queue_s).sum();
-    let wall_s: f64 = senders().map(|thread| thread.wall_s).sum();
-    (wall_s > 0.0).then(|| ratio(waited_s, wall_s).min(1.0))
+    share_waited(window, |thread| thread.queue_s.unwrap_or(0.0))
 }
 
-/// How much of their time its serving threads were ready behind programs that are neither side's, 0..=1; `None` when unseen. Not what they wait
-/// behind each other, or for a quota.
+/// The same behind programs that are neither side's: not what they wait behind each other, or for a quota.
 pub(crate) fn kept_off_share(window: &Closed) -> Option<f64> {
-    let senders =
-        || window.threads_of(Role::Load).filter(|thread| thread.serves() && thread.queue_s.is_some());
-    let behind_s: f64 = senders().map(|thread| thread.wait.behind_s.other).sum();
-    let wall_s: f64 = senders().map(|thread| thread.wall_s).sum();
-    (wall_s > 0.0).then(|| ratio(behind_s, wall_s).min(1.0))
+    share_waited(window, |thread| thread.wait.behind_s.other)
+}
+
+fn share_waited(window: &Closed, waited_s: impl Fn(&Thread) -> f64) -> Option<f64> {
+    let seen = || window.threads_of(Role::Load).filter(|thread| thread.serves() && thread.queue_s.is_some());
+    let wall_s: f64 = seen().map(|thread| thread.wall_s).sum();
+    (wall_s > 0.0).then(|| ratio(seen().map(waited_s).sum(), wall_s).min(1.0))
 }
 
 /// How full the CPUs are that the generator may use: its own and everybody's time there. `None` when they were
