@@ -78,10 +78,14 @@ fn undisturbed(server: &Server, options: &[&str]) {
     check(&result, bottleneck);
     assert!(!MADE_ON_PURPOSE.contains(&bottleneck), "{bottleneck}: {:#}", result["findings"]);
     assert_eq!((&result["valid"], code), (&true.into(), 0), "{:#}", result["warnings"]);
-    // Whichever of both is full, the busy figures say so.
-    for (full, busy) in [("server-cpu-bound", "sut"), ("load-generator-bound", "load")] {
+    // Whichever of both is full, the busy figures say so; a generator may be held up by others on its CPU as well, which no test can keep away.
+    let held_up =
+        result.pointer("/accounting/load/losses_cpus/preempted").and_then(Value::as_f64).unwrap_or(0.0);
+    for (full, busy, held_up) in [("server-cpu-bound", "sut", 0.0), ("load-generator-bound", "load", held_up)]
+    {
         let cpus = number(&result, &format!("/accounting/{busy}/busy_cpus"));
-        assert!(bottleneck != full || cpus > 0.85, "{bottleneck}, {busy} {cpus}");
+        let is_full = cpus + held_up > 0.85 || held_up > 0.3;
+        assert!(bottleneck != full || is_full, "{bottleneck}, {busy} {cpus}, held up {held_up}");
     }
 }
 
