@@ -16,7 +16,9 @@ const OPEN: f64 = 0.05;
 /// hundredth; of a hundred samples a second 300 tell a share to three points (its standard error).
 fn measure(server: &Server, path: &str, connections: u32, trace: bool) -> Value {
     let dir = tempfile::tempdir().unwrap();
-    measure_into(&dir.path().join("a.tare"), server, path, connections, trace)
+    let result = measure_into(&dir.path().join("a.tare"), server, path, connections, trace);
+    by_switches(&result, 0.0);
+    result
 }
 
 /// The same into a record.
@@ -37,13 +39,16 @@ fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, tr
         "{:#}",
         result["accounting"]["switches"]
     );
-    // Where the kernel keeps wake-ups to itself (a virtual machine's idle CPUs report nothing, it was seen), the time between a wake-up
-    // and the run looks like sleep; then samples have to stand in, and the result says why.
+    result
+}
+
+/// Samples stand in for switches in so much of the serving threads' lives at most; in all of them where the kernel keeps wake-ups to
+/// itself (a virtual machine's idle CPUs report nothing, it was seen): the time between a wake-up and the run then looks like sleep.
+fn by_switches(result: &Value, sampled_max: f64) {
     let switches = &result["accounting"]["switches"];
     let unseen = switches["unseen_wake_share"].as_f64().unwrap_or(0.0);
-    let sampled = number(&result, "/accounting/switches/sampled_share");
-    assert!(sampled == 0.0 || unseen > UNSEEN_WAKE_SHARE_MAX, "{switches:#}");
-    result
+    let sampled = number(result, "/accounting/switches/sampled_share");
+    assert!(sampled <= sampled_max || unseen > UNSEEN_WAKE_SHARE_MAX, "{switches:#}");
 }
 
 /// Seconds of the SUT's threads in a part of the accounting, for each second of the window.
@@ -367,7 +372,10 @@ fn a_go_server_with_a_garbage_collector() {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(&program).arg(port.to_string()).env("GOMAXPROCS", "1");
         let server = Server::of(command, port);
-        let result = measure(&server, "/", 16, trace);
+        let result = measure_into(&dir.path().join(format!("{trace}.tare")), &server, "/", 16, trace);
+        // The runtime starts a thread when another one blocks. One that begins within the window is not traced before it is found, a
+        // quarter of a second later at most, so its switches are not all of its life.
+        by_switches(&result, 0.5);
         closes(&result);
         // One CPU: its threads have at most what others leave of it.
         at_most("go: run", share(&result, "run_s"), left_by_others(&result), &result);
@@ -419,6 +427,7 @@ fn a_program_that_waits_for_pages() {
         let (port, pages, record) = (free_port(), dir.path().join("pages"), dir.path().join("a.tare"));
         let server = Server::python(FAULTS, port, &[&port.to_string(), pages.to_str().unwrap()]);
         let result = measure_into(&record, &server, "/", 1, trace);
+        by_switches(&result, 0.0);
         let window = &tare_store::read(&record).unwrap().trials[0].observation;
         // The program cannot tell a sleep from a wait for the CPU; and where others compete for that, it waits outside of faults as well.
         let (found, waited) = (slept(&result, "fault"), waiting(&result));
