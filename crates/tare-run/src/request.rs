@@ -101,6 +101,8 @@ pub struct PlaceRequest {
     pub policy: Option<Policy>,
     /// Start the SUT with variables that fit its runtime to the CPUs and the memory that it may use.
     pub fit_runtime: bool,
+    /// How long a SUT that tare starts may take until it answers or listens; `None`: 30 s.
+    pub start_timeout: Option<Duration>,
 }
 
 /// What is done beside the trials of the asked level.

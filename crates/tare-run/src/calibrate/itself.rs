@@ -37,6 +37,7 @@ pub fn request(argv: &[String], program: &Path, seed: u64) -> Result<compare::Re
         seed: Some(seed),
         window: None,
         warmup: Some(compare::WARMUP),
+        start_timeout: None,
         sut_cpus: None,
         load_cpus: None,
         embedded_program: program.to_path_buf(),

@@ -177,7 +177,9 @@ impl<'a> Stage<'a> {
             let name = name(arms[at], at, &asked.command);
             let command = self.command(&asked.command, ports[at]);
             let cpus = &self.placement.sut_cpus;
-            let sut = started::launch(&command, cpus, Vec::new(), &running.journal).map_err(of(&name))?;
+            let sut =
+                started::launch(&command, cpus, Vec::new(), self.request.start_timeout, &running.journal)
+                    .map_err(of(&name))?;
             starting.push((at, name, target(&asked.url, ports[at])?, sut));
         }
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();

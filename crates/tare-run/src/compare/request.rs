@@ -45,6 +45,8 @@ pub struct Request {
     pub window: Option<Duration>,
     /// Load before that; `None`: starts are what is to be measured.
     pub warmup: Option<Warmup>,
+    /// How long a server may take until it answers; `None`: 30 s.
+    pub start_timeout: Option<Duration>,
     /// CPUs to hold the servers on.
     pub sut_cpus: Option<Vec<u32>>,
     /// CPUs to hold the generators on.

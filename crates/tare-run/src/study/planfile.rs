@@ -24,6 +24,8 @@ pub struct PlanFile {
     pub trial: Duration,
     /// Load before the first trial of a launch.
     pub warmup: Warmup,
+    /// How long a server that is started may take until it answers; `None`: 30 s.
+    pub start_timeout: Option<Duration>,
     /// Seed of the order; `None`: another one each time.
     pub seed: Option<u64>,
     /// Name of the case that the others are held against; `None`: the first.
@@ -53,6 +55,7 @@ impl PlanFile {
             trials: 1,
             trial: TRIAL,
             warmup: WARMUP,
+            start_timeout: None,
             seed: None,
             baseline: None,
             settings: Settings::default(),

@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// The keys of a plan beside those of [`Settings`].
-const PLAN_KEYS: [&str; 12] = [
+const PLAN_KEYS: [&str; 13] = [
     "name",
     "blocks",
     "reruns",
@@ -24,6 +24,7 @@ const PLAN_KEYS: [&str; 12] = [
     "trials",
     "trial",
     "warmup",
+    "start_timeout",
     "seed",
     "baseline",
     "factors",
@@ -124,6 +125,7 @@ impl Source<'_> {
                 "precision" => plan.precision = Some(precision(value.get_ref()).map_err(of)?),
                 "trial" => plan.trial = duration(value.get_ref()).map_err(of)?,
                 "warmup" => plan.warmup = Warmup::Fixed(duration(value.get_ref()).map_err(of)?),
+                "start_timeout" => plan.start_timeout = Some(duration(value.get_ref()).map_err(of)?),
                 "seed" => plan.seed = Some(u64::from(whole(value.get_ref(), u32::MAX).map_err(of)?)),
                 "baseline" => plan.baseline = Some(text(value.get_ref()).map_err(of)?),
                 "factors" => {

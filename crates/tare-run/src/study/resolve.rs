@@ -38,6 +38,8 @@ pub struct Study {
     pub trial: Duration,
     /// Load before the first trial of a launch.
     pub warmup: Warmup,
+    /// How long a server that is started may take until it answers; `None`: 30 s.
+    pub start_timeout: Option<Duration>,
     /// Seed of the order, if the plan has one.
     pub seed: Option<u64>,
     /// Cases that this machine has not the CPUs for: their names and how many they need.
@@ -115,6 +117,7 @@ impl PlanFile {
             trials: self.trials,
             trial: self.trial,
             warmup: self.warmup,
+            start_timeout: self.start_timeout,
             seed: self.seed,
             left_out,
         };

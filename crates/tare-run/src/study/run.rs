@@ -201,6 +201,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
     request.trials.count = study.trials;
     request.trials.warmup = study.warmup;
     request.place.sut_cpus = settings.sut_cpus.clone();
+    request.place.start_timeout = study.start_timeout;
     request.place.load_cpus = settings.load_cpus.clone();
     request.watch.trace = expected().any(Expectation::needs_trace);
     request.beside.no_levels = !wants_net;

@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-const PLAN_KEYS_AND_SETTINGS: [&str; 23] = [
+const PLAN_KEYS_AND_SETTINGS: [&str; 24] = [
     "name",
     "blocks",
     "reruns",
@@ -232,6 +232,7 @@ const PLAN_KEYS_AND_SETTINGS: [&str; 23] = [
     "trials",
     "trial",
     "warmup",
+    "start_timeout",
     "seed",
     "baseline",
     "factors",

@@ -1,6 +1,6 @@
 //! Tare's own server, as a child; or another program that says on which address it listens.
 
-use super::started::{LISTENS_WITHIN, wait};
+use super::started::{StartLimit, wait};
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -12,7 +12,6 @@ use crate::request::SutRequest;
 use crate::running::Running;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 use tare_load::Target;
 use tare_machine::journal::Journal;
 use tare_model::plan;
@@ -67,12 +66,12 @@ pub(crate) fn listening(
         output: Output::Keep,
     };
     let mut started = Started::launch(&launch, journal)?;
-    let deadline = Instant::now() + LISTENS_WITHIN;
+    let limit = StartLimit::new(None);
     let address = loop {
         if let Some(address) = listening_address(&started.output_so_far()) {
             break address;
         }
-        wait(&mut started, &[], deadline, "answer", interrupt)?;
+        wait(&mut started, &[], limit, "answer", interrupt)?;
     };
     let target = Target::parse(&format!("http://{address}/plaintext")).map_err(|error| LabError::Sut {
         what: format!("gave an odd address: {error}"),

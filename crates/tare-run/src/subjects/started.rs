@@ -19,8 +19,8 @@ use tare_machine::journal::Journal;
 use tare_machine::{Root, peers};
 use tare_model::plan;
 
-/// How long a started server may take until it answers or listens.
-pub(super) const LISTENS_WITHIN: Duration = Duration::from_secs(30);
+/// How long a started server may take until it answers or listens, where nothing else is asked for.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(20);
 /// After the first address that a server listens on, it has so long for the others.
 const ALL_LISTEN: Duration = Duration::from_millis(100);
@@ -44,8 +44,10 @@ impl Subject for Command {
             false => Vec::new(),
         };
         let load = &resolved.request.traffic;
+        let limit = resolved.request.place.start_timeout;
         if resolved.by_connections {
-            return launch(command, &cpus, environment, &running.journal)?.listening(running.interrupt);
+            return launch(command, &cpus, environment, limit, &running.journal)?
+                .listening(running.interrupt);
         }
         match preflight(load, running.interrupt)? {
             // Who refuses is there too.
@@ -60,7 +62,7 @@ impl Subject for Command {
             Err(error @ LoadError::TlsFiles(_)) => return Err(LabError::usage(error.to_string(), "")),
             Err(_) => {}
         }
-        launch(command, &cpus, environment, &running.journal)?.answered(load, &[], running.interrupt)
+        launch(command, &cpus, environment, limit, &running.journal)?.answered(load, &[], running.interrupt)
     }
 
     /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.
@@ -92,14 +94,30 @@ impl Subject for Command {
 pub(crate) struct Starting {
     command: String,
     started: Started,
-    deadline: Instant,
+    limit: StartLimit,
 }
 
-/// Starts `command` through sh.
+/// Until when a started server has to be there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StartLimit {
+    length: Duration,
+    end: Instant,
+}
+
+impl StartLimit {
+    /// From now on; `None`: as long as a server usually needs.
+    pub(super) fn new(asked: Option<Duration>) -> StartLimit {
+        let length = asked.unwrap_or(START_TIMEOUT);
+        StartLimit { length, end: Instant::now() + length }
+    }
+}
+
+/// Starts `command` through sh; `timeout` is how long it may take until it answers or listens (`None`: 30 s).
 pub(crate) fn launch(
     command: &str,
     cpus: &[u32],
     environment: Vec<(&'static str, String)>,
+    timeout: Option<Duration>,
     journal: &Journal,
 ) -> Result<Starting, LabError> {
     let words = ["sh", "-c", command].map(String::from).to_vec();
@@ -112,7 +130,7 @@ pub(crate) fn launch(
         output: Output::Keep,
     };
     let started = Started::launch(&launch, journal)?;
-    Ok(Starting { command: command.to_string(), started, deadline: Instant::now() + LISTENS_WITHIN })
+    Ok(Starting { command: command.to_string(), started, limit: StartLimit::new(timeout) })
 }
 
 impl Starting {
@@ -141,7 +159,7 @@ impl Starting {
                     let last_output = self.started.output_so_far();
                     return Err(LabError::Sut { what: format!("cannot be asked: {error}"), last_output });
                 }
-                Err(_) => wait(&mut self.started, others, self.deadline, "answer", interrupt)?,
+                Err(_) => wait(&mut self.started, others, self.limit, "answer", interrupt)?,
             }
         };
         let (pids, same_namespace) = match find_server(&preflight) {
@@ -161,7 +179,7 @@ impl Starting {
         let root = Root::live();
         let listens = |pid| peers::listens(&root, &[pid]) || peers::listens(&root, &orphans());
         while !listens(self.started.pid()) {
-            wait(&mut self.started, &[], self.deadline, "listen on a TCP or Unix socket", interrupt)?;
+            wait(&mut self.started, &[], self.limit, "listen on a TCP or Unix socket", interrupt)?;
         }
         // A server may listen on one address before the next.
         std::thread::sleep(ALL_LISTEN);
@@ -178,7 +196,7 @@ impl Starting {
 pub(super) fn wait(
     started: &mut Started,
     others: &[u32],
-    deadline: Instant,
+    limit: StartLimit,
     what: &str,
     interrupt: &AtomicBool,
 ) -> Result<(), LabError> {
@@ -188,9 +206,12 @@ pub(super) fn wait(
     if started.has_ended() && !has_heirs(others) {
         return Err(dead(started));
     }
-    if Instant::now() > deadline {
+    if Instant::now() > limit.end {
+        let seconds = limit.length.as_secs_f64();
         return Err(LabError::Sut {
-            what: format!("did not {what} within {} s", LISTENS_WITHIN.as_secs()),
+            what: format!(
+                "did not {what} within {seconds} s; give a slow start more time: --start-timeout (in a plan: start_timeout)"
+            ),
             last_output: started.output_so_far(),
         });
     }

@@ -36,12 +36,15 @@ pub struct CompareArgs {
     #[arg(long = "sut", value_name = "COMMAND", help_heading = "Servers")]
     pub suts: Vec<String>,
     /// Run this command (without a shell) again and again instead of asking a server; the first is what others are held against.
-    #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "warmup", "cold"])]
+    #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "start_timeout", "warmup", "cold"])]
     #[arg(conflicts_with_all = super::traffic::ALL)]
     pub commands: Vec<String>,
     /// Hold all servers, or commands, on these CPUs [default: half of the cores; commands: wherever they want to be].
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub sut_cpus: Option<CpuList>,
+    /// Give each server so long until it answers [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Servers")]
+    pub start_timeout: Option<Duration>,
     /// Hold the generators on these CPUs [default: other physical cores than the servers', where there are any].
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub load_cpus: Option<CpuList>,

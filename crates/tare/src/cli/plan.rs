@@ -23,6 +23,7 @@ A plan, in TOML (all keys but the cases' names may be left out):
                                       # baseline's; blocks: about what may be needed, 8 at least
   trials = 1                          # in a launch; trial = \"1s\" each, after warmup = \"500ms\"
                                       # (left out: a server whose runtime compiles is warmed until it is steady)
+  start_timeout = \"30s\"               # a server that is started may take so long until it answers
   connections = 64                    # also sut_cpus, load_cpus, threads, rate, pipeline,
                                       # header = \"Connection: close\"
   baseline = \"one\"                    # the case that others are held against; without it, the first

@@ -130,6 +130,7 @@ fn request(args: &CompareArgs) -> Result<Request, Failure> {
         seed: design.seed,
         window: design.window,
         warmup: (!design.cold).then(|| design.warmup.map_or(compare::WARMUP, Warmup::Fixed)),
+        start_timeout: args.start_timeout,
         sut_cpus: args.sut_cpus.clone().map(|list| list.0),
         load_cpus: args.load_cpus.clone().map(|list| list.0),
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),

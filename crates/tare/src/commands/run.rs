@@ -139,6 +139,7 @@ fn place(args: &RunArgs) -> PlaceRequest {
         load_cpus: args.generator.load_cpus.clone().map(|list| list.0),
         policy: args.sut.placement,
         fit_runtime: args.sut.fit_runtime,
+        start_timeout: args.sut.start_timeout,
     }
 }
 

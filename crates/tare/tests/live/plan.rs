@@ -102,7 +102,8 @@ fn it_ends_once_enough_is_known() {
 /// Two blocks of a case with the built-in server, and one with `sut` on a port of its own.
 fn beside(dir: &Path, sut: &str, port: u16, trial: &str, more: &[&str]) -> Output {
     let plan = format!(
-        "blocks = 2\ntrial = \"{trial}\"\nwarmup = \"50ms\"\nconnections = 8\nseed = 3\n[[case]]\nname = \"well\"\n\
+        "blocks = 2\ntrial = \"{trial}\"\nwarmup = \"50ms\"\nstart_timeout = \"5s\"\nconnections = 8\nseed = 3\n\
+         [[case]]\nname = \"well\"\n\
          [[case]]\nname = \"ill\"\nsut = \"{}\"\nurl = \"http://127.0.0.1:{port}/plaintext\"\n",
         serving(sut, port)
     );
@@ -142,7 +143,7 @@ fn what_was_measured_before_a_server_failed_is_kept() {
         ("exit 3", "300ms", "died: exit status 3", 1),
         // Answers, and ends while it is measured: what it did until then is kept, too.
         ("timeout 1 SERVE >/dev/null", "3s", "died: exit status 124", 2),
-        ("sleep 1000", "300ms", "did not answer within", 1),
+        ("sleep 1000", "300ms", "did not answer within 5 s", 1),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let port = crate::support::free_port();
