@@ -291,8 +291,11 @@ pub struct TrialSummary {
     /// What a cache line takes from the SUT's CPUs to the generator's, nanoseconds.
     #[serde(default)]
     pub transfer_ns: Option<f64>,
-    /// Its own residual.
+    /// Its own residual: the largest of its CPUs, threads and processes.
     pub residual_ratio: Option<f64>,
+    /// Whose that is: of `cpu 1`, of a thread, or of a whole group.
+    #[serde(default)]
+    pub residual_of: Option<String>,
 }
 
 /// What tare's own threads took in the trials of the asked level.

@@ -144,6 +144,8 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
             (name, window.rate_interleaved_hz(), cost_s.map(|cost_s| cost_s * 1e9))
         }
     };
+    let (residual_ratio, residuals) = window.residuals();
+    let residual_of = residuals.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map(|(of, _)| of);
     TrialSummary {
         seq: trial.seq,
         level: name.to_owned(),
@@ -154,6 +156,7 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
         sut_cpu_ns,
         clock_hz: window.clock_hz(),
         transfer_ns: crate::capacity::core_latency::transfer_ns(&trial.observation),
-        residual_ratio: window.residuals().0,
+        residual_ratio,
+        residual_of,
     }
 }

@@ -147,6 +147,10 @@ pub struct CpuAccounting {
     pub steal: f64,
     /// Interrupts and idle-loop work that are in nobody's run.
     pub irq: f64,
+    /// How well `irq` is known, either way: what an idle period costs differs between samples, and within that range `irq` is what closes the
+    /// accounting. `None` where too few samples tell.
+    #[serde(default)]
+    pub irq_error: Option<f64>,
     /// Idle, throttled time excluded.
     pub idle: f64,
     /// Busy time by mode, from tick samples.

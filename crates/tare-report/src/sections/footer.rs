@@ -11,6 +11,9 @@ use tare_model::Reading;
 
 pub(crate) static SECTION: Section = Section { title: "", media: &[Medium::Terminal], build };
 
+/// How well the interrupts of a CPU must be known for that to need no words.
+const IRQ_ERROR_SAID: f64 = 0.005;
+
 fn build(source: &Source) -> Vec<Block> {
     let lines = [accounting(source), own_cost(source), machine(source)];
     lines.into_iter().filter(|line| !line.is_empty()).map(|line| Block::Line(Text::dim(line))).collect()
@@ -37,6 +40,12 @@ fn accounting(source: &Source) -> String {
         Some(ratio) => format!("accounting open by {}", percent(ratio)),
         None => "accounting not checked".into(),
     });
+    let errors = outcome.accounting.cpus.iter().filter_map(|cpu| Some((cpu.irq_error?, cpu.cpu)));
+    if let Some((error, cpu)) =
+        errors.filter(|(error, _)| *error > IRQ_ERROR_SAID).max_by(|one, other| one.0.total_cmp(&other.0))
+    {
+        reported.push(format!("interrupts of CPU {cpu} known to ± {}", percent(error)));
+    }
     if let Reading::Measured(accounting) = &outcome.accounting.regime.cpu_accounting {
         let inside = match outcome.accounting.regime.irq_time_accounting {
             Reading::Measured(true) => ", interrupts outside run",

@@ -1,5 +1,6 @@
 //! What was counted of every CPU in one window: each part on its own, so that their sum can be wrong and be seen to be.
 
+use crate::accounting::raw::idle_periods::IdlePeriodCost;
 use crate::accounting::raw::ratio::sum;
 use crate::accounting::raw::readings::Readings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,8 @@ pub(crate) struct CpuTimes {
     pub interrupts_s: f64,
     /// Interrupt and idle-loop time around idle periods.
     pub idle_exits_s: f64,
+    /// How well that is known, either way; 0 where it is not known how well.
+    pub idle_exits_error_s: f64,
     pub modes: BusyModes,
 }
 
@@ -38,7 +41,7 @@ impl CpuTimes {
     pub fn read_all(
         readings: &Readings,
         regime: &Regime,
-        idle_exit_cost_ns: &BTreeMap<u32, f64>,
+        costs: &BTreeMap<u32, IdlePeriodCost>,
     ) -> BTreeMap<u32, CpuTimes> {
         let seen: BTreeSet<u32> = readings
             .observation
@@ -49,15 +52,11 @@ impl CpuTimes {
                 _ => None,
             })
             .collect();
-        seen.into_iter().map(|cpu| (cpu, CpuTimes::read(readings, cpu, regime, idle_exit_cost_ns))).collect()
+        let cost_of = |cpu| costs.get(&cpu).copied().unwrap_or_default();
+        seen.into_iter().map(|cpu| (cpu, CpuTimes::read(readings, cpu, regime, cost_of(cpu)))).collect()
     }
 
-    fn read(
-        readings: &Readings,
-        cpu: u32,
-        regime: &Regime,
-        idle_exit_cost_ns: &BTreeMap<u32, f64>,
-    ) -> CpuTimes {
+    fn read(readings: &Readings, cpu: u32, regime: &Regime, cost: IdlePeriodCost) -> CpuTimes {
         let seconds = |metric| readings.growth_s(metric, &Subject::Cpu(cpu));
         // With IRQ_TIME_ACCOUNTING off, interrupts are inside the run of whom they interrupted.
         let interrupts_apart = regime.irq_time_accounting.value() == Some(&true);
@@ -67,7 +66,8 @@ impl CpuTimes {
             0.0
         };
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
-        let idle_exit_cost_ns = idle_exit_cost_ns.get(&cpu).copied().unwrap_or(0.0);
+        // Where interrupts are accounted apart, what woke the CPU is among them.
+        let of_idle_exits_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
         let mut times = CpuTimes {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),
@@ -75,12 +75,21 @@ impl CpuTimes {
             steal_s: seconds(&cpus::STEAL_NS).unwrap_or(0.0),
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
-            // Where interrupts are accounted apart, what woke the CPU is among them.
-            idle_exits_s: if interrupts_apart { 0.0 } else { idle_exits * idle_exit_cost_ns / 1e9 },
+            idle_exits_s: of_idle_exits_s(cost.each_ns),
+            idle_exits_error_s: of_idle_exits_s(cost.error_ns),
             modes: BusyModes::default(),
         };
+        times.settle_idle_exits();
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
         times
+    }
+
+    /// What is missing or too much is the idle periods', as far as the error of their cost goes; what is beyond it stays open.
+    fn settle_idle_exits(&mut self) {
+        if let Some(imbalance_s) = self.imbalance_s() {
+            let error_s = self.idle_exits_error_s;
+            self.idle_exits_s -= imbalance_s.clamp(-error_s, error_s);
+        }
     }
 
     /// Modes are sampled at ticks and good for shares only; they divide the exact busy time.
@@ -125,8 +134,37 @@ impl CpuTimes {
         self.steal_s += other.steal_s;
         self.interrupts_s += other.interrupts_s;
         self.idle_exits_s += other.idle_exits_s;
+        self.idle_exits_error_s += other.idle_exits_error_s;
         self.modes.user_s += other.modes.user_s;
         self.modes.system_s += other.modes.system_s;
         self.modes.softirq_s += other.modes.softirq_s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_periods_take_no_more_than_the_error_of_their_cost() {
+        let cpu = |idle_s| CpuTimes {
+            wall_s: 2.0,
+            task_run_s: Some(0.7),
+            idle_s: Some(idle_s),
+            idle_exits_s: 0.25,
+            idle_exits_error_s: 0.05,
+            ..CpuTimes::default()
+        };
+        for (idle_s, open_s, taken_s) in
+            [(1.05, 0.0, 0.25), (1.03, 0.0, 0.27), (1.08, 0.0, 0.22), (0.95, -0.05, 0.30)]
+        {
+            let mut times = cpu(idle_s);
+            times.settle_idle_exits();
+            assert!((times.imbalance_s().unwrap() - open_s).abs() < 1e-9, "{times:?}");
+            assert!((times.idle_exits_s - taken_s).abs() < 1e-9, "{times:?}");
+        }
+        let mut unread = CpuTimes { idle_s: None, ..cpu(0.0) };
+        unread.settle_idle_exits();
+        assert_eq!(unread.idle_exits_s, 0.25);
     }
 }

@@ -74,6 +74,7 @@ fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuAccounting {
         throttled,
         steal: 0.0,
         irq,
+        irq_error: None,
         idle: 1.0 - sut - load - throttled - tare - others - irq,
         share: ModeShare {
             user: (sut + load) * 0.27,
@@ -130,6 +131,7 @@ pub fn server_bound() -> Outcome {
         clock_hz: Some(2.89e9),
         transfer_ns: Some(22.0),
         residual_ratio: Some(0.0031),
+        residual_of: Some("cpu 0".into()),
     };
     let sut = vec![thread(4711, "nginx", 0.978, 0.004, [12.0, 103.0], 0)];
     let load = works_for(Role::Load, vec![thread(4800, "tare-load", 0.812, 0.001, [2410.0, 31.0], 1)]);
