@@ -55,6 +55,8 @@ fn is_refused_in_one_line() {
         (vec!["run", "-q", "-H", "no colon", &refusing], "header"),
         (vec!["run", "-q", "--sut-pid", "4194304", &refusing], "4194304"),
         (vec!["run", "--sut", "x"], "URL"),
+        (vec!["run", "-q", "--start-timeout", "5s", &refusing], "--sut"),
+        (vec!["run", "-q", "--start-timeout", "0", "--sut", &start, &refusing], "--start-timeout"),
         (vec!["run", "-q", "--", "/no/such/program"], "/no/such/program"),
         (vec!["run", "-q", "-L", "x", "1,2", "--", "echo", "y"], "{x}"),
         (vec!["run", "-q", "http://127.0.0.1/", "--", "true"], "URL"),
@@ -116,6 +118,21 @@ fn a_sut_that_dies_at_once_is_quoted() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("no such database") && stderr.contains("exit status 7"), "{stderr}");
+}
+
+#[test]
+fn a_sut_that_never_answers_is_waited_for_as_long_as_was_asked_and_ended() {
+    let _alone = alone();
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let pid_file = tempfile::NamedTempFile::new().unwrap();
+    let start = format!("echo $$ > {}; exec sleep 600", pid_file.path().display());
+    let output = Tare::new().run(&["run", "-q", "--start-timeout", "400ms", "--sut", &start, &url]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("did not answer within 0.4 s") && stderr.contains("--start-timeout"), "{stderr}");
+    let pid = std::fs::read_to_string(pid_file.path()).unwrap();
+    let command = std::fs::read(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+    assert!(!command.starts_with(b"sleep"), "{pid} runs on");
 }
 
 #[test]
