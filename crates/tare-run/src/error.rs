@@ -49,10 +49,11 @@ impl LabError {
         LabError::Usage { what: what.into(), hint: hint.into() }
     }
 
-    /// Says which of several servers this is about, and what to do where the server is to blame.
+    /// Says which of several servers this is about, and what to do where the server is to blame and the error does not say it.
     pub fn of(self, name: &str, hint: &str) -> Self {
         match self {
             LabError::Sut { what, last_output } => {
+                let hint = if what.contains("(hint: ") { "" } else { hint };
                 LabError::Sut { what: format!("{name} {what}{}", hinted(hint)), last_output }
             }
             LabError::Load { what, last_output } => {

@@ -66,7 +66,7 @@ pub(crate) fn listening(
         output: Output::Keep,
     };
     let mut started = Started::launch(&launch, journal)?;
-    let limit = StartLimit::new(None);
+    let limit = StartLimit::of_embedded();
     let address = loop {
         if let Some(address) = listening_address(&started.output_so_far()) {
             break address;

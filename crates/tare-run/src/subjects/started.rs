@@ -102,13 +102,21 @@ pub(crate) struct Starting {
 pub(super) struct StartLimit {
     length: Duration,
     end: Instant,
+    /// What can be done where that is too short.
+    hint: &'static str,
 }
 
 impl StartLimit {
-    /// From now on; `None`: as long as a server usually needs.
-    pub(super) fn new(asked: Option<Duration>) -> StartLimit {
+    /// For tare's own server, from now on.
+    pub(super) fn of_embedded() -> StartLimit {
+        StartLimit { length: START_TIMEOUT, end: Instant::now() + START_TIMEOUT, hint: "" }
+    }
+
+    /// For somebody's server, from now on; `None`: as long as most need.
+    fn of_command(asked: Option<Duration>) -> StartLimit {
         let length = asked.unwrap_or(START_TIMEOUT);
-        StartLimit { length, end: Instant::now() + length }
+        let hint = " (hint: give a slow start more time with --start-timeout, in a plan with start_timeout)";
+        StartLimit { length, end: Instant::now() + length, hint }
     }
 }
 
@@ -130,7 +138,7 @@ pub(crate) fn launch(
         output: Output::Keep,
     };
     let started = Started::launch(&launch, journal)?;
-    Ok(Starting { command: command.to_string(), started, limit: StartLimit::new(timeout) })
+    Ok(Starting { command: command.to_string(), started, limit: StartLimit::of_command(timeout) })
 }
 
 impl Starting {
@@ -207,11 +215,9 @@ pub(super) fn wait(
         return Err(dead(started));
     }
     if Instant::now() > limit.end {
-        let seconds = limit.length.as_secs_f64();
+        let StartLimit { length, hint, .. } = limit;
         return Err(LabError::Sut {
-            what: format!(
-                "did not {what} within {seconds} s; give a slow start more time: --start-timeout (in a plan: start_timeout)"
-            ),
+            what: format!("did not {what} within {} s{hint}", length.as_secs_f64()),
             last_output: started.output_so_far(),
         });
     }

@@ -42,7 +42,7 @@ pub struct CompareArgs {
     /// Hold all servers, or commands, on these CPUs [default: half of the cores; commands: wherever they want to be].
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub sut_cpus: Option<CpuList>,
-    /// Give each server so long until it answers [default: 30s].
+    /// Wait so long for each server to answer [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Servers")]
     pub start_timeout: Option<Duration>,
     /// Hold the generators on these CPUs [default: other physical cores than the servers', where there are any].

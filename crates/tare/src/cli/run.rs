@@ -87,7 +87,7 @@ pub struct SutArgs {
     /// and limit included); what is set already stays.
     #[arg(long, conflicts_with = "sut_pid")]
     pub fit_runtime: bool,
-    /// Give a server that tare starts so long until it answers or listens [default: 30s].
+    /// Wait so long for a server that tare starts to answer or listen [default: 30s].
     #[arg(long, value_name = "TIME", requires = "start", value_parser = values::positive_duration)]
     pub start_timeout: Option<Duration>,
 }

@@ -84,6 +84,11 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
 
 /// What is to be proven must be a figure of what is compared.
 fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
+    if args.are_records() && args.start_timeout.is_some() {
+        return Err(anyhow!(
+            "nothing is started where records are compared (hint: leave out --start-timeout)"
+        ));
+    }
     let figures = match args {
         args if args.are_records() => &Figure::GATED[..],
         args if args.commands.is_empty() => &Figure::COMPARED,
