@@ -293,7 +293,7 @@ pub struct TrialSummary {
     pub transfer_ns: Option<f64>,
     /// Its own residual: the largest of its CPUs, threads and processes.
     pub residual_ratio: Option<f64>,
-    /// Whose that is: of `cpu 1`, of a thread, or of a whole group.
+    /// Whose that is: of `cpu 1`, of a thread, or of a whole group; `None` where nothing is open.
     #[serde(default)]
     pub residual_of: Option<String>,
 }

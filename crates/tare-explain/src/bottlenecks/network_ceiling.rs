@@ -84,7 +84,7 @@ fn loses(accounting: &Accounting) -> bool {
 fn has_time_to_spare(pool: &Closed) -> bool {
     let server = pool.sut.as_ref().filter(|sut| sut.entitled_s > 0.0);
     let server = server.map(|sut| 1.0 - sut.tare_share(TareCause::NoWork));
-    let missing = pool.residuals().0.unwrap_or(0.0);
+    let missing = pool.missing_share();
     server.into_iter().chain(generator::fullness(pool)).all(|full| full + missing < NEARLY_FULL)
 }
 

@@ -145,7 +145,8 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
         }
     };
     let (residual_ratio, residuals) = window.residuals();
-    let residual_of = residuals.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map(|(of, _)| of);
+    let open = residuals.into_iter().filter(|(_, ratio)| *ratio > 0.0);
+    let residual_of = open.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(of, _)| of);
     TrialSummary {
         seq: trial.seq,
         level: name.to_owned(),

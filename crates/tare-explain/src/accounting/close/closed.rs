@@ -234,6 +234,11 @@ impl Closed {
         unclaimed::is_much(unclaimed_s, run_s, self.span.wall_s).then(|| unclaimed_s / run_s)
     }
 
+    /// The largest difference of a check, also where an error may be all of it, as a share.
+    pub fn missing_share(&self) -> f64 {
+        self.balances.values().map(Balance::gap_share).fold(0.0, f64::max)
+    }
+
     /// The largest residual and each by name.
     pub fn residuals(&self) -> (Option<f64>, BTreeMap<String, f64>) {
         let named: BTreeMap<String, f64> =

@@ -31,7 +31,8 @@ pub(crate) struct CpuTimes {
     pub interrupts_s: f64,
     /// Interrupt and idle-loop time around idle periods.
     pub idle_exits_s: f64,
-    /// How well that is known, either way; 0 where it is not known how well.
+    /// How well that is known, either way: two standard deviations; 0 where it is not known how well. Of several windows the errors
+    /// are independent.
     pub idle_exits_error_s: f64,
     pub modes: BusyModes,
 }
@@ -76,20 +77,12 @@ impl CpuTimes {
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
             idle_exits_s: of_idle_exits_s(cost.each_ns),
-            idle_exits_error_s: of_idle_exits_s(cost.error_ns),
+            // A broken record's counter may fall, or be no number.
+            idle_exits_error_s: of_idle_exits_s(cost.error_ns).max(0.0),
             modes: BusyModes::default(),
         };
-        times.settle_idle_exits();
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
         times
-    }
-
-    /// What is missing or too much is the idle periods', as far as the error of their cost goes; what is beyond it stays open.
-    fn settle_idle_exits(&mut self) {
-        if let Some(imbalance_s) = self.imbalance_s() {
-            let error_s = self.idle_exits_error_s;
-            self.idle_exits_s -= imbalance_s.clamp(-error_s, error_s);
-        }
     }
 
     /// Modes are sampled at ticks and good for shares only; they divide the exact busy time.
@@ -134,37 +127,9 @@ impl CpuTimes {
         self.steal_s += other.steal_s;
         self.interrupts_s += other.interrupts_s;
         self.idle_exits_s += other.idle_exits_s;
-        self.idle_exits_error_s += other.idle_exits_error_s;
+        self.idle_exits_error_s = self.idle_exits_error_s.hypot(other.idle_exits_error_s);
         self.modes.user_s += other.modes.user_s;
         self.modes.system_s += other.modes.system_s;
         self.modes.softirq_s += other.modes.softirq_s;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn idle_periods_take_no_more_than_the_error_of_their_cost() {
-        let cpu = |idle_s| CpuTimes {
-            wall_s: 2.0,
-            task_run_s: Some(0.7),
-            idle_s: Some(idle_s),
-            idle_exits_s: 0.25,
-            idle_exits_error_s: 0.05,
-            ..CpuTimes::default()
-        };
-        for (idle_s, open_s, taken_s) in
-            [(1.05, 0.0, 0.25), (1.03, 0.0, 0.27), (1.08, 0.0, 0.22), (0.95, -0.05, 0.30)]
-        {
-            let mut times = cpu(idle_s);
-            times.settle_idle_exits();
-            assert!((times.imbalance_s().unwrap() - open_s).abs() < 1e-9, "{times:?}");
-            assert!((times.idle_exits_s - taken_s).abs() < 1e-9, "{times:?}");
-        }
-        let mut unread = CpuTimes { idle_s: None, ..cpu(0.0) };
-        unread.settle_idle_exits();
-        assert_eq!(unread.idle_exits_s, 0.25);
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! The cost is the host's, and moves: from one trial of two seconds to the next as much as between stretches (a standard deviation of
 //! 0.45 µs of 5 µs each, in 24 trials with 23,000 to 29,000 idle periods a second on a virtual machine). So what is known of a
-//! trial is a range: the pooled cost, and how far the stretches lie apart.
+//! trial is the pooled cost and its error: how far the stretches lie apart.
 
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
@@ -78,7 +78,12 @@ impl IdlePeriods {
                     found.entry(*cpu).or_default().extend(stretches);
                 }
             }
-            found.into_iter().filter_map(move |(cpu, stretches)| Some((cpu, pooled(stretches, middle_ns)?)))
+            // How far several levels lie apart is no error of one.
+            let error_of = move |error_ns: f64| if own { error_ns } else { 0.0 };
+            found.into_iter().filter_map(move |(cpu, stretches)| {
+                let cost = pooled(stretches, middle_ns)?;
+                Some((cpu, IdlePeriodCost { error_ns: error_of(cost.error_ns), ..cost }))
+            })
         };
         let mut costs: BTreeMap<u32, IdlePeriodCost> = of_level(false).collect();
         costs.extend(of_level(true));

@@ -74,7 +74,7 @@ fn cpu(cpu: u32, sut: f64, load: f64, throttled: f64) -> CpuAccounting {
         throttled,
         steal: 0.0,
         irq,
-        irq_error: None,
+        irq_error: (cpu == 1).then_some(0.013),
         idle: 1.0 - sut - load - throttled - tare - others - irq,
         share: ModeShare {
             user: (sut + load) * 0.27,

@@ -62,6 +62,7 @@ pub fn scramble(outcome: &mut Outcome, figures: &[f64], text: &str) {
     for cpu in &mut outcome.accounting.cpus {
         (cpu.sut, cpu.load, cpu.tare, cpu.others) = (next(), next(), next(), next());
         (cpu.throttled, cpu.steal, cpu.irq, cpu.idle) = (next(), next(), next(), next());
+        cpu.irq_error = Some(next());
         cpu.share = ModeShare { user: next(), system: next(), softirq: next() };
     }
     if let Some(requests) = &mut outcome.answers.requests {
