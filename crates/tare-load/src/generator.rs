@@ -42,6 +42,14 @@ pub struct Generator {
     tls_certificate: Option<TlsCertificate>,
 }
 
+/// What the threads counted until they were asked; [`Generator::sum`] makes figures of it.
+#[derive(Debug)]
+#[must_use = "the threads count in these again once they are summed"]
+pub struct Cut {
+    end_ns: u64,
+    tallies: Vec<Option<Box<Tally>>>,
+}
+
 #[derive(Debug)]
 struct Thread {
     tid: u32,
@@ -118,14 +126,25 @@ impl Generator {
     /// that requests over it is the sum of the threads' own rates. If a thread does not answer (it ended by
     /// itself, or did not run for 10 s), the figures are missing.
     pub fn cut(&mut self) -> HttpSample {
+        let cut = self.collect();
+        self.sum(cut)
+    }
+
+    /// The first half of [`Generator::cut`], for whoever has little time for it: nothing that is counted afterwards is in it. Summing
+    /// takes longer, up to milliseconds; the next cut must wait for it.
+    pub fn collect(&mut self) -> Cut {
         let end_ns = monotonic_ns();
         for thread in &self.threads {
             // A thread that cannot be woken is found missing below.
             thread.shared.ask(end_ns).ok();
         }
         let deadline = Instant::now() + CUT_MAX;
-        let tallies: Vec<Option<Box<Tally>>> =
-            self.threads.iter().map(|thread| thread.collect(deadline)).collect();
+        Cut { end_ns, tallies: self.threads.iter().map(|thread| thread.collect(deadline)).collect() }
+    }
+
+    /// The second half of [`Generator::cut`].
+    pub fn sum(&mut self, cut: Cut) -> HttpSample {
+        let Cut { end_ns, tallies } = cut;
         let sample = match tallies.iter().map(|tally| tally.as_deref()).collect::<Option<Vec<&Tally>>>() {
             Some(all) => merge(&all, &self.thread_ids(), end_ns, &self.spec),
             None => missing(),

@@ -46,7 +46,7 @@ mod worker;
 pub use body_file::short_body;
 pub use capacity::{CapacitySearch, Missed, Objective};
 pub use error::LoadError;
-pub use generator::Generator;
+pub use generator::{Cut, Generator};
 pub use host_port::{HostPort, TargetError};
 pub use interleaving::{ARMS_MAX, Interleaving, Slices, TURN_NS_MAX, TURN_NS_MIN};
 pub use live::Live;

@@ -23,7 +23,7 @@ use crate::subjects::sut::Sut;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
-use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
+use tare_load::{Cut, Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
 use tare_model::comparison::{Arm, Figure, Interference, Launch};
@@ -40,8 +40,8 @@ const SLICE: Duration = Duration::from_millis(200);
 const BREAK: Duration = Duration::from_millis(12);
 /// After the last turn of a slice every thread is asleep by then.
 const SETTLED: Duration = Duration::from_millis(3);
-/// Breaks in which accounting may be cut too late before it is given up.
-const CUTS_MAX: u32 = 8;
+/// Breaks in which accounting may be cut too late before it is given up: eight seconds and more. Others may have the CPUs for two.
+const CUTS_MAX: u32 = 40;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
 /// Of the budget, this part at most is for the load before a launch is counted: two launches fit into it.
@@ -442,8 +442,14 @@ fn cut(
     running: &mut Running<'_>,
 ) -> Result<(u64, Vec<Page>), LabError> {
     for _ in 0..CUTS_MAX {
-        let pages = pages(servers, generators);
-        if monotonic_ns() < turns.slice_ns(last + 1).0 {
+        let collected = collect(servers, generators);
+        let is_in_time = monotonic_ns() < turns.slice_ns(last + 1).0;
+        let sum = |((cut, cpu_ns), generator): ((Cut, _), &mut Generator)| Page {
+            sample: generator.sum(cut),
+            cpu_ns,
+        };
+        let pages = collected.into_iter().zip(generators.iter_mut()).map(sum).collect();
+        if is_in_time {
             return Ok((last, pages));
         }
         last = slice_at(turns, monotonic_ns());
@@ -455,12 +461,11 @@ fn cut(
     )))
 }
 
-fn pages(servers: &[Server], generators: &mut [Generator]) -> Vec<Page> {
-    let page = |(server, generator): (&Server, &mut Generator)| Page {
-        sample: generator.cut(),
-        cpu_ns: cpu_ns(&server.sut.pids),
-    };
-    servers.iter().zip(generators).map(page).collect()
+/// What all have counted and used, nothing summed: there is little time in a break.
+fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>)> {
+    let both =
+        |(server, generator): (&Server, &mut Generator)| (generator.collect(), cpu_ns(&server.sut.pids));
+    servers.iter().zip(generators).map(both).collect()
 }
 
 /// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
