@@ -74,16 +74,16 @@ fn perf_shares(data: &Path, tids: &[u32]) -> (BTreeMap<String, f64>, u64) {
     (shares, samples)
 }
 
-/// Windows until both have sampled about as often. On a host that holds timers up perf was seen to take 800 samples of 19,000, nearly half of them in
-/// a spin lock, and tare 2,000 where perf took 4,200, a sixth of them at the end of a switch: what came late is no standard, whoever took it.
+/// Windows until perf has sampled as often as it was asked to. On a host that holds its timers up it was seen to take 800 samples of
+/// 19,000, nearly half of them in a spin lock: that is no standard, whatever it says.
 const WINDOWS_MAX: usize = 3;
 
-/// Compares what tare and perf say of the largest symbols of a server, in a window that both have sampled.
+/// Compares what tare and perf say of the largest symbols of a server, in a window that perf has sampled.
 fn compare(name: &str, server: &Server) {
-    assert!((0..WINDOWS_MAX).any(|_| is_compared(name, server)), "{name}: one of both took too few samples");
+    assert!((0..WINDOWS_MAX).any(|_| is_compared(name, server)), "{name}: perf took too few samples");
 }
 
-/// Samples a server under a steady load with tare and with perf, at the same time and rate; false where one took less than half as many as the other.
+/// Samples a server under a steady load with tare and with perf, at the same time and rate; false where perf took less than half as many.
 fn is_compared(name: &str, server: &Server) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
@@ -114,7 +114,7 @@ fn is_compared(name: &str, server: &Server) -> bool {
     let (ours, samples) = own_shares(&folded(&tare, &[record.to_str().unwrap()]));
     let (theirs, their_samples) = perf_shares(&data, &tids);
     println!("{name}: {samples} samples, by perf {their_samples}");
-    if 2 * their_samples.min(samples) < their_samples.max(samples) {
+    if 2 * their_samples < samples {
         return false;
     }
     let top = |shares: &BTreeMap<String, f64>| {
