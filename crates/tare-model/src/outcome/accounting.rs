@@ -125,7 +125,7 @@ pub struct ThreadRow {
     pub cpus: Vec<u32>,
 }
 
-/// One CPU over the window; the parts are shares of it and sum to 1 up to the residual.
+/// One CPU over the window; the parts are shares of it and sum to 1 up to its residual and `irq_error`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuAccounting {
     /// Number.

@@ -77,8 +77,7 @@ impl CpuTimes {
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
             idle_exits_s: of_idle_exits_s(cost.each_ns),
-            // A broken record's counter may fall, or be no number.
-            idle_exits_error_s: of_idle_exits_s(cost.error_ns).max(0.0),
+            idle_exits_error_s: of_idle_exits_s(cost.error_ns),
             modes: BusyModes::default(),
         };
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
