@@ -188,9 +188,10 @@ fn is_taken_down_after_a_kill(injection: &str, below: &str, made: usize, stands:
     // The group is made before the server is born in it.
     let ours: Vec<PathBuf> = groups().difference(&before).cloned().collect();
     eventually("the server is in the innermost group", || {
-        inside = descendants(killed.id());
         let procs = std::fs::read_to_string(ours[0].join(below).join("cgroup.procs")).unwrap_or_default();
-        !procs.is_empty()
+        // Afterwards, so that whoever is in the group is among them.
+        inside = descendants(killed.id());
+        !procs.is_empty() && !inside.is_empty()
     });
     assert!(stands(&ours[0]), "{ours:?}");
     killed.kill().unwrap();
