@@ -14,6 +14,7 @@ pub mod compare;
 mod confirm;
 mod driven;
 mod duration;
+mod enough;
 pub mod error;
 pub mod generate;
 mod identity;
@@ -36,6 +37,7 @@ mod start_up;
 pub mod study;
 mod subjects;
 mod timed;
+mod written;
 
 pub use duration::duration;
 pub use error::LabError;

@@ -35,7 +35,7 @@ impl Reference {
 
     /// Keeps what the session found. That it cannot be kept is a warning: the session's own figures stand.
     pub fn keep(self, running: &mut Running<'_>) -> Result<(), LabError> {
-        let blocks = running.with_record(levels::blocks).unwrap_or_default();
+        let blocks = running.record().map(levels::blocks).unwrap_or_default();
         if blocks.is_empty() {
             return Ok(());
         }

@@ -1,15 +1,15 @@
 //! What every session has: the machine's facts, the journal, the record, the interrupt flag, progress.
 
+use crate::enough::{self, Enough};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::records;
-use std::collections::BTreeMap;
+use crate::written::Written;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tare_explain::stopping::Interim;
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
 use tare_machine::identity::of_processes;
@@ -20,8 +20,8 @@ use tare_model::identity::{Identity, Program};
 use tare_model::intervention::Intervention;
 use tare_model::machine::MachineFacts;
 use tare_model::observation::Role;
-use tare_model::outcome::{Outcome, Stopped, Target, Warning};
-use tare_model::plan::{Level, Plan, Purpose, Workload};
+use tare_model::outcome::{Outcome, Warning};
+use tare_model::plan::{Level, Plan};
 use tare_model::survey::Survey;
 use tare_model::topology::Topology;
 use tare_model::trial::{Trial, WarmUp};
@@ -62,14 +62,11 @@ pub struct Running<'a> {
     pub progress: &'a mut dyn Progress,
     /// The load before the first trial, until that is kept.
     pub warm_up: Option<WarmUp>,
+    /// What was noticed before there was a record.
     notices: Vec<Warning>,
-    open: Option<(Plan, Writer)>,
-    identity: Option<Box<Identity>>,
-    trials: Vec<Trial>,
-    intervention: Option<Intervention>,
-    /// By command; of a server there is one.
-    interim: BTreeMap<u32, Option<Interim>>,
-    known: Option<Stopped>,
+    /// The record, once the plan is known.
+    written: Option<Written>,
+    enough: Enough,
     began: Instant,
 }
 
@@ -97,12 +94,8 @@ impl<'a> Running<'a> {
             progress,
             warm_up: None,
             notices: Vec::new(),
-            open: None,
-            identity: None,
-            trials: Vec::new(),
-            intervention: None,
-            interim: BTreeMap::new(),
-            known: None,
+            written: None,
+            enough: Enough::default(),
             began: Instant::now(),
         })
     }
@@ -113,15 +106,11 @@ impl<'a> Running<'a> {
             Some(path) => path.clone(),
             None => records::fresh_path(&self.session.records_dir, plan.started_unix_s)?,
         };
-        let mut writer = Writer::create(&path, &self.facts, &plan)
+        let writer = Writer::create(&path, &self.facts, &plan)
             .map_err(|error| LabError::usage(error.to_string(), ""))?;
-        for notice in &self.notices {
-            writer.notice(notice)?;
-        }
         let identity = identity(self.survey.clone(), programs);
-        writer.identify(&identity)?;
-        self.identity = Some(Box::new(identity));
-        self.open = Some((plan, writer));
+        let notices = std::mem::take(&mut self.notices);
+        self.written = Some(Written::begin(writer, self.facts.clone(), plan, identity, notices)?);
         self.began = Instant::now();
         Ok(())
     }
@@ -137,33 +126,24 @@ impl<'a> Running<'a> {
     }
 
     /// What the trials so far come to; `None` before the plan is known.
-    pub fn explained(&mut self) -> Option<Outcome> {
-        self.with_record(tare_explain::explain)
+    pub fn explained(&self) -> Option<Outcome> {
+        self.record().map(tare_explain::explain)
     }
 
-    /// Something of the trials so far; `None` before the plan is known.
-    pub fn with_record<T>(&mut self, of: impl FnOnce(&Record) -> T) -> Option<T> {
-        let (plan, _) = self.open.as_ref()?;
-        let record = Record {
-            machine: self.facts.clone(),
-            plan: plan.clone(),
-            // Lent: they are large.
-            trials: std::mem::take(&mut self.trials),
-            notices: self.notices.clone(),
-            identity: self.identity.clone(),
-            intervention: None,
-        };
-        let found = of(&record);
-        self.trials = record.trials;
-        Some(found)
+    /// The trials so far; `None` before the plan is known.
+    pub fn record(&self) -> Option<&Record> {
+        self.written.as_ref().map(Written::record)
+    }
+
+    fn plan(&self) -> Option<&Plan> {
+        self.written.as_ref().map(Written::plan)
     }
 
     /// Puts on disk what was tried on the bottleneck.
     pub fn keep_intervention(&mut self, tried: Intervention) -> Result<(), LabError> {
-        if let Some((_, writer)) = &mut self.open {
-            writer.intervened(&tried)?;
+        if let Some(written) = &mut self.written {
+            written.intervention(tried)?;
         }
-        self.intervention = Some(tried);
         Ok(())
     }
 
@@ -171,28 +151,27 @@ impl<'a> Running<'a> {
     pub fn notice(&mut self, id: &str, text: &str, hint: &str) -> Result<(), LabError> {
         let warning = Warning { id: id.into(), text: text.into(), hint: hint.into() };
         self.progress.show(Event::Notice(format!("{text} ({hint})")));
-        if let Some((_, writer)) = &mut self.open {
-            writer.notice(&warning)?;
+        match &mut self.written {
+            Some(written) => written.notice(warning)?,
+            None => self.notices.push(warning),
         }
-        self.notices.push(warning);
         Ok(())
     }
 
     /// Whether a notice of that kind was given already.
     pub(crate) fn has_notice(&self, id: &str) -> bool {
-        self.notices.iter().any(|notice| notice.id == id)
+        let notices = self.record().map_or(&self.notices, |record| &record.notices);
+        notices.iter().any(|notice| notice.id == id)
     }
 
     /// The unit of what is measured; empty before the plan is known.
     pub fn unit(&self) -> &'static str {
-        self.open.as_ref().map_or("", |(plan, _)| plan.workload.unit())
+        self.plan().map_or("", |plan| plan.workload.unit())
     }
 
     /// Whether a level is the one that was asked for.
     pub fn is_asked(&self, level: u32) -> bool {
-        let Some((plan, _)) = &self.open else { return false };
-        let Workload::Http(http) = &plan.workload else { return false };
-        http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
+        self.written.as_ref().is_some_and(|written| written.is_asked(level))
     }
 
     /// Puts into the journal that a command is about to be started, once or more often.
@@ -202,54 +181,35 @@ impl<'a> Running<'a> {
 
     /// Number of the next trial.
     pub fn next_seq(&self) -> u32 {
-        self.trials.len() as u32
+        self.record().map_or(0, |record| record.trials.len() as u32)
     }
 
     /// Puts a finished trial on disk.
     pub fn keep(&mut self, trial: Trial) -> Result<(), LabError> {
-        if let Some((_, writer)) = &mut self.open {
-            writer.append(&trial)?;
+        if let Some(written) = &mut self.written {
+            written.trial(trial)?;
         }
-        self.trials.push(trial);
         Ok(())
     }
 
     /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
     pub fn is_enough(&mut self, command: u32) -> bool {
-        let Some((plan, _)) = &self.open else { return false };
-        let mut interim = self.interim.remove(&command).unwrap_or_else(|| Interim::of(plan, command));
-        self.known = interim.as_mut().and_then(|interim| self.with_record(|record| interim.evaluate(record)));
-        self.interim.insert(command, interim);
-        self.known.is_some_and(|known| known.ended.is_some())
+        self.written.as_ref().is_some_and(|written| self.enough.is_reached(written.record(), command))
     }
 
     /// How well net or gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
     pub fn known(&self) -> String {
-        let known = self.known.and_then(|known| Some((figure(known.target), known.reached?)));
-        known.map_or_else(String::new, |(figure, reached)| format!(", {figure} to ±{:.1} %", 100.0 * reached))
+        self.enough.known()
     }
 
     /// The figure that the trials are to make known.
     pub fn target(&self) -> &'static str {
-        figure(self.open.as_ref().map_or(Target::Gross, |(plan, _)| tare_explain::stopping::target(plan)))
+        enough::target(self.plan())
     }
 
     /// Which trial of a level it is, and of how many as far as that is known.
     pub fn nth(&self, trial: u32, level: &Level) -> String {
-        let stops = self.open.as_ref().is_some_and(|(plan, _)| plan.stopping.is_some());
-        match self.known.and_then(|known| known.planned) {
-            Some(planned) if self.counts(level) => format!("{}/{planned}", trial + 1),
-            _ if stops => (trial + 1).to_string(),
-            _ => format!("{}/{}", trial + 1, level.trials),
-        }
-    }
-
-    /// Whether the trials of a level are those that become planned.
-    fn counts(&self, level: &Level) -> bool {
-        match self.known.map(|known| known.target) {
-            Some(Target::Net) => level.arms > 1,
-            _ => level.purpose == Purpose::Asked,
-        }
+        self.enough.nth(trial, level, self.plan())
     }
 
     /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.
@@ -309,32 +269,21 @@ impl<'a> Running<'a> {
     pub fn end(self, end: Result<(), LabError>) -> Held {
         // Whoever left the process group of what was started is still a descendant of ours.
         crate::process::stop_orphans();
-        let Running { facts, journal, mut notices, open, trials, identity, intervention, .. } = self;
+        let Running { journal, written, .. } = self;
         let mut end = end;
-        let record = open.map(|(plan, mut writer)| {
-            if matches!(end, Err(LabError::Interrupted)) {
-                let warning = interrupted();
-                // The record is closed below; what is wrong with it is said there.
-                writer.notice(&warning).ok();
-                notices.push(warning);
-            }
-            if let (Ok(()), Err(error)) = (&end, writer.finish()) {
+        let record = written.map(|written| {
+            let was_interrupted = matches!(end, Err(LabError::Interrupted));
+            let (record, closed) = written.end(was_interrupted.then(interrupted));
+            if let (Ok(()), Err(error)) = (&end, closed) {
                 end = Err(error.into());
             }
-            Record { machine: facts, plan, trials, notices, identity, intervention }
+            record
         });
         // Somebody who still holds the journal has not undone everything: it stays for the next start.
         if let (Ok(()), Some(Err(error))) = (&end, Rc::into_inner(journal).map(Journal::finish)) {
             end = Err(LabError::State(error.to_string()));
         }
         Held { record, end }
-    }
-}
-
-fn figure(target: Target) -> &'static str {
-    match target {
-        Target::Gross => "gross",
-        Target::Net => "net",
     }
 }
 

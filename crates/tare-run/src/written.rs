@@ -1,0 +1,73 @@
+//! The record that a session writes, on disk and in memory: each part is in both or in neither.
+
+use tare_model::Record;
+use tare_model::identity::Identity;
+use tare_model::intervention::Intervention;
+use tare_model::machine::MachineFacts;
+use tare_model::outcome::Warning;
+use tare_model::plan::{Plan, Purpose, Workload};
+use tare_model::trial::Trial;
+use tare_store::{StoreError, Writer};
+
+pub(crate) struct Written {
+    record: Record,
+    writer: Writer,
+}
+
+impl Written {
+    /// The record of a plan, with what was noticed before there was one.
+    pub(crate) fn begin(
+        mut writer: Writer,
+        machine: MachineFacts,
+        plan: Plan,
+        identity: Identity,
+        notices: Vec<Warning>,
+    ) -> Result<Self, StoreError> {
+        for notice in &notices {
+            writer.notice(notice)?;
+        }
+        writer.identify(&identity)?;
+        let identity = Some(Box::new(identity));
+        let record = Record { machine, plan, trials: Vec::new(), notices, identity, intervention: None };
+        Ok(Written { record, writer })
+    }
+
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.record.plan
+    }
+
+    /// Whether a level is the one that was asked for.
+    pub(crate) fn is_asked(&self, level: u32) -> bool {
+        let Workload::Http(http) = &self.record.plan.workload else { return false };
+        http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
+    }
+
+    pub(crate) fn trial(&mut self, trial: Trial) -> Result<(), StoreError> {
+        self.writer.append(&trial)?;
+        self.record.trials.push(trial);
+        Ok(())
+    }
+
+    pub(crate) fn notice(&mut self, warning: Warning) -> Result<(), StoreError> {
+        self.writer.notice(&warning)?;
+        self.record.notices.push(warning);
+        Ok(())
+    }
+
+    pub(crate) fn intervention(&mut self, tried: Intervention) -> Result<(), StoreError> {
+        self.writer.intervened(&tried)?;
+        self.record.intervention = Some(tried);
+        Ok(())
+    }
+
+    /// Closes the file. What was written before a failure is there.
+    pub(crate) fn end(mut self, last: Option<Warning>) -> (Record, Result<(), StoreError>) {
+        let noticed = last.map_or(Ok(()), |warning| self.notice(warning));
+        let finished = self.writer.finish();
+        (self.record, noticed.and(finished))
+    }
+}
