@@ -14,6 +14,7 @@ pub(crate) mod own_count;
 pub(crate) mod patterns;
 mod redirects;
 pub(crate) mod requests;
+mod sampling;
 pub(crate) mod stages;
 pub(crate) mod verdict;
 pub(crate) mod warnings;

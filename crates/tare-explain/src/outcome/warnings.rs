@@ -14,6 +14,7 @@ use crate::outcome::own_count::{self, OtherCount};
 use crate::outcome::patterns;
 use crate::outcome::redirects::OnlyRedirects;
 use crate::outcome::requests::error_reasons;
+use crate::outcome::sampling::{FewSamples, few_samples};
 use crate::timeline::trend;
 use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Stopped, Warning};
@@ -102,6 +103,7 @@ enum Doubt<'a> {
     ObserversOnSutCpus {
         cpus: f64,
     },
+    FewSamples(FewSamples),
     CouldNotJudge {
         causes: String,
         missing: &'a Missing,
@@ -142,6 +144,7 @@ impl Doubt<'_> {
             Doubt::ShortWindow { .. } => "short-window",
             Doubt::RunsUnchecked { .. } => "accounting-unchecked",
             Doubt::ObserversOnSutCpus { .. } => "observers-on-sut-cpus",
+            Doubt::FewSamples(_) => "few-samples",
             Doubt::CouldNotJudge { .. } => "could-not-judge",
         }
     }
@@ -231,6 +234,10 @@ impl Doubt<'_> {
                 "tare's observers took {:.1} % of a CPU from the program's own CPUs",
                 100.0 * cpus
             ),
+            Doubt::FewSamples(FewSamples { taken, expected, rate_hz }) => format!(
+                "{taken:.0} call stacks were sampled, where its CPU time gives {expected:.0} at {rate_hz:.0} Hz: the clock was held up, and \
+                 where it fired may not be where the time went"
+            ),
             Doubt::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
     }
@@ -286,6 +293,9 @@ impl Doubt<'_> {
             }
             Doubt::ObserversOnSutCpus { .. } => {
                 "leave tare a CPU of its own (--sut-cpus, --load-cpus); their share is in the accounting of the CPUs"
+            }
+            Doubt::FewSamples(_) => {
+                "read no shares of functions from it; measure again while no other sampler runs, at another rate (--stacks=499)"
             }
             Doubt::SutUnseen(missing) | Doubt::ClockMissing(missing) => &missing.remedy,
             Doubt::NetMissing(missing) | Doubt::CouldNotJudge { missing, .. } => &missing.remedy,
@@ -421,5 +431,6 @@ fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {
     if let Some(half_ln) = trend::half_width_ln(accounting).filter(|half| *half > NOISE_LN) {
         warnings.push(Doubt::TooNoisy { half_ln });
     }
+    warnings.extend(few_samples(accounting).map(Doubt::FewSamples));
     warnings.extend(core_latency::moved(accounting.record).map(Doubt::CpusMoved));
 }

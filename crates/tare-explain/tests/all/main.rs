@@ -23,6 +23,7 @@ mod one_net;
 mod own_count;
 mod parallel;
 mod rate_over_time;
+mod sampling;
 mod spikes;
 mod stages;
 mod stopping;
