@@ -21,6 +21,9 @@ const NAMES_MAX: usize = 1 << 20;
 /// A directory, a pipe, a socket or a device where a file should be.
 const NO_FILE: &str = "no file";
 
+/// Where a captured tree keeps what the processor said of its hypervisor: no kernel has a file for it.
+const HYPERVISOR_ID: &str = "/tare/hypervisor-id";
+
 /// The root that every reader of this room looks under.
 #[derive(Debug, Clone)]
 pub struct Root {
@@ -86,6 +89,18 @@ impl Root {
     pub fn links(&self, absolute: impl AsRef<Path>) -> Option<u64> {
         let facts = if self.is_live() { fs::metadata(absolute).ok()? } else { return None };
         Some(std::os::unix::fs::MetadataExt::nlink(&facts))
+    }
+
+    /// What the hypervisor calls itself to its guests on x86 (`KVMKVMKVM`, `TCGTCGTCGTCG`): asked of the processor, or as the capture
+    /// has it; `None` where there is none, or nobody asked.
+    pub fn hypervisor_id(&self) -> Option<String> {
+        if !self.is_live() {
+            return self.text(HYPERVISOR_ID).ok().map(|id| id.trim().to_owned());
+        }
+        let id = tare_sys::cpuid::hypervisor_id()?;
+        let id = String::from_utf8_lossy(&id).trim_matches(['\0', ' ']).to_owned();
+        self.record(Path::new(HYPERVISOR_ID), || Found::File(id.clone().into_bytes()));
+        Some(id)
     }
 
     /// Whether a directory is there.

@@ -13,6 +13,17 @@ pub fn hypervisor() -> Option<bool> {
     leaf(1).map(|[_, _, ecx, _]| ecx >> 31 & 1 == 1)
 }
 
+/// The twelve letters by which a hypervisor says who it is (leaf 0x4000_0000), such as `KVMKVMKVM`; `None` without one.
+pub fn hypervisor_id() -> Option<[u8; 12]> {
+    hypervisor()?.then_some(())?;
+    let [_, registers @ ..] = leaf(0x4000_0000)?;
+    let mut id = [0; 12];
+    for (part, register) in id.chunks_exact_mut(4).zip(registers) {
+        part.copy_from_slice(&register.to_le_bytes());
+    }
+    Some(id)
+}
+
 /// Whether the time stamp counter runs at one rate at all times ("invariant"); `None` where there is none.
 pub fn invariant_tsc() -> Option<bool> {
     const ADVANCED_POWER: u32 = 0x8000_0007;
@@ -82,6 +93,7 @@ mod tests {
         assert!(execute() && hypervisor().is_some());
         let first = tsc().unwrap();
         assert!(tsc().unwrap() >= first);
+        assert_eq!(hypervisor_id().is_some(), hypervisor() == Some(true));
         assert!(tsc_stated_hz().is_none_or(|hz| (1e8..1e10).contains(&hz)));
     }
 }

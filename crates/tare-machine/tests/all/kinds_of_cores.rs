@@ -171,3 +171,26 @@ fn isolated_cpus_are_those_of_cpusets_too() {
                      @ /sys/fs/cgroup/slow/cpuset.cpus.partition\nmember\n@ /sys/fs/cgroup/slow/cpuset.cpus.effective\n2-3";
     assert_eq!(tree(partition).as_deref(), Some("1,6-7"));
 }
+
+#[test]
+fn in_the_first_version_of_cpusets_what_no_group_balances_is_isolated() {
+    let tree = |groups: &[(&str, &str, &str)], more: &str| {
+        let mount = "@ /proc/self/mounts\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n@ /sys/devices/system/cpu/isolated\n\n";
+        let files = groups.iter().map(|(group, cpus, balanced)| {
+            let dir = format!("@ /sys/fs/cgroup/cpuset{group}/cpuset");
+            format!("{dir}.cpus\n{cpus}\n{dir}.sched_load_balance\n{balanced}\n")
+        });
+        let topology =
+            place(&write_out("isolated-v1", &format!("{mount}{}{more}", files.collect::<String>())));
+        topology.isolated.value().map(tare_model::CpuSet::to_string)
+    };
+    let top = "@ /sys/fs/cgroup/cpuset/cgroup.sane_behavior\n0\n";
+    let shielded = [("", "0-7", "0"), ("/system", "0-3", "1"), ("/user", "4-7", "0")];
+    assert_eq!(tree(&shielded, top).as_deref(), Some("4-7"));
+    let inner = [("", "0-7", "0"), ("/user", "0-7", "0"), ("/user/a", "1-2", "1")];
+    assert_eq!(tree(&inner, top).as_deref(), Some("0,3-7"));
+    let balanced = [("", "0-7", "1"), ("/user", "4-7", "0")];
+    assert_eq!(tree(&balanced, top).as_deref(), Some(""));
+    // A container sees its own group alone.
+    assert_eq!(tree(&shielded, "").as_deref(), Some(""));
+}

@@ -117,6 +117,27 @@ fn on_x86_the_flag_says_whether_and_product_and_clock_say_whose() {
 }
 
 #[test]
+fn where_no_table_names_it_the_processor_does() {
+    let tsc = "tsc";
+    for (dmi, id, wanted) in [
+        (["", ""], "KVMKVMKVM", "kvm"),
+        (["", ""], "TCGTCGTCGTCG", "tcg"),
+        (["", ""], "bhyve bhyve", "bhyve"),
+        (["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "KVMKVMKVM", "kvm"),
+        (["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "TCGTCGTCGTCG", "tcg"),
+        // Others take this name, for guests that expect it.
+        (["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "Microsoft Hv", "qemu"),
+        (["", ""], "Microsoft Hv", "virtual-machine"),
+        // What rents the machine out says more than whose hypervisor runs it.
+        (["Amazon EC2", "m5.large"], "KVMKVMKVM", "ec2"),
+        (["", ""], "", "virtual-machine"),
+    ] {
+        let tree = x86("hypervisor", dmi, "Intel(R) Xeon(R)", tsc) + "\n@ /tare/hypervisor-id\n" + id + "\n";
+        assert_eq!(virtualization("x86-id", &tree), wanted, "{dmi:?} {id}");
+    }
+}
+
+#[test]
 fn elsewhere_a_vendor_alone_says_nothing() {
     let unknown = "missing: this CPU does not tell whether it is virtual, and no DMI table does";
     let board = "@ /proc/device-tree/model\nRaspberry Pi 4 Model B Rev 1.4\0";

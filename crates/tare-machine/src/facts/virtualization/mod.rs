@@ -101,11 +101,29 @@ fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
     match dmi.hypervisor().filter(|named| *named != "bare-metal") {
         Some("qemu") | None if has_clock("kvm-clock") => "kvm",
         Some("qemu") | None if emulated => "tcg",
+        Some("qemu") => by_id(root).unwrap_or("qemu"),
         Some(named) => named,
         None if has_clock("hyperv_clocksource") || has_devices(root, "vmbus") => "hyper-v",
         None if has_clock("xen") => "xen",
-        None => "virtual-machine",
+        None => by_id(root).unwrap_or("virtual-machine"),
     }
+}
+
+/// What the processor says of its hypervisor. Not by Microsoft's name, which others take for guests that expect it.
+fn by_id(root: &Root) -> Option<&'static str> {
+    let known = [
+        ("KVMKVMKVM", "kvm"),
+        ("Linux KVM Hv", "kvm"),
+        ("TCGTCGTCGTCG", "tcg"),
+        ("VMwareVMware", "vmware"),
+        ("XenVMMXenVMM", "xen"),
+        ("bhyve bhyve", "bhyve"),
+        ("prl hyperv", "parallels"),
+        ("lrpepyh  vr", "parallels"),
+        ("VBoxVBoxVBox", "virtualbox"),
+    ];
+    let id = root.hypervisor_id()?;
+    known.iter().find(|(mark, _)| id == *mark).map(|(_, name)| *name)
 }
 
 /// ARM, RISC-V, LoongArch and others: firmware tells, by DMI or by a device tree.
