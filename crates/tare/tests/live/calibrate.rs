@@ -202,7 +202,8 @@ fn is_taken_down_after_a_kill(injection: &str, below: &str, made: usize, stands:
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.matches("removed the control group").count() == made, "{said}");
     assert_eq!(groups(), before);
-    assert!(!inside.is_empty() && inside.iter().all(|pid| !alive(*pid)), "{inside:?}");
+    // A server that had not begun to run its program yet is killed by the kernel, which takes its time where a CPU is taken.
+    eventually("whoever was in the group is gone", || inside.iter().all(|pid| !alive(*pid)));
     let again = String::from_utf8(tare.run(&["recover"]).stdout).unwrap();
     assert_eq!(again, "nothing was left behind\n");
 }

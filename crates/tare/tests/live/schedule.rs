@@ -340,7 +340,7 @@ fn who_ran_instead_is_named() {
     let _alone = alone();
     let server = Server::embedded();
     // Before everybody else, so that nobody else on this CPU counts.
-    let _busy = crate::support::Busy::on(0).first_of_all();
+    let _busy = crate::support::Busy::on(0).in_real_time();
     let result = measure(&server, "/plaintext", 32, true);
     closes(&result);
     let first = &result["accounting"]["switches"]["preempted_by"][0];
