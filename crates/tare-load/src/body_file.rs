@@ -36,7 +36,8 @@ impl BodyFile {
     /// The piece that begins at `at`, as long as `buffer` and the file have room.
     pub(crate) fn piece<'a>(&self, at: u64, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let left = usize::try_from(self.bytes.saturating_sub(at)).unwrap_or(usize::MAX);
-        let buffer = &mut buffer[..left.min(PIECE_BYTES)];
+        let most = left.min(PIECE_BYTES).min(buffer.len());
+        let buffer = &mut buffer[..most];
         loop {
             match self.file.read_at(buffer, at) {
                 // Its length is promised already.

@@ -76,8 +76,7 @@ impl LoadSpec {
     fn validate_request(&self, program: &Program) -> Result<(), SpecError> {
         if program.upload().is_some() {
             match self {
-                _ if self.is_multiplexed() => return Err(SpecError::UploadByHttp2),
-                _ if self.pipeline > 1 => return Err(SpecError::UploadPipelined),
+                _ if self.pipeline > 1 && !self.is_multiplexed() => return Err(SpecError::UploadPipelined),
                 _ if matches!(self.pacing, Pacing::Interleaved(_)) => {
                     return Err(SpecError::UploadInterleaved);
                 }

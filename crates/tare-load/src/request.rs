@@ -289,6 +289,15 @@ impl Requests {
         }
     }
 
+    /// What follows each request's head, where that stays in its file.
+    #[cfg(feature = "http2")]
+    pub(crate) fn upload(&self) -> Option<Arc<BodyFile>> {
+        match self {
+            Requests::Constant { .. } | Requests::Varying(_) => None,
+            Requests::Upload(upload) => Some(Arc::clone(&upload.body)),
+        }
+    }
+
     /// Whether bodies stay in their file.
     #[inline]
     pub(crate) fn are_uploads(&self) -> bool {

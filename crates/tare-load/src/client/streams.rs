@@ -1,13 +1,20 @@
 //! What an engine says that reads answers by itself, each request in a place of its own: a stream of HTTP/2.
 
 use super::{Client, Verdict};
+use crate::body_file::BodyFile;
 use crate::fault::Fault;
+use std::sync::Arc;
 use tare_http::response::{Answer, Listener};
 
 impl Client {
     /// The request of place `c` was given away whole.
     pub(crate) fn gave_away(&mut self, c: u32) {
         self.places.at_mut(c).unsent = 0;
+    }
+
+    /// What follows each request's head, where that stays in its file.
+    pub(crate) fn upload(&self) -> Option<Arc<BodyFile>> {
+        self.requests.upload()
     }
 
     /// What inspects the answer at place `c`.

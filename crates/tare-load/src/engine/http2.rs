@@ -88,7 +88,7 @@ impl Http2Engine {
         let tls = worker.tls();
         Ok(Http2Engine {
             epoll,
-            asks: Asks::new(tls.is_some()),
+            asks: Asks::new(tls.is_some(), worker.client.upload()),
             tls,
             peers: (0..connections).map(|_| None).collect(),
             exchanges: (0..places).map(|_| None).collect(),
@@ -186,6 +186,9 @@ impl Http2Engine {
         let waker = self.woken.waker(self.worker.connections() + place);
         let client = &mut self.worker.client;
         let came = exchange.poll(&mut Context::from_waker(&waker), client.listener(place));
+        if exchange.went_on() {
+            client.went_on(place, monotonic_ns());
+        }
         match came {
             Poll::Pending if exchange.has_begun() => client.began(place, now_ns),
             Poll::Pending => {}
@@ -235,7 +238,7 @@ impl Http2Engine {
             return;
         }
         let waker = self.woken.waker(c);
-        // No request of HTTP/2 stays in a file, so each is there.
+        // What stays in a file is not a part of this: each is there.
         let ask = client.unsent(place).ok().and_then(|bytes| self.asks.of(bytes));
         let sent = match ask {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),

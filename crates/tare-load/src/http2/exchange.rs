@@ -1,5 +1,6 @@
 //! One request's answer.
 
+use super::upload::Upload;
 use crate::fault::Fault;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
@@ -26,6 +27,10 @@ pub(crate) struct Exchange {
     stage: Stage,
     status: u16,
     body_bytes: u64,
+    /// What is left of the request.
+    upload: Option<Upload>,
+    /// Whether more of the request has left since somebody asked.
+    went_on: bool,
     /// Where a redirect leads.
     pub(crate) location: Option<HeaderValue>,
 }
@@ -36,8 +41,20 @@ enum Stage {
 }
 
 impl Exchange {
-    pub(super) fn new(response: ResponseFuture) -> Self {
-        Exchange { stage: Stage::Head(response), status: 0, body_bytes: 0, location: None }
+    pub(super) fn new(response: ResponseFuture, upload: Option<Upload>) -> Self {
+        Exchange {
+            stage: Stage::Head(response),
+            status: 0,
+            body_bytes: 0,
+            upload,
+            went_on: false,
+            location: None,
+        }
+    }
+
+    /// Whether more of the request has left since this was asked last.
+    pub(crate) fn went_on(&mut self) -> bool {
+        std::mem::take(&mut self.went_on)
     }
 
     /// Whether its head has come.
@@ -45,12 +62,30 @@ impl Exchange {
         !matches!(self.stage, Stage::Head(_))
     }
 
-    /// Goes on with what came; shows it to `listener`.
+    /// Sends more of what is left of the request. A server may answer before it has all of it.
+    fn send_more(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        let Some(upload) = &mut self.upload else { return Ok(()) };
+        let before = upload.at();
+        let sent = upload.poll(cx);
+        // The end of an empty body is to leave too.
+        self.went_on |= sent.is_ready() || upload.at() > before;
+        match sent {
+            Poll::Pending => Ok(()),
+            Poll::Ready(Ok(())) => {
+                self.upload = None;
+                Ok(())
+            }
+            Poll::Ready(Err(_)) => Err(Failure::Lost(Fault::body_file())),
+        }
+    }
+
+    /// Goes on with the request and with what came; shows that to `listener`.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         mut listener: Option<impl Listener>,
     ) -> Poll<Result<Answer, Failure>> {
+        self.send_more(cx)?;
         loop {
             match &mut self.stage {
                 Stage::Head(response) => {

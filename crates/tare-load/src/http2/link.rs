@@ -2,6 +2,7 @@
 
 use super::exchange::Exchange;
 use super::message::Ask;
+use super::upload::Upload;
 use super::wire::{Transport, Wire};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
@@ -118,15 +119,19 @@ impl<T: Transport + 'static> Link<T> {
             Poll::Ready(Err(_)) => return Sent::Never,
             Poll::Ready(Ok(())) => {}
         }
-        let Ask { request, body } = ask;
-        let Ok((response, mut stream)) = send.send_request(request, body.is_empty()) else {
+        let Ask { request, body, upload } = ask;
+        let is_whole = body.is_empty() && upload.is_none();
+        let Ok((response, mut stream)) = send.send_request(request, is_whole) else {
             return Sent::Never;
         };
+        if let Some(file) = upload {
+            return Sent::Under(Exchange::new(response, Some(Upload::new(stream, file))));
+        }
         // A stream that ended meanwhile learns it when its answer is asked for.
         if !body.is_empty() {
             stream.send_data(body, true).ok();
         }
-        Sent::Under(Exchange::new(response))
+        Sent::Under(Exchange::new(response, None))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Requests: from the bytes that HTTP/1 would send to what `h2` takes.
 
+use crate::body_file::BodyFile;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
+use std::sync::Arc;
 
 /// Headers that are about one connection of HTTP/1; `Host` becomes the authority.
 const LEFT_OUT: [&str; 6] =
@@ -14,26 +16,30 @@ const LEFT_OUT: [&str; 6] =
 pub(crate) struct Ask {
     pub(super) request: Request<()>,
     pub(super) body: Bytes,
+    /// What the body is instead, where that stays in its file.
+    pub(super) upload: Option<Arc<BodyFile>>,
 }
 
 /// Makes requests of one scheme, and remembers the last one: it is often the next one too.
 #[derive(Debug)]
 pub(crate) struct Asks {
     scheme: Scheme,
+    upload: Option<Arc<BodyFile>>,
     last: Option<(Vec<u8>, Ask)>,
 }
 
 impl Asks {
-    pub(crate) fn new(tls: bool) -> Self {
-        Asks { scheme: if tls { Scheme::HTTPS } else { Scheme::HTTP }, last: None }
+    /// With this body, where the requests' own are empty.
+    pub(crate) fn new(tls: bool, upload: Option<Arc<BodyFile>>) -> Self {
+        Asks { scheme: if tls { Scheme::HTTPS } else { Scheme::HTTP }, upload, last: None }
     }
 
-    /// The request in these bytes of HTTP/1; `None` for one that [`is_authority`] would have refused.
+    /// The request in these bytes of HTTP/1; `None` for one that [`super::is_authority`] would have refused.
     pub(crate) fn of(&mut self, bytes: &[u8]) -> Option<Ask> {
         match &self.last {
             Some((known, ask)) if known == bytes => Some(ask.clone()),
             _ => {
-                let ask = translate(bytes, &self.scheme)?;
+                let ask = Ask { upload: self.upload.clone(), ..translate(bytes, &self.scheme)? };
                 self.last = Some((bytes.to_vec(), ask.clone()));
                 Some(ask)
             }
@@ -64,7 +70,7 @@ fn translate(bytes: &[u8], scheme: &Scheme) -> Option<Ask> {
     *request.method_mut() = Method::from_bytes(method.as_bytes()).ok()?;
     *request.uri_mut() = uri.build().ok()?;
     *request.version_mut() = Version::HTTP_2;
-    Some(Ask { request, body: Bytes::copy_from_slice(&bytes[end + 4..]) })
+    Some(Ask { request, body: Bytes::copy_from_slice(&bytes[end + 4..]), upload: None })
 }
 
 fn is_left_out(name: &str, value: &str) -> bool {
@@ -88,17 +94,12 @@ fn path_of(path: &str) -> Option<PathAndQuery> {
     encoded.parse().ok()
 }
 
-/// Whether a host can be asked for by this name.
-pub(crate) fn is_authority(host: &str) -> bool {
-    host.parse::<Authority>().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn ask(bytes: &[u8]) -> Ask {
-        Asks::new(false).of(bytes).unwrap()
+        Asks::new(false, None).of(bytes).unwrap()
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
         let bytes =
             b"POST /p?q=1 HTTP/1.1\r\nHost: h:81\r\nX-A: 1\r\nx-a: 2\r\nConnection: close\r\nTE: gzip\r\n\
             Content-Length: 7\r\n\r\na\r\n\r\nbc";
-        let Ask { request, body } = ask(bytes);
+        let Ask { request, body, .. } = ask(bytes);
         assert_eq!(
             (request.method().as_str(), request.uri().to_string().as_str()),
             ("POST", "http://h:81/p?q=1")
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_last_one_is_remembered() {
-        let mut asks = Asks::new(true);
+        let mut asks = Asks::new(true, None);
         for path in ["/a", "/a", "/b"] {
             let bytes = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
             assert_eq!(
@@ -136,6 +137,5 @@ mod tests {
             );
         }
         assert!(asks.of(b"GET / HTTP/1.1\r\n\r\n").is_none(), "nobody is asked");
-        assert!(is_authority("h:80") && is_authority("[::1]") && !is_authority("a b"));
     }
 }

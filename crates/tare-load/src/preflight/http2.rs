@@ -5,6 +5,7 @@ use super::redirect::Location;
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
 use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire};
+use crate::request::First;
 use std::io;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -38,20 +39,22 @@ impl Transport for Blocking {
 /// Asks by HTTP/2; gives the connection back.
 pub(super) fn ask(
     connection: Connection,
-    (request, tls): (&[u8], bool),
+    (request, tls): (&First, bool),
     endpoint: &Endpoint,
-    deadline: Instant,
+    deadline: &mut Instant,
     location: &mut Location,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
     let no_answer =
         |why: io::ErrorKind| LoadError::NoAnswer { address: endpoint.to_string(), why: why.into() };
     let mut cx = Context::from_waker(Waker::noop());
-    let wire = Wire::new(Blocking { connection, deadline, may_wait: false });
+    let patience = left(*deadline);
+    let wire = Wire::new(Blocking { connection, deadline: *deadline, may_wait: false });
     let mut link = Link::new(wire, 1);
     while link.greet(&mut cx).map_err(|why| LoadError::refused(endpoint, why))?.is_pending() {
-        wait(&link, deadline).map_err(no_answer)?;
+        wait(&link, *deadline).map_err(no_answer)?;
     }
-    let asked = Asks::new(tls).of(request).ok_or_else(|| no_answer(io::ErrorKind::InvalidInput))?;
+    let mut asks = Asks::new(tls, request.upload.clone());
+    let asked = asks.of(&request.bytes).ok_or_else(|| no_answer(io::ErrorKind::InvalidInput))?;
     let Sent::Under(mut exchange) = link.send(asked, &mut cx) else {
         return Err(no_answer(io::ErrorKind::NotConnected));
     };
@@ -64,8 +67,10 @@ pub(super) fn ask(
                 let why = io::Error::other(fault.to_string());
                 return Err(LoadError::NoAnswer { address: endpoint.to_string(), why });
             }
+            // What left is to be sent before anything is waited for.
+            Poll::Pending if exchange.went_on() && !over => *deadline = Instant::now() + patience,
             Poll::Pending if over => return Err(no_answer(io::ErrorKind::UnexpectedEof)),
-            Poll::Pending => wait(&link, deadline).map_err(no_answer)?,
+            Poll::Pending => wait(&link, *deadline).map_err(no_answer)?,
         }
     };
     drop(exchange);
@@ -77,6 +82,8 @@ fn wait(link: &Link<Blocking>, deadline: Instant) -> Result<(), io::ErrorKind> {
     if Instant::now() >= deadline {
         return Err(io::ErrorKind::TimedOut);
     }
-    link.wire().metered().transport.may_wait = true;
+    let mut metered = link.wire().metered();
+    metered.transport.deadline = deadline;
+    metered.transport.may_wait = true;
     Ok(())
 }

@@ -73,13 +73,9 @@ fn once(spec: &LoadSpec, deadline: &mut Instant) -> Result<(Preflight, Option<Ta
     let (answer, connection) = match spec.protocol {
         Protocol::Http1 => ask(connection, &request, endpoint, deadline, &mut location)?,
         #[cfg(feature = "http2")]
-        Protocol::Http2 => http2::ask(
-            connection,
-            (&request.bytes, spec.route.target.is_tls()),
-            endpoint,
-            *deadline,
-            &mut location,
-        )?,
+        Protocol::Http2 => {
+            http2::ask(connection, (&request, spec.route.target.is_tls()), endpoint, deadline, &mut location)?
+        }
         #[cfg(not(feature = "http2"))]
         Protocol::Http2 => return Err(SpecError::NoHttp2.into()),
     };

@@ -93,11 +93,6 @@ pub enum SpecError {
         /// As given.
         given_ns: u64,
     },
-    /// A body from a file, by HTTP/2.
-    #[error(
-        "a body of more than 1 MiB goes by HTTP/1.1 only (hint: leave out --http2, or send a shorter file)"
-    )]
-    UploadByHttp2,
     /// A body from a file, several at once on a connection.
     #[error(
         "a body of more than 1 MiB is sent alone on its connection (hint: leave out --pipeline and add connections)"

@@ -1,13 +1,12 @@
 //! HTTP/2 on real sockets: each thing that a server can do is counted under its kind, and the run goes on.
 
 use crate::epoll::support::{requests, sample, whole};
-use crate::http2_server::{Act, BROKEN, NOT_FOUND, OK, Server};
+use crate::http2_server::{Act, BROKEN, NOT_FOUND, OK, Server, upload};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tare_load::{
-    Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight,
-};
+use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, Target, preflight};
 use tare_model::trial::ErrorKind;
 
 #[test]
@@ -188,10 +187,68 @@ fn where_redirects_lead_is_said() {
     assert_eq!((detail.status_classes[2], detail.said.redirected_to.as_deref()), (10, Some("/end")));
 }
 
-#[test]
-fn a_body_that_stays_in_its_file_is_refused() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut spec = Server::start(None, |_| Act::Silence).spec();
+/// A file of so many bytes, and a load that sends it on two connections, three at once on each.
+fn uploads(server: &Server, bytes: usize) -> (tempfile::NamedTempFile, LoadSpec) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&(0..bytes).map(upload).collect::<Vec<u8>>()).unwrap();
+    let mut spec = server.spec();
+    spec.content.method = "PUT".to_owned();
     spec.content.body_file = Some(file.path().to_path_buf());
-    assert_eq!(spec.validate(), Err(SpecError::UploadByHttp2));
+    (spec.connections, spec.pipeline, spec.timeout_ns) = (2, 3, 10_000_000_000);
+    (file, spec)
+}
+
+#[test]
+fn a_file_of_any_length_is_sent_on_each_stream() {
+    let server = Server::start(None, |_| Act::Take(Duration::ZERO));
+    for bytes in [0, 1, 65_535, 65_536, 3 << 20] {
+        let (_file, mut spec) = uploads(&server, bytes);
+        assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200, "{bytes}");
+        spec.requests_max = Some(20);
+        let sample = whole(&spec);
+        assert_eq!((requests(&sample), sample.errors.len()), (20, 0), "{bytes}: {:?}", sample.errors);
+        assert!(sample.detail.unwrap().bytes_out >= 20 * bytes as u64);
+    }
+}
+
+#[test]
+fn a_server_that_takes_a_body_slowly_has_its_time_with_each_piece() {
+    let server = Server::start(None, |_| Act::Take(Duration::from_millis(5)));
+    let (_file, mut spec) = uploads(&server, 3 << 20);
+    // What h2 holds for the stream leaves after the last piece was handed over: 400 KB of the 3 MiB.
+    (spec.connections, spec.pipeline, spec.requests_max, spec.timeout_ns) = (1, 1, Some(1), 500_000_000);
+    let sample = whole(&spec);
+    assert_eq!((requests(&sample), sample.errors.len()), (1, 0), "{:?}", sample.errors);
+    assert!(sample.latency.value().unwrap().max_ns().unwrap() > spec.timeout_ns);
+}
+
+#[test]
+fn an_answer_before_the_end_of_a_body_is_an_answer_and_the_rest_is_not_sent() {
+    let server = Server::start(None, |_| Act::Status(NOT_FOUND));
+    let (file, spec) = uploads(&server, 0);
+    file.as_file().set_len(1 << 30).unwrap();
+    assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 404);
+    let sample = sample(&spec, 50, 50);
+    let errors = sample.errors.keys().copied().collect::<Vec<_>>();
+    assert_eq!(errors, [ErrorKind::Status], "{:?}", sample.errors);
+    assert!(sample.detail.unwrap().bytes_out < 1 << 28);
+}
+
+#[test]
+fn a_body_that_nobody_takes_and_one_that_becomes_shorter_are_errors() {
+    let server = Server::start(None, |_| Act::Silence);
+    let (_file, mut spec) = uploads(&server, 3 << 20);
+    spec.timeout_ns = 50_000_000;
+    let stalled = sample(&spec, 0, 6);
+    assert_eq!(stalled.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
+
+    let server = Server::start(None, |_| Act::Take(Duration::ZERO));
+    let (file, spec) = uploads(&server, 3 << 20);
+    let mut generator = Generator::start(&spec).unwrap();
+    crate::epoll::support::run_until(&generator, |live| live.answers >= 5);
+    file.as_file().set_len(1000).unwrap();
+    crate::epoll::support::run_until(&generator, |live| live.errors >= 5);
+    let sample = generator.cut();
+    generator.stop().unwrap();
+    assert!(sample.errors.keys().all(|kind| *kind == ErrorKind::BodyFile), "{:?}", sample.errors);
 }

@@ -1,10 +1,11 @@
 //! An HTTP/2 server of few lines, written frame by frame, so that it can misbehave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tare_load::{LoadSpec, Protocol};
 
 const DATA: u8 = 0;
@@ -12,6 +13,7 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
 const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
@@ -41,6 +43,13 @@ pub enum Act {
     /// Bytes that are no frame.
     Nonsense,
     Silence,
+    /// The body is taken, after a pause for each piece, and answered with 200 if it is [`upload`], else with 404.
+    Take(Duration),
+}
+
+/// Byte `k` of a body; no other one is like it.
+pub fn upload(k: usize) -> u8 {
+    (k % 251) as u8
 }
 
 pub struct Server {
@@ -122,7 +131,7 @@ fn serve(
     let mut preface = [0; 24];
     connection.read_exact(&mut preface)?;
     assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    let (mut out, mut open) = (Vec::new(), BTreeSet::new());
+    let (mut out, mut open, mut taken) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
     let settings = streams.map(|streams| [&[0, 3][..], &streams.to_be_bytes()].concat());
     frame(&mut out, SETTINGS, 0, 0, &settings.unwrap_or_default());
     loop {
@@ -136,7 +145,28 @@ fn serve(
         match (head[3], head[4]) {
             (SETTINGS, 0) => frame(&mut out, SETTINGS, ACK, 0, &[]),
             (PING, 0) => frame(&mut out, PING, ACK, 0, &payload),
-            (RST_STREAM, _) => drop(open.remove(&stream)),
+            (RST_STREAM, _) => {
+                open.remove(&stream);
+                taken.remove(&stream);
+            }
+            (DATA, flags) => {
+                let Some((at, is_right, pause)) = taken.get_mut(&stream) else { continue };
+                std::thread::sleep(*pause);
+                *is_right &= payload.iter().enumerate().all(|(k, byte)| *byte == upload(*at + k));
+                *at += payload.len();
+                let room = (payload.len() as u32).to_be_bytes();
+                if flags & END_STREAM != 0 {
+                    let status = if *is_right { OK } else { NOT_FOUND };
+                    answer(&mut out, stream, Act::Status(status));
+                    open.remove(&stream);
+                    taken.remove(&stream);
+                } else if !payload.is_empty() {
+                    frame(&mut out, WINDOW_UPDATE, 0, stream, &room);
+                }
+                if !payload.is_empty() {
+                    frame(&mut out, WINDOW_UPDATE, 0, 0, &room);
+                }
+            }
             (HEADERS, _) => {
                 open.insert(stream);
                 most.fetch_max(open.len() as u64, Ordering::SeqCst);
@@ -145,8 +175,10 @@ fn serve(
                 if !answer(&mut out, stream, act) {
                     return connection.write_all(&out);
                 }
-                if !matches!(act, Act::Silence) {
-                    open.remove(&stream);
+                match act {
+                    Act::Take(pause) => drop(taken.insert(stream, (0, true, pause))),
+                    Act::Silence => {}
+                    _ => drop(open.remove(&stream)),
                 }
             }
             _ => {}
@@ -190,7 +222,7 @@ fn answer(out: &mut Vec<u8>, stream: u32, act: Act) -> bool {
         }
         Act::Close => return false,
         Act::Nonsense => out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-        Act::Silence => {}
+        Act::Silence | Act::Take(_) => {}
     }
     true
 }

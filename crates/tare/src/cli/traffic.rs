@@ -153,7 +153,7 @@ pub struct MessageArgs {
     /// Send this body.
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
     pub body: Option<String>,
-    /// Send this file as the body; of more than 1 MiB it is sent from the disk piece by piece, however long (HTTP/1.1, without --pipeline and --template), and --timeout counts from when its last piece was sent.
+    /// Send this file as the body; of more than 1 MiB it is sent from the disk piece by piece, however long (without --template, and by HTTP/1.1 without --pipeline), and --timeout counts from when its last piece was sent.
     #[arg(long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
     /// Ask for this path with this weight instead of the URL's own; give it several times: 9:/ 1:/cart. All go to one server.
