@@ -1,7 +1,7 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
+use super::breaks::ANSWERS_FOR_P999;
 use super::interference::disturbances;
-use super::launch::ANSWERS_FOR_P999;
 use super::{alone, warmth};
 use std::collections::BTreeMap;
 use tare_model::Missing;

@@ -1,9 +1,9 @@
 //! One launch: every program afresh and the first one twice, all loaded interleaved within the same window.
 
 use super::alone::{self, Allowance};
-use super::cost::cpu_ns;
+use super::breaks::{BREAK, Server, arm, counts, cut, of, wait_for};
 use super::interference::HostWatch;
-use super::length::{self, Count, Length};
+use super::length::{self, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use super::slices::{slice_at, slices_in};
@@ -20,15 +20,13 @@ use crate::request::Warmup;
 use crate::running::Running;
 use crate::subjects::started;
 use crate::subjects::sut::Sut;
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
-use tare_load::{Cut, Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
+use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
-use tare_model::comparison::{Arm, Figure, Interference, Launch};
+use tare_model::comparison::{Arm, Interference, Launch};
 use tare_model::topology::Topology;
-use tare_model::trial::HttpSample;
 use tare_stats::SplitMix64;
 use tare_sys::time::monotonic_ns;
 
@@ -36,12 +34,6 @@ use tare_sys::time::monotonic_ns;
 const WINDOW: Duration = Duration::from_millis(600);
 /// Rounds without a break: what disturbs a slice disturbs few rounds, and breaks take little of the time.
 const SLICE: Duration = Duration::from_millis(200);
-/// Between slices nobody sends, so that counts are read with nothing in flight.
-const BREAK: Duration = Duration::from_millis(12);
-/// After the last turn of a slice every thread is asleep by then.
-const SETTLED: Duration = Duration::from_millis(3);
-/// Breaks in which accounting may be cut too late before it is given up: eight seconds and more. Others may have the CPUs for two.
-const CUTS_MAX: u32 = 40;
 /// Until a generator has opened its connections, about.
 const OPENING: Duration = Duration::from_millis(4);
 /// Of the budget, this part at most is for the load before a launch is counted: two launches fit into it.
@@ -51,9 +43,6 @@ const COUNTED_OF_WARMUP: f64 = 0.35;
 const WINDOWS: u64 = 4;
 /// Servers are warm already when the length of turns changes.
 const WARM_AGAIN: Duration = Duration::from_millis(400);
-/// A tail of 0.1 % shows in ten answers or more.
-pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
-
 /// What is the same in every launch.
 pub(super) struct Stage<'a> {
     request: &'a Request,
@@ -73,19 +62,6 @@ struct Loaded {
     last: u64,
     length: Duration,
     warmth: Warmth,
-}
-
-/// A server of a launch.
-struct Server {
-    sut: Sut,
-    /// What messages call it.
-    name: String,
-}
-
-/// What an arm's counters showed in a break.
-struct Page {
-    sample: HttpSample,
-    cpu_ns: Option<u64>,
 }
 
 /// What came of a window.
@@ -377,11 +353,6 @@ pub(super) fn name(program: usize, arm: usize, command: &str) -> String {
     format!("{letter}{again} '{command}'")
 }
 
-/// Names the program that an error is about, with a hint.
-fn of(name: &str) -> impl Fn(LabError) -> LabError {
-    move |error| error.of(name, &format!("try the command by hand, with a number for {PORT}"))
-}
-
 /// All of `count`, in an order of `seed`.
 pub(super) fn order(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
@@ -409,103 +380,6 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
     Target::parse(&url.replace(PORT, &port.to_string())).map_err(|error| {
         LabError::usage(error.to_string(), "write http://127.0.0.1:{port}/path, or the path alone")
     })
-}
-
-/// Waits until the last turn before a break is over and all are asleep.
-fn wait_for(
-    end_ns: u64,
-    servers: &mut [Server],
-    generators: &[Generator],
-    phase: &str,
-    running: &mut Running<'_>,
-) -> Result<(), LabError> {
-    let answers = || generators.iter().map(|generator| generator.live().answers).sum::<u64>();
-    let mut before = answers();
-    let settled_ns = end_ns.saturating_add(nanoseconds(SETTLED));
-    let left = Duration::from_nanos(settled_ns.saturating_sub(monotonic_ns()));
-    running.wait(left, phase, |seconds| {
-        let now = answers();
-        let passed = now.saturating_sub(std::mem::replace(&mut before, now));
-        Some(passed as f64 / seconds)
-    })?;
-    servers.iter_mut().try_for_each(|Server { sut, name }| sut.check_alive().map_err(of(name)))
-}
-
-/// The counters after slice `last`, or a later one where that break was missed: when the next slice had begun before they were
-/// cut, some of it is in them.
-fn cut(
-    turns: &Interleaving,
-    mut last: u64,
-    servers: &mut [Server],
-    generators: &mut [Generator],
-    phase: &str,
-    running: &mut Running<'_>,
-) -> Result<(u64, Vec<Page>), LabError> {
-    for _ in 0..CUTS_MAX {
-        let collected = collect(servers, generators);
-        let is_in_time = monotonic_ns() < turns.slice_ns(last + 1).0;
-        let sum = |((cut, cpu_ns), generator): ((Cut, _), &mut Generator)| Page {
-            sample: generator.sum(cut),
-            cpu_ns,
-        };
-        let pages = collected.into_iter().zip(generators.iter_mut()).map(sum).collect();
-        if is_in_time {
-            return Ok((last, pages));
-        }
-        last = slice_at(turns, monotonic_ns());
-        wait_for(turns.slice_ns(last).1, servers, generators, phase, running)?;
-    }
-    Err(LabError::Observe(format!(
-        "accounting could not be cut in {CUTS_MAX} breaks of {} ms (hint: tare itself is kept off the CPUs; leave one to it with --sut-cpus and --load-cpus)",
-        BREAK.as_millis()
-    )))
-}
-
-/// What all have counted and used, nothing summed: there is little time in a break.
-fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>)> {
-    let both =
-        |(server, generator): (&Server, &mut Generator)| (generator.collect(), cpu_ns(&server.sut.pids));
-    servers.iter().zip(generators).map(both).collect()
-}
-
-/// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
-fn counts(servers: &[Server], generators: &[Generator]) -> Vec<Count> {
-    let count = |(server, generator): (&Server, &Generator)| Count {
-        cpu_ns: cpu_ns(&server.sut.pids),
-        answers: generator.live().answers,
-    };
-    servers.iter().zip(generators).map(count).collect()
-}
-
-/// What a server did in `own_ns` of its own turns and the rests after them.
-fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
-    let sample = after.sample;
-    let answers = sample.requests.value().copied().unwrap_or(0);
-    let cpu_ns = before.cpu_ns.zip(after.cpu_ns).and_then(|(before, after)| after.checked_sub(before));
-    let late = sample.detail.as_ref().and_then(|detail| detail.out_of_turn);
-    let rate = late.map(|late| answers.saturating_sub(late) as f64 * 1e9 / own_ns.max(1) as f64);
-    let latency = sample.latency.value();
-    let quantile = |share| latency.and_then(|latency| latency.quantile_ns(share)).map(|ns| ns as f64 / 1e9);
-    let cost = cpu_ns.filter(|_| answers > 0).map(|cpu_ns| cpu_ns as f64 / 1e9 / answers as f64);
-    let figures = [
-        (Figure::Throughput, rate),
-        (Figure::Net, cost.map(f64::recip)),
-        (Figure::CpuPerRequest, cost),
-        (Figure::P50, quantile(0.5)),
-        (Figure::P99, quantile(0.99)),
-        (Figure::P999, quantile(0.999).filter(|_| answers >= ANSWERS_FOR_P999)),
-    ];
-    let above_zero =
-        |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
-    Arm {
-        own_ns,
-        answers,
-        errors: sample.errors.values().sum(),
-        cpu_ns,
-        figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
-        windows_s: Vec::new(),
-        alone_s: None,
-    }
 }
 
 fn stop(generators: Vec<Generator>) -> Result<(), LabError> {

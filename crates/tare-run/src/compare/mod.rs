@@ -7,6 +7,7 @@
 //! all of them after each. [`warmth`] finds when servers are warm, [`alone`] whether taking turns changes what they cost, [`length`] finds how long a window is best, [`pace`] a turn, [`interference`] finds what disturbed one. [`commands`] runs commands interleaved instead.
 
 mod alone;
+mod breaks;
 mod commands;
 mod cost;
 pub(crate) mod interference;
