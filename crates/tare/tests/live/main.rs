@@ -29,6 +29,7 @@ mod serve;
 mod serving;
 mod spikes;
 mod stopping;
+mod strange_servers;
 #[path = "../support/mod.rs"]
 mod support;
 mod warmup;
