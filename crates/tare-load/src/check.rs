@@ -3,7 +3,7 @@
 use crate::request::{BATCH_BYTES_MAX, Program};
 use crate::spec::{
     CONNECTIONS_MAX, EngineChoice, IN_FLIGHT_MAX, LoadSpec, PIPELINE_MAX, Pacing, RATE_HZ_MAX, STAGE_NS_MAX,
-    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust,
+    STAGES_MAX, SpecError, THINK_NS_MAX, THREADS_MAX, Trust, UPLOADS_MAX,
 };
 use crate::tls_files;
 use crate::trust;
@@ -79,6 +79,9 @@ impl LoadSpec {
                 _ if self.pipeline > 1 && !self.is_multiplexed() => return Err(SpecError::UploadPipelined),
                 _ if matches!(self.pacing, Pacing::Interleaved(_)) => {
                     return Err(SpecError::UploadInterleaved);
+                }
+                _ if u64::from(self.connections) * u64::from(self.pipeline) > UPLOADS_MAX => {
+                    return Err(SpecError::UploadsInFlight);
                 }
                 _ if self.content.templates => return Err(SpecError::UploadWithTemplates),
                 _ => {}

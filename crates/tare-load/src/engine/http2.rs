@@ -175,6 +175,12 @@ impl Http2Engine {
         for place in std::mem::take(&mut self.held_back[c as usize]) {
             self.send(place);
         }
+        if self.worker.client.uploads() {
+            let is_uploading =
+                |place: &u32| self.exchanges[*place as usize].as_ref().is_some_and(Exchange::is_uploading);
+            let places = self.worker.lanes(c).filter(is_uploading);
+            places.for_each(|place| self.woken.wake(self.worker.connections() + place));
+        }
     }
 
     /// Goes on with the answer at `place`.
@@ -378,7 +384,11 @@ impl Http2Engine {
         if places.is_empty() {
             return;
         }
-        let silent_ns = now_ns.saturating_sub(link.wire().metered().received_ns);
+        let metered = link.wire().metered();
+        // A server that takes a body may have nothing to say.
+        let moved_ns = if self.worker.client.uploads() { metered.sent_ns } else { 0 };
+        let silent_ns = now_ns.saturating_sub(metered.received_ns.max(moved_ns));
+        drop(metered);
         if silent_ns > self.worker.timeout_ns() {
             return self.reopen(c);
         }

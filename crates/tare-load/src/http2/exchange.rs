@@ -52,6 +52,11 @@ impl Exchange {
         }
     }
 
+    /// Whether the request has not left as a whole.
+    pub(crate) fn is_uploading(&self) -> bool {
+        self.upload.is_some()
+    }
+
     /// Whether more of the request has left since this was asked last.
     pub(crate) fn went_on(&mut self) -> bool {
         std::mem::take(&mut self.went_on)

@@ -4,6 +4,7 @@ use super::exchange::Exchange;
 use super::message::Ask;
 use super::upload::Upload;
 use super::wire::{Transport, Wire};
+use crate::body_file::PIECE_BYTES;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Ping, PingPong};
@@ -61,6 +62,8 @@ impl<T: Transport + 'static> Link<T> {
             .initial_connection_window_size(WINDOW_BYTES)
             .initial_max_send_streams(streams as usize)
             .max_header_list_size(HEAD_BYTES_MAX as u32)
+            // Of a body that is sent piece by piece no more than one is held.
+            .max_send_buffer_size(PIECE_BYTES)
             .max_concurrent_reset_streams(GIVEN_UP_MAX)
             .reset_stream_duration(GIVEN_UP_FOR)
             .max_local_error_reset_streams(None);

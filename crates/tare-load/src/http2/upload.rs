@@ -15,12 +15,11 @@ pub(super) struct Upload {
     stream: SendStream<Bytes>,
     file: Arc<BodyFile>,
     at: u64,
-    piece: Vec<u8>,
 }
 
 impl Upload {
     pub(super) fn new(stream: SendStream<Bytes>, file: Arc<BodyFile>) -> Self {
-        Upload { stream, file, at: 0, piece: vec![0; PIECE_BYTES] }
+        Upload { stream, file, at: 0 }
     }
 
     /// How much of it was handed over.
@@ -29,6 +28,9 @@ impl Upload {
     }
 
     /// Hands over what the server has room for; ready when that was the last, or the stream takes no more: why is what its answer says.
+    ///
+    /// `h2` keeps one waker for room and for a stream of one's own, and may lose this one: whoever owns the connection polls again when that has
+    /// gone on.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         for _ in 0..PIECES_MAX {
             let left = self.file.bytes() - self.at;
@@ -41,17 +43,18 @@ impl Upload {
                 },
                 room => room,
             };
-            let most = room.min(PIECE_BYTES);
-            let piece = match self.file.piece(self.at, &mut self.piece[..most]) {
-                Ok(piece) => Bytes::copy_from_slice(piece),
+            let mut piece = vec![0; room.min(PIECE_BYTES)];
+            let read = match self.file.piece(self.at, &mut piece) {
+                Ok(read) => read.len(),
                 Err(why) => {
                     self.stream.send_reset(Reason::CANCEL);
                     return Poll::Ready(Err(why));
                 }
             };
-            self.at += piece.len() as u64;
+            piece.truncate(read);
+            self.at += read as u64;
             let is_last = self.at == self.file.bytes();
-            if self.stream.send_data(piece, is_last).is_err() || is_last {
+            if self.stream.send_data(piece.into(), is_last).is_err() || is_last {
                 return Poll::Ready(Ok(()));
             }
         }

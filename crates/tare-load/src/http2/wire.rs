@@ -26,14 +26,21 @@ pub(crate) struct Metered<T> {
     /// Since they were last taken.
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    /// When something came last.
+    /// When something came last, and when the socket took something.
     pub(crate) received_ns: u64,
+    pub(crate) sent_ns: u64,
 }
 
 impl<T> Wire<T> {
     pub(crate) fn new(transport: T) -> Self {
-        let received_ns = monotonic_ns();
-        Wire(Rc::new(RefCell::new(Metered { transport, bytes_in: 0, bytes_out: 0, received_ns })))
+        let now_ns = monotonic_ns();
+        Wire(Rc::new(RefCell::new(Metered {
+            transport,
+            bytes_in: 0,
+            bytes_out: 0,
+            received_ns: now_ns,
+            sent_ns: now_ns,
+        })))
     }
 
     /// The transport, once nothing else refers to it.
@@ -82,7 +89,10 @@ impl<T: Transport> AsyncWrite for Wire<T> {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut metered = self.metered();
         let sent = metered.transport.send(bytes);
-        metered.bytes_out += sent.as_ref().copied().unwrap_or(0) as u64;
+        if let Ok(bytes) = sent {
+            metered.bytes_out += bytes as u64;
+            metered.sent_ns = monotonic_ns();
+        }
         pending_if_blocked(sent)
     }
 

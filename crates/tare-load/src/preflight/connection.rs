@@ -38,6 +38,15 @@ impl Connection {
         }
     }
 
+    /// Writes some of it.
+    #[cfg(feature = "http2")]
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            Some(tls) => Stream::new(tls.as_mut(), &mut self.socket).write(bytes),
+            None => self.socket.write(bytes),
+        }
+    }
+
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.tls {
             Some(tls) => Stream::new(tls.as_mut(), &mut self.socket).write_all(bytes),

@@ -32,7 +32,7 @@ impl Transport for Blocking {
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.connection.set_timeout(left(self.deadline))?;
-        self.connection.write_all(bytes).map(|()| bytes.len())
+        self.connection.write(bytes)
     }
 }
 
@@ -68,12 +68,17 @@ pub(super) fn ask(
                 return Err(LoadError::NoAnswer { address: endpoint.to_string(), why });
             }
             // What left is to be sent before anything is waited for.
-            Poll::Pending if exchange.went_on() && !over => *deadline = Instant::now() + patience,
+            Poll::Pending if exchange.went_on() && !over => {
+                *deadline = Instant::now() + patience;
+                link.wire().metered().transport.deadline = *deadline;
+            }
             Poll::Pending if over => return Err(no_answer(io::ErrorKind::UnexpectedEof)),
             Poll::Pending => wait(&link, *deadline).map_err(no_answer)?,
         }
     };
     drop(exchange);
+    // A body that the server did not wait for ends here.
+    let _ = link.advance(&mut cx);
     Ok((answer, link.into_wire().into_transport().map(|blocking| blocking.connection)))
 }
 

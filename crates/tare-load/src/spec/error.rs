@@ -1,6 +1,6 @@
 //! Why a load cannot be made as asked.
 
-use super::load::IN_FLIGHT_MAX;
+use super::load::{IN_FLIGHT_MAX, UPLOADS_MAX};
 use super::pacing::{RATE_HZ_MAX, STAGES_MAX};
 use crate::interleaving::{ARMS_MAX, Interleaving};
 use crate::message::MessageError;
@@ -98,6 +98,11 @@ pub enum SpecError {
         "a body of more than 1 MiB is sent alone on its connection (hint: leave out --pipeline and add connections)"
     )]
     UploadPipelined,
+    /// Too many bodies from a file at once.
+    #[error(
+        "of bodies of more than 1 MiB at most {UPLOADS_MAX} are in flight, with 64 KiB of memory each (hint: fewer connections or streams)"
+    )]
+    UploadsInFlight,
     /// A body from a file, interleaved with other loads.
     #[error(
         "a body of more than 1 MiB does not end within the turns of servers that are compared (hint: measure each by tare run, or send a \

@@ -18,6 +18,8 @@ pub const THREADS_MAX: u32 = 1024;
 pub const PIPELINE_MAX: u32 = 1024;
 /// Most requests in flight on all connections: each has a stamp in memory.
 pub(crate) const IN_FLIGHT_MAX: u64 = 1 << 24;
+/// Most bodies that are sent from a file at once: each has a piece in memory.
+pub(crate) const UPLOADS_MAX: u64 = 1 << 14;
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,8 +113,8 @@ pub struct Content {
     pub headers: Vec<(String, String)>,
     /// Sent with each request, with its length.
     pub body: Vec<u8>,
-    /// Instead of `body`: this file, of any length, is sent from where it is, piece by piece. By HTTP/1.1, one request at a
-    /// time on each connection, and without templates in it.
+    /// Instead of `body`: this file, of any length, is sent from where it is, piece by piece. By HTTP/1.1 one request at a
+    /// time on each connection, by HTTP/2 one on each stream; without templates in it.
     pub body_file: Option<PathBuf>,
     /// Whether `{{…}}` in path, headers, body and request file is replaced anew in each request: `{{counter}}`,
     /// `{{counter:FROM}}`, `{{random:FROM-TO}}`, `{{hex:DIGITS}}`, `{{csv:COLUMN}}`, `{{capture:NAME}}`.

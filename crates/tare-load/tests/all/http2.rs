@@ -21,10 +21,10 @@ fn streams_of_a_connection_are_answered_and_counted_once_each() {
         let mut spec = server.spec();
         (spec.connections, spec.workers.threads, spec.pipeline) = (4, 2, streams);
         (spec.pacing, spec.requests_max) = (pacing, Some(1000));
-        let before = server.requests.load(Ordering::SeqCst);
+        let before = server.seen.requests.load(Ordering::SeqCst);
         let sample = whole(&spec);
         assert_eq!((requests(&sample), sample.errors.len()), (1000, 0), "{:?}", sample.errors);
-        assert_eq!(server.requests.load(Ordering::SeqCst) - before, 1000);
+        assert_eq!(server.seen.requests.load(Ordering::SeqCst) - before, 1000);
         assert_eq!(sample.latency.value().unwrap().count(), 1000);
         assert_eq!((*sample.in_flight.value().unwrap(), sample.scheduled.unwrap_or(1000)), (0, 1000));
         let detail = sample.detail.unwrap();
@@ -40,7 +40,7 @@ fn as_many_streams_as_the_server_allows() {
     (spec.connections, spec.pipeline, spec.timeout_ns) = (2, 10, 50_000_000);
     let sample = sample(&spec, 50, 5);
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
-    assert_eq!(server.streams_max.load(Ordering::SeqCst), 3);
+    assert_eq!(server.seen.streams_max.load(Ordering::SeqCst), 3);
     let detail = sample.detail.unwrap();
     assert_eq!((detail.streams_allowed, detail.held_in_flight), (Some(3), Some(6)));
 }
@@ -79,7 +79,7 @@ fn requests_that_a_leaving_server_did_not_touch_are_sent_again() {
     (spec.connections, spec.pipeline, spec.requests_max) = (2, 4, Some(1000));
     let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (1000, 0), "{:?}", sample.errors);
-    assert!(server.accepted.load(Ordering::SeqCst) > 10);
+    assert!(server.seen.accepted.load(Ordering::SeqCst) > 10);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_connection_on_which_nothing_comes_is_given_up() {
     (spec.connections, spec.pipeline, spec.timeout_ns) = (1, 4, 20_000_000);
     let sample = sample(&spec, 0, 12);
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
-    assert!(server.accepted.load(Ordering::SeqCst) > 1, "a stalled connection is opened anew");
+    assert!(server.seen.accepted.load(Ordering::SeqCst) > 1, "a stalled connection is opened anew");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_connection_for_each_request() {
     (spec.connections, spec.keep_alive, spec.requests_max) = (3, false, Some(60));
     let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (60, 0), "{:?}", sample.errors);
-    assert!(server.accepted.load(Ordering::SeqCst) >= 60);
+    assert!(server.seen.accepted.load(Ordering::SeqCst) >= 60);
 }
 
 #[test]
@@ -200,14 +200,18 @@ fn uploads(server: &Server, bytes: usize) -> (tempfile::NamedTempFile, LoadSpec)
 
 #[test]
 fn a_file_of_any_length_is_sent_on_each_stream() {
-    let server = Server::start(None, |_| Act::Take(Duration::ZERO));
-    for bytes in [0, 1, 65_535, 65_536, 3 << 20] {
-        let (_file, mut spec) = uploads(&server, bytes);
-        assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200, "{bytes}");
-        spec.requests_max = Some(20);
-        let sample = whole(&spec);
-        assert_eq!((requests(&sample), sample.errors.len()), (20, 0), "{bytes}: {:?}", sample.errors);
-        assert!(sample.detail.unwrap().bytes_out >= 20 * bytes as u64);
+    // With more to send at once than the server allows streams, each waits for one of its own as well as for room.
+    for (streams, pipeline) in [(None, 3), (Some(3), 3), (Some(3), 8)] {
+        let server = Server::start(streams, |_| Act::Take(Duration::ZERO));
+        for bytes in [0, 1, 65_535, 65_536, 3 << 20] {
+            let (_file, mut spec) = uploads(&server, bytes);
+            assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 200, "{bytes}");
+            (spec.pipeline, spec.requests_max) = (pipeline, Some(30));
+            let sample = whole(&spec);
+            let found = (requests(&sample), sample.errors.len());
+            assert_eq!(found, (30, 0), "{streams:?} {bytes}: {:?}", sample.errors);
+            assert!(sample.detail.unwrap().bytes_out >= 30 * bytes as u64);
+        }
     }
 }
 
@@ -215,7 +219,7 @@ fn a_file_of_any_length_is_sent_on_each_stream() {
 fn a_server_that_takes_a_body_slowly_has_its_time_with_each_piece() {
     let server = Server::start(None, |_| Act::Take(Duration::from_millis(5)));
     let (_file, mut spec) = uploads(&server, 3 << 20);
-    // What h2 holds for the stream leaves after the last piece was handed over: 400 KB of the 3 MiB.
+    // A second for the 200 frames of a body, and what is under way at its end is a window of four.
     (spec.connections, spec.pipeline, spec.requests_max, spec.timeout_ns) = (1, 1, Some(1), 500_000_000);
     let sample = whole(&spec);
     assert_eq!((requests(&sample), sample.errors.len()), (1, 0), "{:?}", sample.errors);
@@ -224,14 +228,18 @@ fn a_server_that_takes_a_body_slowly_has_its_time_with_each_piece() {
 
 #[test]
 fn an_answer_before_the_end_of_a_body_is_an_answer_and_the_rest_is_not_sent() {
-    let server = Server::start(None, |_| Act::Status(NOT_FOUND));
+    // It gives room for all that comes: only who sends it can end it.
+    let server = Server::start(Some(3), |_| Act::Status(NOT_FOUND));
     let (file, spec) = uploads(&server, 0);
     file.as_file().set_len(1 << 30).unwrap();
     assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 404);
     let sample = sample(&spec, 50, 50);
     let errors = sample.errors.keys().copied().collect::<Vec<_>>();
     assert_eq!(errors, [ErrorKind::Status], "{:?}", sample.errors);
-    assert!(sample.detail.unwrap().bytes_out < 1 << 28);
+    // A stream's window of 4 MiB each, and six under way at the end.
+    let (answers, sent) = (requests(&sample), sample.detail.unwrap().bytes_out);
+    assert!(sent <= (answers + 6) * (5 << 20), "{sent} for {answers}");
+    assert!(server.seen.resets.load(Ordering::SeqCst) > 0);
 }
 
 #[test]
@@ -241,6 +249,7 @@ fn a_body_that_nobody_takes_and_one_that_becomes_shorter_are_errors() {
     spec.timeout_ns = 50_000_000;
     let stalled = sample(&spec, 0, 6);
     assert_eq!(stalled.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
+    assert!(server.seen.body_bytes.load(Ordering::SeqCst) < 1 << 20, "more than windows let through");
 
     let server = Server::start(None, |_| Act::Take(Duration::ZERO));
     let (file, spec) = uploads(&server, 3 << 20);

@@ -54,10 +54,18 @@ pub fn upload(k: usize) -> u8 {
 
 pub struct Server {
     pub address: SocketAddr,
-    pub accepted: Arc<AtomicU64>,
-    pub requests: Arc<AtomicU64>,
+    pub seen: Arc<Seen>,
+}
+
+/// What came, of all connections.
+#[derive(Default)]
+pub struct Seen {
+    pub accepted: AtomicU64,
+    pub requests: AtomicU64,
     /// Most streams that were ever open at once on a connection.
-    pub streams_max: Arc<AtomicU64>,
+    pub streams_max: AtomicU64,
+    pub body_bytes: AtomicU64,
+    pub resets: AtomicU64,
 }
 
 impl Server {
@@ -73,31 +81,23 @@ impl Server {
         script: impl Fn(u64) -> Act + Send + Sync + 'static,
     ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = Server {
-            address: listener.local_addr().unwrap(),
-            accepted: Arc::default(),
-            requests: Arc::default(),
-            streams_max: Arc::default(),
-        };
-        let script = Arc::new(script);
-        let (accepted, requests, most) =
-            (Arc::clone(&server.accepted), Arc::clone(&server.requests), Arc::clone(&server.streams_max));
+        let server = Server { address: listener.local_addr().unwrap(), seen: Arc::default() };
+        let (script, seen) = (Arc::new(script), Arc::clone(&server.seen));
         std::thread::spawn(move || {
             for connection in listener.incoming() {
-                accepted.fetch_add(1, Ordering::SeqCst);
-                let (script, requests, most) =
-                    (Arc::clone(&script), Arc::clone(&requests), Arc::clone(&most));
+                seen.accepted.fetch_add(1, Ordering::SeqCst);
+                let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
                 let tls = tls.clone();
                 // It ends with its connection, however that ends.
                 std::thread::spawn(move || {
                     let connection = connection?;
                     connection.set_nodelay(true)?;
                     match tls {
-                        None => serve(connection, streams, &*script, &requests, &most),
+                        None => serve(connection, streams, &*script, &seen),
                         Some(config) => {
                             let server = rustls::ServerConnection::new(config).unwrap();
                             let stream = rustls::StreamOwned::new(server, connection);
-                            serve(stream, streams, &*script, &requests, &most)
+                            serve(stream, streams, &*script, &seen)
                         }
                     }
                 });
@@ -125,15 +125,19 @@ fn serve(
     mut connection: impl Read + Write,
     streams: Option<u32>,
     script: &dyn Fn(u64) -> Act,
-    requests: &AtomicU64,
-    most: &AtomicU64,
+    seen: &Seen,
 ) -> io::Result<()> {
     let mut preface = [0; 24];
     connection.read_exact(&mut preface)?;
     assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     let (mut out, mut open, mut taken) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
-    let settings = streams.map(|streams| [&[0, 3][..], &streams.to_be_bytes()].concat());
+    // One that allows few streams has large windows, the other one those of the protocol.
+    let settings = streams
+        .map(|streams| [&[0, 3][..], &streams.to_be_bytes(), &[0, 4], &(4u32 << 20).to_be_bytes()].concat());
     frame(&mut out, SETTINGS, 0, 0, &settings.unwrap_or_default());
+    if streams.is_some() {
+        frame(&mut out, WINDOW_UPDATE, 0, 0, &(64u32 << 20).to_be_bytes());
+    }
     loop {
         connection.write_all(&out)?;
         out.clear();
@@ -146,15 +150,21 @@ fn serve(
             (SETTINGS, 0) => frame(&mut out, SETTINGS, ACK, 0, &[]),
             (PING, 0) => frame(&mut out, PING, ACK, 0, &payload),
             (RST_STREAM, _) => {
+                seen.resets.fetch_add(1, Ordering::SeqCst);
                 open.remove(&stream);
                 taken.remove(&stream);
             }
             (DATA, flags) => {
+                seen.body_bytes.fetch_add(payload.len() as u64, Ordering::SeqCst);
+                let room = (payload.len() as u32).to_be_bytes();
+                if !payload.is_empty() {
+                    frame(&mut out, WINDOW_UPDATE, 0, 0, &room);
+                }
+                // What still comes after an early answer is of no use, and must not hold the others up.
                 let Some((at, is_right, pause)) = taken.get_mut(&stream) else { continue };
                 std::thread::sleep(*pause);
                 *is_right &= payload.iter().enumerate().all(|(k, byte)| *byte == upload(*at + k));
                 *at += payload.len();
-                let room = (payload.len() as u32).to_be_bytes();
                 if flags & END_STREAM != 0 {
                     let status = if *is_right { OK } else { NOT_FOUND };
                     answer(&mut out, stream, Act::Status(status));
@@ -163,14 +173,11 @@ fn serve(
                 } else if !payload.is_empty() {
                     frame(&mut out, WINDOW_UPDATE, 0, stream, &room);
                 }
-                if !payload.is_empty() {
-                    frame(&mut out, WINDOW_UPDATE, 0, 0, &room);
-                }
             }
             (HEADERS, _) => {
                 open.insert(stream);
-                most.fetch_max(open.len() as u64, Ordering::SeqCst);
-                let n = requests.fetch_add(1, Ordering::SeqCst);
+                seen.streams_max.fetch_max(open.len() as u64, Ordering::SeqCst);
+                let n = seen.requests.fetch_add(1, Ordering::SeqCst);
                 let act = script(n);
                 if !answer(&mut out, stream, act) {
                     return connection.write_all(&out);
