@@ -22,7 +22,7 @@ const NAMES_MAX: usize = 1 << 20;
 const NO_FILE: &str = "no file";
 
 /// Where a captured tree keeps what the processor said of its hypervisor: no kernel has a file for it.
-const HYPERVISOR_ID: &str = "/tare/hypervisor-id";
+const HYPERVISOR_IDS: &str = "/tare/hypervisor-ids";
 
 /// The root that every reader of this room looks under.
 #[derive(Debug, Clone)]
@@ -91,16 +91,16 @@ impl Root {
         Some(std::os::unix::fs::MetadataExt::nlink(&facts))
     }
 
-    /// What the hypervisor calls itself to its guests on x86 (`KVMKVMKVM`, `TCGTCGTCGTCG`): asked of the processor, or as the capture
-    /// has it; `None` where there is none, or nobody asked.
-    pub fn hypervisor_id(&self) -> Option<String> {
+    /// What the hypervisor calls itself to its guests on x86 (`KVMKVMKVM`, `TCGTCGTCGTCG`), a line for each name: asked of the processor, or as
+    /// the capture has it; empty where there is none, or nobody asked.
+    pub fn hypervisor_ids(&self) -> String {
         if !self.is_live() {
-            return self.text(HYPERVISOR_ID).ok().map(|id| id.trim().to_owned());
+            return self.text(HYPERVISOR_IDS).unwrap_or_default();
         }
-        let id = tare_sys::cpuid::hypervisor_id()?;
-        let id = String::from_utf8_lossy(&id).trim_matches(['\0', ' ']).to_owned();
-        self.record(Path::new(HYPERVISOR_ID), || Found::File(id.clone().into_bytes()));
-        Some(id)
+        let line = |id: [u8; 12]| String::from_utf8_lossy(&id).trim_matches(['\0', ' ']).to_owned() + "\n";
+        let ids: String = tare_sys::cpuid::hypervisor_ids().into_iter().map(line).collect();
+        self.record(Path::new(HYPERVISOR_IDS), || Found::File(ids.clone().into_bytes()));
+        ids
     }
 
     /// Whether a directory is there.

@@ -183,7 +183,7 @@ fn sharing(cores: &Cores, plan: &CpuPlan) -> Vec<String> {
     }
     if !cores.isolated.is_empty() {
         notes.push(format!(
-            "CPUs {} are isolated (isolcpus): threads are not spread over them, so they are left out",
+            "CPUs {} are isolated: threads are not spread over them, so they are left out",
             cores.isolated
         ));
     }

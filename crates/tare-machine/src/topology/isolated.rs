@@ -49,6 +49,7 @@ fn by_groups(root: &Root) -> Option<CpuSet> {
 }
 
 /// Of cgroup v1: CPUs of the top that are in no group whose load is balanced. As long as the top's is, all are balanced.
+/// `None` where not all groups can be seen.
 fn not_balanced(root: &Root, top: &Path) -> Option<CpuSet> {
     // In a container this is a group below the top, which is not seen and may balance them.
     root.exists(top.join("cgroup.sane_behavior")).then_some(())?;
@@ -59,15 +60,17 @@ fn not_balanced(root: &Root, top: &Path) -> Option<CpuSet> {
     while let Some(group) = groups.pop() {
         // What cannot be read is as the kernel has it by default.
         if root.value::<u32>(group.join("cpuset.sched_load_balance")).unwrap_or(1) != 0 {
-            balanced = balanced.or(&list(root, &group, "cpuset.cpus").unwrap_or_default());
+            balanced = balanced.or(&list(root, &group, "cpuset.cpus").ok()?);
             // A group's CPUs are among its parent's.
             continue;
         }
         let below = root.names(&group).unwrap_or_default().into_iter().map(|name| group.join(name));
-        let below = below.filter(|dir| root.exists(dir.join("cpuset.cpus"))).take(GROUPS_MAX - seen);
         let known = groups.len();
-        groups.extend(below);
+        groups.extend(below.filter(|dir| root.exists(dir.join("cpuset.cpus"))));
         seen += groups.len() - known;
+        if seen > GROUPS_MAX {
+            return None;
+        }
     }
     Some(all.minus(&balanced))
 }

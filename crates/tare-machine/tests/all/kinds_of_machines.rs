@@ -128,11 +128,12 @@ fn where_no_table_names_it_the_processor_does() {
         // Others take this name, for guests that expect it.
         (["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "Microsoft Hv", "qemu"),
         (["", ""], "Microsoft Hv", "virtual-machine"),
+        (["", ""], "Microsoft Hv\nKVMKVMKVM", "kvm"),
         // What rents the machine out says more than whose hypervisor runs it.
         (["Amazon EC2", "m5.large"], "KVMKVMKVM", "ec2"),
         (["", ""], "", "virtual-machine"),
     ] {
-        let tree = x86("hypervisor", dmi, "Intel(R) Xeon(R)", tsc) + "\n@ /tare/hypervisor-id\n" + id + "\n";
+        let tree = x86("hypervisor", dmi, "Intel(R) Xeon(R)", tsc) + "\n@ /tare/hypervisor-ids\n" + id + "\n";
         assert_eq!(virtualization("x86-id", &tree), wanted, "{dmi:?} {id}");
     }
 }

@@ -109,7 +109,7 @@ fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
     }
 }
 
-/// What the processor says of its hypervisor. Not by Microsoft's name, which others take for guests that expect it.
+/// What the processor says of its hypervisor. Not by Microsoft's name, which others have besides their own for guests that expect it.
 fn by_id(root: &Root) -> Option<&'static str> {
     let known = [
         ("KVMKVMKVM", "kvm"),
@@ -122,8 +122,9 @@ fn by_id(root: &Root) -> Option<&'static str> {
         ("lrpepyh  vr", "parallels"),
         ("VBoxVBoxVBox", "virtualbox"),
     ];
-    let id = root.hypervisor_id()?;
-    known.iter().find(|(mark, _)| id == *mark).map(|(_, name)| *name)
+    let ids = root.hypervisor_ids();
+    let is_said = |mark: &str| ids.lines().any(|id| id.trim() == mark);
+    known.iter().find(|(mark, _)| is_said(mark)).map(|(_, name)| *name)
 }
 
 /// ARM, RISC-V, LoongArch and others: firmware tells, by DMI or by a device tree.
