@@ -24,8 +24,10 @@ pub(crate) fn few_samples(accounting: &Accounting) -> Option<FewSamples> {
     let of_trials = accounting.measured_trials().filter_map(|(window, trial)| {
         let profile = trial.observation.stacks.as_ref()?.on_cpu.value()?;
         let rate_hz = profile.rate_hz?;
-        let taken = profile.total(Role::Sut) as f64;
-        Some(FewSamples { taken, expected: rate_hz * window.sut.as_ref()?.run_s, rate_hz })
+        // What there was no room for was taken as well. Of processes that ended between two readings nobody knows whose samples are theirs.
+        let taken = profile.total(Role::Sut).saturating_add(profile.lost) as f64;
+        let run_s = window.sum_of(Role::Sut, |thread| thread.is_one().then_some(thread.run_s))?;
+        Some(FewSamples { taken, expected: rate_hz * run_s, rate_hz })
     });
     let sum = of_trials.reduce(|sum, more| FewSamples {
         taken: sum.taken + more.taken,
