@@ -66,8 +66,12 @@ impl Written {
 
     /// Closes the file. What was written before a failure is there.
     pub(crate) fn end(mut self, last: Option<Warning>) -> (Record, Result<(), StoreError>) {
-        let noticed = last.map_or(Ok(()), |warning| self.notice(warning));
+        if let Some(warning) = last {
+            // What is wrong with the file is said by its end; the reader of this result is to know it in any case.
+            self.writer.notice(&warning).ok();
+            self.record.notices.push(warning);
+        }
         let finished = self.writer.finish();
-        (self.record, noticed.and(finished))
+        (self.record, finished)
     }
 }

@@ -6,6 +6,7 @@ mod others;
 mod parse;
 mod report;
 mod resting;
+mod state;
 mod state_samples;
 mod watched;
 mod who;
@@ -15,14 +16,11 @@ use crate::observer::{Edge, Observer};
 use crate::rights;
 use crate::roles::processes;
 use crate::scene::{Scene, USER_TICK_NS, next_multiple};
-use crate::sleep::Peers;
-use crate::tape::{Reading, Tape};
-use at_once::AtOnce;
+use crate::tape::Reading;
 use open_waits::Open;
-use others::Others;
 use parse::{Schedstat, parse_schedstat};
 use report::{report_resting, report_watched};
-use resting::Rest;
+use state::{ALL, Tasks};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_machine::procs;
 use tare_model::Missing;
@@ -30,7 +28,7 @@ use tare_model::metrics::tasks;
 use tare_model::observation::Role;
 use tare_model::schedule::Downstream;
 use tare_sys::time::monotonic_ns;
-use watched::{Source, Watched};
+use watched::Source;
 
 /// Threads whose samples between the edges are kept, at most: those that ran most.
 const SERIES_MAX: usize = 64;
@@ -47,49 +45,8 @@ const STATUS_HZ: f64 = 10.0;
 /// How often the threads of programs that the SUT calls are read.
 const DOWNSTREAM_HZ: f64 = 5.0;
 
-struct Tasks {
-    watched: Vec<Watched>,
-    /// How many of them were there when the window opened.
-    at_begin: usize,
-    /// Those that do not run.
-    rest: Rest,
-    /// Threads that are in `watched` or rest, gone ones included.
-    known: BTreeSet<u32>,
-    /// How many threads each process had when they were listed.
-    listed: BTreeMap<u32, u64>,
-    /// Processes that were looked at in this window.
-    pids: BTreeSet<u32>,
-    others: Others,
-    /// Why a thread of the SUT could not be opened, of the last that could not.
-    unopened: Option<Missing>,
-    /// Why what threads are doing could not be read.
-    unseen: Option<Missing>,
-    peers: Peers,
-    /// Between the edges, and until the window is reported.
-    is_open: bool,
-    at_once: AtOnce,
-    tape: Tape,
-}
-
-/// What is read where a thread is met, and at the edges.
-const ALL: [Source; 4] = [Source::Schedstat, Source::Stat, Source::Status, Source::Process];
-
 pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
-    Box::new(Tasks {
-        watched: Vec::new(),
-        at_begin: 0,
-        rest: Rest::new(&scene.root),
-        known: BTreeSet::new(),
-        listed: BTreeMap::new(),
-        pids: BTreeSet::new(),
-        others: Others::default(),
-        unopened: None,
-        unseen: None,
-        peers: Peers::default(),
-        is_open: false,
-        at_once: AtOnce::default(),
-        tape: Tape::default(),
-    })
+    Box::new(Tasks::new(scene))
 }
 
 impl Observer for Tasks {
@@ -280,27 +237,6 @@ impl Tasks {
             match watched.unchanged(source) {
                 Some((at_ns, text)) => self.tape.keep(source.number(at as u32), at_ns, text),
                 None => self.read_one(at, &[source]),
-            }
-        }
-    }
-
-    fn read_one(&mut self, at: usize, sources: &[Source]) {
-        let Tasks { watched, tape, .. } = self;
-        let Some(watched) = watched.get_mut(at) else { return };
-        for &source in sources {
-            let Some(file) = watched.file(source) else { continue };
-            let number = source.number(at as u32);
-            match tape.record(number, file, source.bytes_max()) {
-                Ok(()) => match tape.last().filter(|reading| reading.source == number) {
-                    Some(reading) if source == Source::Schedstat => watched.state_samples.heed(&reading),
-                    Some(reading) => watched.hold(source, reading.bytes),
-                    None => {}
-                },
-                // ESRCH: it has ended, and its files with it.
-                Err(_) => {
-                    watched.gone = true;
-                    return;
-                }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Which threads are watched one by one, and which rest.
 
 use super::resting::Resting;
-use super::watched::Watched;
-use super::{ALL, Source, Tasks};
+use super::state::{ALL, Tasks};
+use super::watched::{Source, Watched};
 use crate::observed::refused;
 use crate::roles::role_of_thread;
 use crate::scene::Scene;

@@ -75,7 +75,8 @@ fn what_is_varied_on_the_command_line_is_held_against_its_first_level() {
     let names: Vec<&str> = cells.iter().map(|cell| cell["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["rate=800", "rate=100"]);
     assert!(cells[0]["baseline"].is_null() && cells[1]["baseline"] == "rate=800", "{result:#}");
-    let eighth = cells[1]["changes"]["throughput"]["ratio"]["value"].as_f64().unwrap();
+    let eighth = cells[1]["changes"]["throughput"]["ratio"]["value"].as_f64();
+    let eighth = eighth.unwrap_or_else(|| panic!("{result:#}"));
     assert!((eighth * 8.0 - 1.0).abs() < 0.5, "{result:#}");
     let nothing = tare(dir.path(), &["plan"]);
     assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));

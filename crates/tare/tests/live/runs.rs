@@ -67,7 +67,7 @@ fn the_reference_server_is_held_back_where_the_server_is() {
     let url = server.url("/plaintext");
     let mut command = tare.command();
     let words =
-        ["run", "--json", "-q", "--trials", "1", "-d", "500ms", "-w", "200ms", "--load-cpus", "1", &url];
+        ["run", "--json", "-q", "--trials", "3", "-d", "500ms", "-w", "200ms", "--load-cpus", "1", &url];
     let mut run = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
     eventually("the reference is in the server's group", || members() > ours);
     let mut text = String::new();

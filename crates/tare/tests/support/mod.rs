@@ -257,6 +257,8 @@ impl Busy {
 
     /// The same before programs of other sessions, too, which the kernel gives as much as all of ours together, whatever their weights.
     pub fn in_real_time(self) -> Self {
+        let limit = std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
+        assert_ne!(limit.trim(), "-1", "whoever else is on that CPU would never run");
         let set = Command::new("chrt").args(["-f", "-p", "1", &self.0.id().to_string()]).status().unwrap();
         assert!(set.success());
         self
