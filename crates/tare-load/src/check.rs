@@ -80,7 +80,10 @@ impl LoadSpec {
                 _ if matches!(self.pacing, Pacing::Interleaved(_)) => {
                     return Err(SpecError::UploadInterleaved);
                 }
-                _ if u64::from(self.connections) * u64::from(self.pipeline) > UPLOADS_MAX => {
+                // By HTTP/1 the connections of a thread share one piece.
+                _ if self.is_multiplexed()
+                    && u64::from(self.connections) * u64::from(self.pipeline) > UPLOADS_MAX =>
+                {
                     return Err(SpecError::UploadsInFlight);
                 }
                 _ if self.content.templates => return Err(SpecError::UploadWithTemplates),

@@ -24,7 +24,7 @@ pub(crate) fn few_samples(accounting: &Accounting) -> Option<FewSamples> {
     let of_trials = accounting.measured_trials().filter_map(|(window, trial)| {
         let profile = trial.observation.stacks.as_ref()?.on_cpu.value()?;
         let rate_hz = profile.rate_hz?;
-        // What there was no room for was taken as well. Of processes that ended between two readings nobody knows whose samples are theirs.
+        // What there was no room for was taken as well. Which samples are of processes that ended between two readings is not known.
         let taken = profile.total(Role::Sut).saturating_add(profile.lost) as f64;
         let run_s = window.sum_of(Role::Sut, |thread| thread.is_one().then_some(thread.run_s))?;
         Some(FewSamples { taken, expected: rate_hz * run_s, rate_hz })

@@ -235,8 +235,8 @@ impl Doubt<'_> {
                 100.0 * cpus
             ),
             Doubt::FewSamples(FewSamples { taken, expected, rate_hz }) => format!(
-                "{taken:.0} call stacks were sampled, where its CPU time gives {expected:.0} at {rate_hz:.0} Hz: the clock was held up, and \
-                 where it fired may not be where the time went"
+                "{taken:.0} call stacks were sampled, where its CPU time gives {expected:.0} at {rate_hz:.0} Hz: the clock fired less often \
+                 than it was to, and perhaps not where the time went"
             ),
             Doubt::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
@@ -295,7 +295,7 @@ impl Doubt<'_> {
                 "leave tare a CPU of its own (--sut-cpus, --load-cpus); their share is in the accounting of the CPUs"
             }
             Doubt::FewSamples(_) => {
-                "read no shares of functions from it; measure again while no other sampler runs, at another rate (--stacks=499)"
+                "take care with shares of functions; measure again at a rate that the clock can keep (--stacks=199), with no other sampler beside"
             }
             Doubt::SutUnseen(missing) | Doubt::ClockMissing(missing) => &missing.remedy,
             Doubt::NetMissing(missing) | Doubt::CouldNotJudge { missing, .. } => &missing.remedy,

@@ -176,6 +176,7 @@ impl Http2Engine {
             self.send(place);
         }
         if self.worker.client.uploads() {
+            // Their wakers may be lost: `Upload::poll` says why.
             let is_uploading =
                 |place: &u32| self.exchanges[*place as usize].as_ref().is_some_and(Exchange::is_uploading);
             let places = self.worker.lanes(c).filter(is_uploading);
@@ -244,7 +245,7 @@ impl Http2Engine {
             return;
         }
         let waker = self.woken.waker(c);
-        // What stays in a file is not a part of this: each is there.
+        // The head of an upload, whose body stays in its file, or all of another request.
         let ask = client.unsent(place).ok().and_then(|bytes| self.asks.of(bytes));
         let sent = match ask {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),

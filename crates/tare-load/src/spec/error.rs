@@ -100,7 +100,7 @@ pub enum SpecError {
     UploadPipelined,
     /// Too many bodies from a file at once.
     #[error(
-        "of bodies of more than 1 MiB at most {UPLOADS_MAX} are in flight, with 64 KiB of memory each (hint: fewer connections or streams)"
+        "too many bodies of more than 1 MiB at once: {UPLOADS_MAX} are the most, each has 64 KiB of memory (hint: fewer connections or streams)"
     )]
     UploadsInFlight,
     /// A body from a file, interleaved with other loads.

@@ -18,7 +18,7 @@ pub const THREADS_MAX: u32 = 1024;
 pub const PIPELINE_MAX: u32 = 1024;
 /// Most requests in flight on all connections: each has a stamp in memory.
 pub(crate) const IN_FLIGHT_MAX: u64 = 1 << 24;
-/// Most bodies that are sent from a file at once: each has a piece in memory.
+/// Most bodies that are sent from a file at once by HTTP/2: each has a piece in memory.
 pub(crate) const UPLOADS_MAX: u64 = 1 << 14;
 
 /// What moves the bytes.

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tare_load::{Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, Target, preflight};
+use tare_load::{
+    Gaps, Generator, LoadError, LoadSpec, Pacing, Protocol, Route, SpecError, Target, preflight,
+};
 use tare_model::trial::ErrorKind;
 
 #[test]
@@ -230,7 +232,7 @@ fn a_server_that_takes_a_body_slowly_has_its_time_with_each_piece() {
 fn an_answer_before_the_end_of_a_body_is_an_answer_and_the_rest_is_not_sent() {
     // It gives room for all that comes: only who sends it can end it.
     let server = Server::start(Some(3), |_| Act::Status(NOT_FOUND));
-    let (file, spec) = uploads(&server, 0);
+    let (file, mut spec) = uploads(&server, 0);
     file.as_file().set_len(1 << 30).unwrap();
     assert_eq!(preflight(&spec, Duration::from_secs(10)).unwrap().status, 404);
     let sample = sample(&spec, 50, 50);
@@ -240,6 +242,12 @@ fn an_answer_before_the_end_of_a_body_is_an_answer_and_the_rest_is_not_sent() {
     let (answers, sent) = (requests(&sample), sample.detail.unwrap().bytes_out);
     assert!(sent <= (answers + 6) * (5 << 20), "{sent} for {answers}");
     assert!(server.seen.resets.load(Ordering::SeqCst) > 0);
+    (spec.connections, spec.pipeline) = (1024, 16);
+    assert_eq!(spec.validate(), Ok(()));
+    spec.connections = 1025;
+    assert_eq!(spec.validate(), Err(SpecError::UploadsInFlight));
+    (spec.protocol, spec.connections, spec.pipeline) = (Protocol::Http1, 20_000, 1);
+    assert_eq!(spec.validate(), Ok(()), "by HTTP/1 a thread has one piece");
 }
 
 #[test]

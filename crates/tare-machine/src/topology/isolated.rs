@@ -25,9 +25,9 @@ fn by_groups(root: &Root) -> Option<CpuSet> {
     let mounts = mounts::read(root).ok()?;
     let target = |mount: &mounts::Mount| Path::new(&mount.target).to_path_buf();
     let has_cpuset = |mount: &&mounts::Mount| mount.options.split(',').any(|option| option == "cpuset");
-    if let Some(first) = mounts.iter().filter(|mount| mount.kind == "cgroup").find(has_cpuset) {
+    if let Some(v1) = mounts.iter().filter(|mount| mount.kind == "cgroup").find(has_cpuset) {
         // The controller is in one of the two trees.
-        return not_balanced(root, &target(first));
+        return not_balanced(root, &target(v1));
     }
     let top = mounts.iter().find(|mount| mount.kind == "cgroup2").map(target)?;
     // Since Linux 6.7 the top tells of all.
