@@ -4,6 +4,7 @@
 //! any text, never panics, keeps no more than the bounds in [`result`], and guesses nothing: what a tool does not print is missing.
 //! [`GENERATORS`] says how the load generators among the tools are recognised while they run.
 
+mod ab;
 mod format;
 mod generator;
 mod memaslap;

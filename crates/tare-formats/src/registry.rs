@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::result::ToolOutput;
-use crate::{memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
+use crate::{ab, memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
 use std::time::Duration;
 
 /// Every format that is read. No output is detected by two of them.
@@ -14,6 +14,7 @@ pub const FORMATS: &[&Format] = &[
     &pgbench::FORMAT,
     &sysbench::FORMAT,
     &memaslap::FORMAT,
+    &ab::FORMAT,
 ];
 
 /// Every load generator of others that something is known about; [`OTHER`] stands for the rest.
@@ -24,6 +25,7 @@ pub const GENERATORS: &[&Generator] = &[
     &pgbench::GENERATOR,
     &sysbench::GENERATOR,
     &memaslap::GENERATOR,
+    &ab::GENERATOR,
 ];
 
 /// What is assumed of a load generator that is not known.

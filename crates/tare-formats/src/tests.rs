@@ -192,7 +192,7 @@ proptest! {
     #[test]
     fn arbitrary_lines_never_panic(lines in prop::collection::vec((
         "(Latency|Requests/sec:|Socket errors: connect|[0-9]{1,25} requests in|[0-9]{1,3}%|====== |Summary:|\"test\",\"rps\",|\"|throughput summary:|\
-          latency summary \\(msec\\):|Latency by percentile distribution:|[0-9]{1,25} requests completed in|SET: )",
+          latency summary \\(msec\\):|Latency by percentile distribution:|[0-9]{1,25} requests completed in|SET: |Complete requests:|\\(Connect: 1, Receive:|Requests per second:|Time per request:)",
         "[-0-9.,:\"=<%a-zA-Z\r ]{0,40}( ======| seconds| requests per second|\")?",
     ), 0..12)) {
         check(&lines.iter().map(|(start, rest)| format!("{start} {rest}\n")).collect::<String>());
