@@ -7,6 +7,7 @@
 mod ab;
 mod format;
 mod generator;
+mod h2load;
 mod memaslap;
 mod numbers;
 mod pgbench;

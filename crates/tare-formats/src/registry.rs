@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::result::ToolOutput;
-use crate::{ab, memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
+use crate::{ab, h2load, memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
 use std::time::Duration;
 
 /// Every format that is read. No output is detected by two of them.
@@ -15,6 +15,7 @@ pub const FORMATS: &[&Format] = &[
     &sysbench::FORMAT,
     &memaslap::FORMAT,
     &ab::FORMAT,
+    &h2load::FORMAT,
 ];
 
 /// Every load generator of others that something is known about; [`OTHER`] stands for the rest.
@@ -26,6 +27,7 @@ pub const GENERATORS: &[&Generator] = &[
     &sysbench::GENERATOR,
     &memaslap::GENERATOR,
     &ab::GENERATOR,
+    &h2load::GENERATOR,
 ];
 
 /// What is assumed of a load generator that is not known.

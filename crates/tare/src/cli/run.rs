@@ -99,7 +99,7 @@ pub struct GeneratorArgs {
     /// Hold the generator on these CPUs [default: other physical cores than the SUT's, where there are any].
     #[arg(long, value_name = "LIST", conflicts_with = "command", value_parser = values::cpu_list)]
     pub load_cpus: Option<CpuList>,
-    /// Use this load generator, started anew for each trial; what wrk, wrk2, redis-benchmark, pgbench, sysbench, memaslap and ab print is read, and of any other its CPU
+    /// Use this load generator, started anew for each trial; what wrk, wrk2, redis-benchmark, pgbench, sysbench, memaslap, ab and h2load print is read, and of any other its CPU
     /// time and the server's. Without a URL the server is who it is connected to.
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"], conflicts_with_all = traffic::ALL)]
     pub load: Option<String>,
