@@ -8,6 +8,7 @@ pub mod cpu_times;
 pub mod doctor;
 pub mod facts;
 pub mod fit;
+pub mod group_members;
 pub mod identity;
 pub mod journal;
 mod mounts;

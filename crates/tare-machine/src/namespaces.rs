@@ -84,7 +84,7 @@ pub(crate) fn other_namespaces(root: &Root, known: &BTreeSet<String>) -> Vec<Vec
 }
 
 /// What tells a process's network namespace from others; empty where that is not to be seen.
-pub(crate) fn namespace(root: &Root, pid: u32) -> String {
+pub fn namespace(root: &Root, pid: u32) -> String {
     link(root, &format!("/proc/{pid}/ns/net"))
 }
 

@@ -136,6 +136,8 @@ pub enum SutRequest {
     Find,
     /// This process and its descendants.
     Pid(u32),
+    /// The processes of this control group and their descendants.
+    Group(String),
     /// Start this and stop it afterwards.
     Start(String),
 }

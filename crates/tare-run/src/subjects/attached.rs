@@ -33,6 +33,6 @@ impl Subject for Attached {
         }
         let load = &resolved.request.traffic;
         let target = landed(load, &reach(load, running.interrupt)?)?;
-        Ok(Sut::answering(target, pids, kind).reached_by(&load.route))
+        Ok(Sut::answering(target, pids, kind).reached_by(&load.route).seen_from_here())
     }
 }

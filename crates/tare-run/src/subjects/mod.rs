@@ -7,6 +7,7 @@ mod connected;
 pub(crate) mod embedded;
 pub(crate) mod fit;
 mod found;
+mod group;
 pub(crate) mod program;
 pub(crate) mod started;
 pub(crate) mod subject;
@@ -19,11 +20,22 @@ use crate::plan::Resolved;
 use subject::Subject;
 
 /// Every kind of server. The first that is what was asked for is opened.
-static SUBJECTS: [&dyn Subject; 5] =
-    [&embedded::Embedded, &started::Command, &attached::Attached, &found::Found, &connected::Connected];
+static SUBJECTS: [&dyn Subject; 6] = [
+    &embedded::Embedded,
+    &started::Command,
+    &attached::Attached,
+    &group::Group,
+    &found::Found,
+    &connected::Connected,
+];
 
 /// What a request is about.
 pub(crate) fn of(resolved: &Resolved) -> Result<&'static dyn Subject, LabError> {
     let asked = SUBJECTS.iter().copied().find(|subject| subject.is_asked(resolved));
-    asked.ok_or_else(|| LabError::usage("no server is named", "give a URL, --sut 'COMMAND' or --sut-pid PID"))
+    asked.ok_or_else(|| {
+        LabError::usage(
+            "no server is named",
+            "give a URL, --sut 'COMMAND', --sut-pid PID or --sut-group GROUP",
+        )
+    })
 }

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::process::{Started, alive};
 use tare_load::{LoadSpec, Route, Target};
+use tare_machine::namespaces::namespace;
 use tare_machine::{Root, procs};
 use tare_model::plan::{self, Transport};
 use tare_sys::process::{self, Signal};
@@ -33,6 +34,16 @@ impl Sut {
     pub(super) fn reached_by(mut self, route: &Route) -> Sut {
         if let Some(at) = &route.connect_to {
             self.port = Some(at.port());
+        }
+        self
+    }
+
+    /// The same, whose processes may be in another network namespace than tare.
+    pub(super) fn seen_from_here(mut self) -> Sut {
+        let [own, its] = [Some(std::process::id()), self.pids.first().copied()]
+            .map(|pid| pid.map_or(String::new(), |pid| namespace(&Root::live(), pid)));
+        if !own.is_empty() && !its.is_empty() && own != its {
+            self.transport = Transport::Namespace;
         }
         self
     }

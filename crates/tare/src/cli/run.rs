@@ -15,6 +15,7 @@ use tare_model::placement::Policy;
   tare run URL                  the one that answers there; its processes are found by its sockets
   tare run --sut 'CMD' URL      started, waited for, measured and stopped
   tare run --sut-pid PID URL    where the sockets do not show it
+  tare run --sut-group nginx.service URL   all processes of a control group: a service, a container
 Of any protocol, without a URL: the server is found by the other ends of the generator's connections
   tare run --load 'redis-benchmark -t get -n 2000000'
   tare run --sut 'redis-server --port 7777' --load 'redis-benchmark -p 7777 …'
@@ -71,21 +72,24 @@ pub struct RunArgs {
 #[command(next_help_heading = "System under test")]
 pub struct SutArgs {
     /// Start this server (through sh), wait until URL answers (without one: until it listens), stop it afterwards.
-    #[arg(long = "sut", value_name = "COMMAND", conflicts_with_all = ["sut_pid", "command"])]
+    #[arg(long = "sut", value_name = "COMMAND", conflicts_with_all = ["sut_pid", "sut_group", "command"])]
     pub start: Option<String>,
     /// The server is this process and its descendants.
     #[arg(long, value_name = "PID", conflicts_with = "command",
           value_parser = clap::value_parser!(u32).range(2..))]
     pub sut_pid: Option<u32>,
+    /// The server is all processes of this control group: a path as in /proc/PID/cgroup, or a name alone (nginx.service).
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["sut_pid", "command"])]
+    pub sut_group: Option<String>,
     /// Hold the SUT on these CPUs (0-3,8); one that was already running is put back afterwards.
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
     pub sut_cpus: Option<CpuList>,
     /// Hold a SUT that tare starts on CPUs chosen so: auto, spread, same-node, smt-pairs, random:SEED.
-    #[arg(long, value_name = "POLICY", conflicts_with_all = ["sut_cpus", "sut_pid", "command"])]
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["sut_cpus", "sut_pid", "sut_group", "command"])]
     pub placement: Option<Policy>,
     /// Start the SUT with GOMAXPROCS, GOMEMLIMIT and JAVA_TOOL_OPTIONS for the CPUs and the memory that it may use (quota
     /// and limit included); what is set already stays.
-    #[arg(long, conflicts_with = "sut_pid")]
+    #[arg(long, conflicts_with_all = ["sut_pid", "sut_group"])]
     pub fit_runtime: bool,
     /// Wait so long for a server that tare starts to answer or listen [default: 30s].
     #[arg(long, value_name = "TIME", requires = "start", value_parser = values::positive_duration)]

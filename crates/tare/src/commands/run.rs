@@ -1,7 +1,7 @@
 //! `tare run`: from arguments to a session to a result.
 
 use crate::cli;
-use crate::cli::run::{RunArgs, StackArgs, TrialArgs, UnwindChoice};
+use crate::cli::run::{RunArgs, StackArgs, SutArgs, TrialArgs, UnwindChoice};
 use crate::cli::values;
 use crate::failure::Ended;
 use crate::failure::{Failure, NOT_VALID};
@@ -80,16 +80,15 @@ pub(super) fn argv() -> Vec<String> {
 }
 
 fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
-    let sut = match (&args.sut.start, args.sut.sut_pid, &args.url) {
-        (Some(command), _, _) => SutRequest::Start(command.clone()),
-        (None, Some(pid), _) => SutRequest::Pid(pid),
-        (None, None, Some(_)) => SutRequest::Find,
-        // Somebody else's generator shows whom it loads: by a URL in its command, or by its connections.
-        (None, None, None) if args.generator.load.is_some() || args.generator.load_pid.is_some() => {
-            SutRequest::Find
-        }
-        (None, None, None) => SutRequest::Embedded,
+    let named = match &args.sut {
+        SutArgs { start: Some(command), .. } => Some(SutRequest::Start(command.clone())),
+        SutArgs { sut_pid: Some(pid), .. } => Some(SutRequest::Pid(*pid)),
+        SutArgs { sut_group: Some(group), .. } => Some(SutRequest::Group(group.clone())),
+        _ => None,
     };
+    // Somebody else's generator shows whom it loads: by a URL in its command, or by its connections.
+    let is_shown = args.url.is_some() || args.generator.load.is_some() || args.generator.load_pid.is_some();
+    let sut = named.unwrap_or(if is_shown { SutRequest::Find } else { SutRequest::Embedded });
     if args.sut.fit_runtime && !matches!(sut, SutRequest::Start(_)) {
         return Err(Failure::usage(anyhow!(
             "--fit-runtime is for a SUT that tare starts (give --sut COMMAND, or '-- PROGRAM')"

@@ -1,6 +1,6 @@
 //! A server of another protocol than HTTP under its own load generator, without a URL: it is found by the generator's connections.
 
-use crate::support::{Tare, alive, alone, eventually, free_port};
+use crate::support::{Quota, Tare, alive, alone, eventually, free_port};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -105,6 +105,14 @@ fn a_server_that_runs_is_named_or_found_by_the_generators_connections() {
     let (pid, load) = (redis.child.id(), generator(&format!("-p {}", redis.port)));
     let named = ["run", "-q", "--json", "--trials", "1", "--sut-pid", &pid.to_string(), "--load", &load];
     check(&tare.json(&named).0, 1, Some(pid));
+    // More than there are CPUs: a group that holds nobody back.
+    let group = Quota::of(400);
+    group.hold(&[pid], true);
+    let above = group.group(false);
+    let name = above.file_name().unwrap().to_str().unwrap();
+    let grouped = ["run", "-q", "--json", "--trials", "1", "--sut-group", name, "--load", &load];
+    check(&tare.json(&grouped).0, 1, Some(pid));
+    drop(group);
     let found = ["run", "-q", "--json", "--trials", "1", "--load", &load];
     check(&tare.json(&found).0, 1, Some(pid));
     let over_unix = generator(&format!("-s {}", redis.socket()));

@@ -1,0 +1,53 @@
+//! A server that runs already, named by its control group: a service of systemd, or a container.
+
+use super::answer::{landed, reach};
+use super::subject::Subject;
+use super::sut::Sut;
+use crate::error::LabError;
+use crate::plan::Resolved;
+use crate::request::SutRequest;
+use crate::running::Running;
+use tare_machine::group_members::{NoMembers, group_members};
+use tare_machine::{Root, procs};
+use tare_model::plan;
+
+/// All processes of a group and their descendants.
+pub(super) struct Group;
+
+impl Subject for Group {
+    fn is_asked(&self, resolved: &Resolved) -> bool {
+        matches!(resolved.request.sut, SutRequest::Group(_))
+    }
+
+    fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
+        let SutRequest::Group(group) = &resolved.request.sut else {
+            return Err(LabError::usage("no control group is named", "give --sut-group GROUP"));
+        };
+        let pids = members(group)?;
+        let kind = plan::Sut::Attached { pids: pids.clone() };
+        if resolved.by_connections {
+            return Ok(Sut::connected(pids, kind));
+        }
+        let load = &resolved.request.traffic;
+        let target = landed(load, &reach(load, running.interrupt)?)?;
+        Ok(Sut::answering(target, pids, kind).reached_by(&load.route).seen_from_here())
+    }
+}
+
+/// Who is in the group, with all descendants.
+fn members(group: &str) -> Result<Vec<u32>, LabError> {
+    let pids = group_members(&Root::live(), group).map_err(|why| {
+        let hint = match why {
+            NoMembers::Ambiguous(..) => "give the whole path of one",
+            _ => "/proc/PID/cgroup shows the groups of a process; the path of one is what --sut-group takes",
+        };
+        LabError::usage(why.to_string(), hint)
+    })?;
+    if pids.contains(&std::process::id()) {
+        return Err(LabError::usage(
+            format!("tare itself is in the control group {group}"),
+            "start tare outside of it, or name the server's process with --sut-pid",
+        ));
+    }
+    procs::descendants(&Root::live(), &pids).map_err(|missing| LabError::Observe(missing.why))
+}
