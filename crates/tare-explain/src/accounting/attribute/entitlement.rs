@@ -331,9 +331,14 @@ fn behind_own(role: Role, own_s: f64, serving: &[&Thread], cpus: &BTreeMap<u32, 
     ])
 }
 
-/// Time that a SUT thread slept while the generator (or a program that it calls) ran on its CPU, where that CPU is full: elsewhere that
-/// could have run beside it, so this is the layout's doing (or the system's) and not a lack of load.
+/// Time that a SUT thread slept while the generator (or a program that it calls) ran on its CPU, where that CPU is full, and so is every
+/// other that it may use: elsewhere that could have run beside it, so this is the layout's doing (or the system's) and not a lack of
+/// load. With a CPU that is free the scheduler had the choice, and put the two together because one only ran while the other slept.
 fn asleep_while_s(thread: &Thread, cpus: &BTreeMap<u32, Cpu>, who: Role) -> f64 {
+    let is_free = |cpu: &u32| cpus.get(cpu).is_some_and(|here| here.is_full() == Some(false));
+    if thread.id.allowed.iter().any(is_free) {
+        return 0.0;
+    }
     let on = |cpu: &u32| {
         let here = cpus.get(cpu)?;
         let ran_s = here.ran_s.of(who);
