@@ -12,11 +12,15 @@ use tare_model::outcome::TareCause;
 
 /// Where less than this share of the time somebody could have a lock, it is not a lock that threads wait for.
 const HOLDERS_MIN: f64 = 0.5;
+/// And less than this part of the time in which somebody is known to wait for it: then who has it is idle, as a worker is that has the
+/// lock of an accept queue.
+const HOLDERS_PART_MIN: f64 = 0.9;
 
 /// Whether threads asleep in a futex are known to wait for a lock: not where a runtime puts them there that have no work, nor
 /// where most of the time nobody is awake who could have the lock.
 pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
-    !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(|about| about >= HOLDERS_MIN)
+    let has_holder = |(about, waiting): (f64, f64)| about >= HOLDERS_MIN.max(HOLDERS_PART_MIN * waiting);
+    !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(has_holder)
 }
 
 /// Whether the program's runtime puts threads to sleep that it has no work for.
@@ -58,12 +62,17 @@ pub(crate) fn kept_share(accounting: &Accounting) -> f64 {
     ratio(ratio(asleep_s, pool.span.wall_s).min(free), could_use)
 }
 
-/// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock. `None` for a single
-/// one, which waits for somebody who does not serve.
-fn holders(pool: &Closed) -> Option<f64> {
+/// Serving threads that are neither waiting for a lock nor idle, on average: one of them may have the lock; and the share of the time
+/// in which one waits at least. `None` for a single one, which waits for somebody who does not serve.
+fn holders(pool: &Closed) -> Option<(f64, f64)> {
     let idle = [Asleep::Lock, Asleep::Event, Asleep::Parked];
     let about_s =
         |thread: &Thread| thread.wall_s - idle.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
-    let about: Vec<f64> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).map(about_s).collect();
-    (about.len() > 1).then(|| ratio(about.iter().sum(), pool.span.wall_s))
+    let serving: Vec<&Thread> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
+    let of = |seconds: &dyn Fn(&Thread) -> f64| {
+        ratio(serving.iter().map(|thread| seconds(thread)).sum(), pool.span.wall_s)
+    };
+    // If so many wait on average, one of all waits for at least that part of the time.
+    let waiting = of(&|thread| thread.asleep(Asleep::Lock)) / serving.len() as f64;
+    (serving.len() > 1).then(|| (of(&about_s), waiting))
 }
