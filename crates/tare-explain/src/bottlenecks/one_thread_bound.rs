@@ -38,7 +38,7 @@ fn works_alone(accounting: &Accounting) -> bool {
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    one_thread_is_full(&accounting.asked.pool)
+    one_thread_is_full(accounting)
 }
 
 fn describe(accounting: &Accounting) -> Draft {

@@ -5,6 +5,8 @@ use crate::capacity::levels::Accounting;
 
 /// More connections must bring this factor before they are said to bring more.
 const MORE_RATE: f64 = 1.1;
+/// A busy server that does so many times as much with more connections was busy with waiting for them. Less comes of answers in batches.
+const SPINS_RATE: f64 = 1.5;
 
 /// A request that takes longer than this, and than so many times its CPU time, waits for something.
 const LONG_S: f64 = 1e-3;
@@ -14,13 +16,24 @@ const PARKED_MIN: f64 = 0.3;
 
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
 pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
+    rate_with_more(accounting).map(|times| times >= MORE_RATE)
+}
+
+/// Whether what the server runs is not for requests, since it has as much CPU time for far more of them.
+pub(crate) fn spins(accounting: &Accounting) -> bool {
+    rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE)
+}
+
+/// The rate of a saturating level with more connections, over the asked one; `None` where there is no such level.
+fn rate_with_more(accounting: &Accounting) -> Option<f64> {
     let connections =
         |level: &tare_model::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
     let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
     let more = connections(saturating) > connections(asked);
     let rates =
         accounting.asked.pool.rate_hz().zip(accounting.saturating.as_ref()?.pool.rate_interleaved_hz());
-    rates.filter(|_| more).map(|(asked, saturating)| saturating >= MORE_RATE * asked)
+    let rates = rates.filter(|(asked, _)| more && *asked > 0.0);
+    rates.map(|(asked, saturating)| saturating / asked)
 }
 
 /// As a level with more shows; where there is none, as is likely.

@@ -5,6 +5,7 @@ use crate::accounting::Closed;
 use crate::accounting::{Entitlement, Loss};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
+use crate::bottlenecks::signs::concurrency::spins;
 use crate::bottlenecks::signs::locks::maybe_parked;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
@@ -14,6 +15,8 @@ use tare_model::outcome::TareCause;
 
 /// Busier than this share of its CPU entitlement, a server may be the bottleneck.
 const BUSY_MIN: f64 = 0.85;
+/// A thread that runs for so much of its life has nothing left.
+const THREAD_FULL: f64 = 0.9;
 /// A side that is fuller than this is nearly full.
 const NEARLY_FULL: f64 = 0.8;
 /// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
@@ -44,11 +47,16 @@ pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim
     server(accounting)?;
     let share = program_wait(accounting, why);
     let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
-    most.then(|| Claim::at(Rank::OwnWaits).of_share(share))
+    // Requests queue in front of the full thread that does most of the work, whatever others of its program wait for.
+    let claims = most && !one_thread_carries(accounting);
+    claims.then(|| Claim::at(Rank::OwnWaits).of_share(share))
 }
 
-/// Whether the server has nothing left, and the generator no less.
+/// Whether the server has nothing left, and the generator no less. One that does far more with more connections spins for them.
 pub(crate) fn server_is_full(accounting: &Accounting) -> bool {
+    if spins(accounting) {
+        return false;
+    }
     let Some(sut) = server(accounting) else { return false };
     let waits_less = at_work(sut) >= generator_share(accounting) - EQUALLY_FULL;
     system_share(sut) >= BUSY_MIN && waits_less
@@ -85,14 +93,25 @@ fn generator_share(accounting: &Accounting) -> f64 {
 
 /// Whether one of several serving threads is full while the others together have more than half of their time
 /// left.
-pub(crate) fn one_thread_is_full(pool: &Closed) -> bool {
-    let mut shares: Vec<f64> = pool
-        .threads_of(Role::Sut)
-        .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
-        .map(|thread| thread.run_s / thread.wall_s)
-        .collect();
-    shares.sort_by(f64::total_cmp);
+pub(crate) fn one_thread_is_full(accounting: &Accounting) -> bool {
+    let shares = by_fullness(&accounting.asked.pool);
     let Some((fullest, others)) = shares.split_last() else { return false };
     let mean = tare_stats::mean(others);
-    *fullest >= 0.9 && mean.is_some_and(|mean| mean < 0.5)
+    *fullest >= THREAD_FULL && mean.is_some_and(|mean| mean < 0.5) && !spins(accounting)
+}
+
+/// Whether a full thread runs more than all other serving threads together.
+fn one_thread_carries(accounting: &Accounting) -> bool {
+    let shares = by_fullness(&accounting.asked.pool);
+    let Some((fullest, others)) = shares.split_last() else { return false };
+    *fullest >= THREAD_FULL && *fullest > others.iter().sum::<f64>() && !spins(accounting)
+}
+
+/// Of each serving thread, the share of its life that it ran, ascending.
+fn by_fullness(pool: &Closed) -> Vec<f64> {
+    let serving = pool.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves());
+    let mut shares: Vec<f64> =
+        serving.filter(|thread| thread.wall_s > 0.0).map(|thread| thread.run_s / thread.wall_s).collect();
+    shares.sort_by(f64::total_cmp);
+    shares
 }
