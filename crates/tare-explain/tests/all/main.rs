@@ -17,6 +17,7 @@ mod execution;
 mod gate;
 mod hypotheses;
 mod load;
+mod mistaken;
 mod net;
 mod old_records;
 mod one_net;

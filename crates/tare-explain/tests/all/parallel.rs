@@ -146,6 +146,16 @@ fn pythons_threads_run_one_at_a_time() {
     assert!(finding.summary.contains("interpreter lock"), "{}", finding.summary);
 }
 
+/// What computes outside of the interpreter's lock (hashes, compression) uses all CPUs.
+#[test]
+fn pythons_threads_may_run_outside_of_their_lock() {
+    let threads = (0..8).map(|at| free("python3", SUT_PID + at, at % 2, 0.22)).collect();
+    let record = parked(asked(&scene(threads)), &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let record = of_program(record, "/usr/bin/python3.11", None, &[]);
+    let (outcome, _) = named(&record, Cause::ServerCpuBound);
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
+}
+
 #[test]
 fn what_no_sample_saw_exceeded_is_a_limit_and_an_idle_pool_is_none() {
     let pool = |run: f64| (0..4).map(|at| free("worker", SUT_PID + at, at % 2, run)).collect();

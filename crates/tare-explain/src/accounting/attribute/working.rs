@@ -18,10 +18,20 @@ const TOGETHER_SHARE: f64 = 0.1;
 const LOOP_SHARE: f64 = 0.3;
 /// Of its life asleep on a disk or a server: it is in the middle of something.
 const BLOCKED_SHARE: f64 = 0.1;
+/// Of what the busiest thread ran, as much at least do those that sleep there and work: who only listens to another server, or has a
+/// log written, runs for less.
+const BLOCKED_RUN_SHARE: f64 = 0.01;
 /// Of its life asleep in a timer, where others of its name do the same.
 const PAUSED_SHARE: f64 = 0.5;
+/// Of what the busiest thread ran, as much at least does one that sleeps in timers and has no other of its name, if it works: a ticker,
+/// whose work is by the clock, runs for less.
+const PAUSED_ALONE_SHARE: f64 = 0.25;
 /// Of what all ran, as much at least do those that sleep in timers and work: a runtime's own watchers wake up for less.
 const PAUSED_RUN_SHARE: f64 = 0.01;
+
+/// Threads that run so many times as much as their runtime's bound are not held by it: they work outside of the interpreter's lock.
+/// A little more is run in system calls, which the bounds do not count.
+const BEYOND_MAX: f64 = 1.5;
 
 /// How many threads of the SUT can run at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,10 +101,14 @@ impl<'t> Sut<'t> {
             // The runtime's own watcher: what works there sleeps without a thread.
             return false;
         }
+        if is_in_timer && alike <= 1 && thread.run_s < PAUSED_ALONE_SHARE * self.fullest_s {
+            return false;
+        }
         let pauses = alike > 1 && is_in_timer && together_s >= PAUSED_RUN_SHARE * self.run_s;
         thread.run_s >= ALONE_SHARE * self.fullest_s
             || together_s >= TOGETHER_SHARE * self.run_s
             || is_blocked(&[Asleep::Disk, Asleep::Downstream], BLOCKED_SHARE)
+                && thread.run_s.max(together_s) >= BLOCKED_RUN_SHARE * self.fullest_s
             || pauses
     }
 }
@@ -112,13 +126,16 @@ fn kind_of(thread: &Thread) -> (u32, &str) {
 /// How many of the working threads can run at once by what is known of their runtimes: each process's own bound, or as many as it
 /// has; `None` without one that works.
 pub(super) fn limit(threads: &[Thread], runtimes: &Runtimes, wall_s: f64) -> Option<Limit> {
-    let mut processes: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut processes: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for thread in threads.iter().filter(|thread| thread.id.role == Role::Sut && thread.serves()) {
-        *processes.entry(thread.id.pid).or_default() += thread.wall_s / wall_s.max(f64::MIN_POSITIVE);
+        let (working, running) = processes.entry(thread.id.pid).or_default();
+        *working += thread.wall_s / wall_s.max(f64::MIN_POSITIVE);
+        *running += thread.run_s / wall_s.max(f64::MIN_POSITIVE);
     }
-    let limits = processes.into_iter().map(|(pid, working)| {
+    let limits = processes.into_iter().map(|(pid, (working, running))| {
         let known = runtimes.of(pid).and_then(|rules| rules.at_once);
-        match known.filter(|(most, _)| f64::from(*most) < working) {
+        let holds = |most: f64| most < working && running <= BEYOND_MAX * most;
+        match known.filter(|(most, _)| holds(f64::from(*most))) {
             Some((most, by)) => Limit { threads: f64::from(most), by },
             None => Limit { threads: working, by: LimitedBy::Threads },
         }

@@ -8,13 +8,16 @@ use tare_model::observation::Role;
 
 /// A limit so far below the CPUs leaves one of them unused.
 const BELOW_CPUS: f64 = 0.5;
+/// Of those CPUs, used by the program: with more there is none left that a higher limit would use.
+const USED_MAX: f64 = 0.85;
 /// A program that ends is bound by its limit where it uses at least this share of it.
 const FULL: f64 = 0.85;
 
 /// The program's limit, where it lies below the CPUs that it may use.
 pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
     let sut = accounting.sut()?;
-    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= sut.usable.len() as f64)
+    let cpus = sut.usable.len() as f64;
+    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= cpus && sut.busy() < USED_MAX * cpus)
 }
 
 /// Threads of the SUT that work.

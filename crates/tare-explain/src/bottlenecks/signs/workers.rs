@@ -12,6 +12,8 @@ const IDLE_MAX: f64 = 0.1;
 /// Requests in flight for each worker: with fewer it may be they that are too few.
 const IN_FLIGHT_MIN: f64 = 1.5;
 
+/// Of what the serving threads ran, by the kept ones at least: a thread that only wakes up by the clock serves nobody.
+const RUN_MIN: f64 = 0.25;
 /// Of the CPUs that it may use, taken by the load and its own side at most: with more there is no room for other workers.
 const OWN_MAX: f64 = 0.85;
 
@@ -64,12 +66,16 @@ impl Pool {
         }
         let pool = &accounting.asked.pool;
         let is_kept = |thread: &&Thread| kept_s(thread) >= KEPT_MIN * thread.wall_s;
-        let workers: Vec<&Thread> = pool
-            .threads_of(Role::Sut)
-            .filter(|thread| thread.is_one() && thread.serves() && thread.wall_s > 0.0)
-            .filter(is_kept)
-            .collect();
+        let serving = || {
+            let all = pool.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves());
+            all.filter(|thread| thread.wall_s > 0.0)
+        };
+        let workers: Vec<&Thread> = serving().filter(is_kept).collect();
+        let all_run_s: f64 = serving().map(|thread| thread.run_s).sum();
         let sum = |of: &dyn Fn(&Thread) -> f64| workers.iter().map(|thread| of(thread)).sum::<f64>();
+        if sum(&|thread| thread.run_s) < RUN_MIN * all_run_s {
+            return None;
+        }
         let wall_s = sum(&|thread| thread.wall_s);
         let idle_s = sum(&|thread| Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum());
         let of = |kept: Kept| sum(&|thread| thread.asleep(kept.why()));

@@ -1,0 +1,88 @@
+//! Subjects that look like another cause than theirs.
+
+use crate::support::*;
+use tare_explain::explain;
+use tare_model::observation::Role;
+use tare_model::outcome::{Cause, Outcome};
+
+/// A thread of the server that may use both CPUs, asleep for event, lock, disk and timer in these shares.
+fn free(name: &'static str, at: u32, cpu: u32, run: f64, asleep: [f64; 4]) -> Thread {
+    let thread = Thread::new(Role::Sut, name, SUT_PID + at, cpu, run, 0.0);
+    Thread { pinned: false, samples: Some(asleep), ..thread }
+}
+
+const EVENT: [f64; 4] = [1.0, 0.0, 0.0, 0.0];
+const DISK: [f64; 4] = [0.0, 0.0, 1.0, 0.0];
+const TIMER: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+
+fn loaded_by(load: f64, threads: Vec<Thread>) -> Scene {
+    let threads = threads.into_iter().chain([generator(load, 0.0)]).collect();
+    Scene { threads, rate_hz: 20_000.0, ..Scene::default() }
+}
+
+/// The cause is named, and the other one is in no finding.
+fn is_not(outcome: &Outcome, cause: Cause, other: Cause) {
+    let found = &outcome.verdict;
+    assert_eq!(found.bottleneck, cause, "{:#?}\n{:#?}", found.findings, outcome.accounting);
+    assert!(!found.findings.iter().any(|finding| finding.cause == other), "{:#?}", found.findings);
+}
+
+#[test]
+fn a_server_that_spins_while_it_waits_is_not_full() {
+    let spinning = Scene { rate_hz: 16_000.0, ..Scene::default() };
+    let record = with_saturating(1, &spinning, &Scene::default());
+    is_not(&explain(&record), Cause::TooLittleConcurrency, Cause::ServerCpuBound);
+    // One that does a little more for each wake-up with more of them was full.
+    let batched = Scene { rate_hz: 85_000.0, ..Scene::default() };
+    let outcome = explain(&with_saturating(8, &batched, &Scene::default()));
+    assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound);
+}
+
+#[test]
+fn a_thread_that_wakes_up_by_the_clock_is_no_worker() {
+    let ticker = free("ticker", 9, 1, 0.06, TIMER);
+    for (run, load, cause) in [(0.97, 0.5, Cause::OneThreadBound), (0.6, 0.97, Cause::LoadGeneratorBound)] {
+        let scene = loaded_by(load, vec![free("loop", 1, 0, run, EVENT), ticker.clone()]);
+        is_not(&explain(&asked(&scene)), cause, Cause::WorkersExhausted);
+    }
+}
+
+#[test]
+fn a_thread_that_writes_a_log_to_disk_holds_nobody_back() {
+    for (run, load, cause) in [(0.97, 0.5, Cause::OneThreadBound), (0.6, 0.97, Cause::LoadGeneratorBound)] {
+        let fsync = free("bio_aof", 9, 1, 0.002, DISK);
+        let scene = loaded_by(load, vec![free("loop", 1, 0, run, EVENT), fsync]);
+        is_not(&explain(&asked(&scene)), cause, Cause::BlockedOnDisk);
+    }
+    // Whatever such a thread runs, requests queue in front of the loop.
+    let busier = free("writer", 9, 1, 0.05, DISK);
+    let scene = loaded_by(0.5, vec![free("loop", 1, 0, 0.97, EVENT), busier]);
+    assert_eq!(explain(&asked(&scene)).verdict.bottleneck, Cause::OneThreadBound);
+    // Workers that write themselves do wait for the disk.
+    let workers = (0..4).map(|at| free("writer", at, at % 2, 0.05, DISK)).collect();
+    assert_eq!(explain(&asked(&loaded_by(0.3, workers))).verdict.bottleneck, Cause::BlockedOnDisk);
+}
+
+#[test]
+fn idle_workers_queue_for_the_lock_of_an_accept_queue() {
+    let pool = |run: f64, lock: f64| -> Vec<Thread> {
+        (0..8).map(|at| free("pool", at, 0, run, [1.0 - lock, lock, 0.0, 0.0])).collect()
+    };
+    let outcome = explain(&asked(&loaded_by(0.97, pool(0.0875, 0.94))));
+    is_not(&outcome, Cause::LoadGeneratorBound, Cause::LockContended);
+    // Somebody who works has the lock of these.
+    let outcome = explain(&asked(&loaded_by(0.3, pool(0.12, 1.0))));
+    assert_eq!(outcome.verdict.bottleneck, Cause::LockContended);
+}
+
+#[test]
+fn a_generator_that_ran_while_the_server_slept_took_nothing_where_a_cpu_was_free() {
+    let placement = |pinned: bool| {
+        let sut = Thread { pinned, ..free("redis", 1, 0, 0.6, EVENT) };
+        let load = Thread { cpu: 0, pinned: false, ..generator(0.39, 0.0) };
+        let outcome = explain(&asked(&Scene { threads: vec![sut, load], ..Scene::default() }));
+        loss(&outcome, "placement")
+    };
+    assert!(placement(true) > 0.3, "its only CPU");
+    assert!(placement(false) < 0.01, "it could have used another");
+}
