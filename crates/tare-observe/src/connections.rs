@@ -38,6 +38,7 @@ static COUNTS: &[Count] = &[
     (&metrics::SERVER_RETRANSMITS, End::Server, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::SERVER_SEGMENTS, End::Server, |socket| Some(u64::from(socket.segments_out))),
     (&metrics::SERVER_SEGMENTS_IN, End::Server, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::UNSENT, End::Server, |socket| Some(u64::from(socket.unsent_bytes > 0))),
     (&metrics::CLIENT_RETRANSMITS, End::Client, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::CLIENT_SEGMENTS, End::Client, |socket| Some(u64::from(socket.segments_out))),
     (&metrics::CLIENT_SEGMENTS_IN, End::Client, |socket| Some(u64::from(socket.segments_in))),
@@ -238,9 +239,29 @@ mod tests {
         assert_eq!(seen.last(&metrics::OPEN, &machine).ok(), Ok(1.0));
         assert!(seen.last(&metrics::BACKLOG, &machine).ok().unwrap() >= 1.0);
         assert_eq!(seen.last(&metrics::WAITING, &machine).ok(), Ok(1.0));
+        assert_eq!(seen.last(&metrics::UNSENT, &machine).ok(), Ok(0.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);
+    }
+
+    #[test]
+    fn an_end_with_more_than_it_can_send_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let watch = Watch { server_port: Some(address.port()), ..Watch::default() };
+        let scene = Scene::new(watch, &Root::live());
+        let mut observer = open(&scene);
+        observer.prepare(&scene);
+        observer.edge(&mut Edge { at_ns: 0 });
+        server.set_nonblocking(true).unwrap();
+        while server.write(&[0; 1 << 16]).is_ok() {}
+        observer.edge(&mut Edge { at_ns: 0 });
+        let mut observed = Observed::new(0, 1);
+        observer.report(&scene, &mut observed);
+        assert_eq!(observed.close().last(&metrics::UNSENT, &Subject::Machine).ok(), Ok(1.0));
     }
 
     #[test]

@@ -323,6 +323,8 @@ pub struct TcpSocket {
     pub segments_out: u32,
     /// Segments that came in, empty ones too.
     pub segments_in: u32,
+    /// Bytes that it was given and has not sent once.
+    pub unsent_bytes: u32,
     /// Bytes that the other end acknowledged.
     pub bytes_acked: u64,
 }
@@ -380,6 +382,7 @@ fn socket(message: &[u8]) -> Option<TcpSocket> {
         retransmits: short(100)?,
         bytes_acked: long(120)?,
         segments_in: short(140)?,
+        unsent_bytes: short(144)?,
         segments_out: short(156)?,
         busy_us: long(168)?,
         receiver_full_us: long(176)?,

@@ -29,11 +29,11 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
-/// Where the one in front is the kernel's own thread for packets, it is `softirq-saturated`.
+/// Where the one in front is the kernel's own thread for packets, it is `softirq-saturated`, or the packets are the server's own.
 fn holds(accounting: &Accounting) -> Option<Claim> {
     let together = || (kept_off(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide));
     let claim = taken_by_others(accounting, TareCause::Preempted).or_else(together);
-    claim.filter(|_| !packets::preempt(accounting))
+    claim.filter(|_| !packets::are_in_front(accounting))
 }
 
 fn applies(accounting: &Accounting) -> bool {

@@ -3,6 +3,7 @@
 //! that for something of its own to send (RFC 1122, 4.2.3.2; Linux: 40 ms). So the answer begins at once and ends 40 ms
 //! later.
 
+use crate::accounting::ratio;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
@@ -20,6 +21,10 @@ const NOTICE_SHARE: f64 = 0.1;
 const BOTTLENECK_SHARE: f64 = 0.5;
 /// Most of the answers that end so late have begun before; else something else took the time.
 const BEGUN_LATE_MAX: f64 = 0.5;
+/// While an answer is held up its last part is given to the kernel and not sent: at the edges of the windows so many connections must
+/// have had some, of those that requests spend held up; asked only where those are enough to be met.
+const UNSENT_MIN: f64 = 0.2;
+const UNSENT_ASKED_MIN: f64 = 4.0;
 /// Acknowledgements that are seen to be held back, for each answer that ends so late, at least.
 const SEEN_MIN: f64 = 0.5;
 
@@ -67,7 +72,22 @@ fn held(accounting: &Accounting) -> Option<Held> {
     let (begun_late, ..) = late(&begun, &held_ns)?;
     let acks = accounting.asked.pool.around.delayed_acks;
     let seen = acks.is_none_or(|acks| acks >= SEEN_MIN * count);
-    (begun_late <= BEGUN_LATE_MAX * count && seen).then_some(Held { share, time_share, acks })
+    let found = begun_late <= BEGUN_LATE_MAX * count && seen && !was_all_sent(accounting, time_share);
+    found.then_some(Held { share, time_share, acks })
+}
+
+/// Whether connections had sent all that they were given, though requests were held up for `time_share` of their time: then the server
+/// gave them the rest of the answer late.
+fn was_all_sent(accounting: &Accounting, time_share: f64) -> bool {
+    let pool = &accounting.asked.pool;
+    let ends = pool.around.connections.as_ref().and_then(|connections| connections.server.as_ref());
+    let Some((ends, (unsent, edges))) = ends.and_then(|ends| Some((ends, ends.unsent?))) else {
+        return false;
+    };
+    let in_flight = pool.rate_hz().zip(accounting.mean_latency_s()).map(|(rate_hz, mean_s)| rate_hz * mean_s);
+    let open = ratio(ends.open_s, pool.span.wall_s);
+    let expected = in_flight.map_or(0.0, |in_flight| in_flight.min(open) * time_share * edges);
+    expected >= UNSENT_ASKED_MIN && unsent < UNSENT_MIN * expected
 }
 
 /// How many took about 40 ms: their count, their share, and their share of the time. `None` where nothing was counted.

@@ -1,7 +1,7 @@
 //! What a rule cannot judge without, and why it is not there.
 
 use crate::accounting::Asleep;
-use crate::bottlenecks::signs::garbage;
+use crate::bottlenecks::signs::{garbage, packets};
 use crate::capacity::levels::Accounting;
 use tare_model::Missing;
 use tare_model::metric::Descriptor;
@@ -103,10 +103,9 @@ impl Input {
             Input::MemoryPressure => {
                 unless(pool.around.memory.stalled_s.is_some(), absent(accounting, &pressure::MEMORY_SOME_NS))
             }
-            Input::Packets => unless(
-                pool.around.own_packets.is_some() && !pool.around.packets.is_empty(),
-                absent(accounting, &network::SOFTNET_PACKETS),
-            ),
+            Input::Packets => {
+                unless(packets::of_others(pool).is_some(), absent(accounting, &network::SOFTNET_PACKETS))
+            }
             Input::Events => no_events(accounting),
             Input::Collector => garbage::unseen(accounting),
             Input::Answers => unless(

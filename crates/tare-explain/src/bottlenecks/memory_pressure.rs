@@ -56,7 +56,10 @@ fn share(window: &Closed) -> Option<f64> {
     let asleep_s = of_threads(|thread| thread.asleep(Asleep::Fault) + thread.asleep(Asleep::Disk));
     // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
     let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
-    let own_s = stalled_s.min(asleep_s + of_threads(|thread| thread.modes.system_s)).max(asleep_s * again);
+    // The machine's pressure may be others': what the SUT did in the kernel meanwhile says nothing then.
+    let is_own = memory.is_groups || memory.limit_hits.is_some_and(|hits| hits >= 1.0);
+    let reclaiming_s = if is_own { of_threads(|thread| thread.modes.system_s) } else { 0.0 };
+    let own_s = stalled_s.min(asleep_s + reclaiming_s).max(asleep_s * again);
     Some(if was_short { ratio(own_s, sut.entitled_s).min(1.0) } else { 0.0 })
 }
 

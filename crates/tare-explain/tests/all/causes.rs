@@ -114,6 +114,23 @@ fn answers_that_end_40_ms_after_they_began_wait_for_an_acknowledgement() {
     has_bottleneck(&late_by(15_000, (51_000_000, 8_000_000), true, 7_500.0), Cause::DelayedAck);
     silent(&late_by(15_000, (51_000_000, 300_000), true, 7_500.0), Cause::DelayedAck);
     silent(&late_by(15_000, (80_000_000, 39_000_000), true, 7_500.0), Cause::DelayedAck);
+    // A program may let 41 ms pass itself, as often: then nothing that it wrote waits to be sent.
+    let ends = |unsent: f64| {
+        let scene = idle();
+        let counters = [
+            (&connections::BUSY_NS, 1e6),
+            (&connections::RECEIVER_FULL_NS, 0.0),
+            (&connections::BYTES_ACKED, 1e6),
+            (&connections::SERVER_SEGMENTS, 2e4),
+            (&connections::SERVER_RETRANSMITS, 0.0),
+        ];
+        let counters = counters.map(|(metric, hz)| (metric, Subject::Machine, hz));
+        let record = counted(late(15_000, true, 7_500.0), &scene, &counters);
+        let record = level(record, &connections::OPEN, &Subject::Machine, 64.0);
+        level(record, &connections::UNSENT, &Subject::Machine, unsent)
+    };
+    has_bottleneck(&ends(50.0), Cause::DelayedAck);
+    silent(&ends(0.0), Cause::DelayedAck);
     // Whoever takes CPU time meanwhile holds up the rest alone.
     let contended = Scene {
         threads: vec![
@@ -403,6 +420,13 @@ fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
         Cause::BlockedOnDisk
     );
     silent(&short_of_memory(0.0, 500.0), Cause::MemoryPressure);
+    // Somebody else's again, beside a server that is in the kernel most of its time, and reads nothing.
+    let others = [
+        (&pressure::MEMORY_SOME_NS, Subject::Machine, 0.6e9),
+        (&memory::REFAULTED_BYTES, Subject::Machine, 1e8),
+    ];
+    let busy = Scene::default();
+    silent(&counted(asked(&busy), &busy, &others), Cause::MemoryPressure);
     // Hardly any pressure, but most of what it waited for had been in memory before; or little of it.
     let read =
         |hz| counted(short_of_memory(0.02, 500.0), &idle(), &[(&memory::READ_BYTES, Subject::Machine, hz)]);
@@ -431,6 +455,20 @@ fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
     assert!(found.summary.contains("19 %") && found.summary.contains("98000 of 100000"), "{}", found.summary);
     silent(&flooded(99_000.0), Cause::SoftirqSaturated);
     silent(&flooded(60_000.0), Cause::SoftirqSaturated);
+    // Segments on its connections to other servers may be all of them.
+    let scene = Scene::default();
+    let tcp =
+        [&network::SEGMENTS_IN, &network::SEGMENTS_OUT].map(|metric| (metric, Subject::Machine, 45_000.0));
+    silent(&counted(flooded(1000.0), &scene, &tcp), Cause::SoftirqSaturated);
+}
+
+/// The kernel's thread for packets works for whoever they are sent to.
+#[test]
+fn the_kernels_thread_for_the_servers_own_packets_is_nobody_else() {
+    let thread = Thread::new(Role::Other, "ksoftirqd/0", 14, 0, 0.3, 0.0);
+    let threads = vec![server(0.69, 0.3), generator(0.3, 0.0), thread];
+    let outcome = explain(&asked(&Scene { threads, ..Scene::default() }));
+    assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound, "{:#?}", outcome.verdict.findings);
 }
 
 #[test]

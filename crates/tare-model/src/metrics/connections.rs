@@ -21,6 +21,8 @@ super::declare::descriptors! {
         "Segments with data that the server's ends sent.", "sock_diag tcp_info data_segs_out";
     SERVER_SEGMENTS_IN = "connections.server_segments_in", Count, Counter,
         "Segments that came in at the server's ends.", "sock_diag tcp_info segs_in";
+    UNSENT = "connections.unsent", Count, Gauge,
+        "Ends of the server that had been given bytes which they had not sent.", "sock_diag tcp_info notsent_bytes";
     SERVER_TIMED_OUT_NS = "connections.server_timed_out_ns", Nanosecond, Counter,
         "Time from the first retransmission timeout to recovery, summed over the server's ends.", "sock_diag tcp_info total_rto_time (Linux 6.7)";
     CLIENT_TIMED_OUT_NS = "connections.client_timed_out_ns", Nanosecond, Counter,

@@ -25,9 +25,10 @@ pub(crate) struct Around {
     pub memory: Memory,
     /// Packets that each CPU handled, whosever they were.
     pub packets: BTreeMap<u32, f64>,
-    /// Of all CPUs, those between generator and server: what came in at both ends, or, where connections are not known, all
-    /// TCP segments of the server's network.
+    /// Of all CPUs, those between generator and server: what came in at both ends of the connections that lasted.
     pub own_packets: Option<f64>,
+    /// All TCP segments of the server's network: its own are among them, also those to the servers that it calls.
+    pub segments: Option<f64>,
 }
 
 /// Open files of a process, most at once, and how many it may have.
@@ -40,8 +41,10 @@ pub(crate) struct OpenFiles {
 /// Signs that there was too little memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
-    /// Time in which somebody waited for memory: of the SUT's group, or of the machine where that is more.
+    /// Time in which somebody waited for memory: of the SUT's group, or of the machine where that is not kept.
     pub stalled_s: Option<f64>,
+    /// Whether it is the group's.
+    pub is_groups: bool,
     /// Times that a group of the SUT was at its limit; `None` where it is in none that has one, or that was not read.
     pub limit_hits: Option<f64>,
     /// Bytes that were read in again: of the SUT's groups, else of the machine.
@@ -71,6 +74,8 @@ pub(crate) struct ServerEnds {
     /// Of it, time in which bytes were on their way to a generator that had room for them.
     pub on_the_way_s: f64,
     pub bytes: f64,
+    /// At each edge of a window, how many ends had bytes that they had not sent; summed, with the edges.
+    pub unsent: Option<(f64, f64)>,
 }
 
 impl Around {
@@ -92,6 +97,8 @@ impl Around {
             memory: Memory::read(readings),
             packets: packets(readings),
             own_packets: own_packets(readings),
+            // What went out is somebody's to take in, maybe here.
+            segments: growth(&network::SEGMENTS_IN).zip(growth(&network::SEGMENTS_OUT)).map(|(a, b)| a + b),
         }
     }
 
@@ -109,6 +116,7 @@ impl Around {
             *self.packets.entry(*cpu).or_default() += count;
         }
         self.own_packets = sum(self.own_packets, other.own_packets);
+        self.segments = sum(self.segments, other.segments);
         self.connections = self.connections.take().zip(other.connections.as_ref()).map(|(a, b)| a.and(b));
     }
 }
@@ -150,10 +158,14 @@ impl Memory {
             let Subject::Group(path) = subject else { return None };
             Some((path.clone(), limit_bytes))
         });
+        let stalled_there = most(&pressure::MEMORY_SOME_NS, is_group);
         let refaulted =
             most(&memory::REFAULTED_BYTES, is_group).or_else(|| most(&memory::REFAULTED_BYTES, |_| true));
         Memory {
-            stalled_s: most(&pressure::MEMORY_SOME_NS, |_| true).map(|(_, stalled_ns)| stalled_ns / 1e9),
+            is_groups: stalled_there.is_some(),
+            stalled_s: stalled_there
+                .or_else(|| most(&pressure::MEMORY_SOME_NS, |_| true))
+                .map(|(_, stalled_ns)| stalled_ns / 1e9),
             limit_hits: hit.map(|(_, hits)| hits),
             refaulted_bytes: refaulted.map(|(_, bytes)| bytes),
             read_bytes: readings.growth(&memory::READ_BYTES, &Subject::Machine),
@@ -164,6 +176,7 @@ impl Memory {
     fn absorb(&mut self, other: &Memory) {
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.stalled_s = sum(self.stalled_s, other.stalled_s);
+        self.is_groups |= other.is_groups;
         self.limit_hits = sum(self.limit_hits, other.limit_hits);
         self.refaulted_bytes = sum(self.refaulted_bytes, other.refaulted_bytes);
         self.read_bytes = sum(self.read_bytes, other.read_bytes);
@@ -182,6 +195,7 @@ impl Connections {
                 open_s: open * readings.wall_s(),
                 on_the_way_s: (busy_ns - full_ns).max(0.0) / 1e9,
                 bytes: growth(&connections::BYTES_ACKED)?,
+                unsent: unsent(readings),
             })
         };
         let ends = [
@@ -209,11 +223,17 @@ impl Connections {
             open_s: a.open_s + b.open_s,
             on_the_way_s: a.on_the_way_s + b.on_the_way_s,
             bytes: a.bytes + b.bytes,
+            unsent: a.unsent.zip(b.unsent).map(|(a, b)| (a.0 + b.0, a.1 + b.1)),
         });
         let (segments, retransmits) = (self.segments + other.segments, self.retransmits + other.retransmits);
         let timed_out_s = self.timed_out_s.zip(other.timed_out_s).map(|(a, b)| a + b);
         Connections { server, segments, retransmits, timed_out_s }
     }
+}
+
+fn unsent(readings: &Readings) -> Option<(f64, f64)> {
+    let samples = readings.samples(&connections::UNSENT, &Subject::Machine);
+    (!samples.is_empty()).then(|| (samples.iter().map(|sample| sample.value).sum(), samples.len() as f64))
 }
 
 fn packets(readings: &Readings) -> BTreeMap<u32, f64> {
@@ -229,9 +249,7 @@ fn packets(readings: &Readings) -> BTreeMap<u32, f64> {
 fn own_packets(readings: &Readings) -> Option<f64> {
     let growth = |metric: &Descriptor| readings.growth(metric, &Subject::Machine);
     let at_ends = [&connections::SERVER_SEGMENTS_IN, &connections::CLIENT_SEGMENTS_IN];
-    let at_ends = at_ends.into_iter().filter_map(growth).reduce(|a, b| a + b);
-    // What went out is somebody's to take in, maybe here.
-    at_ends.or_else(|| Some(growth(&network::SEGMENTS_IN)? + growth(&network::SEGMENTS_OUT)?))
+    at_ends.into_iter().filter_map(growth).reduce(|a, b| a + b)
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {

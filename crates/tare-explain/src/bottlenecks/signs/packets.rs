@@ -24,9 +24,9 @@ pub(crate) struct OthersPackets {
     pub others: f64,
 }
 
-/// `None` where packets were not counted.
+/// `None` where packets were not counted, or where it is not known which are its own.
 pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
-    let own = window.around.own_packets?;
+    let own = at_most_own(window)?;
     let (mut wall_s, mut softirq_s, mut packets) = (0.0, 0.0, 0.0);
     for (number, cpu) in window.cpus.iter().filter(|(_, cpu)| cpu.ran_s.sut > USED_SHARE * cpu.times.wall_s) {
         wall_s += cpu.times.wall_s;
@@ -45,6 +45,17 @@ pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
     })
 }
 
+/// Packets that may be the server's own: those of its generator and, since it may call other servers, all others of TCP. `None` where it
+/// has no lasting connections and TCP carried fewer segments than there were requests: then it speaks something else.
+fn at_most_own(window: &Closed) -> Option<f64> {
+    let around = &window.around;
+    let carries = |segments: &f64| window.answered.requests.is_some_and(|requests| *segments >= requests);
+    match around.own_packets {
+        Some(lasting) => Some(around.segments.map_or(lasting, |segments| segments.max(lasting))),
+        None => around.segments.filter(carries),
+    }
+}
+
 /// Whether they take more than noise, and more than the lack of load.
 pub(crate) fn take_most(accounting: &Accounting) -> bool {
     let share = of_others(&accounting.asked.pool).map_or(0.0, |found| found.share);
@@ -54,7 +65,11 @@ pub(crate) fn take_most(accounting: &Accounting) -> bool {
 /// Whether they take most, and the one in front of the program is the kernel's own thread that handles packets where they are too
 /// many to be handled in passing.
 pub(crate) fn preempt(accounting: &Accounting) -> bool {
+    are_in_front(accounting) && take_most(accounting)
+}
+
+/// Whether the one in front of the program is that thread, whosever the packets are.
+pub(crate) fn are_in_front(accounting: &Accounting) -> bool {
     let neighbours = neighbours(&accounting.asked.pool);
-    let first = neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"));
-    first && take_most(accounting)
+    neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"))
 }
