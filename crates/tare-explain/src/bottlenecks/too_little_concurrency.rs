@@ -11,6 +11,9 @@ use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
 
+/// No more than this is sure without a level that has more connections.
+const UNTRIED: f64 = 0.7;
+
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::TooLittleConcurrency,
     title: "Too few connections are the bottleneck",
@@ -72,7 +75,7 @@ fn describe(accounting: &Accounting) -> Draft {
         confidence: match more_connections_bring_more(accounting) {
             Some(true) => 1.0,
             Some(false) => 0.0,
-            None => accounting.support_loss(TareCause::NoWork, LOSS_SHARE_MIN),
+            None => UNTRIED * accounting.support_loss(TareCause::NoWork, LOSS_SHARE_MIN),
         },
         evidence,
         remedy: "open more connections (-c), unless this concurrency is what your clients have".to_owned(),

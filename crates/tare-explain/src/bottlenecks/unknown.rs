@@ -2,10 +2,10 @@
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, number, number_if};
+use crate::bottlenecks::draft::{Draft, duration, number, number_if};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
-use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
+use crate::bottlenecks::signs::concurrency::{held, more_connections_bring_more};
 use crate::bottlenecks::signs::locks::{parks, parks_threads};
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::bottlenecks::signs::workers::Pool;
@@ -64,7 +64,24 @@ fn describe(accounting: &Accounting) -> Draft {
     }
     evidence.extend(number_if("generator running or ready", generator::fullness(pool), "share"));
     evidence.extend(number_if("largest residual of the accounting", pool.residuals().0, "share"));
-    let why = if pool.span.trials == 0 {
+    Draft {
+        summary: format!("{}.", why(accounting)),
+        evidence,
+        remedy: if parks_threads(accounting) {
+            "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu`"
+        } else {
+            "read the warnings for what could not be seen; try more connections, a longer trial or more privileges"
+        }
+        .to_owned(),
+        confirm: "a change of one thing at a time (connections, generator threads, CPUs) that moves the figure names it".to_owned(),
+        ..Draft::default()
+    }
+}
+
+/// What stands in the way of a name.
+fn why(accounting: &Accounting) -> String {
+    let pool = &accounting.asked.pool;
+    let known = if pool.span.trials == 0 {
         "No trial was finished"
     } else if pool.answered.requests == Some(0.0) {
         "No request was answered"
@@ -77,21 +94,17 @@ fn describe(accounting: &Accounting) -> Draft {
          other servers: which of these it was cannot be seen from outside"
     } else if program_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
         "The program lets time pass (nanosleep and the like) while it could work, and neither side is full"
+    } else if let Some((latency_s, cpu_s)) = held(accounting) {
+        return format!(
+            "A request takes {}, of which {} is CPU time of both sides: it waits for something that cannot be seen from outside (a lock on the \
+             server's data, another request, a queue of its own), or for more connections",
+            duration(latency_s),
+            duration(cpu_s)
+        );
     } else {
         "Neither side is full, and nothing that was lost explains the figure"
     };
-    Draft {
-        summary: format!("{why}."),
-        evidence,
-        remedy: if parks_threads(accounting) {
-            "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu`"
-        } else {
-            "read the warnings for what could not be seen; try more connections, a longer trial or more privileges"
-        }
-        .to_owned(),
-        confirm: "a change of one thing at a time (connections, generator threads, CPUs) that moves the figure names it".to_owned(),
-        ..Draft::default()
-    }
+    known.to_owned()
 }
 
 static PAGE: Page = Page {

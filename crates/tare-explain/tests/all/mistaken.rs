@@ -86,3 +86,20 @@ fn a_generator_that_ran_while_the_server_slept_took_nothing_where_a_cpu_was_free
     assert!(placement(true) > 0.3, "its only CPU");
     assert!(placement(false) < 0.01, "it could have used another");
 }
+
+/// Transactions that wait for each other's rows sleep as idle ones do. Nobody tried more of them.
+#[test]
+fn requests_that_wait_for_each_other_in_a_database_are_not_too_few() {
+    let backends = (0..8).map(|at| free("postgres", at, at % 2, 0.01, EVENT)).collect();
+    let locked = Scene { rate_hz: 180.0, latency: false, ..loaded_by(0.05, backends) };
+    let outcome = explain(&asked_at(8, &locked));
+    is_not(&outcome, Cause::Unknown, Cause::TooLittleConcurrency);
+    let summary = &outcome.verdict.findings[0].summary;
+    assert!(summary.starts_with("A request takes 44.5 ms, of which 723 µs is CPU time"), "{summary}");
+    // Short ones are sent one after the other, and each backend waits for the next.
+    let backends = (0..2).map(|at| free("postgres", at, at % 2, 0.3, EVENT)).collect();
+    let idle = Scene { rate_hz: 10_000.0, latency: false, ..loaded_by(0.3, backends) };
+    let outcome = explain(&asked_at(2, &idle));
+    assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);
+    assert!(outcome.verdict.findings[0].confidence < 0.8, "nobody tried");
+}

@@ -13,6 +13,8 @@ const LONG_S: f64 = 1e-3;
 const LONG_TIMES: f64 = 10.0;
 /// Of the CPU entitlement, lost to threads that were parked.
 const PARKED_MIN: f64 = 0.3;
+/// With more requests at once one may wait for another, in a lock of the server that is no lock of its threads.
+const ALONE_MAX: f64 = 1.0;
 
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
 pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
@@ -42,17 +44,27 @@ pub(crate) fn more_in_flight_would_help(accounting: &Accounting) -> bool {
         .unwrap_or_else(|| few_in_flight(accounting) && !may_be_held(accounting))
 }
 
-/// Whether the server may hold requests back: each takes far longer than CPU time and wake-ups explain, and the threads that serve are
-/// parked, for want of work or for something that cannot be seen.
+/// Whether the server may hold requests back: each takes far longer than CPU time and wake-ups explain, and it is not alone, or the
+/// threads that serve are parked, for want of work or for something that cannot be seen.
 fn may_be_held(accounting: &Accounting) -> bool {
+    held(accounting).is_some()
+}
+
+/// The time of a request and its CPU time, where [`may_be_held`].
+pub(crate) fn held(accounting: &Accounting) -> Option<(f64, f64)> {
     let pool = &accounting.asked.pool;
     let cpu_s: f64 = [accounting.sut(), accounting.load()]
         .into_iter()
         .flatten()
         .filter_map(|side| pool.per_request(side.run_s))
         .sum();
-    let is_long = |latency_s: f64| latency_s >= LONG_S.max(LONG_TIMES * cpu_s);
-    accounting.mean_latency_s().is_some_and(is_long) && parked(accounting) >= PARKED_MIN
+    let is_long = |latency_s: &f64| *latency_s >= LONG_S.max(LONG_TIMES * cpu_s);
+    // Of a generator that prints no latencies: by Little's law, as many requests in flight as it has connections.
+    let in_flight = accounting.kept_in_flight();
+    let by_little = || in_flight.zip(pool.rate_hz()).map(|(in_flight, rate_hz)| in_flight / rate_hz);
+    let is_together = in_flight.is_some_and(|in_flight| in_flight > ALONE_MAX);
+    let latency_s = accounting.mean_latency_s().or_else(by_little).filter(is_long)?;
+    (is_together || parked(accounting) >= PARKED_MIN).then_some((latency_s, cpu_s))
 }
 
 /// Without a level to compare with: at most four requests in flight for each serving thread on either side
