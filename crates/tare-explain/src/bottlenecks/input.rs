@@ -103,9 +103,13 @@ impl Input {
             Input::MemoryPressure => {
                 unless(pool.around.memory.stalled_s.is_some(), absent(accounting, &pressure::MEMORY_SOME_NS))
             }
-            Input::Packets => {
-                unless(packets::of_others(pool).is_some(), absent(accounting, &network::SOFTNET_PACKETS))
-            }
+            Input::Packets => unless(
+                packets::at_most_own(pool).is_some() && !pool.around.packets.is_empty(),
+                match pool.around.packets.is_empty() {
+                    true => absent(accounting, &network::SOFTNET_PACKETS),
+                    false => Missing::new("it is not known which packets are the server's own"),
+                },
+            ),
             Input::Events => no_events(accounting),
             Input::Collector => garbage::unseen(accounting),
             Input::Answers => unless(

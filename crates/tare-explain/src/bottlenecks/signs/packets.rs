@@ -47,7 +47,7 @@ pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
 
 /// Packets that may be the server's own: those of its generator and, since it may call other servers, all others of TCP. `None` where it
 /// has no lasting connections and TCP carried fewer segments than there were requests: then it speaks something else.
-fn at_most_own(window: &Closed) -> Option<f64> {
+pub(crate) fn at_most_own(window: &Closed) -> Option<f64> {
     let around = &window.around;
     let carries = |segments: &f64| window.answered.requests.is_some_and(|requests| *segments >= requests);
     match around.own_packets {
