@@ -30,6 +30,8 @@ const NEARLY_FULL: f64 = 0.8;
 const ELASTIC: f64 = 0.5;
 /// How long a request stands still for each segment that is sent again.
 const RESENT_AFTER_S: f64 = 0.2;
+/// How long an acknowledgement is held back (Linux' TCP_DELACK_MIN).
+const ACK_HELD_S: f64 = 0.04;
 /// Fewer segments sent again than this are chance, whatever else takes the time.
 const RESENT_SHARE_MIN: f64 = 0.001;
 
@@ -116,10 +118,14 @@ fn on_the_way(accounting: &Accounting) -> Option<f64> {
     Some((server.on_the_way_s / server.open_s).min(1.0))
 }
 
-/// The same without the time in which others had the generator's CPU: an answer that it cannot read is acknowledged late.
+/// The same without the time in which others had the generator's CPU: an answer that it cannot read is acknowledged late; and without
+/// that of acknowledgements that were held back, for the answer that they wait to be sent with.
 fn between_the_sides(accounting: &Accounting) -> Option<f64> {
-    let waits = generator::kept_off_share(&accounting.asked.pool).unwrap_or(0.0);
-    Some((on_the_way(accounting)? - waits).max(0.0))
+    let pool = &accounting.asked.pool;
+    let waits = generator::kept_off_share(pool).unwrap_or(0.0);
+    let open_s = connections(accounting)?.server.as_ref().map_or(0.0, |server| server.open_s);
+    let held = ratio(pool.around.delayed_acks.unwrap_or(0.0) * ACK_HELD_S, open_s);
+    Some((on_the_way(accounting)? - waits - held).max(0.0))
 }
 
 fn resent(accounting: &Accounting) -> Option<f64> {
