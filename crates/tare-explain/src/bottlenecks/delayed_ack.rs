@@ -62,10 +62,7 @@ struct Held {
 
 fn held(accounting: &Accounting) -> Option<Held> {
     let latencies = accounting.latencies()?;
-    let mut begun = Latencies::new();
-    for detail in accounting.samples().filter_map(|sample| sample.detail.as_deref()) {
-        begun.merge(&detail.first_byte);
-    }
+    let begun = accounting.begun();
     let waits_ns = begun.quantile_ns(0.9).unwrap_or(0);
     let held_ns = HELD_NS.start..HELD_NS.end.saturating_add(waits_ns).min(HELD_NS_MAX);
     let (count, share, time_share) = late(&latencies, &held_ns)?;

@@ -30,6 +30,8 @@ const NEARLY_FULL: f64 = 0.8;
 const ELASTIC: f64 = 0.5;
 /// How long a request stands still for each segment that is sent again.
 const RESENT_AFTER_S: f64 = 0.2;
+/// An answer that fits into three segments is on its way at once.
+const SMALL_BYTES: f64 = 4096.0;
 /// How long an acknowledgement is held back (Linux' TCP_DELACK_MIN).
 const ACK_HELD_S: f64 = 0.04;
 /// Fewer segments sent again than this are chance, whatever else takes the time.
@@ -118,14 +120,24 @@ fn on_the_way(accounting: &Accounting) -> Option<f64> {
     Some((server.on_the_way_s / server.open_s).min(1.0))
 }
 
-/// The same without the time in which others had the generator's CPU: an answer that it cannot read is acknowledged late; and without
-/// that of acknowledgements that were held back, for the answer that they wait to be sent with.
+/// The same without the time in which others had the generator's CPU: an answer that it cannot read is acknowledged late; without that
+/// of acknowledgements that were held back, for the answer that they wait to be sent with; and of small answers no more than the time
+/// until they begin: the head of one may be there, and the server takes its time for the rest.
 fn between_the_sides(accounting: &Accounting) -> Option<f64> {
     let pool = &accounting.asked.pool;
     let waits = generator::kept_off_share(pool).unwrap_or(0.0);
     let open_s = connections(accounting)?.server.as_ref().map_or(0.0, |server| server.open_s);
     let held = ratio(pool.around.delayed_acks.unwrap_or(0.0) * ACK_HELD_S, open_s);
-    Some((on_the_way(accounting)? - waits - held).max(0.0))
+    let share = (on_the_way(accounting)? - waits - held).max(0.0);
+    Some(share.min(until_begun(accounting).unwrap_or(1.0)))
+}
+
+/// Of the time of an answer, what passes until it begins; `None` where that is not counted, or answers are large.
+fn until_begun(accounting: &Accounting) -> Option<f64> {
+    let bytes = connections(accounting)?.server.as_ref()?.bytes;
+    let is_small = ratio(bytes, accounting.asked.pool.answered.requests?) <= SMALL_BYTES;
+    let begun_ns = accounting.begun().mean_ns().filter(|_| is_small)?;
+    Some(begun_ns / 1e9 / accounting.mean_latency_s()?)
 }
 
 fn resent(accounting: &Accounting) -> Option<f64> {

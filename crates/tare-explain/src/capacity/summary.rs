@@ -146,6 +146,15 @@ impl Accounting<'_> {
         self.connections().map(|connections| connections * f64::from(depth))
     }
 
+    /// How long the answers of the asked level took to begin; empty where that was not counted.
+    pub fn begun(&self) -> Latencies {
+        let mut begun = Latencies::new();
+        for detail in self.samples().filter_map(|sample| sample.detail.as_deref()) {
+            begun.merge(&detail.first_byte);
+        }
+        begun
+    }
+
     /// Mean time of a request at the asked level, seconds.
     pub fn mean_latency_s(&self) -> Option<f64> {
         self.latencies()?.mean_ns().map(|mean_ns| mean_ns / 1e9)

@@ -248,6 +248,18 @@ fn answers_that_are_on_their_way_while_both_sides_wait_meet_a_ceiling() {
     // The head of an answer that comes later is acknowledged after 40 ms, on 56 of 64 connections at a time.
     let heads = [(&client::DELAYED_ACKS, Subject::Machine, 1400.0)];
     silent(&counted(on_the_way(&idle(), 0.97, 0.0), &idle(), &heads), Cause::NetworkCeiling);
+    // The head is there at once, and the server takes 30 ms for the rest; a large answer is on its way meanwhile.
+    let head_first = |bytes_hz: f64| {
+        let record = late_by(19_000, (30_000_000, 300_000), true, 0.0);
+        let mut record = on_their_way(record, &idle(), 0.97, 0.0);
+        let columns = record.trials.iter_mut().flat_map(|trial| &mut trial.observation.columns);
+        for column in columns.filter(|column| column.metric == connections::BYTES_ACKED.id) {
+            column.samples = idle().column(&connections::BYTES_ACKED, Subject::Machine, bytes_hz).samples;
+        }
+        record
+    };
+    silent(&head_first(1e6), Cause::NetworkCeiling);
+    has_bottleneck(&head_first(2e8), Cause::NetworkCeiling);
     let mut few = on_the_way(&idle(), 0.97, 0.0);
     if let tare_model::plan::Workload::Http(http) = &mut few.plan.workload {
         http.levels[0].connections = 2;
