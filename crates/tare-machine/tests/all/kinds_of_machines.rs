@@ -208,6 +208,7 @@ fn mainframes_and_power_tell_who_divides_them() {
         (power("POWER9 (architected)\nplatform\t: pSeries\nmodel\t: IBM,9009-42A", lpar), "powervm"),
         (power(emulated, "@ /proc/device-tree/compatible\nqemu,pseries\0"), "tcg"),
         (power("POWER7 (architected), altivec supported", ""), "virtual-machine"),
+        (power("Power11 (architected)\nplatform\t: pSeries\nmodel\t: IBM,9105-22A", lpar), "powervm"),
     ] {
         assert_eq!(virtualization("power", &tree), wanted, "{tree}");
     }

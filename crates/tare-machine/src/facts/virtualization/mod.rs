@@ -71,17 +71,23 @@ impl Architecture {
         };
         let is_x86_vendor =
             |vendor: &str| !vendor.starts_with("IBM") && vendor.bytes().all(|byte| byte.is_ascii_graphic());
+        // `POWER10`, and `Power11` since that one.
+        let is_power = |cpu: &str| ["POWER", "PPC"].iter().any(|name| starts_with_any_case(cpu, name));
         if let Some(flags) = field("flags") {
             let virtual_one = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
             return Architecture::X86 { hypervisor: Some(virtual_one) };
         }
         match (field("vendor_id"), field("cpu")) {
             (Some("IBM/S390"), _) => Architecture::S390,
-            (_, Some(cpu)) if cpu.starts_with("POWER") || cpu.starts_with("PPC") => Architecture::Power,
+            (_, Some(cpu)) if is_power(cpu) => Architecture::Power,
             (Some(vendor), None) if is_x86_vendor(vendor) => Architecture::X86 { hypervisor: None },
             _ => Architecture::Other,
         }
     }
+}
+
+fn starts_with_any_case(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
 }
 
 /// Firecracker's guests have no DMI table; their kernel's release or command line names it.
