@@ -19,6 +19,11 @@ fn is_name(word: &str) -> bool {
         && word.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
+/// Whether the tree can be read at all: containers hide it.
+pub(super) fn is_shown(root: &Root) -> bool {
+    DIRS.iter().any(|dir| root.names(dir).is_ok_and(|names| !names.is_empty()))
+}
+
 pub(super) fn has(root: &Root, property: &str) -> bool {
     DIRS.iter().any(|dir| root.exists(format!("{dir}/{property}")))
 }

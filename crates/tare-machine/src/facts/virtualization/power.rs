@@ -3,7 +3,8 @@
 use super::device_tree;
 use crate::root::Root;
 
-/// `bare-metal`, `kvm`, `tcg`, or `powervm` for a partition of IBM's own hypervisor.
+/// `bare-metal`, `kvm`, `tcg`, `qemu` where it is not known which of both, or `powervm` for a partition of IBM's own
+/// hypervisor.
 pub(super) fn kind(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     let field = |key: &str| {
         cpuinfo.lines().find_map(|line| {
@@ -18,9 +19,11 @@ pub(super) fn kind(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     if let Some(named) = device_tree::hypervisor(root).filter(|named| *named != "qemu") {
         return Some(named);
     }
-    // Under KVM there would be a node for the hypervisor.
     if is("qemu,pseries") || is("qemu,powernv") || machine.contains("emulated by qemu") {
-        return Some("tcg");
+        // Under KVM there would be a node for the hypervisor: where the tree is hidden, as in many containers, nothing
+        // tells. KVM has no PowerNV.
+        let is_shown = device_tree::is_shown(root) || platform == "PowerNV";
+        return Some(if is_shown { "tcg" } else { "qemu" });
     }
     if platform == "PowerNV" || is("ibm,powernv") {
         return Some("bare-metal");
