@@ -109,6 +109,8 @@ fn on_x86_the_flag_says_whether_and_product_and_clock_say_whose() {
         ),
         ("hypervisor", ["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "QEMU TCG CPU version 2.5+", tsc, "tcg"),
         ("hypervisor", ["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "Intel(R) Xeon(R) Gold", tsc, "qemu"),
+        ("hypervisor", ["OpenStack Foundation", "OpenStack Nova"], "QEMU TCG CPU version 2.5+", tsc, "tcg"),
+        ("hypervisor", ["Red Hat", "KVM"], "QEMU TCG CPU version 2.5+", tsc, "tcg"),
         ("hypervisor", ["Dell Inc.", "PowerEdge R640"], "Intel(R) Xeon(R)", tsc, "virtual-machine"),
         ("hypervisor", ["Amazon EC2", "m5.metal"], "Intel(R) Xeon(R)", tsc, "virtual-machine"),
     ] {
@@ -131,6 +133,8 @@ fn where_no_table_names_it_the_processor_does() {
         (["", ""], "Microsoft Hv\nKVMKVMKVM", "kvm"),
         // What rents the machine out says more than whose hypervisor runs it.
         (["Amazon EC2", "m5.large"], "KVMKVMKVM", "ec2"),
+        // But not that there is no real processor.
+        (["OpenStack Foundation", "OpenStack Nova"], "TCGTCGTCGTCG", "tcg"),
         (["", ""], "", "virtual-machine"),
     ] {
         let tree = x86("hypervisor", dmi, "Intel(R) Xeon(R)", tsc) + "\n@ /tare/hypervisor-ids\n" + id + "\n";

@@ -101,12 +101,16 @@ fn is_firecracker(root: &Root) -> bool {
 fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
     let clocks = root.text(format!("{CLOCKSOURCE}/available_clocksource"));
     let has_clock = |name: &str| clocks.as_ref().is_ok_and(|names| names.contains(name));
+    let has_kvm = has_clock("kvm-clock");
     // The name that QEMU gives the processor that it emulates itself. `QEMU Virtual CPU` may be any accelerator's.
-    let emulated = cpuinfo.contains("QEMU TCG CPU");
+    let emulated = cpuinfo.contains("QEMU TCG CPU") || by_id(root) == Some("tcg");
+    // Before DMI: clouds and distributions write their names over QEMU's, whatever it runs on.
+    if emulated && !has_kvm {
+        return "tcg";
+    }
     // A guest of a guest may show the DMI table of a machine without a hypervisor.
     match dmi.hypervisor().filter(|named| *named != "bare-metal") {
-        Some("qemu") | None if has_clock("kvm-clock") => "kvm",
-        Some("qemu") | None if emulated => "tcg",
+        Some("qemu") | None if has_kvm => "kvm",
         Some("qemu") => by_id(root).unwrap_or("qemu"),
         Some(named) => named,
         None if has_clock("hyperv_clocksource") || has_devices(root, "vmbus") => "hyper-v",
