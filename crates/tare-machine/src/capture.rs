@@ -207,9 +207,9 @@ fn harmless_part(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
             });
             Some(kept.collect::<String>().into_bytes())
         }
-        "/proc/sysinfo" => {
-            lines(&|line| ["LPAR Number", "VM00 Control Program"].iter().any(|key| line.starts_with(key)))
-        }
+        "/proc/sysinfo" => lines(&|line| {
+            ["Manufacturer", "LPAR Number", "VM00 Control Program"].iter().any(|key| line.starts_with(key))
+        }),
         "/proc/self/status" => {
             lines(&|line| line.starts_with("Cpus_allowed") || line.starts_with("Mems_allowed"))
         }
@@ -329,7 +329,10 @@ mod tests {
             ("/proc/77/stat", "77 (mine) S"),
             ("/proc/self/limits", "all"),
             ("/proc/swaps", "Filename\tType\n/home/me/swap file 8 0 -2\n/dev/zram0 partition 8 0 100\n"),
-            ("/proc/sysinfo", "LPAR Number: 3\nLPAR Name: MINE\nVM00 Control Program: KVM/Linux\n"),
+            (
+                "/proc/sysinfo",
+                "Manufacturer: IBM\nLPAR Number: 3\nLPAR Name: MINE\nVM00 Control Program: KVM/Linux\n",
+            ),
         ];
         let seen = seen.map(|(path, text)| (PathBuf::from(path), Found::File(text.as_bytes().to_vec())));
         let names = Found::Directory(vec!["77".to_string()]);
@@ -341,7 +344,10 @@ mod tests {
         assert_eq!(text("proc/self/mountinfo"), "2 0 0:2 / /cg rw - cgroup2 x rw\n");
         assert_eq!(text("proc/self/limits"), "all");
         assert_eq!(text("proc/swaps"), "Filename\tType\n/file file 8 0 -2\n/dev/zram0 partition 8 0 100\n");
-        assert_eq!(text("proc/sysinfo"), "LPAR Number: 3\nVM00 Control Program: KVM/Linux\n");
+        assert_eq!(
+            text("proc/sysinfo"),
+            "Manufacturer: IBM\nLPAR Number: 3\nVM00 Control Program: KVM/Linux\n"
+        );
         assert!(!files.contains_key(Path::new("proc/77/stat")) && directories.is_empty());
     }
 

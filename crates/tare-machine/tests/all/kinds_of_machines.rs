@@ -228,6 +228,8 @@ fn mainframes_and_power_tell_who_divides_them() {
     for (sysinfo, wanted) in [
         ("@ /proc/sysinfo\nLPAR Number:          3\nVM00 Control Program: z/VM    6.4.0", "zvm"),
         ("@ /proc/sysinfo\nManufacturer:  IBM\nLPAR Number:          3", "lpar"),
+        ("@ /proc/sysinfo\nManufacturer:  QEMU\nLPAR Number: 1\nVM00 Control Program: KVM/Linux", "tcg"),
+        ("@ /proc/sysinfo\nManufacturer:  IBM\nLPAR Number: 1\nVM00 Control Program: KVM/Linux", "kvm"),
         ("", "missing: this CPU does not tell whether it is virtual, and no DMI table does"),
     ] {
         assert_eq!(virtualization("s390", &s390(sysinfo)), wanted, "{sysinfo}");
