@@ -65,6 +65,10 @@ fn on_x86_the_flag_says_whether_and_product_and_clock_say_whose() {
         ("", ["Google", "Eve"], "Intel(R) Core(TM) i5-7Y57", tsc, "bare-metal"),
         ("", ["Amazon EC2", "m5.metal"], "Intel(R) Xeon(R)", tsc, "bare-metal"),
         ("", ["Oracle Corporation", "ORACLE SERVER X9-2"], "Intel(R) Xeon(R)", tsc, "bare-metal"),
+        ("", ["Google", "Google Compute Engine"], "Intel(R) Xeon(R)", tsc, "bare-metal"),
+        // The flag can be hidden, but these make no machines.
+        ("", ["innotek GmbH", "VirtualBox"], "Intel(R) Core(TM)", tsc, "virtualbox"),
+        ("", ["QEMU", "Standard PC (Q35 + ICH9, 2009)"], "AMD EPYC", "acpi_pm", "qemu"),
         ("hypervisor", ["Microsoft Corporation", "Virtual Machine"], "Intel(R) Xeon(R)", tsc, "hyper-v"),
         ("hypervisor", ["", ""], "Intel(R) Xeon(R)", "hyperv_clocksource_tsc_page tsc", "hyper-v"),
         ("hypervisor", ["Google", "Google Compute Engine"], "Intel(R) Xeon(R)", "kvm-clock tsc", "gce"),

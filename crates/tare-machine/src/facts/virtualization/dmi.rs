@@ -76,6 +76,12 @@ impl Dmi {
         by_maker.iter().find(|(mark, _)| anywhere(mark)).map(|(_, name)| *name)
     }
 
+    /// Whether this can be no real machine, whatever its processor shows. Amazon and Google rent whole machines under
+    /// the names of virtual ones.
+    pub(super) fn is_virtual_for_sure(&self) -> bool {
+        self.hypervisor().is_some_and(|named| !["bare-metal", "ec2", "gce"].contains(&named))
+    }
+
     /// Amazon's names for machines without its hypervisor: `c7g.metal`, `m7i.metal-24xl`.
     fn is_rented_whole(&self) -> bool {
         self.product.split('.').any(|part| part == "metal" || part.starts_with("metal-"))

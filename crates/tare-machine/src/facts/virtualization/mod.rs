@@ -32,9 +32,10 @@ fn host(root: &Root) -> Result<String, Missing> {
     let text = cpuinfo.as_deref().unwrap_or_default();
     let dmi = Dmi::read(root);
     let kind = match Architecture::of(text) {
-        Architecture::X86 { hypervisor: Some(false) } => Some("bare-metal"),
+        Architecture::X86 { hypervisor: Some(false) } if !dmi.is_virtual_for_sure() => Some("bare-metal"),
         _ if is_firecracker(root) => Some("firecracker"),
-        Architecture::X86 { hypervisor: Some(true) } => Some(x86_guest(root, text, &dmi)),
+        // The flag can be hidden.
+        Architecture::X86 { hypervisor: Some(_) } => Some(x86_guest(root, text, &dmi)),
         // A machine's vendor decides nothing here: hypervisors have been seen that show their host's.
         Architecture::X86 { hypervisor: None } => dmi.hypervisor(),
         Architecture::S390 => mainframe::kind(root),
@@ -97,7 +98,7 @@ fn is_firecracker(root: &Root) -> bool {
     named || root.text("/proc/cmdline").is_ok_and(|text| text.contains("firecracker"))
 }
 
-/// On x86 the processor's flag has said already that there is a hypervisor.
+/// On x86 the processor's flag, or DMI, has said already that there is a hypervisor.
 fn x86_guest(root: &Root, cpuinfo: &str, dmi: &Dmi) -> &'static str {
     let clocks = root.text(format!("{CLOCKSOURCE}/available_clocksource"));
     let has_clock = |name: &str| clocks.as_ref().is_ok_and(|names| names.contains(name));
